@@ -1,0 +1,40 @@
+# make setup · demo · check · test · bench · clean
+PYTHON ?= python3
+BIN := .venv/bin
+export HEADLESS PLANT LOG
+
+.PHONY: setup python demo check lint test soak bench clean
+
+setup:
+	@$(PYTHON) tools/setup.py spark
+
+python:
+	@$(PYTHON) tools/setup.py python
+
+# HEADLESS=1 runs it to the end and checks itself; LOG=access.log takes your own log; PLANT=skip-day must fail
+demo: setup
+	@$(BIN)/console demo --reset $${HEADLESS:+--headless} $${PLANT:+--plant "$$PLANT"} $${LOG:+--log "$$LOG"}
+
+# the quick loop: no Java, under 20 seconds once set up
+check: lint
+	@$(BIN)/pytest -q -n 2 -m "not (slow or spark or faults or ssh or bench)"
+
+lint: python
+	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo > .console/imports.log 2>&1 || { cat .console/imports.log; exit 1; }
+
+test: setup
+	@$(BIN)/python tools/test.py
+
+# all kills, in the order in which they build on each other
+soak: setup
+	@$(BIN)/pytest -q -m faults
+
+bench: setup
+	@$(BIN)/pytest -q -s -m bench
+
+# the environment and the jars go too; the demo's own processes are ended first
+clean:
+	@if [ -x $(BIN)/console ]; then $(BIN)/console demo --stop; fi
+	@rm -rf .venv .console build *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,109 @@
+"""`python -m console.agent serve|survey`: the region's service, and a look at it that needs neither lock nor JVM."""
+
+import argparse
+import asyncio
+import dataclasses
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from console import __version__, paths
+from console.errors import ConsoleError, Unreachable
+from console.model import codec
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="console agent")
+    commands = parser.add_subparsers(dest="command", required=True)
+    serve = commands.add_parser("serve", help="follow and build in one region, until stopped")
+    serve.add_argument("--warehouse", required=True)
+    serve.add_argument("--config", default="", help="`-`: settings as JSON on stdin; else those kept in the region")
+    commands.add_parser("survey", help="answer surveys for many regions: JSON list on stdin, a line each on stdout")
+    args = parser.parse_args(argv)
+    try:
+        return _serve(args.warehouse, args.config) if args.command == "serve" else _survey()
+    except ConsoleError as error:
+        print(json.dumps({"error": _fields(error)}), flush=True)
+        print(f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else ""), file=sys.stderr)
+        return error.exit_code
+
+
+def _fields(error: ConsoleError) -> dict[str, str]:
+    return {"type": type(error).__name__, "message": str(error), "hint": error.hint, "code": error.code}
+
+
+def _survey() -> int:
+    from console.agent.store.ledger import Releases, Rollouts
+    from console.agent.store.survey import survey
+
+    for entry in json.load(sys.stdin):
+        warehouse, pipeline = Path(str(entry["warehouse"]).removeprefix("file://")), str(entry["pipeline"])
+        try:
+            live = survey(warehouse, str(entry["region"]), pipeline, [str(name) for name in entry["landing"]])
+            answer: dict[str, Any] = {"live": codec.encode(live)}
+            if entry.get("state"):
+                rollouts = Rollouts(warehouse, pipeline)
+                answer["state"] = {
+                    "status": codec.encode(rollouts.status()),
+                    "plan": codec.encode(rollouts.plan(rollouts.latest())),
+                    "releases": [codec.encode(held.row) for held in Releases(warehouse, pipeline).all()],
+                }
+        except ConsoleError as error:
+            answer = {"error": _fields(error)}
+        print(json.dumps(answer, separators=(",", ":")), flush=True)
+    return 0
+
+
+def _serve(place: str, config: str) -> int:
+    from console.agent.lock import RegionLock
+    from console.agent.service import Service, refuse_remote
+    from console.agent.session import keep_settings, load_settings
+
+    warehouse = refuse_remote(place)
+    if not warehouse.is_dir():
+        raise Unreachable(f"no warehouse at {warehouse}", hint="mount it, or create the directory for a new region")
+    kept = warehouse / "_console" / "agent.json"
+    text = sys.stdin.read() if config == "-" else kept.read_text() if kept.exists() else "{}"
+    settings = load_settings(text)
+    lock = RegionLock(warehouse)
+    socket_path = paths.socket_path(place)
+    lock.take({"socket": str(socket_path), "tool": __version__, "region": settings.region}, patience=15.0)
+    keep_settings(warehouse, dataclasses.asdict(settings))
+    service = Service(warehouse, settings, lock.fd)
+    service.start()
+    code = asyncio.run(_loop(service, socket_path))
+    service.stop()
+    if code == RESTART:
+        # The JVM died under us: begin anew as the same process. The lock's descriptor must not survive the exec.
+        os.set_inheritable(lock.fd, False)
+        os.execv(sys.executable, [sys.executable, "-m", "console.agent", "serve", "--warehouse", place])
+    return 0
+
+
+RESTART = 75
+
+
+async def _loop(service: Any, socket_path: Path) -> int:
+    from console.agent.server import Server
+
+    server = Server(service, socket_path)
+    loop = asyncio.get_running_loop()
+    for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        loop.add_signal_handler(name, server.end)
+    serving = asyncio.create_task(server.run())
+    while not serving.done():
+        await asyncio.wait([serving], timeout=1.0)
+        service.tell_lag()
+        if service.driver_lost():
+            server.end()
+            await serving
+            return RESTART
+    await serving
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

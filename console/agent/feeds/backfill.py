@@ -1,0 +1,158 @@
+"""History of one new version: fenced, cut into slices, carried batch by batch (P1)."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from console.agent.feeds import once
+from console.agent.feeds.edge import logical, register
+from console.agent.session import JobGroup, Spark
+from console.errors import RegionError
+from console.model.live import TableState
+from console.model.slices import Slice
+from console.model.step import Backfill
+
+
+@dataclass(slots=True)
+class History:
+    """One backfill under way: where from, as of when, into what, how far."""
+
+    step: Backfill
+    source: TableState  # whose stored rows are read
+    source_path: str
+    target: TableState
+    target_path: str
+    fence: int
+    slices: tuple[Slice, ...]
+    writer: once.Writer
+    joins: tuple[tuple[TableState, str], ...] = ()
+
+    @property
+    def done(self) -> bool:
+        return self.writer.position >= len(self.slices)
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What one batch did."""
+
+    rows_in: int
+    written: once.Written
+    seconds: float
+
+
+def open_history(session: Any, app_id: str, target_path: str) -> once.Writer:
+    return once.open_feed(session, app_id, target_path, 0)
+
+
+def carry(
+    spark: Spark, session: Any, history: History, run: Sequence[Slice], watch: Callable[[JobGroup], None]
+) -> Receipt:
+    """Copy a run of slices of the pinned source into the target, exactly once.
+
+    Rows committed to the source after the fence are the follower's, never ours, so the two together leave no gap
+    and no duplicate. Rows and position enter in one commit: a batch run again writes nothing.
+
+    watch    told the job group before the write starts, to show its progress
+    raises   FeedStopped if another writer is ahead; RegionError with the cause if a value does not convert
+    """
+    from pyspark.sql import Observation
+
+    started = time.monotonic()
+    counted = Observation()
+    out = rows_of(session, history, run, counted)
+    if spark.slots:
+        out = out.coalesce(max(1, spark.slots - 1))  # a slot stays free for live (rule 10)
+    note = {
+        "kind": "history",
+        "feed": history.writer.app_id,
+        "step": history.step.id,
+        "slices": [run[0].index, run[-1].index],
+    }
+    with spark.job(session, f"{history.target_path}#{run[-1].index}") as group:
+        watch(group)
+        try:
+            written = once.append(session, out, history.writer, run[-1].index, note)
+        except Exception as error:
+            raise explained(error, history.step, run) from error
+    return Receipt(int(counted.get["rows"]), written, time.monotonic() - started)
+
+
+def rows_of(session: Any, history: History, run: Sequence[Slice], counted: Any = None) -> Any:
+    """The target's rows for a run of slices; `counted` observes how many source rows went in."""
+    from pyspark.sql.functions import count, lit
+
+    part = _part(session, history, run)
+    if counted is not None:
+        part = part.observe(counted, count(lit(1)).alias("rows"))
+    register(session, history.joins)
+    part.createOrReplaceTempView(history.step.source)
+    columns = [column.name for column in history.target.version.columns]
+    return session.sql(history.step.sql).select(*(f"`{name}`" for name in columns))
+
+
+def count_rows(session: Any, history: History, run: Sequence[Slice]) -> int:
+    """Source rows in a run of slices, as of the fence."""
+    return int(_part(session, history, run).count())
+
+
+def count_days(session: Any, source: TableState, path: str, fence: int, time: str) -> list[tuple[str, int]]:
+    """Day (ISO, "" for NULL) and rows of a source as of a version; reads one column."""
+    from pyspark.sql.functions import col, to_date
+
+    stored = session.read.format("delta").option("versionAsOf", fence).load(path)
+    days = logical(session, source, stored).groupBy(to_date(col(time)).cast("string").alias("day")).count()
+    return sorted((row["day"] or "", int(row["count"])) for row in days.collect())
+
+
+def _part(session: Any, history: History, run: Sequence[Slice]) -> Any:
+    stored = session.read.format("delta").option("versionAsOf", history.fence).load(history.source_path)
+    return within(logical(session, history.source, stored), history.step.time, run)
+
+
+def within(rows: Any, column: str, run: Sequence[Slice]) -> Any:
+    """The rows of a run of consecutive slices: one half-open range, with the NULL rows if the run ends with them."""
+    from pyspark.sql.functions import col, lit
+
+    if not column:
+        return rows
+    ranged = [piece for piece in run if not piece.null]
+    condition = None
+    if ranged:
+        condition = col(column).isNotNull()
+        if first := ranged[-1].first:
+            condition = condition & (col(column) >= lit(datetime.fromisoformat(first + "+00:00")))
+        if end := ranged[0].end:
+            condition = condition & (col(column) < lit(datetime.fromisoformat(end + "+00:00")))
+    if len(ranged) < len(run):
+        empty = col(column).isNull()
+        condition = empty if condition is None else condition | empty
+    return rows.where(condition)
+
+
+def label(run: Sequence[Slice]) -> str:
+    """`2026-11-07 … 2026-11-05`"""
+    named = [piece.label for piece in run if not piece.null] or [run[-1].label]
+    return named[0] if len(named) == 1 else f"{named[0]} … {named[-1]}"
+
+
+def explained(error: Exception, step: Backfill, run: Sequence[Slice]) -> Exception:
+    """Spark's error in words the operator can act on; ours pass as they are."""
+    if not type(error).__module__.startswith(("pyspark", "py4j")):
+        return error
+    text = str(error).strip().splitlines()
+    cause = next(
+        (line for line in text if line.startswith(("[", "Caused by"))), text[0] if text else type(error).__name__
+    )
+    if (
+        "CAST_INVALID_INPUT" in str(error)
+        or "CAST_OVERFLOW" in str(error)
+        or "NUMERIC_VALUE_OUT_OF_RANGE" in str(error)
+    ):
+        hint = f"use try_cast with a default in the query that feeds {step.target}, or correct the rows of {label(run)}"
+        return RegionError(
+            f"{step.target}: a value of {label(run)} does not convert: {cause[:300]}", hint=hint, code="C301"
+        )
+    return RegionError(f"{step.target}: batch {label(run)}: {cause[:400]}", hint="console retry", code="E_BATCH")

@@ -1,0 +1,132 @@
+"""One live feed of one release: source version → target version, and how it moves by one range."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from console.agent.feeds import once, ranges
+from console.agent.store import log
+from console.errors import FeedStopped
+from console.model.live import Feed, Release, TableState
+
+RANGE_ROWS = 2_000_000
+SMALL_BYTES = 16 << 20
+
+
+@dataclass(slots=True)
+class Edge:
+    """A feed with its places. `seen` is the source version looked at; the committed position may lag behind it over
+    commits without rows. Only one thread at a time moves an edge: first the build, then the follower.
+    """
+
+    feed: Feed
+    source: TableState
+    target: TableState
+    joins: tuple[tuple[TableState, str], ...]
+    source_path: str
+    target_path: str
+    start: int = -1  # position to open at where the feed is new; -1: it must exist
+    writer: once.Writer | None = None
+    seen: int = -1
+    rows_moved: int = 0
+    stopped: str = ""  # why it no longer moves; a person decides
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return (self.source_path, self.target_path, self.feed.materialization)
+
+    def open(self, session: Any) -> once.Writer:
+        """Take the feed over (epoch + 1), once a process."""
+        if self.writer is None:
+            app_id = once.live_id(self.target_path, self.feed)
+            self.writer = once.open_feed(session, app_id, self.target_path, self.start)
+            self.seen = max(self.seen, self.writer.position)
+        return self.writer
+
+    def step(self, session: Any, end: int, rows_limit: int = RANGE_ROWS) -> int:
+        """Move by one range towards source version `end`; returns the rows that arrived, -1 if there was nothing to do.
+
+        raises  FeedStopped in front of what must not flow
+        """
+        writer = self.open(session)
+        part = ranges.next_range(self.source_path, self.seen, end, rows_limit, policy=self.source.table.on_rewrite)
+        if part is None:
+            return -1
+        moved = 0
+        if part.files:
+            rows = ranges.read(session, self.source_path, part)
+            out = compute(session, self, rows)
+            if sum(file.bytes for file in part.files) < SMALL_BYTES:
+                out = out.coalesce(1)  # one small file and one task instead of several
+            note = {"kind": "live", "feed": writer.app_id, "from": part.first, "to": part.last, "rows_in": part.rows}
+            if part.skipped:
+                note["passed_over"] = list(part.skipped)
+            once.append(session, out, writer, part.last, note)
+            moved = part.rows
+        self.seen = part.last
+        self.rows_moved += moved
+        return moved
+
+    def heartbeat(self, session: Any) -> None:
+        """Commit the position reached over commits without rows, so that it is never far behind the log."""
+        writer = self.open(session)
+        if self.seen > writer.position:
+            once.append(session, once.nothing(session, self.target_path), writer, self.seen, {"kind": "position"})
+
+    def pending(self, end: int) -> tuple[int, int, float]:
+        """Commits with rows, rows, and seconds behind `end`; told from the log where the feed was not opened yet."""
+        seen = self.seen if self.seen >= 0 else self._committed()
+        return ranges.pending(self.source_path, seen, end) if end > seen >= 0 else (0, 0, 0.0)
+
+    def _committed(self) -> int:
+        number = log.position(self.target_path, once.live_id(self.target_path, self.feed))
+        return self.start if number is None else once.split(number)[1]
+
+
+def compute(session: Any, edge: Edge, stored: Any) -> Any:
+    """The rows of the target, in its stored columns, that these stored rows of the source give.
+
+    stored  a DataFrame with the source's stored columns
+    """
+    logical(session, edge.source, stored).createOrReplaceTempView(edge.feed.source)
+    register(session, edge.joins)
+    columns = [column.name for column in edge.target.version.columns]
+    return session.sql(edge.feed.sql).select(*(f"`{name}`" for name in columns))
+
+
+def logical(session: Any, state: TableState, stored: Any) -> Any:
+    """Stored rows as the release shows them: renames, defaults, merged states."""
+    stored.createOrReplaceTempView("stored")
+    return session.sql(state.read)
+
+
+def register(session: Any, joins: Iterable[tuple[TableState, str]]) -> None:
+    """Joined tables as views, each at one pinned version for the whole commit."""
+    for state, path in joins:
+        pinned = session.read.format("delta").option("versionAsOf", log.latest_version(path)).load(path)
+        logical(session, state, pinned).createOrReplaceTempView(state.table.name)
+
+
+def edges_of(release: Release, resolve: Callable[[str], str]) -> tuple[Edge, ...]:
+    """The release's feeds with their places, sources before what hangs below them.
+
+    resolve  version path → absolute path
+    """
+    by_name: Mapping[str, TableState] = {state.table.name: state for state in release.tables}
+    ordered: list[Edge] = []
+    waiting = list(release.feeds)
+    placed = {name for name in by_name if not release.feeds_into(name)}
+    while waiting:
+        ready = [feed for feed in waiting if feed.source in placed]
+        if not ready:
+            raise FeedStopped(f"{release.id}: its feeds form a circle", code="E_CYCLE", hint="console plan")
+        for feed in ready:
+            source, target = by_name[feed.source], by_name[feed.target]
+            joins = tuple((by_name[name], resolve(by_name[name].version.path)) for name in feed.joins)
+            ordered.append(
+                Edge(feed, source, target, joins, resolve(source.version.path), resolve(target.version.path))
+            )
+        waiting = [feed for feed in waiting if feed not in ready]
+        pending_targets = {feed.target for feed in waiting}
+        placed |= {feed.target for feed in ready if feed.target not in pending_targets}
+    return tuple(ordered)

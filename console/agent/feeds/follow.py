@@ -1,0 +1,172 @@
+"""The live service: moves every feed of the releases that are kept current, tick by tick. Never stops for a build."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+from console.agent.feeds.edge import Edge
+from console.agent.session import Spark
+from console.agent.store import log
+from console.errors import ConsoleError
+from console.model.event import Lagging
+
+HEARTBEAT_COMMITS = 200
+# After a tick the follower rests three times as long as the tick took: following takes at most a quarter of a core from
+# builds, queries and the neighbours of a shared machine, and rows are some seconds late instead of one.
+REST = 3.0
+MAX_REST_SECONDS = 6.0
+
+
+@dataclass(slots=True)
+class Followed:
+    """The edges of one pipeline that the follower moves, in order: sources before what hangs below them."""
+
+    edges: tuple[Edge, ...] = ()
+    lag: Lagging | None = None  # not measured yet
+
+
+class Follower(threading.Thread):
+    """One thread a region. Each tick: take a snapshot of every landing table's version, then move each edge towards it."""
+
+    def __init__(self, spark: Spark, tick_seconds: float, said: Callable[[str, str, str], None]) -> None:
+        super().__init__(name="follower", daemon=True)
+        self._spark = spark
+        self._tick = tick_seconds
+        self._said = said  # (pipeline, level, text)
+        self._guard = threading.Lock()
+        self._moving = threading.Lock()
+        self._pipelines: dict[str, Followed] = {}
+        self._wishes: list[tuple[str, Future[dict[str, int]]]] = []
+        self._wake = threading.Event()
+        self._ended = False
+        self._session: Any = None
+
+    def follow(self, pipeline: str, edges: tuple[Edge, ...]) -> None:
+        """From the next tick on, keep exactly these edges current; ones already followed keep their place."""
+        with self._guard:
+            old = {edge.key: edge for edge in self._pipelines.get(pipeline, Followed()).edges}
+            kept: dict[tuple[str, str, str], Edge] = {}
+            for edge in edges:
+                kept.setdefault(edge.key, old.get(edge.key, edge))
+            self._pipelines[pipeline] = Followed(tuple(kept.values()))
+        self._wake.set()
+
+    def edges(self, pipeline: str) -> tuple[Edge, ...]:
+        with self._guard:
+            return self._pipelines.get(pipeline, Followed()).edges
+
+    def lag(self, pipeline: str) -> Lagging:
+        """How far the pipeline's feeds are behind, as of the last tick; before the first, from the logs."""
+        with self._guard:
+            followed = self._pipelines.get(pipeline, Followed())
+        if followed.lag is None:
+            self._measure(followed)
+        return followed.lag or Lagging(0, 0, 0.0)
+
+    def aligned(self, pipeline: str) -> "Future[dict[str, int]]":
+        """A future of table path → Delta version at which every followed feed of the pipeline has drained its source
+        up to one common landing position. Landing paths carry that position."""
+        wish: Future[dict[str, int]] = Future()
+        with self._guard:
+            if not self._pipelines.get(pipeline, Followed()).edges:
+                wish.set_result({})
+                return wish
+            self._wishes.append((pipeline, wish))
+        self._wake.set()
+        return wish
+
+    def settle(self) -> None:
+        """Return when the tick that was under way has ended: from now on only what is followed is touched."""
+        if self.is_alive() and threading.current_thread() is not self:
+            with self._moving:
+                pass
+
+    def stop(self) -> None:
+        self._ended = True
+        self._wake.set()
+
+    def run(self) -> None:
+        while not self._ended:
+            started = time.monotonic()
+            with self._guard:
+                current = dict(self._pipelines)
+            for name, followed in current.items():
+                if followed.edges and not self._ended:
+                    with self._moving:
+                        self._move(name, followed)
+            spent = time.monotonic() - started
+            self._wake.wait(max(self._tick, min(spent * REST, MAX_REST_SECONDS)))
+            self._wake.clear()
+
+    def _move(self, name: str, followed: Followed) -> None:
+        with self._guard:
+            wishes = [wish for pipeline, wish in self._wishes if pipeline == name]
+            self._wishes = [entry for entry in self._wishes if entry[0] != name]
+        targets = {edge.target_path for edge in followed.edges}
+        try:
+            ends = {
+                e.source_path: log.latest_version(e.source_path) for e in followed.edges if e.source_path not in targets
+            }
+        except ConsoleError as error:
+            self._said(name, "error", f"{error}")
+            _fail(wishes, error)
+            return
+        drained = True
+        for edge in followed.edges:
+            if self._ended:
+                return
+            drained &= self._move_edge(name, edge, ends, bool(wishes))
+        if wishes and drained:
+            pins = {**ends, **{path: log.latest_version(path) for path in targets}}
+            for wish in wishes:
+                wish.set_result(pins)
+        elif wishes:
+            with self._guard:
+                self._wishes += [(name, wish) for wish in wishes]
+        self._measure(followed)
+
+    def _move_edge(self, name: str, edge: Edge, ends: Mapping[str, int], fully: bool) -> bool:
+        """Move one edge; returns whether it has drained its source up to the end."""
+        if edge.stopped:
+            return False
+        try:
+            end = ends[edge.source_path] if edge.source_path in ends else log.latest_version(edge.source_path)
+            if self._session is None:
+                self._session = self._spark.session()
+            if edge.writer is None:
+                edge.open(self._session)
+            while edge.seen < end and edge.step(self._session, end) >= 0:
+                if not fully:
+                    break
+            if edge.writer and edge.seen - edge.writer.position > HEARTBEAT_COMMITS:
+                edge.heartbeat(self._session)
+            return edge.seen >= end
+        except ConsoleError as error:
+            edge.stopped = str(error)
+            self._said(name, "error", f"{edge.feed.materialization} stopped: {error}")
+        except Exception as error:  # a lost JVM or a passing fault: said, and tried again at the next tick
+            edge.writer = None
+            first = str(error).strip().splitlines()
+            self._said(name, "warning", f"{edge.feed.materialization}: {first[0] if first else type(error).__name__}")
+            time.sleep(self._tick)
+        return False
+
+    def _measure(self, followed: Followed) -> None:
+        commits = rows = 0
+        seconds = 0.0
+        for edge in followed.edges:
+            try:
+                behind = edge.pending(log.latest_version(edge.source_path))
+            except ConsoleError:
+                continue
+            commits, rows, seconds = commits + behind[0], rows + behind[1], max(seconds, behind[2])
+        with self._guard:
+            followed.lag = Lagging(commits, rows, seconds)
+
+
+def _fail(wishes: list["Future[dict[str, int]]"], error: Exception) -> None:
+    for wish in wishes:
+        wish.set_exception(error)

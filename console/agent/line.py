@@ -1,0 +1,349 @@
+"""One pipeline of the region: its releases, its rollout, and what an operator may ask of them."""
+
+import threading
+import time
+from pathlib import Path
+
+from console.agent.feeds import plants
+from console.agent.feeds.edge import Edge, edges_of
+from console.agent.feeds.follow import Follower
+from console.agent.rollout.carry import Carrier
+from console.agent.rollout.recorder import Recorder
+from console.agent.rollout.work import LandingLocks, Work
+from console.agent.session import Settings, Spark
+from console.agent.store import housekeeping, log
+from console.agent.store.ledger import Releases, Rollouts
+from console.agent.store.survey import drop_version, resolve
+from console.errors import CheckFailed, Conflict, RegionError
+from console.model.event import ENDED, Accepted, Ended, Entered, Paused, Promoted, Resumed, RolledBack, StepStarted
+from console.model.live import Release
+from console.model.plan import Plan, numbered
+from console.model.status import Status
+from console.model.step import Backfill
+
+DRAIN_SECONDS = 120.0
+ATTACHED_SECONDS = 10.0
+
+
+class Line:
+    """Serialises everything that changes a pipeline's releases or rollout."""
+
+    def __init__(
+        self,
+        warehouse: Path,
+        pipeline: str,
+        spark: Spark,
+        follower: Follower,
+        settings: Settings,
+        *,
+        landing: LandingLocks | None = None,
+    ) -> None:
+        self.warehouse = warehouse
+        self.pipeline = pipeline
+        self.releases = Releases(warehouse, pipeline)
+        self.rollouts = Rollouts(warehouse, pipeline)
+        self.recorder = Recorder(self.rollouts)
+        self._spark = spark
+        self._follower = follower
+        self._settings = settings
+        self._landing_locks = landing or LandingLocks()
+        self._guard = threading.RLock()
+        self._carrier: Carrier | None = None
+        self.attached = False  # tied to a console: without a watcher the rollout pauses
+        self._watched = time.monotonic()
+
+    def resume(self) -> None:
+        """Go on after a start of the agent: follow what is to be followed, carry what was being carried."""
+        with self._guard:
+            self._refollow()
+            self._finish_promotion(self.recorder.status)
+            status = self.recorder.status
+            if status.state not in ENDED and status.state != "none" and not status.held:
+                self._carry()
+
+    def path(self, version_path: str) -> str:
+        return resolve(self.warehouse, version_path)
+
+    def landing(self, path: str) -> threading.RLock:
+        """The lock of one managed landing table: deltalake and Spark must not write it at the same time."""
+        return self._landing_locks.of(path)
+
+    def live(self) -> Release:
+        """raises RegionError if nothing is live yet"""
+        held = self.releases.in_state("live")
+        if held is None:
+            raise RegionError(f"{self.pipeline}: no release is live here yet", hint="console apply")
+        return held.release
+
+    # -- a rollout's life
+
+    def accept(self, plan: Plan, by: str, host: str) -> str:
+        """Store the plan and begin; the same plan again only names its rollout.
+
+        raises  Conflict if the live release is not the plan's, or another rollout is under way
+        """
+        with self._guard:
+            status = self.recorder.status
+            under_way = status.state not in ENDED and status.state != "none"
+            if under_way and self._same(plan):
+                return self.recorder.rollout
+            if under_way:
+                raise Conflict(
+                    f"{self.pipeline}: {status.rollout} by {status.by} is under way ({status.shown})",
+                    hint="`console status`; then promote it, or `console cancel` and plan again",
+                    code="E_UNDER_WAY",
+                )
+            self._check_base(plan)
+            number = self._next_number()
+            rollout = f"{self.pipeline}-{number}"
+            plan_digest, plan = plan.digest(), numbered(plan, number)
+            steps = tuple((s.id, s.rows if isinstance(s, Backfill) else 0) for s in plan.steps)
+            self.releases.propose(plan.release, rollout, by, host)
+            self.recorder.accept(rollout, plan, Accepted(plan.release.id, plan.live, plan_digest, by, host, steps))
+            self._carry()
+            return rollout
+
+    def _same(self, plan: Plan) -> bool:
+        """Whether this is the change already being carried; figures in a plan move with every row, so they do not count."""
+        carried = self.recorder.plan
+        return carried is not None and (carried.desired, carried.live) == (plan.desired, plan.live)
+
+    def _check_base(self, plan: Plan) -> None:
+        live = self.releases.in_state("live")
+        if (live.row.id if live else "") != plan.live:
+            now = f"{live.row.id}, promoted by {live.row.by} from {live.row.host}" if live else "no release"
+            raise Conflict(
+                f"the plan starts from {plan.live or 'no release'}, but live is {now}",
+                hint="console plan, against what is live now",
+                code="E_STALE",
+            )
+        for state in plan.release.tables:
+            if state.version.path and not log.exists(self.path(state.version.path)) and state.table.kind != "landing":
+                raise Conflict(
+                    f"{state.version.path} is gone since the plan was made", hint="console plan", code="E_STALE"
+                )
+
+    def _next_number(self) -> int:
+        known = [int(held.row.id[1:]) for held in self.releases.all()]
+        last = self.rollouts.latest()
+        return max([0, *known, int(last.rpartition("-")[2]) if last else 0]) + 1
+
+    def control(self, verb: str, by: str) -> Status:
+        """pause, resume, retry, cancel or discard the rollout.
+
+        raises  Conflict where the verb does not fit the state
+        """
+        with self._guard:
+            status = self.recorder.status
+            fits = {
+                "pause": status.state not in ENDED and status.state != "none" and not status.held,
+                "resume": status.held == "paused",
+                "retry": status.held == "failed" or (status.state == "awaiting-confirmation" and not status.held),
+                "cancel": status.state not in ENDED and status.state != "none",
+                "discard": status.state not in ENDED and status.state != "none",
+            }
+            if verb == "pause" and status.held == "paused":
+                return status
+            if not fits.get(verb, False):
+                raise Conflict(
+                    f"{verb} does not fit: {self.pipeline} is {status.shown}", hint="console status", code="E_STATE"
+                )
+            match verb:
+                case "pause":
+                    self._halt()
+                    self.recorder.store(Paused(by))
+                case "resume" | "retry":
+                    self._again(status, verb, by)
+                case _:
+                    self._abandon("cancelled" if verb == "cancel" else "discarded", by)
+            return self.recorder.status
+
+    def _again(self, status: Status, verb: str, by: str) -> None:
+        if verb == "retry" and status.state in ("validating", "awaiting-confirmation"):
+            self._halt()
+            self.recorder.store(Entered("validating"))  # anew: its old checks no longer count
+            self.recorder.store(StepStarted("validate"))
+        self.recorder.store(Resumed(by))
+        self._carry()
+
+    def _abandon(self, state: str, by: str) -> None:
+        """Live is untouched; what was built for this rollout alone is dropped at once."""
+        self._halt()
+        release = self.recorder.status.release
+        self.recorder.store(Ended("cancelled" if state == "cancelled" else "discarded", by))
+        self._refollow()
+        self._drop(release)
+
+    def _halt(self) -> None:
+        if self._carrier is not None:
+            self._carrier.stop()
+            self._carrier.join()
+            self._carrier = None
+
+    def _carry(self) -> None:
+        self._halt()
+        if self.recorder.status.state == "awaiting-confirmation" and not self.recorder.status.held:
+            self._refollow()
+            return
+        keep = self._settings.rollback_window_hours
+        work = Work(
+            self.warehouse, self._spark, self.releases, self.recorder, self._follower, self._landing_locks, keep
+        )
+        self._carrier = Carrier(work, self._refollow)
+        self._carrier.start()
+
+    def mind_attachment(self) -> None:
+        """With `--attached`, pause when no console has watched for a while."""
+        if self.recorder.watchers or not self.attached or self._carrier is None or not self._carrier.is_alive():
+            self._watched = time.monotonic()
+        elif time.monotonic() - self._watched > ATTACHED_SECONDS:
+            self.attached = False
+            threading.Thread(
+                target=lambda: self.control("pause", "the agent, since its console left"), daemon=True
+            ).start()
+
+    def halt(self) -> None:
+        """Stop carrying because the agent ends; the rollout's state stays as it is."""
+        with self._guard:
+            self._halt()
+
+    # -- promotion and back
+
+    def promote(self, rollout: str, live: str, by: str, host: str) -> Promoted:
+        """Open the gate: one commit.
+
+        raises  Conflict naming the winner; CheckFailed if a check found a difference; Conflict if it is not at the gate
+        """
+        with self._guard:
+            status = self.recorder.status
+            decided = self.rollouts.decision()
+            if isinstance(decided, Promoted) and (status.rollout != rollout or status.state == "live"):
+                raise self._too_late(decided)
+            if status.rollout != rollout or status.shown != "awaiting-confirmation":
+                raise Conflict(f"{rollout} is not at the gate: {status.shown}", hint="console status", code="E_STATE")
+            failed = [check for check in status.checks if check.ok is False]
+            if failed:
+                raise CheckFailed(
+                    f"{failed[0].table}: {failed[0].check}: {failed[0].detail}",
+                    hint="console status shows all checks; `console discard` drops the new version",
+                    code="E_CHECK",
+                )
+            if not plants.early():
+                self._drain()
+            self.recorder.store(Entered("promoting"))
+            return self._swap(status.release, live, by, host)
+
+    def _swap(self, release: str, live: str, by: str, host: str) -> Promoted:
+        try:
+            version = self.releases.swap(live, release, by, host)
+        except Conflict:
+            self.recorder.store(Entered("awaiting-confirmation"))
+            raise
+        event = Promoted(release, live, by, host, version)
+        self.recorder.store(event)
+        self._refollow()
+        return event
+
+    def _too_late(self, decided: Promoted) -> Conflict:
+        found = next((h.row for h in self.releases.all() if h.row.id == decided.release), None)
+        when = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(found.at)) if found else "?"
+        return Conflict(
+            f"{decided.release} was already promoted by {decided.by} from {decided.host} at {when}",
+            hint="console status",
+            code="E_PROMOTED",
+        )
+
+    def _drain(self) -> None:
+        """Bring the new release to live's landing position; the gate stays shut while it cannot keep up."""
+        wish = self._follower.aligned(self.pipeline)
+        deadline = time.monotonic() + DRAIN_SECONDS
+        while not wish.done() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if not wish.done():
+            lag = self._follower.lag(self.pipeline)
+            raise CheckFailed(
+                f"the new version is {lag.commits} commits ({lag.rows:,} rows) behind and did not catch up in {DRAIN_SECONDS:.0f} s",
+                hint="try again when the follower has caught up; `console status` shows its lag",
+                code="E_LAG",
+            )
+        wish.result()
+
+    def _finish_promotion(self, status: Status) -> None:
+        """Died between the commit of the promotion and its record: the release table knows."""
+        if status.state != "promoting":
+            return
+        live = self.releases.in_state("live")
+        if live and live.row.id == status.release:
+            self.recorder.store(
+                Promoted(status.release, status.was, live.row.by, live.row.host, self.releases.version())
+            )
+            self._refollow()
+        else:
+            self.recorder.store(Entered("awaiting-confirmation"))
+
+    def rollback(self, live: str, by: str, host: str) -> RolledBack:
+        """Back to the previous release: the same one commit.
+
+        raises  Conflict if there is none to go back to, or another release is live
+        """
+        with self._guard:
+            status = self.recorder.status
+            if status.state not in ENDED and status.state != "none":
+                raise Conflict(
+                    f"{status.rollout} is under way ({status.shown})", hint="console cancel", code="E_UNDER_WAY"
+                )
+            previous = self.releases.in_state("previous")
+            if previous is None:
+                raise Conflict(f"{self.pipeline}: nothing to go back to", hint="console status", code="E_NO_PREVIOUS")
+            self._drain()
+            version = self.releases.swap(live, previous.row.id, by, host)
+            event = RolledBack(previous.row.id, live, by, host, version)
+            self.recorder.store(event)
+            self._refollow()
+            return event
+
+    # -- what is followed, and what may go
+    def _refollow(self) -> None:
+        """Follow live, previous and, once it has caught up, the release being built."""
+        edges: list[Edge] = []
+        status = self.recorder.status
+        built = status.state in ("validating", "awaiting-confirmation", "promoting") or self._caught_up(status)
+        for held in self.releases.all():
+            building = held.row.id == status.release and built and status.state not in ENDED
+            if held.row.state in ("live", "previous"):
+                edges += edges_of(held.release, self.path)
+            elif building and self._carrier is not None:
+                edges += self._carrier.work.edges_in_order()
+            elif building:
+                edges += edges_of(held.release, self.path)
+        self._follower.follow(self.pipeline, tuple(edges))
+
+    def _caught_up(self, status: Status) -> bool:
+        steps = [step for step in status.steps if step.id.startswith("catch-up/")]
+        return bool(status.steps) and all(step.state == "done" for step in steps) and status.state == "catching-up"
+
+    def cleanup(self, by: str, *, dry_run: bool, previous: bool) -> tuple[str, ...]:
+        """Drop versions that no kept release names; with `previous`, also the one a rollback would return to."""
+        with self._guard:
+            doomed, paths = housekeeping.superseded(self.releases, previous=previous)
+            if dry_run:
+                return paths
+            status = self.recorder.status
+            if previous and status.state in ENDED - {"cleaned"}:
+                self.recorder.store(Ended("cleaned", by))
+            for held in doomed:
+                self.releases.drop(held.row.id)
+            self._refollow()
+            self._follower.settle()
+            return tuple(path for path in paths if drop_version(self.warehouse, path))
+
+    def _drop(self, release: str) -> None:
+        """Forget a release that never became live, and what was built for it alone."""
+        held = next((h for h in self.releases.all() if h.row.id == release and h.row.state == "preview"), None)
+        if held is None:
+            return
+        paths = housekeeping.own_versions(self.releases, held.release, {release})
+        self.releases.drop(release)
+        self._follower.settle()
+        for path in paths:
+            drop_version(self.warehouse, path)

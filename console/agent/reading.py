@@ -1,0 +1,175 @@
+"""What readers and producers ask of a region: queries over the live release, copies, sinks, and batches for landing."""
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal, InvalidOperation
+from pathlib import Path
+from typing import Any
+
+from console.agent.feeds.edge import logical
+from console.agent.line import Line
+from console.agent.session import Spark
+from console.agent.store import log
+from console.agent.store.survey import resolve
+from console.errors import DataError, RegionError
+from console.model.live import Release
+
+MAX_ROWS = 100_000
+
+
+def query(
+    line: Line, spark: Spark, sql: str, *, tables: Sequence[str], args: Mapping[str, Sequence[str]], limit: int
+) -> dict[str, Any]:
+    """Run one compiled SELECT over the live release, whole: all its tables are of the one release read first.
+
+    args    name → [value as text, Spark type]
+    raises  RegionError with Spark's first line if it fails
+    """
+    release = line.live()
+    session = spark.session()
+    register(line, session, release, tables)
+    limit = max(1, min(limit, MAX_ROWS))
+    try:
+        found = session.sql(sql, args=_arguments(args)).limit(limit + 1)
+        columns = [[name, kind] for name, kind in found.dtypes]
+        rows = [[plain(value) for value in row] for row in found.collect()]
+    except Exception as error:
+        raise RegionError(f"the query failed: {_first(error)}", code="E_QUERY") from None
+    return {"columns": columns, "rows": rows[:limit], "release": release.id, "truncated": len(rows) > limit}
+
+
+def register(line: Line, session: Any, release: Release, tables: Sequence[str]) -> None:
+    """The release's tables, and its copies' outputs, as views by logical name."""
+    for name in tables:
+        state = release.table(name)
+        if state is not None:
+            stored = session.read.format("delta").load(line.path(state.version.path))
+            logical(session, state, stored).createOrReplaceTempView(name)
+        elif any(copy.into == name for copy in release.copies):
+            path = copy_path(line.warehouse, name)
+            if not log.exists(path):
+                raise RegionError(f"{name} has not been copied yet", hint=f"console copy {name}", code="E_NO_COPY")
+            session.read.format("delta").load(path).createOrReplaceTempView(name)
+        else:
+            raise DataError(f"release {release.id} has no table {name}", hint="console status")
+
+
+def copy_path(warehouse: Path, into: str) -> str:
+    return resolve(warehouse, f"{into}/copy")
+
+
+def run_copy(line: Line, spark: Spark, name: str, by: str) -> dict[str, Any]:
+    """Append or replace the copy's table with its query's rows, in one commit."""
+    release = line.live()
+    copy = next((copy for copy in release.copies if copy.name == name), None)
+    if copy is None:
+        known = ", ".join(c.name for c in release.copies) or "none"
+        raise DataError(f"no copy {name} in release {release.id} (there is: {known})")
+    session = spark.session()
+    register(line, session, release, [state.table.name for state in release.tables])
+    path = copy_path(line.warehouse, copy.into)
+    rows = session.sql(copy.sql).coalesce(1)
+    note = json.dumps({"kind": "copy", "copy": name, "release": release.id, "by": by})
+    writer = rows.write.format("delta").option("userMetadata", note)
+    if copy.mode == "replace":
+        writer = writer.mode("overwrite").option("overwriteSchema", "true")
+    else:
+        writer = writer.mode("append")
+    writer.save(path)
+    return {"rows": sum(f.rows for f in log.commit(path, log.latest_version(path)).added), "path": path}
+
+
+def run_sink(line: Line, spark: Spark, name: str) -> dict[str, Any]:
+    """Export the sink's query to files below the warehouse; the directory is replaced when the new one is whole."""
+    release = line.live()
+    sink = next((sink for sink in release.sinks if sink.name == name), None)
+    if sink is None:
+        known = ", ".join(s.name for s in release.sinks) or "none"
+        raise DataError(f"no sink {name} in release {release.id} (there is: {known})")
+    root = line.warehouse.resolve()
+    target = (root / sink.path).resolve()
+    if not target.is_relative_to(root) or target == root or "_console" in target.parts:
+        raise DataError(f"sink {name}: {sink.path} is not below the warehouse")
+    session = spark.session()
+    register(line, session, release, [state.table.name for state in release.tables])
+    rows = session.sql(sink.sql).coalesce(1)
+    count = rows.count()
+    fresh = target.with_name(f".{target.name}.{os.getpid()}")
+    writer = rows.write.mode("overwrite")
+    match sink.format:
+        case "ndjson":
+            writer.json(str(fresh))
+        case "csv":
+            writer.option("header", "true").csv(str(fresh))
+        case "parquet":
+            writer.parquet(str(fresh))
+    _replace(fresh, target)
+    return {"rows": count, "path": str(target)}
+
+
+def _replace(fresh: Path, target: Path) -> None:
+    old = target.with_name(f".{target.name}.old")
+    if target.exists():
+        target.rename(old)
+    fresh.rename(target)
+    if old.exists():
+        for file in sorted(old.rglob("*"), reverse=True):
+            file.unlink() if file.is_file() else file.rmdir()
+        old.rmdir()
+
+
+def _arguments(args: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Texts as typed Python values, which Spark binds as literals; it takes no cast there.
+
+    raises  DataError naming the parameter whose text is not of its type
+    """
+    return {name: _typed(name, value, kind) for name, (value, kind) in args.items()}
+
+
+def _typed(name: str, text: str, kind: str) -> Any:
+    try:
+        match kind.partition("(")[0]:
+            case "tinyint" | "smallint" | "int" | "bigint":
+                return int(text)
+            case "float" | "double":
+                return float(text)
+            case "decimal":
+                return Decimal(text)
+            case "boolean":
+                return {"true": True, "false": False}[text.lower()]
+            case "date":
+                return date.fromisoformat(text)
+            case "timestamp":
+                at = datetime.fromisoformat(text)
+                return at if at.tzinfo else at.replace(tzinfo=UTC)
+    except (ValueError, KeyError, InvalidOperation):
+        raise DataError(f"parameter {name}: {text!r:.60} is no {kind}") from None
+    return text
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can say it: times in ISO 8601 UTC, decimals and infinities as text, bytes as hex."""
+    match value:
+        case datetime():
+            return value.isoformat()
+        case date():
+            return value.isoformat()
+        case Decimal():
+            return str(value)
+        case float() if not math.isfinite(value):
+            return str(value)
+        case bytes() | bytearray():
+            return value.hex()
+        case dict():
+            return {str(k): plain(v) for k, v in value.items()}
+        case list() | tuple():
+            return [plain(item) for item in value]
+    return value
+
+
+def _first(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0][:400] if lines else type(error).__name__

@@ -1,0 +1,146 @@
+"""Carry an accepted plan through its steps up to the gate, and never through it. Every step may be done twice."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import assert_never
+
+from console.agent.feeds import once, plants
+from console.agent.rollout import history
+from console.agent.rollout.validate import validate
+from console.agent.rollout.work import Stopped, Work
+from console.agent.store import log
+from console.errors import ConsoleError
+from console.model.event import BatchDone, Entered, Failed, Progress, State, StepDone, StepStarted
+from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
+
+CAUGHT_UP_COMMITS = 3
+DRIVER_TRIES = 3
+SPARE_HOURS = 24 * 7  # the longest rollout, on top of the rollback window
+
+
+class Carrier(threading.Thread):
+    """One rollout's thread. It ends at the gate, at a failure that is kept, or when it is stopped."""
+
+    def __init__(self, work: Work, refollow: Callable[[], None]) -> None:
+        super().__init__(name=f"carry {work.recorder.rollout}", daemon=True)
+        self.work = work
+        self._refollow = refollow  # from now on the follower keeps the new release current as well
+
+    def run(self) -> None:
+        step = ""
+        try:
+            for item in self.work.plan.steps:
+                step = item.id
+                self.work.check_halt()
+                self._step(item)
+        except Stopped:
+            return
+        except Exception as error:
+            if not self.work.halt.is_set():
+                self._broke(step, error)
+
+    def _broke(self, step: str, error: Exception) -> None:
+        """Keep the failure, unless it is the JVM that went away: the agent then starts anew and goes on."""
+        if self._driver_lost():
+            if self._begun(step) < DRIVER_TRIES:
+                self.work.recorder.log(f"the driver was lost in {step}; it is started again", "warning")
+                return
+            why = f"the driver was lost {DRIVER_TRIES} times in {step}"
+            hint = "give it more memory (spark.conf: spark.driver.memory) or lower limits.rows; then console retry"
+        elif isinstance(error, ConsoleError):
+            why, hint = str(error), error.hint
+        else:
+            lines = str(error).strip().splitlines()
+            why, hint = f"{type(error).__name__}: {lines[0] if lines else ''}"[:500], "console retry"
+        self.work.recorder.store(Failed(step, why, hint))
+
+    def _driver_lost(self) -> bool:
+        """Whether the JVM is gone; a dying one is given a moment to be seen dead."""
+        for _ in range(20):
+            if self.work.spark.lost:
+                return True
+            time.sleep(0.1)
+        return False
+
+    def _begun(self, step: str) -> int:
+        """How often a step was begun since it last got anywhere."""
+        begun = 0
+        for event in self.work.recorder.progress():
+            match event:
+                case StepStarted(name) if name == step:
+                    begun += 1
+                case BatchDone() | StepDone():
+                    begun = 0
+        return begun
+
+    def stop(self) -> None:
+        """End soon: a running Spark job is cancelled, and whoever goes on takes its feed over first."""
+        self.work.halt.set()
+        if self.work.job is not None:
+            self.work.job.cancel()
+
+    def _step(self, step: Step) -> None:
+        match step:
+            case CreateTable():
+                self._once(step, lambda: self._create(step), "preparing")
+            case AddColumns():
+                self._once(step, lambda: self._alter(step), "preparing")
+            case Backfill():
+                self._once(step, lambda: history.build(self.work, step), "backfilling")
+            case CatchUp():
+                self._once(step, lambda: self._catch_up(step), "catching-up")
+            case Validate():
+                self._refollow()
+                self._once(step, lambda: validate(self.work, step), "validating")
+            case Promote():
+                self._refollow()
+                self._enter("awaiting-confirmation")
+            case _:
+                assert_never(step)
+
+    def _enter(self, state: State) -> None:
+        if self.work.recorder.status.state != state:
+            self.work.recorder.store(Entered(state))
+
+    def _once(self, step: Step, do: Callable[[], None], state: State) -> None:
+        if any(s.id == step.id and s.state == "done" for s in self.work.recorder.status.steps):
+            return
+        self._enter(state)
+        self.work.recorder.store(StepStarted(step.id))
+        do()
+        self.work.recorder.store(StepDone(step.id))
+
+    def _create(self, step: CreateTable) -> None:
+        state = self.work.state(step.table)
+        path = self.work.path(state.version.path)
+        once.create(self.work.spark.session(), state, path, self.work.keep_hours + SPARE_HOURS)
+
+    def _alter(self, step: AddColumns) -> None:
+        path = self.work.path(self.work.state(step.table).version.path)
+        known = {column.name for column in self.work.stats(step.table, path).columns}
+        new = [column for column in step.columns if column.name not in known]
+        if new:
+            nothing = ", ".join(f"CAST(NULL AS {c.type}) AS `{c.name.replace('`', '``')}`" for c in new)
+            rows = self.work.spark.session().sql(f"SELECT {nothing} WHERE 1 = 0").write.format("delta").mode("append")
+            with self.work.landing.of(path):
+                rows.option("mergeSchema", "true").option("userMetadata", '{"kind": "add columns"}').save(path)
+
+    def _catch_up(self, step: CatchUp) -> None:
+        """Move a new live feed close to the end of its source; the follower goes on from there."""
+        work = self.work
+        edge = work.edge(step.target, step.materialization)
+        if step.start == "log":
+            edge.start = 0
+        session = work.spark.session()
+        edge.open(session)
+        moved = 0
+        while not plants.early():
+            work.check_halt()
+            end = log.latest_version(edge.source_path)
+            commits, rows, _ = edge.pending(end)
+            if commits <= CAUGHT_UP_COMMITS:
+                break
+            work.recorder.tell(Progress(step.id, moved, rows))
+            moved += max(edge.step(session, end), 0)
+        work.recorder.tell(Progress(step.id, moved, 0))

@@ -1,0 +1,190 @@
+"""Build the history of one version: fence, slices, batches that grow towards the target duration."""
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from console.agent.feeds import backfill, once, plants
+from console.agent.rollout.work import Work
+from console.agent.session import JobGroup
+from console.agent.store import log
+from console.errors import RegionError
+from console.model.event import BatchDone, BatchStarted, Fenced, Progress, Waiting
+from console.model.live import Day, TableState
+from console.model.slices import Slice, cut, pack
+from console.model.step import Backfill
+
+FIRST_ROWS = 400_000  # what the first batch carries at most, since it is the one that measures
+GROWTH = 4.0
+PROGRESS_SECONDS = 0.5
+LAG_SECONDS = 60.0  # live rows older than this make a build wait
+PATIENCE_SECONDS = 30.0
+VAGUE_SHARE = 0.2  # of the rows in files that span days; beyond it the days are counted before they are cut
+
+
+def build(work: Work, step: Backfill) -> None:
+    """Carry one backfill from wherever it stands to its last slice.
+
+    raises  Stopped at a pause, between batches or by cancelling the running job
+    """
+    session = work.spark.session(spark__sql__files__maxPartitionNum=str(max(1, work.spark.slots - 1)))
+    history = open_history(work, step, session)
+    _open_live(work, step, history.fence, session)
+    _reconcile(work, history, session)
+    rows = _first_budget(work)
+    while not history.done:
+        work.check_halt()
+        _yield_to_live(work)
+        run = pack(history.slices, history.writer.position, rows, work.plan.bytes_limit)
+        receipt = _batch(work, history, run, session)
+        rows = _budget(work, rows, receipt)
+        if plants.early():
+            break
+
+
+def open_history(work: Work, step: Backfill, session: Any) -> backfill.History:
+    """The backfill where it stands: its fence is in the rollout's events, or is taken now and stored first."""
+    target = work.state(step.target)
+    source = work.live_state(step.source) if step.route == "forward" else work.state(step.source)
+    source_path, target_path = work.path(source.version.path), work.path(target.version.path)
+    fenced = next((f for f in work.recorder.events(Fenced) if f.step == step.id), None)
+    fence = fenced.version if fenced else log.latest_version(source_path)
+    stats = work.stats(step.source, source_path, _stored_time(source, step.time), fence)
+    slices: tuple[Slice, ...] = (Slice(1, "all", "", "", stats.rows, stats.bytes),)
+    if step.time:
+        slices = _slices(work, step, source, _days(session, step, source, source_path, stats.days, fence=fence))
+    if fenced is not None and fenced.slices != len(slices):
+        raise RegionError(
+            f"{step.id}: the source at version {fence} is cut into {len(slices)} slices, not into {fenced.slices} as before",
+            hint="its log was rewritten; `console discard`, then plan again",
+            code="E_SLICES",
+        )
+    if fenced is None:
+        work.recorder.store(Fenced(step.id, step.source, fence, len(slices), stats.rows))
+    app_id = once.history_id(target_path, step.materialization or "forward", fence)
+    writer = once.open_feed(session, app_id, target_path, 0)
+    joins = work.edge(step.target, step.materialization).joins if step.materialization else ()
+    return backfill.History(step, source, source_path, target, target_path, fence, slices, writer, joins)
+
+
+def _days(
+    session: Any, step: Backfill, source: TableState, path: str, days: tuple[Day, ...], *, fence: int
+) -> tuple[Day, ...]:
+    """Rows a day as of the fence: from file statistics, or counted where too many files span days.
+
+    The same at every resume, since the fence does not move.
+    """
+    vague = sum(day.rows for day in days if not day.exact)
+    total = sum(day.rows for day in days)
+    if vague <= total * VAGUE_SHARE:
+        return days
+    per_row = sum(day.bytes for day in days) / max(total, 1)
+    counted = backfill.count_days(session, source, path, fence, step.time)
+    return tuple(Day(name, rows, int(rows * per_row)) for name, rows in counted)
+
+
+def _slices(work: Work, step: Backfill, source: TableState, days: Any) -> tuple[Slice, ...]:
+    date_only = any(c.name == step.time and c.type == "date" for c in source.table.columns)
+    return cut(days, work.plan.rows_limit, hours=not date_only)
+
+
+def _stored_time(source: TableState, time_column: str) -> str:
+    """The stored column whose file statistics tell the days: the logical one unless it was renamed."""
+    stored = {column.name for column in source.version.columns}
+    return time_column if time_column in stored else ""
+
+
+def _open_live(work: Work, step: Backfill, fence: int, session: Any) -> None:
+    """Fix where the live feeds of the target begin before the first row of history is written."""
+    for feed in work.plan.release.feeds_into(step.target):
+        if step.materialization in ("", feed.materialization):
+            edge = work.edge(step.target, feed.materialization)
+            edge.start = fence if step.route == "replay" else work.vector(step.target, feed.materialization, fence)
+            edge.open(session)
+
+
+def _reconcile(work: Work, history: backfill.History, session: Any) -> None:
+    """Batches that were committed although the agent died before it could store their receipt get it now."""
+    told = {done.position for done in work.recorder.events(BatchDone) if done.step == history.step.id}
+    for commit in log.commits(history.target_path, 1, log.latest_version(history.target_path)):
+        first_last = commit.note.get("slices")
+        if commit.note.get("feed") != history.writer.app_id or not first_last or first_last[1] in told:
+            continue
+        run = history.slices[first_last[0] - 1 : first_last[1]]
+        rows_in = backfill.count_rows(session, history, run)
+        rows, size = sum(f.rows for f in commit.added), sum(f.bytes for f in commit.added)
+        done = BatchDone(
+            history.step.id,
+            backfill.label(run),
+            run[-1].index,
+            len(history.slices),
+            rows_in,
+            rows,
+            size,
+            0.0,
+            commit.version,
+        )
+        work.recorder.store(done)
+
+
+def _batch(work: Work, history: backfill.History, run: Sequence[Slice], session: Any) -> backfill.Receipt:
+    step, name, of = history.step.id, backfill.label(run), len(history.slices)
+    estimate = sum(piece.rows for piece in run)
+    work.recorder.store(BatchStarted(step, name, run[0].index, run[-1].index, of, estimate))
+    finished = threading.Event()
+
+    def watch(job: JobGroup) -> None:
+        work.job = job
+        threading.Thread(target=_poll, args=(work, job, step, estimate, finished), name="progress", daemon=True).start()
+
+    try:
+        receipt = backfill.carry(work.spark, session, history, plants.skip_day(run), watch)
+    finally:
+        finished.set()
+        work.job = None
+    plants.double_batch(session, history, run)
+    done = receipt.written
+    work.recorder.store(
+        BatchDone(step, name, run[-1].index, of, receipt.rows_in, done.rows, done.bytes, receipt.seconds, done.version)
+    )
+    return receipt
+
+
+def _poll(work: Work, job: JobGroup, step: str, rows: int, finished: threading.Event) -> None:
+    while not finished.wait(PROGRESS_SECONDS):
+        try:
+            work.recorder.tell(Progress(step, int(rows * min(job.fraction(), 1.0))))
+        except Exception:  # the JVM went away; the batch itself says so
+            return
+
+
+def _first_budget(work: Work) -> float:
+    """Rows of the first batch: what the rate measured so far carries in the target time, else one that measures."""
+    rate = work.recorder.status.rate
+    return _limited(work, rate * work.plan.target_seconds if rate else FIRST_ROWS)
+
+
+def _budget(work: Work, rows: float, receipt: backfill.Receipt) -> float:
+    """Towards the target duration, in steps of at most four; the region's limit holds."""
+    if not receipt.rows_in or receipt.seconds <= 0:
+        return rows
+    aim = receipt.rows_in / receipt.seconds * work.plan.target_seconds
+    return _limited(work, min(aim, GROWTH * max(float(receipt.rows_in), rows)))
+
+
+def _limited(work: Work, rows: float) -> float:
+    return min(rows, work.plan.rows_limit) if work.plan.rows_limit is not None else rows
+
+
+def _yield_to_live(work: Work) -> None:
+    """A build waits a moment while the follower is far behind, and says so."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    waited = False
+    while work.follower.lag(work.plan.pipeline).seconds > LAG_SECONDS and time.monotonic() < deadline:
+        work.check_halt()
+        work.recorder.tell(Waiting(f"live rows are more than {LAG_SECONDS:.0f} s behind: the backfill waits for them"))
+        waited = True
+        time.sleep(0.5)
+    if waited:
+        work.recorder.tell(Waiting(""))

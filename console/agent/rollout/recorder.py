@@ -1,0 +1,92 @@
+"""Events of one pipeline: stored in order, folded into a status, and told to everyone who watches."""
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from console import crash
+from console.agent.store.ledger import Rollouts
+from console.model.event import Accepted, Event, Logged, Recorded, point
+from console.model.plan import Plan
+from console.model.status import Status, fold, replay
+
+E = TypeVar("E")
+Watcher = Callable[[Recorded], None]
+
+
+class Recorder:
+    """The one place that gives stored events their number; on disk before anyone may act on them."""
+
+    def __init__(self, rollouts: Rollouts) -> None:
+        self._rollouts = rollouts
+        self._guard = threading.RLock()
+        self._watchers: list[Watcher] = []
+        self.rollout = rollouts.latest()
+        self._status = replay(rollouts.events(self.rollout))
+        self._plan = rollouts.plan(self.rollout)
+
+    @property
+    def status(self) -> Status:
+        return self._status
+
+    @property
+    def plan(self) -> Plan | None:
+        """The accepted plan of the newest rollout."""
+        return self._plan
+
+    @property
+    def watchers(self) -> int:
+        return len(self._watchers)
+
+    def events(self, kind: type[E]) -> tuple[E, ...]:
+        """The stored events of one kind of the newest rollout."""
+        return tuple(r.event for r in self._rollouts.events(self.rollout) if isinstance(r.event, kind))
+
+    def progress(self) -> tuple[Event, ...]:
+        """All stored events of the newest rollout, oldest first."""
+        return tuple(recorded.event for recorded in self._rollouts.events(self.rollout))
+
+    def accept(self, rollout: str, plan: Plan, event: Accepted) -> Recorded:
+        with self._guard:
+            recorded = self._rollouts.append(rollout, 1, event, plan)
+            self.rollout, self._plan = rollout, plan
+            self._tell(recorded)
+            return recorded
+
+    def store(self, event: Event) -> Recorded:
+        """Append an event to the newest rollout and tell it."""
+        name = point(event)
+        with self._guard:
+            crash.point(f"before-{name}")
+            recorded = self._rollouts.append(self.rollout, self._status.seq + 1, event)
+            crash.point(f"after-{name}")
+            self._tell(recorded)
+            return recorded
+
+    def tell(self, event: Event) -> None:
+        """A fleeting event: told, not stored."""
+        with self._guard:
+            self._tell(Recorded(self.rollout, 0, time.time(), event))
+
+    def log(self, text: str, level: str = "info") -> None:
+        self.tell(Logged(text, "error" if level == "error" else "warning" if level == "warning" else "info"))
+
+    def watch(self, after: int, watcher: Watcher) -> Callable[[], None]:
+        """Tell every stored event after `after`, then all that come; returns how to stop."""
+        with self._guard:
+            for recorded in self._rollouts.events(self.rollout, after):
+                watcher(recorded)
+            self._watchers.append(watcher)
+
+        def stop() -> None:
+            with self._guard:
+                if watcher in self._watchers:
+                    self._watchers.remove(watcher)
+
+        return stop
+
+    def _tell(self, recorded: Recorded) -> None:
+        self._status = fold(self._status, recorded)
+        for watcher in tuple(self._watchers):
+            watcher(recorded)

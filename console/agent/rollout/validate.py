@@ -1,0 +1,110 @@
+"""Is the new release right? Compared with the live one at the same landing position, before anyone may promote it."""
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+from console.agent.feeds import once, plants
+from console.agent.feeds.edge import Edge
+from console.agent.feeds.verify import Side, compare
+from console.agent.rollout.work import Work
+from console.agent.store import log
+from console.errors import RegionError
+from console.model.event import BatchDone, Checked, Fenced, Waiting
+from console.model.live import Release
+from console.model.step import CreateTable, Validate
+
+HEARTBEAT = '{"kind": "heartbeat"}'
+
+
+def validate(work: Work, step: Validate) -> None:
+    """Store one `Checked` for each check; the gate reads them. A difference is a finding, not an exception."""
+    if plants.early():
+        return
+    session = work.spark.session()
+    pins = aligned(work)
+    edges = _rebuilt(work)
+    beats = _heartbeats(work, edges, session)
+    if beats:
+        pins = aligned(work)
+    for edge in edges:
+        work.recorder.store(_alive(edge, beats.get(edge.source_path)))
+    for comparison in step.comparisons:
+        old = _side(work, comparison.table, work.live(), pins)
+        new = _side(work, comparison.table, work.plan.release, pins)
+        for check in compare(session, comparison, old, new):
+            work.check_halt()
+            work.recorder.store(plants.blind(check))
+    for check in _complete(work):
+        work.recorder.store(plants.blind(check))
+
+
+def _rebuilt(work: Work) -> list[Edge]:
+    """The feeds of rebuilt tables, as the follower moves them: after a restart these are of its own making."""
+    tables = {step.table for step in work.plan.steps if isinstance(step, CreateTable)}
+    followed = {edge.key: edge for edge in work.follower.edges(work.plan.pipeline)}
+    ours = [edge for edge in work.edges_in_order() if edge.feed.target in tables]
+    return [followed.get(edge.key, edge) for edge in ours]
+
+
+def _heartbeats(work: Work, edges: list[Edge], session: Any) -> dict[str, int]:
+    """An empty marked append into every managed landing table without traffic; path → its version."""
+    quiet = {
+        e.source_path for e in edges if e.source.table.kind == "landing" and e.source.table.managed and not e.rows_moved
+    }
+    versions = {}
+    for path in quiet:
+        nothing = once.nothing(session, path).write.format("delta").mode("append")
+        with work.landing.of(path):
+            nothing.option("userMetadata", HEARTBEAT).save(path)
+            versions[path] = log.latest_version(path)
+    return versions
+
+
+def aligned(work: Work) -> dict[str, int]:
+    """Table path → Delta version, at one common landing position of every followed feed.
+
+    raises  RegionError if a feed stands still
+    """
+    wish = work.follower.aligned(work.plan.pipeline)
+    told = 0.0
+    while not wish.done():
+        work.check_halt()
+        stuck = [edge.stopped for edge in work.follower.edges(work.plan.pipeline) if edge.stopped]
+        if stuck:
+            raise RegionError(f"a feed stands still: {stuck[0]}", hint="console status")
+        if time.monotonic() - told > 1:
+            work.recorder.tell(Waiting("bringing old and new to the same landing position"))
+            told = time.monotonic()
+        time.sleep(0.05)
+    return wish.result()
+
+
+def _side(work: Work, table: str, release: Release, pins: dict[str, int]) -> Side:
+    state = release.table(table)
+    if state is None:
+        raise RegionError(f"release {release.id} has no table {table}", hint="console plan")
+    path = work.path(state.version.path)
+    return Side(state, path, pins[path] if path in pins else log.latest_version(path))
+
+
+def _alive(edge: Edge, beat: int | None) -> Checked:
+    """Has the rebuilt feed passed a live row or, in a managed landing table without traffic, a heartbeat of ours?"""
+    name = f"feed {edge.feed.materialization}"
+    if edge.source.table.kind != "landing":
+        return Checked(edge.feed.target, name, edge.writer is not None, "moves with the table above it")
+    if edge.rows_moved:
+        return Checked(edge.feed.target, name, True, f"alive: {edge.rows_moved:,} rows passed it live")
+    if beat is not None:
+        return Checked(edge.feed.target, name, edge.seen >= beat, f"no traffic; passed our heartbeat, version {beat}")
+    return Checked(edge.feed.target, name, None, "no live row since the fence: wait for one, then `console retry`")
+
+
+def _complete(work: Work) -> Iterator[Checked]:
+    """Rows read by all batches of a backfill = rows of the source at its fence."""
+    done = work.recorder.events(BatchDone)
+    for fenced in work.recorder.events(Fenced):
+        rows = {batch.position: batch.rows_in for batch in done if batch.step == fenced.step}
+        read = sum(rows.values())
+        what = f"{read:,} of {fenced.rows:,} rows of {fenced.source} at version {fenced.version} were read"
+        yield Checked(fenced.step.split("/")[1], "history is complete", read == fenced.rows, what)

@@ -1,0 +1,118 @@
+"""What every part of carrying a plan needs: the places, the states of tables, and when to stop."""
+
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from console.agent.feeds.edge import Edge, edges_of
+from console.agent.feeds.follow import Follower
+from console.agent.rollout.recorder import Recorder
+from console.agent.session import JobGroup, Spark
+from console.agent.store import log
+from console.agent.store.ledger import Releases
+from console.agent.store.survey import resolve, table_stats
+from console.errors import RegionError
+from console.model.live import Release, TableState, TableStats
+from console.model.plan import Plan
+
+
+class Stopped(Exception):
+    """The operator paused or cancelled; nothing is wrong."""
+
+
+class LandingLocks:
+    """One lock a managed landing table: deltalake (batches) and Spark (heartbeats, new columns) take turns."""
+
+    def __init__(self) -> None:
+        self._locks: dict[str, threading.RLock] = {}
+        self._guard = threading.Lock()
+
+    def of(self, path: str) -> threading.RLock:
+        with self._guard:
+            return self._locks.setdefault(path, threading.RLock())
+
+
+@dataclass(slots=True)
+class Work:
+    """One rollout under way in this process."""
+
+    warehouse: Path
+    spark: Spark
+    releases: Releases
+    recorder: Recorder
+    follower: Follower
+    landing: LandingLocks
+    keep_hours: float
+    halt: threading.Event = field(default_factory=threading.Event)
+    job: JobGroup | None = None
+    edges: dict[tuple[str, str], Edge] = field(default_factory=dict)
+
+    @property
+    def plan(self) -> Plan:
+        if self.recorder.plan is None:
+            raise RegionError("no plan was accepted here", hint="console apply")
+        return self.recorder.plan
+
+    def check_halt(self) -> None:
+        """raises Stopped if the operator asked for it"""
+        if self.halt.is_set():
+            raise Stopped
+
+    def path(self, version_path: str) -> str:
+        return resolve(self.warehouse, version_path)
+
+    def state(self, table: str) -> TableState:
+        return _in(self.plan.release, table)
+
+    def live(self) -> Release:
+        held = self.releases.in_state("live")
+        if held is None:
+            raise RegionError("no release is live here", hint="console plan")
+        return held.release
+
+    def live_state(self, table: str) -> TableState:
+        return _in(self.live(), table)
+
+    def stats(self, table: str, path: str, time: str = "", version: int | None = None) -> TableStats:
+        found = table_stats(table, path, time, version)
+        if found is None:
+            raise RegionError(f"{table}: {path} is no Delta table", hint="console doctor")
+        return found
+
+    def edge(self, target: str, materialization: str) -> Edge:
+        """The live feed of the new release, one object for the build and, later, the follower."""
+        if not self.edges:
+            for edge in edges_of(self.plan.release, self.path):
+                self.edges[(edge.feed.target, edge.feed.materialization)] = edge
+        return self.edges[(target, materialization)]
+
+    def edges_in_order(self) -> tuple[Edge, ...]:
+        """All feeds of the new release, sources before what hangs below them."""
+        if self.plan.release.feeds:
+            first = self.plan.release.feeds[0]
+            self.edge(first.target, first.materialization)
+        return tuple(self.edges.values())
+
+    def vector(self, table: str, materialization: str, fence: int) -> int:
+        """The position of one feed that the live version of a table had reached at version `fence` of its own log."""
+        live = self.live()
+        path = self.path(_in(live, table).version.path)
+        feeds = live.feeds_into(table)
+        same = next((feed for feed in feeds if feed.materialization == materialization), None)
+        if same is None and len(feeds) == 1:
+            same = feeds[0]
+        number = log.position(path, f"live/{log.table_id(path)}/{same.materialization}", as_of=fence) if same else None
+        if number is None:
+            raise RegionError(
+                f"{path}: no position of {materialization} at version {fence}",
+                code="E_NO_POSITION",
+                hint="console plan",
+            )
+        return number & ((1 << 40) - 1)
+
+
+def _in(release: Release, table: str) -> TableState:
+    state = release.table(table)
+    if state is None:
+        raise RegionError(f"release {release.id} has no table {table}", hint="console plan")
+    return state

@@ -1,0 +1,191 @@
+"""The agent's socket: JSON-RPC 2.0, one object a line, at most 1 MiB (docs/architecture.md)."""
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import struct
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from console.agent.service import Service
+from console.errors import ConsoleError, DataError
+from console.model import codec
+from console.model.event import Recorded
+
+FRAME = 1 << 20
+REMEMBERED = 256
+WATCH_QUEUE = 10_000
+
+
+class Server:
+    """Answers connections of this user; every request runs in a thread, none blocks another."""
+
+    def __init__(self, service: Service, path: Path) -> None:
+        self._service = service
+        self._path = path
+        self._pool = ThreadPoolExecutor(16, thread_name_prefix="rpc")
+        self._ending = asyncio.Event()
+
+    async def run(self) -> None:
+        """Serve until `shutdown` or `end`."""
+        with contextlib.suppress(FileNotFoundError):
+            self._path.unlink()  # ours: we hold the region's lock
+        mask = os.umask(0o177)
+        try:
+            server = await asyncio.start_unix_server(self._connected, str(self._path), limit=FRAME)
+        finally:
+            os.umask(mask)
+        async with server:
+            await self._ending.wait()
+        with contextlib.suppress(FileNotFoundError):
+            self._path.unlink()
+
+    def end(self) -> None:
+        self._ending.set()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if not _same_user(writer):
+            writer.close()
+            return
+        connection = _Connection(self, self._service, self._pool, writer)
+        try:
+            while line := await reader.readline():
+                connection.take(line)
+        except (
+            ValueError,
+            ConnectionError,
+            asyncio.CancelledError,
+        ):  # a frame over the limit, the peer or we went away
+            pass
+        finally:
+            connection.close()
+            writer.close()
+
+
+class _Connection:
+    def __init__(
+        self, server: Server, service: Service, pool: ThreadPoolExecutor, writer: asyncio.StreamWriter
+    ) -> None:
+        self._server = server
+        self._service = service
+        self._pool = pool
+        self._writer = writer
+        self._loop = asyncio.get_running_loop()
+        self._answers: OrderedDict[str, asyncio.Future[bytes]] = OrderedDict()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stops: list[Callable[[], None]] = []
+        self._watching: list[asyncio.Task[None]] = []
+        self._closed = False
+
+    def take(self, line: bytes) -> None:
+        task = asyncio.create_task(self._handle(line))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        self._closed = True
+        for stop in self._stops:
+            stop()
+        for watching in self._watching:
+            watching.cancel()
+
+    async def _handle(self, line: bytes) -> None:
+        try:
+            request = codec.loads(line)
+            if not isinstance(request, dict) or not isinstance(request.get("method"), str):
+                raise DataError("not a request")
+        except DataError as error:
+            self._send(_error(None, error))
+            return
+        key = json.dumps(request.get("id"))
+        if key in self._answers:
+            self._write(await asyncio.shield(self._answers[key]))
+            return
+        promise: asyncio.Future[bytes] = self._loop.create_future()
+        self._answers[key] = promise
+        while len(self._answers) > REMEMBERED:
+            self._answers.popitem(last=False)
+        answer = await self._answer(request)
+        promise.set_result(answer)
+        self._write(answer)
+        if request["method"] == "watch" and b'"error"' not in answer[:80]:
+            self._watching.append(asyncio.create_task(self._watch(request.get("params") or {})))
+        if request["method"] == "shutdown":
+            with contextlib.suppress(ConnectionError):
+                await self._writer.drain()
+            self._server.end()
+
+    async def _answer(self, request: dict[str, Any]) -> bytes:
+        params = request.get("params") or {}
+        try:
+            call = self._service.method(request["method"])
+            if not isinstance(params, dict):
+                raise DataError("params must be an object")
+            result = await self._loop.run_in_executor(self._pool, lambda: call(**params))
+            return _frame({"jsonrpc": "2.0", "id": request.get("id"), "result": codec.encode(result)})
+        except ConsoleError as error:
+            return _error(request.get("id"), error)
+        except TypeError as error:
+            return _error(request.get("id"), DataError(f"{request['method']}: {error}"))
+        except Exception as error:  # a bug must answer too, else the caller waits for ever
+            return _error(request.get("id"), ConsoleError(f"{type(error).__name__}: {str(error)[:500]}", code="E_BUG"))
+
+    async def _watch(self, params: dict[str, Any]) -> None:
+        queue: asyncio.Queue[Recorded] = asyncio.Queue(WATCH_QUEUE)
+
+        def told(recorded: Recorded) -> None:
+            def put() -> None:
+                if recorded.seq == 0 and queue.qsize() > WATCH_QUEUE // 2:
+                    return  # a slow watcher loses fleeting events, never stored ones
+                with contextlib.suppress(asyncio.QueueFull):
+                    queue.put_nowait(recorded)
+
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(put)
+
+        line = await self._loop.run_in_executor(self._pool, lambda: self._service.line(str(params["pipeline"])))
+        stop = await self._loop.run_in_executor(
+            self._pool, lambda: line.recorder.watch(int(params.get("after", 0)), told)
+        )
+        self._stops.append(stop)
+        while not self._closed:
+            recorded = await queue.get()
+            self._send(_frame({"jsonrpc": "2.0", "method": "event", "params": codec.encode(recorded)}))
+            with contextlib.suppress(ConnectionError):
+                await self._writer.drain()
+
+    def _send(self, data: bytes) -> None:
+        self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        if not self._closed:
+            with contextlib.suppress(ConnectionError, RuntimeError):
+                self._writer.write(data)
+
+
+def _same_user(writer: asyncio.StreamWriter) -> bool:
+    """Only this user may speak to the agent, whatever the socket's mode became."""
+    peer = writer.get_extra_info("socket")
+    credentials = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    return bool(struct.unpack("3i", credentials)[1] in (os.getuid(), 0))
+
+
+def _frame(message: dict[str, Any]) -> bytes:
+    data = json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+    if len(data) > FRAME:
+        return _error(
+            message.get("id"),
+            DataError("the answer is larger than 1 MiB", hint="ask for fewer rows (`--limit`)", code="E_FRAME"),
+        )
+    return data
+
+
+def _error(request_id: Any, error: ConsoleError) -> bytes:
+    data = {"type": type(error).__name__, "hint": error.hint, "code": error.code}
+    body = {"code": -32000, "message": str(error), "data": data}
+    return json.dumps({"jsonrpc": "2.0", "id": request_id, "error": body}, separators=(",", ":")).encode() + b"\n"

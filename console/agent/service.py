@@ -1,0 +1,190 @@
+"""Everything the agent can be asked, by method name; one `Line` a pipeline, one follower and one Spark for all."""
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from console import __version__
+from console.agent import reading
+from console.agent.feeds.follow import Follower
+from console.agent.intake import Intake
+from console.agent.line import Line
+from console.agent.rollout.work import LandingLocks
+from console.agent.session import Settings, Spark
+from console.agent.store.survey import survey
+from console.errors import DataError, RegionError
+from console.model import codec
+from console.model.live import Live
+from console.model.plan import Plan
+
+PROTOCOL = 1
+
+
+class Service:
+    """The region's agent behind its socket. Methods take and return what docs/architecture.md says."""
+
+    def __init__(self, warehouse: Path, settings: Settings, lock_fd: int) -> None:
+        self.warehouse = warehouse
+        self.settings = settings
+        self.spark = Spark(settings, lock_fd)
+        self.follower = Follower(self.spark, settings.tick_seconds, self._said)
+        self._lines: dict[str, Line] = {}
+        self._landing = LandingLocks()  # the region's, since pipelines may share a landing table
+        self._guard = threading.Lock()
+        self._methods: dict[str, Callable[..., Any]] = {
+            "hello": self.hello,
+            "survey": self.survey,
+            "state": self.state,
+            "accept": self.accept,
+            "watch": self.watch,
+            "control": self.control,
+            "promote": self.promote,
+            "rollback": self.rollback,
+            "cleanup": self.cleanup,
+            "query": self.query,
+            "run": self.run,
+            "ingest": self.ingest,
+            "shutdown": self.shutdown,
+        }
+
+    def start(self) -> None:
+        """Follow and carry on whatever the region holds, then keep going."""
+        marker = self.warehouse / "_console" / "marker.json"
+        if not marker.exists():
+            marker.write_text(json.dumps({"format_version": 1, "region": self.settings.region}))
+        for releases in sorted((self.warehouse / "_console").glob("*/rollouts")):
+            self.line(releases.parent.name).resume()
+        self.follower.start()
+
+    def stop(self) -> None:
+        self.follower.stop()
+        for line in self._lines.values():
+            line.halt()
+        if self.follower.is_alive():
+            self.follower.join(20)
+        self.spark.stop()
+
+    def method(self, name: str) -> Callable[..., Any]:
+        if name not in self._methods:
+            raise DataError(f"no method {name!r:.60}")
+        return self._methods[name]
+
+    def line(self, pipeline: str) -> Line:
+        if not pipeline or not all(char.isalnum() or char in "-_" for char in pipeline):
+            raise DataError(f"{pipeline!r:.60} is no pipeline's name")
+        with self._guard:
+            if pipeline not in self._lines:
+                self._lines[pipeline] = Line(
+                    self.warehouse, pipeline, self.spark, self.follower, self.settings, landing=self._landing
+                )
+            return self._lines[pipeline]
+
+    def _said(self, pipeline: str, level: str, text: str) -> None:
+        print(
+            f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {level} {pipeline}: {text}",
+            file=sys.stderr,
+            flush=True,
+        )
+        self.line(pipeline).recorder.log(text, level)
+
+    # -- methods
+
+    def hello(self, protocol: int) -> dict[str, Any]:
+        if protocol != PROTOCOL:
+            raise DataError(
+                f"this agent ({__version__}) speaks protocol {PROTOCOL}, not {protocol}",
+                hint="use the same version of console on both sides",
+                code="E_PROTOCOL",
+            )
+        return {
+            "protocol": PROTOCOL,
+            "tool": __version__,
+            "pid": os.getpid(),
+            "region": self.settings.region,
+            "warehouse": str(self.warehouse),
+        }
+
+    def survey(self, pipeline: str, landing: list[str]) -> Live:
+        return survey(self.warehouse, self.settings.region, pipeline, landing)
+
+    def state(self, pipeline: str) -> dict[str, Any]:
+        line = self.line(pipeline)
+        lag = self.follower.lag(pipeline)
+        line.recorder.tell(lag)
+        return {
+            "status": line.recorder.status,
+            "plan": line.recorder.plan,
+            "releases": [held.row for held in line.releases.all()],
+        }
+
+    def accept(self, plan: Any, by: str, host: str, attached: bool = False) -> dict[str, str]:
+        decoded = codec.decode(Plan, plan)
+        if decoded.refusals:
+            raise DataError(f"the plan is refused: {decoded.refusals[0]}", hint=decoded.refusals[0].hint)
+        line = self.line(decoded.pipeline)
+        line.attached = attached
+        return {"rollout": line.accept(decoded, by, host)}
+
+    def watch(self, pipeline: str, after: int = 0) -> dict[str, Any]:
+        self.line(pipeline)
+        return {}
+
+    def control(self, pipeline: str, verb: str, by: str, host: str) -> Any:
+        return self.line(pipeline).control(verb, f"{by} from {host}")
+
+    def promote(self, pipeline: str, rollout: str, live: str, by: str, host: str) -> Any:
+        return self.line(pipeline).promote(rollout, live, by, host)
+
+    def rollback(self, pipeline: str, live: str, by: str, host: str) -> Any:
+        return self.line(pipeline).rollback(live, by, host)
+
+    def cleanup(
+        self, pipeline: str, by: str, host: str, dry_run: bool = False, previous: bool = False
+    ) -> dict[str, Any]:
+        dropped = self.line(pipeline).cleanup(f"{by} from {host}", dry_run=dry_run, previous=previous)
+        return {"dropped": list(dropped)}
+
+    def query(self, pipeline: str, sql: str, tables: list[str], args: dict[str, Any], limit: int) -> dict[str, Any]:
+        return reading.query(self.line(pipeline), self.spark, sql, tables=tables, args=args, limit=limit)
+
+    def run(self, pipeline: str, kind: str, name: str, by: str, host: str) -> dict[str, Any]:
+        match kind:
+            case "copy":
+                return reading.run_copy(self.line(pipeline), self.spark, name, f"{by} from {host}")
+            case "sink":
+                return reading.run_sink(self.line(pipeline), self.spark, name)
+        raise DataError(f"{kind!r:.60} is neither copy nor sink")
+
+    def ingest(self, pipeline: str, table: str, batch: str, lines: list[str]) -> dict[str, Any]:
+        return Intake(self.line(pipeline)).append(table, batch, lines)
+
+    def shutdown(self) -> dict[str, Any]:
+        return {}
+
+    def tell_lag(self) -> None:
+        """Once a second, to everyone who watches."""
+        for name, line in tuple(self._lines.items()):
+            if line.recorder.watchers:
+                line.recorder.tell(self.follower.lag(name))
+            line.mind_attachment()
+
+    def driver_lost(self) -> bool:
+        """Whether Spark was started and its JVM is gone."""
+        return self.spark.lost
+
+
+def refuse_remote(warehouse: str) -> Path:
+    """The warehouse as a local directory; other stores need a lock of their own kind (P4)."""
+    text = warehouse.removeprefix("file://")
+    if "://" in text:
+        raise RegionError(
+            f"{warehouse}: object stores are not served yet: their lock and log store are not proven here",
+            hint="use a directory on a disk of the region's host",
+            code="E_STORE",
+        )
+    return Path(text)

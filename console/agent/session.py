@@ -1,0 +1,182 @@
+"""The region's Spark: started on the first data job, tuned for the size at hand, holding the region's lock."""
+
+import json
+import os
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from console import paths
+from console.errors import RegionError
+
+# Set by us and not by the inventory: correctness depends on them (DESIGN §4.1 rules 3, 7; FAULTS §0.6, §0.9).
+_FIXED = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.runSQLOnFiles": "false",
+    "spark.sql.variable.substitute": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
+}
+_LOCAL = {
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.host": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.scheduler.mode": "FAIR",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.default.parallelism": "2",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "4096",
+    "spark.driver.memory": "2g",
+    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Xshare:auto",
+    "spark.log.level": "ERROR",
+}
+
+
+@dataclass(slots=True)
+class Settings:
+    """What the agent was started with; kept in `_console/agent.json`, so that it restarts without project files."""
+
+    region: str = ""
+    master: str = "local[2]"
+    conf: dict[str, str] = field(default_factory=dict)
+    tick_seconds: float = 1.0
+    rollback_window_hours: float = 72.0
+
+
+class Spark:
+    """Starts Spark when first asked and hands out one session a thread of work."""
+
+    def __init__(self, settings: Settings, lock_fd: int) -> None:
+        self._settings = settings
+        self._lock_fd = lock_fd
+        self._root: Any = None
+        self._starting = threading.Lock()
+        self.slots = _slots(settings.master)
+
+    @property
+    def started(self) -> bool:
+        return self._root is not None
+
+    @property
+    def lost(self) -> bool:
+        """Spark was started and its JVM is gone."""
+        if self._root is None:
+            return False
+        process = self._root.sparkContext._gateway.proc
+        return process is not None and process.poll() is not None
+
+    def session(self, **conf: str) -> Any:
+        """A SparkSession of its own (temp views and settings apart) over the one SparkContext."""
+        session = self._start().newSession()
+        for name, value in conf.items():
+            session.conf.set(name.replace("__", "."), value)
+        return session
+
+    @contextmanager
+    def job(self, session: Any, group: str) -> Iterator["JobGroup"]:
+        """Run Spark jobs of this thread under a name, so that their progress can be read and they can be cancelled."""
+        context = session.sparkContext
+        context.setJobGroup(group, group, interruptOnCancel=True)
+        try:
+            yield JobGroup(context, group)
+        finally:
+            context.setLocalProperty("spark.jobGroup.id", None)
+
+    def stop(self) -> None:
+        if self._root is not None:
+            if not self.lost:
+                self._root.stop()
+            self._root = None
+
+    def _start(self) -> Any:
+        with self._starting:
+            if self._root is None:
+                self._root = _launch(self._settings, self._lock_fd, self.slots)
+            return self._root
+
+
+class JobGroup:
+    """Progress of the jobs under one name."""
+
+    def __init__(self, context: Any, group: str) -> None:
+        self._context = context
+        self._group = group
+
+    def fraction(self) -> float:
+        """Finished tasks ÷ known tasks of all stages so far; 0 before the first."""
+        tracker = self._context.statusTracker()
+        done = total = 0
+        for job in tracker.getJobIdsForGroup(self._group):
+            info = tracker.getJobInfo(job)
+            for stage in info.stageIds if info else ():
+                found = tracker.getStageInfo(stage)
+                if found:
+                    done, total = done + found.numCompletedTasks, total + found.numTasks
+        return done / total if total else 0.0
+
+    def cancel(self) -> None:
+        self._context.cancelJobGroup(self._group)
+
+
+def _slots(master: str) -> int:
+    """Tasks at once: locally one more than asked, so that a build can leave a slot to live (rule 10)."""
+    if not master.startswith("local"):
+        return 0
+    inside = master.partition("[")[2].rstrip("]").split(",")[0]
+    cores = (os.cpu_count() or 1) if inside == "*" else int(inside or 1)
+    return cores + 1
+
+
+def _launch(settings: Settings, lock_fd: int, slots: int) -> Any:
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    jars = sorted(str(jar) for jar in paths.jars_dir().glob("*.jar"))
+    if not jars:
+        raise RegionError(f"no Delta jars in {paths.jars_dir()}", hint="make setup", code="E_JARS")
+    conf = SparkConf(loadDefaults=False)
+    own = {**(_LOCAL if slots else {}), **settings.conf, **_FIXED}
+    own["spark.jars"] = ",".join(jars)
+    own["spark.master"] = f"local[{slots}]" if slots else settings.master
+    own["spark.app.name"] = f"console {settings.region}"
+    own.setdefault("spark.local.dir", tempfile.gettempdir())
+    own.setdefault("spark.sql.warehouse.dir", str(Path(tempfile.gettempdir()) / "console-spark-warehouse"))
+    for name, value in own.items():
+        conf.set(name, value)
+    # py4j's JVM inherits the lock: it stays held until Python *and* JVM are gone.
+    if lock_fd >= 0:
+        os.set_inheritable(lock_fd, True)
+    gateway = launch_gateway(conf, popen_kwargs={"pass_fds": (lock_fd,)} if lock_fd >= 0 else {})
+    context = SparkContext(gateway=gateway, conf=conf)
+    return SparkSession(context)
+
+
+def load_settings(text: str) -> Settings:
+    """Settings from the JSON a console hands over or `agent.json` kept; unknown keys are refused.
+
+    raises  RegionError
+    """
+    try:
+        return Settings(**json.loads(text))
+    except (TypeError, ValueError) as error:
+        raise RegionError(f"agent settings: {error}") from None
+
+
+def keep_settings(warehouse: Path, settings: Mapping[str, Any]) -> None:
+    path = warehouse / "_console" / "agent.json"
+    fresh = path.with_suffix(".new")
+    fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(fd, "w") as file:
+        json.dump(settings, file)
+    fresh.replace(path)

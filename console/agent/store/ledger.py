@@ -1,0 +1,207 @@
+"""The region's own two tables, `releases` and `rollouts`: written through deltalake, by the agent alone."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arro3.core import Array, DataType, Table
+from deltalake import DeltaTable, QueryBuilder, write_deltalake
+from deltalake.exceptions import CommitFailedError, TableNotFoundError
+
+from console import crash
+from console.errors import Conflict, DataError
+from console.model import codec
+from console.model.event import Accepted, Event, Promoted, Recorded, RolledBack
+from console.model.live import Release, ReleaseRow, ReleaseState
+from console.model.plan import Plan
+from console.model.status import Status, replay
+
+_RELEASE_COLUMNS = {
+    "id": DataType.utf8(),
+    "state": DataType.utf8(),
+    "manifest": DataType.utf8(),
+    "rollout": DataType.utf8(),
+    "at": DataType.float64(),
+    "by": DataType.utf8(),
+    "host": DataType.utf8(),
+}
+_EVENT_COLUMNS = {
+    "rollout": DataType.utf8(),
+    "seq": DataType.int64(),
+    "at": DataType.float64(),
+    "event": DataType.utf8(),
+    "plan": DataType.utf8(),
+}
+
+
+def _rows(table: DeltaTable, select: str) -> list[dict[str, Any]]:
+    found = QueryBuilder().register("t", table).execute(select).read_all()
+    columns = {name: found.column(name).to_pylist() for name in found.column_names}
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _open(path: Path) -> DeltaTable | None:
+    try:
+        return DeltaTable(str(path))
+    except TableNotFoundError:
+        return None
+
+
+def _append(path: Path, columns: dict[str, Any], row: dict[str, Any]) -> None:
+    data = Table.from_pydict({name: Array([row[name]], kind) for name, kind in columns.items()})
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    write_deltalake(str(path), data, mode="append")
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A release with its manifest and its place in the order of promotions."""
+
+    row: ReleaseRow
+    release: Release
+    rollout: str
+
+
+class Releases:
+    """`_console/<pipeline>/releases`: one row a release; which one is live changes in one commit (P3)."""
+
+    def __init__(self, warehouse: Path, pipeline: str) -> None:
+        self.path = warehouse / "_console" / pipeline / "releases"
+        self._manifests: dict[str, Release] = {}
+
+    def version(self) -> int:
+        table = _open(self.path)
+        return table.version() if table else -1
+
+    def all(self) -> tuple[Held, ...]:
+        """Every release that was not dropped, oldest first, from one snapshot."""
+        table = _open(self.path)
+        if table is None:
+            return ()
+        held = []
+        for row in _rows(table, "SELECT * FROM t"):
+            if row["id"] not in self._manifests:
+                self._manifests[row["id"]] = codec.decode(Release, codec.loads(row["manifest"]))
+            place = ReleaseRow(row["id"], row["state"], row["at"], row["by"], row["host"])
+            held.append(Held(place, self._manifests[row["id"]], row["rollout"]))
+        return tuple(sorted(held, key=lambda h: int(h.row.id[1:])))
+
+    def in_state(self, state: ReleaseState) -> Held | None:
+        return next((held for held in self.all() if held.row.state == state), None)
+
+    def propose(self, release: Release, rollout: str, by: str, host: str) -> None:
+        """Store a release being built, as `preview`; once."""
+        if any(held.row.id == release.id for held in self.all()):
+            return
+        row = {"id": release.id, "state": "preview", "manifest": codec.dumps(release), "rollout": rollout}
+        _append(self.path, _RELEASE_COLUMNS, {**row, "at": time.time(), "by": by, "host": host})
+
+    def swap(self, live: str, to: str, by: str, host: str) -> int:
+        """Make `to` live where `live` is ("" for none), in one conditional commit; what was live becomes previous.
+
+        returns  the version of the release table
+        raises   Conflict naming who changed it meanwhile
+        """
+        table = _open(self.path)
+        now = self.in_state("live")
+        if table is None or (now.row.id if now else "") != live:
+            raise _lost(live, now)
+        state = f"CASE WHEN id = '{_id(to)}' THEN 'live' WHEN id = '{_id(live)}' THEN 'previous' WHEN state = 'previous' THEN 'retired' ELSE state END"
+        moved = f"id = '{_id(to)}'"
+        changes = {
+            "state": state,
+            "at": f"CASE WHEN {moved} THEN {time.time()!r} ELSE at END",
+            "by": f"CASE WHEN {moved} THEN {_text(by)} ELSE by END",
+            "host": f"CASE WHEN {moved} THEN {_text(host)} ELSE host END",
+        }
+        if table.version() != self.version():
+            raise _lost(live, self.in_state("live"))
+        crash.point("before-swap")
+        try:
+            done = table.update(updates=changes)
+            crash.point("after-swap")
+        except CommitFailedError:
+            raise _lost(live, self.in_state("live")) from None
+        if not done["num_updated_rows"]:
+            raise Conflict(f"release {to} is not in this region", hint="console status", code="E_NO_RELEASE")
+        return int(table.version())
+
+    def mark(self, release: str, state: ReleaseState) -> None:
+        table = _open(self.path)
+        if table is not None:
+            table.update(updates={"state": f"'{state}'"}, predicate=f"id = '{_id(release)}' AND state <> 'live'")
+
+    def drop(self, release: str) -> None:
+        """Forget a release whose versions are gone."""
+        table = _open(self.path)
+        if table is not None:
+            table.delete(f"id = '{_id(release)}' AND state NOT IN ('live')")
+
+
+class Rollouts:
+    """`_console/<pipeline>/rollouts`: accepted plans and every change of state, append only (P2)."""
+
+    def __init__(self, warehouse: Path, pipeline: str) -> None:
+        self.path = warehouse / "_console" / pipeline / "rollouts"
+        self.pipeline = pipeline
+
+    def latest(self) -> str:
+        """The id of the newest rollout, `web-7`, or ""."""
+        table = _open(self.path)
+        names = [row["rollout"] for row in _rows(table, "SELECT DISTINCT rollout FROM t")] if table else []
+        return max(names, key=lambda name: int(name.rpartition("-")[2]), default="")
+
+    def events(self, rollout: str, after: int = 0) -> tuple[Recorded, ...]:
+        table = _open(self.path)
+        if table is None or not rollout:
+            return ()
+        where = f"rollout = '{_id(rollout)}' AND seq > {int(after)}"
+        rows = _rows(table, f"SELECT rollout, seq, at, event FROM t WHERE {where} ORDER BY seq")
+        return tuple(
+            codec.decode(Recorded, {k: codec.loads(v) if k == "event" else v for k, v in row.items()}) for row in rows
+        )
+
+    def plan(self, rollout: str) -> Plan | None:
+        table = _open(self.path)
+        if table is None or not rollout:
+            return None
+        rows = _rows(table, f"SELECT plan FROM t WHERE rollout = '{_id(rollout)}' AND plan <> ''")
+        return codec.decode(Plan, codec.loads(rows[0]["plan"])) if rows else None
+
+    def status(self) -> Status:
+        return replay(self.events(self.latest()))
+
+    def append(self, rollout: str, seq: int, event: Event, plan: Plan | None = None) -> Recorded:
+        """Store one event; it is on disk when this returns."""
+        recorded = Recorded(rollout, seq, time.time(), event)
+        text = codec.dumps(plan) if plan and isinstance(event, Accepted) else ""
+        row = {"rollout": rollout, "seq": seq, "at": recorded.at, "event": codec.dumps(event), "plan": text}
+        _append(self.path, _EVENT_COLUMNS, row)
+        return recorded
+
+    def decision(self) -> Promoted | RolledBack | None:
+        """The last promotion or rollback of the newest rollout."""
+        found = [r.event for r in self.events(self.latest()) if isinstance(r.event, Promoted | RolledBack)]
+        return found[-1] if found else None
+
+
+def _lost(expected: str, now: Held | None) -> Conflict:
+    if now is None:
+        return Conflict(f"no release is live, not {expected}", hint="console plan", code="E_MOVED")
+    when = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(now.row.at))
+    return Conflict(
+        f"{now.row.id} is live, not {expected or 'none'}: promoted by {now.row.by} from {now.row.host} at {when}",
+        hint="console plan, against what is live now",
+        code="E_MOVED",
+    )
+
+
+def _id(name: str) -> str:
+    if not all(char.isalnum() or char in "-_" for char in name):
+        raise DataError(f"{name!r:.60} is no id")
+    return name
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

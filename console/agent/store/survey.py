@@ -1,0 +1,182 @@
+"""What a region holds, from its Delta logs: no Spark, no lock, milliseconds."""
+
+import json
+import os
+import shutil
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError, TableNotFoundError
+
+from console.agent.store.ledger import Releases, Rollouts
+from console.errors import RegionError, Unreachable
+from console.model.event import BatchDone
+from console.model.live import Day, Live, Release, TableStats
+from console.model.schema import Column
+
+MAX_SPAN_DAYS = 40
+_SIMPLE = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
+
+
+def resolve(warehouse: Path, path: str) -> str:
+    """A version's absolute place."""
+    return path if "://" in path or path.startswith("/") else str(warehouse / path)
+
+
+def survey(warehouse: Path, region: str, pipeline: str, landing: Sequence[str]) -> Live:
+    """Everything the planner may know of one region.
+
+    raises  Unreachable if the warehouse is not there
+    """
+    if not warehouse.is_dir():
+        raise Unreachable(
+            f"{region}: no warehouse at {warehouse}", hint="mount it, or correct `warehouse:` in the region's file"
+        )
+    held = Releases(warehouse, pipeline).all()
+    live = next((h.release for h in held if h.row.state == "live"), None)
+    places = (
+        {state.table.name: (resolve(warehouse, state.version.path), state.table.time) for state in live.tables}
+        if live
+        else {}
+    )
+    for name in landing:
+        places.setdefault(name, (str(warehouse / name), ""))
+    stats = [found for name, (path, time) in places.items() if (found := table_stats(name, path, time))]
+    return Live(
+        region,
+        pipeline,
+        live,
+        tuple(h.row for h in held),
+        tuple(stats),
+        _rate(warehouse, pipeline, live),
+        shutil.disk_usage(warehouse).free,
+    )
+
+
+def table_stats(name: str, path: str, time: str = "", version: int | None = None) -> TableStats | None:
+    """Rows, bytes, files, schema and days of one table; None where there is none.
+
+    time     the column by which days are told; "" takes the first timestamp column
+    version  as of which Delta version; None is the latest
+    raises   Unreachable if there is a log that cannot be read
+    """
+    try:
+        table = DeltaTable(path, version=version)
+    except TableNotFoundError:
+        return None
+    except (DeltaError, OSError) as error:
+        raise Unreachable(f"{name}: {path}: {error}", hint="console doctor") from None
+    columns = _columns(json.loads(table.schema().to_json()))
+    time = time or next((c.name for c in columns if c.type.startswith("timestamp")), "")
+    actions = table.get_add_actions(flatten=True)
+    files = {field: actions.column(field).to_pylist() for field in actions.column_names}
+    rows, sizes = files.get("num_records", []), files.get("size_bytes", [])
+    protocol = table.protocol()
+    return TableStats(
+        name,
+        path,
+        table.version(),
+        sum(r or 0 for r in rows),
+        sum(sizes),
+        len(sizes),
+        columns,
+        tuple(table.metadata().partition_columns),
+        _days(files, time),
+        tuple(sorted({*(protocol.reader_features or ()), *(protocol.writer_features or ())})),
+    )
+
+
+def _columns(schema: dict[str, Any]) -> tuple[Column, ...]:
+    return tuple(Column(f["name"], simple_type(f["type"]), bool(f["nullable"])) for f in schema["fields"])
+
+
+def simple_type(kind: Any) -> str:
+    """Delta's JSON type as Spark's simple string: `array<bigint>`."""
+    match kind:
+        case str():
+            return _SIMPLE.get(kind, kind)
+        case {"type": "array", "elementType": element}:
+            return f"array<{simple_type(element)}>"
+        case {"type": "map", "keyType": key, "valueType": value}:
+            return f"map<{simple_type(key)},{simple_type(value)}>"
+        case {"type": "struct", "fields": fields}:
+            return "struct<" + ",".join(f"{f['name']}:{simple_type(f['type'])}" for f in fields) + ">"
+    return str(kind)
+
+
+def _days(files: dict[str, list[Any]], time: str) -> tuple[Day, ...]:
+    """Rows and bytes a day, from each file's smallest and largest time; a file over several days is shared out."""
+    if not time:
+        return ()
+    count = len(files.get("size_bytes", []))
+    part = files.get(f"partition.{time}")
+    lows, highs = part or files.get(f"min.{time}") or [None] * count, part or files.get(f"max.{time}") or [None] * count
+    nulls = files.get(f"null_count.{time}") or [0] * count
+    rows: dict[str, int] = defaultdict(int)
+    sizes: dict[str, int] = defaultdict(int)
+    vague: set[str] = set()
+    for low, high, empty, total, size in zip(
+        lows, highs, nulls, files.get("num_records", [0] * count), files["size_bytes"], strict=True
+    ):
+        known = max(0, (total or 0) - (empty or 0))
+        names = list(_between(low, high))
+        share = names or [""]
+        if empty:
+            rows[""] += empty
+        for i, day in enumerate(share):
+            rows[day] += known // len(share) + (i < known % len(share))
+            sizes[day] += size // len(share)
+        if len(names) > 1:
+            vague.update(names)
+    return tuple(Day(day, rows[day], sizes[day], day not in vague) for day in sorted(rows))
+
+
+def _between(low: Any, high: Any) -> Iterable[str]:
+    if low is None or high is None:
+        return
+    first, last = _date(low), _date(high)
+    # A stray time makes a file span decades: a few wide steps are as good a guess as ten thousand days. Slices reach
+    # from one known day to the next, so what lies between belongs to one of them all the same.
+    stride = 1 + (last - first).days // MAX_SPAN_DAYS
+    for i in range(0, (last - first).days + 1, stride):
+        yield (first + timedelta(i)).isoformat()
+
+
+def _date(value: Any) -> date:
+    if isinstance(value, datetime):
+        return (value.astimezone(UTC) if value.tzinfo else value).date()
+    if isinstance(value, date):
+        return value
+    return date.fromisoformat(str(value)[:10])
+
+
+def _rate(warehouse: Path, pipeline: str, live: Release | None) -> float:
+    """Rows a second of the newest rollout's batches; 0 where nothing was measured."""
+    if live is None:
+        return 0.0
+    rollouts = Rollouts(warehouse, pipeline)
+    done = [r.event for r in rollouts.events(rollouts.latest()) if isinstance(r.event, BatchDone)]
+    seconds = sum(batch.seconds for batch in done)
+    return sum(batch.rows_in for batch in done) / seconds if seconds else 0.0
+
+
+def drop_version(warehouse: Path, path: str) -> bool:
+    """Delete a version's directory; only below a warehouse that carries our marker, and never a landing table.
+
+    returns  whether there was anything to delete
+    """
+    root = warehouse.resolve()
+    target = (root / path).resolve()
+    ours = (root / "_console" / "marker.json").is_file() and target.is_relative_to(root)
+    if not ours or len(target.relative_to(root).parts) != 2 or "_console" in target.parts:
+        raise RegionError(f"{path} is not a version of ours; nothing was deleted", code="E_NOT_OURS")
+    if not target.exists():
+        return False
+    doomed = target.with_name(f".dropped-{target.name}-{os.getpid()}")
+    target.rename(doomed)
+    shutil.rmtree(doomed)
+    return True

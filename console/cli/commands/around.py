@@ -1,0 +1,152 @@
+"""`console demo`, `doctor`, `info` and `completion`."""
+
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from console.cli.flags import command
+from console.cli.voice import Voice
+from console.cli.wiring import root_of, session, tool
+from console.errors import ConsoleError
+from console.text import safe_text
+
+if TYPE_CHECKING:
+    from console.cli.checkup import Finding
+
+
+@command(
+    "demo",
+    changes=True,
+    examples="""console demo
+    console demo --headless
+    console demo --prepare && console plan
+    console demo --stop""",
+)
+@click.option("--prepare", is_flag=True, help="Build the regions and stop there, without traffic.")
+@click.option("--live", is_flag=True, help="With --prepare: leave producers and agents running.")
+@click.option("--stop", is_flag=True, help="End the demo's own processes.")
+@click.option("--reset", is_flag=True, help="End the demo's own processes and begin anew.")
+@click.option("--headless", is_flag=True, help="Run the rollout to the end without a screen, and check it.")
+@click.option("--log", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Your own access log.")
+@click.option("--plant", metavar="FAULT", help="Plant skip-day, double-batch or early-promote: the check must find it.")
+def demo(
+    *, prepare: bool, live: bool, stop: bool, reset: bool, headless: bool, log: Path | None, plant: str | None
+) -> int:
+    """Three regions on this machine with live traffic and a change to make.
+
+    Without a terminal it runs headless to the end and checks itself.
+    """
+    import console.demo
+
+    screen = None if headless or not (sys.stdin.isatty() and sys.stdout.isatty()) else session().wiring.screen
+    return console.demo.command(
+        root_of(session().flags),
+        prepare=prepare,
+        live=live,
+        stop=stop,
+        reset=reset,
+        log=log,
+        plant=plant or "",
+        screen=screen,
+    )
+
+
+@command("doctor", examples="console doctor\nconsole doctor --output json")
+def doctor() -> int:
+    """Check what this machine needs, and say how to mend it.
+
+    Java 17, Delta's jars, disk, sockets, journal, terminal; inside a project also its files and warehouses.
+    """
+    from console.cli.checkup import examine
+
+    voice = Voice(session().flags)
+    findings = examine(session().flags)
+    if voice.json:
+        voice.document({"checks": [_finding_data(finding) for finding in findings]})
+    else:
+        for finding in findings:
+            voice.data(_finding_text(voice, finding))
+    return 1 if any(finding.ok is False for finding in findings) else 0
+
+
+def _finding_text(voice: Voice, finding: "Finding") -> str:
+    word, colour = {True: ("ok", "green"), False: ("BAD", "red"), None: ("hm", "yellow")}[finding.ok]
+    fix = f"\n      {safe_text(finding.fix)}" if finding.fix else ""
+    return f"{voice.paint(f'{word:<4}', colour)}  {safe_text(finding.name)}: {safe_text(finding.detail)}{fix}"
+
+
+def _finding_data(finding: "Finding") -> dict[str, Any]:
+    return {"name": finding.name, "ok": finding.ok, "detail": finding.detail, "fix": finding.fix}
+
+
+@command("info", examples="console info\nconsole info --output json")
+def info() -> int:
+    """Where console keeps and finds things, and which settings hold.
+
+    Each setting with its source: a flag, a variable of the environment, or the default.
+    """
+    from console.cli.figures import table
+
+    voice = Voice(session().flags)
+    places = _places()
+    settings = [(name, value, session().sources.get(name, "default")) for name, value in _settings()]
+    if voice.json:
+        entries = [{"name": name, "value": value, "source": source} for name, value, source in settings]
+        voice.document({"places": dict(places), "settings": entries})
+        return 0
+    rows = [[name, safe_text(value), ""] for name, value in places]
+    rows += [[f"--{name}", safe_text(value), source] for name, value, source in settings]
+    voice.data(table(["", "", ""], rows))
+    return 0
+
+
+def _settings() -> list[tuple[str, str]]:
+    flags = session().flags
+    return [
+        ("project", str(flags.project or "")),
+        ("pipeline", flags.pipeline or ""),
+        ("regions", flags.regions),
+        ("output", flags.output),
+        ("no_input", str(flags.no_input).lower()),
+        ("no_color", str(flags.no_color).lower()),
+    ]
+
+
+def _places() -> list[tuple[str, str]]:
+    from console import paths
+
+    try:
+        project = str(root_of(session().flags))
+    except ConsoleError as error:
+        project = f"none ({error})"
+    try:
+        sockets = str(paths.runtime_dir())
+    except OSError as error:
+        sockets = f"none ({error})"
+    return [
+        ("console", tool()),
+        ("python", f"{platform.python_version()} {sys.executable}"),
+        ("project", project),
+        ("journal", str(paths.state_dir() / "journal.db")),
+        ("logs", str(paths.log_dir())),
+        ("sockets", sockets),
+        ("jars", str(paths.jars_dir())),
+        ("java", os.environ.get("JAVA_HOME", "from PATH")),
+    ]
+
+
+@command("completion", examples="console completion bash > ~/.local/share/bash-completion/completions/console")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> int:
+    """Print the completion script of a shell."""
+    from click.shell_completion import get_completion_class
+
+    cls = get_completion_class(shell)
+    root = click.get_current_context().find_root()
+    if cls is not None:
+        click.echo(cls(root.command, {}, "console", "_CONSOLE_COMPLETE").source())
+    return 0

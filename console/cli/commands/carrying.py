@@ -1,0 +1,252 @@
+"""Carry plans through regions without a screen: plan all, bind what was shown, run, tell what happens."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from console.cli.interrupt import carry
+from console.cli.plan_text import plan_data, plan_text, summary, summary_line
+from console.cli.status_text import outcomes_data, outcomes_text, told
+from console.cli.voice import Voice
+from console.cli.wiring import Desk, plan_of, session
+from console.errors import Conflict, ConsoleError, Problem, Problems
+from console.model.codec import encode
+from console.model.event import RUNNING
+from console.model.live import Live
+from console.model.pipeline import Pipeline
+from console.model.plan import Plan
+from console.model.region import Region
+from console.runner.view import Cockpit, Outcome, RegionView
+
+if TYPE_CHECKING:
+    from console.cli.wiring import Planner
+    from console.drivers.protocol import Driver
+
+EVERY_SECONDS = 5.0  # between two lines of the same fleeting kind about one region
+
+
+async def plan_all(desk: Desk) -> tuple[Plan, ...]:
+    """Survey every region and plan it.
+
+    raises  Problems with all that is wrong in any region; else the first error of a survey
+    """
+    async with desk.reach() as drivers:
+        surveys = asyncio.gather(*(_survey(desk, drivers[name], name) for name in desk.names))
+        # half a second of imports, while another process reads the regions' logs
+        await asyncio.to_thread(import_module, "console.planning")
+        lives = await surveys
+    plans: list[Plan] = []
+    problems: list[Problem] = []
+    unanswered: list[tuple[str, ConsoleError]] = []
+    for region, live in zip(desk.regions, lives, strict=True):
+        try:
+            if isinstance(live, ConsoleError):
+                unanswered.append((region.name, live))
+                problems += _structural(desk.pipelines[region.name])
+            else:
+                plans.append(plan_of(desk.pipelines[region.name], live, region))
+        except Problems as found:
+            problems += found.problems
+    if problems:
+        raise Problems.of(list(dict.fromkeys(problems)))
+    if unanswered:
+        raise _joined(unanswered)
+    return tuple(plans)
+
+
+async def _survey(desk: Desk, driver: "Driver", name: str) -> Live | ConsoleError:
+    try:
+        return await driver.survey(desk.name, desk.landing(name))
+    except ConsoleError as error:
+        return error
+
+
+def _structural(pipeline: Pipeline) -> tuple[Problem, ...]:
+    """What is wrong in the files whatever the region holds; a region that gives no answer must not hide it."""
+    from console.planning import check
+
+    return tuple(problem for problem in check(pipeline) if problem.severity == "refuse")
+
+
+def _joined(errors: Sequence[tuple[str, ConsoleError]]) -> ConsoleError:
+    """The first region's error, the others named in it."""
+    region, first = errors[0]
+    message = str(first) if region in str(first) else f"{region}: {first}"
+    others = "".join(f"; {name}: {error}" for name, error in errors[1:])
+    return type(first)(message + others, hint=first.hint, code=first.code)
+
+
+def refused(plans: Sequence[Plan]) -> Problems | None:
+    """The rules that stop these plans, all at once."""
+    found = [problem for plan in plans for problem in plan.refusals]
+    return Problems.of(list(dict.fromkeys(found))) if found else None
+
+
+def bound(shown: Mapping[str, Plan]) -> "Planner":
+    """A planner that answers with the plans that were shown, as long as nothing they rest on has moved.
+
+    Estimates may have changed with every row that arrived; the plan as reviewed is what runs.
+    """
+
+    def planner(pipeline: Pipeline, live: Live, region: Region) -> Plan:
+        fresh = plan_of(pipeline, live, region)
+        reviewed = shown[region.name]
+        if not fresh.steps and fresh.desired == reviewed.desired:
+            return fresh  # carried through already, by an earlier run of the same plan
+        if moved := moved_since(reviewed, fresh):
+            raise Conflict(
+                f"{region.name}: the plan is stale: {', '.join(moved)}", hint="console plan --out FILE", code="E_STALE"
+            )
+        return reviewed
+
+    return planner
+
+
+def moved_since(reviewed: Plan, fresh: Plan) -> list[str]:
+    """What a plan rests on and is no longer so, in words; estimates and Delta log versions are no part of it."""
+    moved = []
+    if reviewed.tool != fresh.tool:
+        moved.append(f"it was made by {reviewed.tool} and this is {fresh.tool}")
+    if reviewed.pipeline != fresh.pipeline:
+        moved.append(f"it is for pipeline {reviewed.pipeline}, not {fresh.pipeline}")
+    if reviewed.desired != fresh.desired:
+        moved.append("the pipeline's files have changed")
+    if reviewed.live != fresh.live:
+        moved.append(f"the live release is {fresh.live or 'none'}, no longer {reviewed.live or 'none'}")
+    elif reviewed.content != fresh.content:
+        moved.append("the tables of the live release have changed (versions or columns)")
+    limits = (reviewed.rows_limit, reviewed.bytes_limit, reviewed.target_seconds)
+    if limits != (fresh.rows_limit, fresh.bytes_limit, fresh.target_seconds):
+        moved.append("the region's limits have changed")
+    return moved
+
+
+def show_plans(voice: Voice, desk: Desk, plans: Sequence[Plan], *, explain: bool = False) -> None:
+    """Print the plans as data: text, or one JSON document."""
+    if voice.json:
+        voice.document(plan_data(plans))
+    else:
+        regions = {region.name: region for region in desk.regions}
+        voice.data(plan_text(plans, regions, explain=explain, paint=voice.paint))
+
+
+def announce(voice: Voice, desk: Desk, plans: Sequence[Plan]) -> None:
+    """The plans at the head of a run: text, or the first lines of its stream."""
+    if not voice.json:
+        show_plans(voice, desk, plans)
+        return
+    session().streaming = True
+    for plan in plans:
+        for node in plan.changes:
+            voice.line({"type": "planned_change", "region": plan.region, "change": encode(node)})
+        for problem in plan.problems:
+            entry = {"code": problem.code, "severity": problem.severity, "message": problem.message}
+            voice.line({"type": "diagnostic", "region": plan.region, **entry, "hint": problem.hint})
+    voice.line({"type": "change_summary", "text": summary_line(plans), **summary(plans)})
+
+
+class Teller:
+    """Turns views into lines: on stderr for people, as typed lines on stdout with JSON."""
+
+    def __init__(self, voice: Voice, views: Mapping[str, RegionView]) -> None:
+        self._voice = voice
+        self._known = dict(views)
+        self._spoke: dict[tuple[str, str], float] = {}
+
+    def tell(self, view: RegionView) -> None:
+        """Say what is new about one region since it was last told."""
+        name = view.region.name
+        for said in told(self._known.get(name, RegionView(view.region)), view):
+            now = time.monotonic()
+            if said.fleeting and now - self._spoke.get((name, said.kind), 0.0) < EVERY_SECONDS:
+                continue
+            if said.fleeting:
+                self._spoke[name, said.kind] = now
+            if self._voice.json:
+                self._voice.line({"type": said.kind, "region": name, "at": time.time(), **said.data})
+            else:
+                self._voice.talk(f"{name}  {said.text}")
+        self._known[name] = view
+
+    async def listen(self, cockpit: Cockpit) -> None:
+        async for view in cockpit.changes():
+            self.tell(view)
+
+
+@asynccontextmanager
+async def telling(cockpit: Cockpit, voice: Voice) -> AsyncIterator[Teller]:
+    """Tell every change while the body runs, and at its end what was left to tell."""
+    teller = Teller(voice, cockpit.views)
+    listener = asyncio.create_task(teller.listen(cockpit))
+    try:
+        yield teller
+    finally:
+        listener.cancel()
+        with suppress(asyncio.CancelledError):
+            await listener
+        for view in cockpit.views.values():
+            teller.tell(view)
+
+
+def farewell(views: Mapping[str, RegionView], attached: bool = False) -> str:
+    """What goes on after this console has gone, and how to come back to it."""
+    going = [name for name, view in views.items() if view.status.state in RUNNING and not view.status.held]
+    waiting = [name for name, view in views.items() if view.status.state == "awaiting-confirmation"]
+    names = ",".join(going)
+    parts = []
+    if going and attached:
+        parts.append(
+            f"interrupted: {', '.join(going)} stop after this batch; go on with console resume --regions {names}"
+        )
+    elif going:
+        parts.append(
+            f"detached: {', '.join(going)} go on without this console, up to the gate. "
+            f"Come back with console watch, stop them with console pause --regions {names}"
+        )
+    if waiting:
+        parts.append(f"at the gate: {', '.join(waiting)}; open it with console promote --region NAME")
+    return "; ".join(parts) or "interrupted: nothing is under way"
+
+
+def run(desk: Desk, voice: Voice, plans: Sequence[Plan], *, attached: bool = False) -> int:
+    """Carry these plans through their regions and say how each ended.
+
+    returns  the exit code: the worst of the regions'
+    raises   Interrupted once the console has let go of its agents
+    """
+    seen: dict[str, RegionView] = {}
+    yes = voice.flags.yes
+
+    async def work() -> tuple[Outcome, ...]:
+        names = [plan.region for plan in plans]
+        async with desk.fleet(bound({plan.region: plan for plan in plans})) as fleet:
+            try:
+                await fleet.refresh(names)
+                async with telling(fleet, voice):
+                    return await fleet.run(names, yes=yes, attached=attached)
+            finally:
+                seen.update(fleet.views)
+
+    outcomes = carry(work(), lambda: farewell(seen, attached))
+    return conclude(voice, outcomes)
+
+
+def conclude(voice: Voice, outcomes: Sequence[Outcome]) -> int:
+    """Print the outcomes as data, each failure's remedy as talk."""
+    from console.runner.exits import exit_code
+
+    code = exit_code(outcomes)
+    if voice.json:
+        line: dict[str, Any] = {"type": "outcome", "exit_code": code, "regions": outcomes_data(outcomes)}
+        voice.line(line)
+    else:
+        voice.data(outcomes_text(outcomes))
+    for outcome in outcomes:
+        if outcome.error:
+            named = outcome.region in str(outcome.error)
+            lead = "" if named else f"{outcome.region}: "
+            voice.complain(outcome.error, lead)
+    return code

@@ -1,0 +1,152 @@
+"""`console plan`, `console apply` and `console --headless`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from console.cli.flags import command
+from console.cli.voice import Voice
+from console.cli.wiring import Desk, open_desk, session
+from console.errors import Conflict, DataError, UsageError
+
+if TYPE_CHECKING:
+    from console.model.plan import Plan
+
+
+@command(
+    "plan",
+    examples="""console plan
+    console plan --regions eu,us --explain
+    console plan --out change.json && console apply change.json""",
+)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Save the plans as well.")
+@click.option("--explain", is_flag=True, help="List the steps that apply will take.")
+@click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when there are changes.")
+def plan(out: Path | None, explain: bool, detailed_exitcode: bool) -> int:
+    """Show what apply would do, region by region.
+
+    Reads the files and the regions' Delta logs; starts nothing and writes nothing but FILE.
+    """
+    desk = open_desk()
+    voice = Voice(session().flags)
+    plans = _planned(desk)
+    return _show(desk, voice, plans, out=out, explain=explain, detailed=detailed_exitcode)
+
+
+@command(
+    "apply",
+    changes=True,
+    examples="""console apply --regions eu,us
+    console apply change.json --yes
+    console apply --yes --output json""",
+)
+@click.argument("planfile", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--dry-run", "--check", is_flag=True, help="Only plan; with PLANFILE say whether it still holds.")
+@click.option("--attached", is_flag=True, help="The agents stop when this console does.")
+def apply(planfile: Path | None, dry_run: bool, attached: bool) -> int:
+    """Carry a plan through the regions, up to the gate; with --yes through it.
+
+    Without PLANFILE it plans first. A saved plan runs as it was reviewed, and is refused when the files or the live
+    release have moved since. Ctrl-C detaches: the agents go on to the gate.
+    """
+    if planfile is None:
+        return headless_run(dry_run=dry_run, attached=attached)
+    plans = _saved(planfile)
+    _select(plans)
+    desk = open_desk()
+    voice = Voice(session().flags)
+    _still_true(desk, plans)
+    chosen = [plan for name in desk.names for plan in plans if plan.region == name]
+    return _go(desk, voice, chosen, dry_run=dry_run, attached=attached)
+
+
+def headless_run(*, dry_run: bool, attached: bool) -> int:
+    """Plan, and carry the plans through."""
+    desk = open_desk()
+    voice = Voice(session().flags)
+    return _go(desk, voice, _planned(desk), dry_run=dry_run, attached=attached)
+
+
+def _go(desk: Desk, voice: Voice, plans: "list[Plan]", *, dry_run: bool, attached: bool) -> int:
+    from console.cli.commands import carrying
+
+    if dry_run:
+        return _show(desk, voice, plans)
+    carrying.announce(voice, desk, plans)
+    if refusal := carrying.refused(plans):
+        raise refusal
+    return carrying.run(desk, voice, plans, attached=attached)
+
+
+def _planned(desk: Desk) -> "list[Plan]":
+    from console.cli.commands.carrying import plan_all
+    from console.cli.interrupt import carry
+
+    return list(carry(plan_all(desk)))
+
+
+def _show(
+    desk: Desk,
+    voice: Voice,
+    plans: "list[Plan]",
+    *,
+    out: Path | None = None,
+    explain: bool = False,
+    detailed: bool = False,
+) -> int:
+    from console.cli.commands.carrying import refused, show_plans
+
+    show_plans(voice, desk, plans, explain=explain)
+    if refusal := refused(plans):
+        # the document above already holds these problems
+        voice.complain(refusal)
+        return refusal.exit_code
+    if out:
+        from console.project.saved import save_plans
+
+        save_plans(out, plans)
+        voice.talk(f"saved to {out}; carry it through with: console apply {out}")
+    return 2 if detailed and any(plan.changes for plan in plans) else 0
+
+
+def _saved(path: Path) -> "list[Plan]":
+    from console.project.saved import load_plans
+
+    if not path.is_file():
+        raise UsageError(f"{path}: no such file", hint="console plan --out FILE makes one")
+    plans = list(load_plans(path))
+    if not plans:
+        raise DataError(f"{path}: holds no plan", hint="console plan --out FILE makes one")
+    return plans
+
+
+def _select(plans: "list[Plan]") -> None:
+    """Without --regions, the regions and the pipeline of a saved plan are those it was made for."""
+    from dataclasses import replace
+
+    now = session()
+    regions = now.flags.regions or ",".join(plan.region for plan in plans)
+    now.flags = replace(now.flags, regions=regions, pipeline=now.flags.pipeline or plans[0].pipeline)
+
+
+def _still_true(desk: Desk, plans: "list[Plan]") -> None:
+    """Plan again and compare.
+
+    raises  Conflict naming everything that moved, in any region
+    """
+    from console.cli.commands.carrying import moved_since
+
+    reviewed = {plan.region: plan for plan in plans}
+    if missing := [name for name in desk.names if name not in reviewed]:
+        raise UsageError(
+            f"the saved plan has nothing for {', '.join(missing)}", hint=f"it is for {', '.join(reviewed)}"
+        )
+    stale = []
+    for fresh in _planned(desk):
+        before = reviewed[fresh.region]
+        if not fresh.steps and fresh.desired == before.desired:
+            continue
+        stale += [f"{fresh.region}: {reason}" for reason in moved_since(before, fresh)]
+    if stale:
+        raise Conflict(f"the saved plan is stale: {'; '.join(stale)}", hint="console plan --out FILE", code="E_STALE")

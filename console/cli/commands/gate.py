@@ -1,0 +1,169 @@
+"""`console promote` and `console rollback`: one commit each, asked of a person by the region's name."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+from console.cli.flags import command
+from console.cli.voice import Voice
+from console.cli.wiring import Desk, open_desk, session
+from console.errors import AtGate, CheckFailed, Conflict, ConsoleError
+from console.text import safe_text
+
+if TYPE_CHECKING:
+    from console.runner.view import Cockpit, RegionView
+
+Act = Literal["promote", "rollback"]
+
+
+@command("promote", changes=True, examples="console promote --region eu\nconsole promote --regions eu,us --yes")
+def promote() -> int:
+    """Open the gate: make the checked release live, in one commit.
+
+    Shows the validation and asks for the region's name; --yes does without where the policy asks a person and every
+    check passed. Without a terminal and without --yes it exits 3.
+    """
+    return _decide("promote")
+
+
+@command("rollback", changes=True, examples="console rollback --region eu")
+def rollback() -> int:
+    """Go back to the previous release, in one commit.
+
+    Nothing is lost: the previous release has been fed ever since. Asks for the region's name unless --yes is given.
+    """
+    return _decide("rollback")
+
+
+def _decide(act: Act) -> int:
+    from console.cli.interrupt import carry
+
+    desk = open_desk(need_regions=True)
+    voice = Voice(session().flags)
+    views = carry(_look(desk))
+    for name in desk.names:
+        _answer(voice, views[name], act)
+    return carry(_act(desk, voice, act, views))
+
+
+async def _look(desk: Desk) -> "dict[str, RegionView]":
+    from console.cli.commands.watching import views_of
+
+    views, errors = await views_of(desk)
+    for error in errors.values():
+        raise error
+    return {view.region.name: view for view in views}
+
+
+def _answer(voice: Voice, view: "RegionView", act: Act) -> None:
+    """Return if this may be done.
+
+    raises  Conflict where there is nothing to do it to; AtGate where nobody said yes
+    """
+    name = view.region.name
+    if act == "promote":
+        _fit_for_promotion(view)
+        question = f"{view.live or 'nothing'} → {view.status.release}"
+    else:
+        if not view.previous:
+            raise Conflict(f"{name}: no previous release to go back to", hint=f"console status --region {name}")
+        question = f"{view.live} → {view.previous}, the release before"
+    if voice.flags.yes:
+        if act == "promote":
+            _yes_suffices(view)
+        return
+    if not voice.may_ask:
+        raise AtGate(f"{name}: {act} ({question}) waits for a person", hint=f"console {act} --region {name} --yes")
+    _ask(voice, view, act, question)
+
+
+def _fit_for_promotion(view: "RegionView") -> None:
+    name, status = view.region.name, view.status
+    if status.held:
+        raise Conflict(f"{name}: {status.held}: {status.why}", hint=status.hint or f"console status --region {name}")
+    if status.state != "awaiting-confirmation":
+        now = "no rollout is under way" if status.state == "none" else f"the rollout is {status.state}, not at its gate"
+        by = f" (promoted by {status.decided_by})" if status.state == "live" and status.decided_by else ""
+        raise Conflict(f"{name}: {now}{by}", hint=f"console status --region {name}")
+
+
+def _yes_suffices(view: "RegionView") -> None:
+    name = view.region.name
+    if view.region.policy.promote == "never":
+        raise AtGate(
+            f"{name}: policy never lets --yes open the gate", hint=f"console promote --region {name}, on a terminal"
+        )
+    for check in view.status.checks:
+        if check.ok is False:
+            raise CheckFailed(
+                f"{name}: {check.table} {check.check} differs: {check.detail}", hint=f"console discard --region {name}"
+            )
+        if check.ok is None:
+            hint = f"when it is understood: console promote --region {name}, on a terminal"
+            raise AtGate(f"{name}: {check.table} {check.check} is inconclusive: {check.detail}", hint=hint)
+
+
+def _ask(voice: Voice, view: "RegionView", act: Act, question: str) -> None:
+    from console.cli.status_text import checks_text
+
+    name = view.region.name
+    place = f" ({view.region.environment})" if view.region.environment else ""
+    click.echo(f"{act} in {name}{safe_text(place)}: {safe_text(question)}", err=True)
+    if act == "promote":
+        click.echo(checks_text(view.status), err=True)
+    typed = click.prompt(f"type {name} to {act}", default="", show_default=False, err=True)
+    if typed.strip() != name:
+        raise AtGate(f"{name}: not done, the name typed was another", hint=f"console {act} --region {name}")
+    voice.detail(f"{name}: confirmed")
+
+
+async def _act(desk: Desk, voice: Voice, act: Act, confirmed: "dict[str, RegionView]") -> int:
+    """Region by region, in the order of waves; the first that fails ends it, for the rest was asked on that ground."""
+    done: list[dict[str, Any]] = []
+    async with desk.fleet() as fleet:
+        await refreshed(fleet, desk.names)
+        for name in desk.names:
+            try:
+                _unmoved(confirmed[name], fleet.views[name])
+                event = await (fleet.promote(name) if act == "promote" else fleet.rollback(name))
+            except ConsoleError as error:
+                _report(voice, done)
+                left = [other for other in desk.names if other not in {entry["region"] for entry in done} | {name}]
+                if left:
+                    voice.talk(f"not tried: {', '.join(left)}")
+                raise error
+            done.append({"region": name, "release": event.release, "was": event.was, "version": event.version})
+            voice.talk(f"{name}  {safe_text(f'{event.was} → {event.release}')}")
+    _report(voice, done)
+    return 0
+
+
+def _unmoved(confirmed: "RegionView", now: "RegionView") -> None:
+    """What a person said yes to is what happens."""
+    before = (confirmed.live, confirmed.previous, confirmed.status.rollout)
+    if before != (now.live, now.previous, now.status.rollout):
+        name = now.region.name
+        raise Conflict(
+            f"{name}: moved while it was confirmed: {now.live or 'nothing'} is live, {now.status.shown}",
+            hint=f"console status --region {name}",
+        )
+
+
+def _report(voice: Voice, done: Sequence[dict[str, Any]]) -> None:
+    if voice.json and done:
+        voice.document({"regions": list(done)})
+    elif not voice.json:
+        for entry in done:
+            voice.data(f"{entry['region']}: {safe_text(entry['release'])} is live (was {safe_text(entry['was'])})")
+
+
+async def refreshed(cockpit: "Cockpit", names: Sequence[str]) -> None:
+    """Attach to the regions; one that gives no answer is an error here, for it was asked by name."""
+    from console.errors import Unreachable
+
+    await cockpit.refresh(names)
+    for name in names:
+        view = cockpit.views[name]
+        if view.link == "unreachable":
+            raise Unreachable(f"{name}: {view.link_why}", hint="console doctor")

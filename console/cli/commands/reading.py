@@ -1,0 +1,251 @@
+"""`console query`, `endpoint`, `copy` and `sink`: the read side of a region's live release."""
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from console.cli.flags import command
+from console.cli.voice import FORMAT_VERSION, Voice
+from console.cli.wiring import Desk, choices, open_desk, session
+from console.errors import Conflict, UsageError
+
+if TYPE_CHECKING:
+    from console.drivers.protocol import Answer
+    from console.model.live import Release
+    from console.model.pipeline import Parameter
+
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
+_INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "integer": 32, "bigint": 64, "long": 64}
+_MOST = click.IntRange(1, 1_000_000)
+
+
+@command(
+    "query",
+    examples="""console query --region eu "SELECT day, count(*) AS n FROM requests GROUP BY day"
+    console query --region eu --param day=2026-11-07 "SELECT * FROM requests WHERE day = :day" --output json""",
+)
+@click.argument("sql")
+@click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter's value; repeatable.")
+@click.option("--limit", type=_MOST, default=1000, show_default=True, help="Most rows.")
+def query(sql: str, params: tuple[str, ...], limit: int) -> int:
+    """Run a query over a region's live tables.
+
+    One SELECT over logical table names; checked before it is sent. `-` reads it from stdin.
+    """
+    from console.model.pipeline import Parameter
+
+    text = sys.stdin.read() if sql == "-" else sql
+    given = _given(params)
+    declared = tuple(Parameter(name, guessed_type(value)) for name, value in given.items())
+    desk = open_desk(one=True)
+    return _ask(desk, lambda _: (text, declared), given, limit)
+
+
+@command(
+    "endpoint",
+    examples="console endpoint top_errors --region eu\nconsole endpoint top_errors --region eu --param day=2026-11-07",
+)
+@click.argument("name")
+@click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter's value; repeatable.")
+@click.option("--limit", type=_MOST, default=1000, show_default=True, help="Most rows.")
+def endpoint(name: str, params: tuple[str, ...], limit: int) -> int:
+    """Call an endpoint of a region's live release.
+
+    Parameters are checked against their declared types; those left out take their defaults.
+    """
+    desk = open_desk(one=True)
+
+    def find(release: "Release") -> "tuple[str, tuple[Parameter, ...]]":
+        known = {endpoint.name: endpoint for endpoint in release.endpoints}
+        if name not in known:
+            raise UsageError(f"release {release.id} has no endpoint {name!r}", **choices(list(known), name))
+        return known[name].sql, known[name].parameters
+
+    return _ask(desk, find, _given(params), limit)
+
+
+def _ask(
+    desk: Desk, find: "Callable[[Release], tuple[str, tuple[Parameter, ...]]]", given: dict[str, str], limit: int
+) -> int:
+    from console.cli.interrupt import carry
+    from console.planning import compile_query
+
+    voice = Voice(session().flags)
+    region = desk.names[0]
+
+    async def work() -> "Answer":
+        async with desk.reach() as drivers:
+            live = await drivers[region].survey(desk.name, desk.landing(region))
+            if live.release is None:
+                raise Conflict(f"{region}: nothing is live yet", hint=f"console apply --region {region}")
+            sql, parameters = find(live.release)
+            args = typed(parameters, given)
+            compiled = compile_query(sql, live.release, parameters)
+            return await drivers[region].query(desk.name, compiled.sql, compiled.tables, args, limit)
+
+    _show(voice, carry(work()), limit)
+    return 0
+
+
+def _given(params: Sequence[str]) -> dict[str, str]:
+    """`day=2026-11-07` → day: 2026-11-07."""
+    found: dict[str, str] = {}
+    for param in params:
+        name, equals, value = param.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--param {param!r} is not NAME=VALUE", hint="--param day=2026-11-07")
+        if name in found:
+            raise UsageError(f"--param {name} is given twice", hint="give each parameter once")
+        found[name] = value
+    return found
+
+
+def guessed_type(value: str) -> str:
+    """The Spark type a bare value on the command line stands for; what is nothing else is a string."""
+    if value in ("true", "false"):
+        return "boolean"
+    for pattern, kind in ((_DAY, "date"), (_MOMENT, "timestamp")):
+        if pattern.fullmatch(value) if kind == "date" else pattern.match(value):
+            return kind if fits(value, kind) else "string"
+    # 007 is a code and not a number
+    if re.fullmatch(r"-?(0|[1-9]\d*)", value) and fits(value, "bigint"):
+        return "bigint"
+    return "double" if re.fullmatch(r"-?\d+\.\d+([eE][+-]?\d+)?", value) else "string"
+
+
+def fits(value: str, kind: str) -> bool:
+    """Whether this text is a value of this Spark type; types not written on a command line take any text."""
+    try:
+        if kind in _INTEGERS:
+            half = 1 << _INTEGERS[kind] - 1
+            return re.fullmatch(r"[+-]?\d{1,20}", value) is not None and -half <= int(value) < half
+        if kind in ("float", "double") or kind.startswith("decimal"):
+            return Decimal(value).is_finite()
+        if kind == "boolean":
+            return value in ("true", "false")
+        if kind == "date":
+            return _DAY.fullmatch(value) is not None and bool(date.fromisoformat(value))
+        if kind.startswith("timestamp"):
+            return bool(datetime.fromisoformat(value))
+    except (ValueError, InvalidOperation):
+        return False
+    return "\0" not in value
+
+
+def typed(parameters: "Sequence[Parameter]", given: dict[str, str]) -> dict[str, tuple[str, str]]:
+    """Name → (value as text, Spark type), defaults filled in.
+
+    raises  UsageError for an unknown or missing parameter, or a value that is not of its type
+    """
+    declared = {parameter.name: parameter for parameter in parameters}
+    for name in given:
+        if name not in declared:
+            raise UsageError(f"no parameter {name!r}", **choices(list(declared), name))
+    args = {}
+    for name, parameter in declared.items():
+        value = given.get(name, parameter.default)
+        if value is None:
+            raise UsageError(f"parameter {name} ({parameter.type}) is missing", hint=f"--param {name}=…")
+        if not fits(value, parameter.type):
+            raise UsageError(f"parameter {name}: {value!r:.80} is no {parameter.type}", hint=_example(parameter.type))
+        args[name] = (value, parameter.type)
+    return args
+
+
+def _example(kind: str) -> str:
+    examples = {"date": "2026-11-07", "boolean": "true or false", "int": "10", "bigint": "10", "double": "0.5"}
+    return f"for example {examples.get(kind, '2026-11-07T13:00:00' if kind.startswith('timestamp') else '10')}"
+
+
+def _show(voice: Voice, answer: "Answer", limit: int) -> None:
+    import json
+
+    names = [name for name, _ in answer.columns]
+    rows = [dict(zip(names, row, strict=True)) for row in answer.rows]
+    if voice.flags.output == "jsonl":
+        for row in rows:
+            voice.data(json.dumps(row, ensure_ascii=True))
+    elif voice.json:
+        columns = [{"name": name, "type": kind} for name, kind in answer.columns]
+        document = {"columns": columns, "rows": rows, "release": answer.release, "truncated": answer.truncated}
+        voice.data(json.dumps({"format_version": FORMAT_VERSION, **document}, ensure_ascii=True))
+    else:
+        voice.data(answer_text(answer))
+    voice.detail(f"release {answer.release}")
+    if answer.truncated:
+        voice.talk(f"only the first {limit:,} rows; --limit shows more")
+
+
+def answer_text(answer: "Answer") -> str:
+    """Rows as an aligned table; figures flush right, NULL said as such."""
+    from console.cli.figures import count, table
+    from console.text import safe_text
+
+    heads = [safe_text(name) for name, _ in answer.columns]
+    rows = [[_cell(value) for value in row] for row in answer.rows]
+    numeric = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
+    right = [i for i, (_, kind) in enumerate(answer.columns) if kind.startswith(numeric)]
+    return f"{table(heads, rows, right=right)}\n({count(len(rows), 'row')})"
+
+
+def _cell(value: object) -> str:
+    import json
+
+    from console.text import safe_text
+
+    if value is None:
+        return "NULL"
+    if isinstance(value, str):
+        return safe_text(value, 200)
+    return safe_text(json.dumps(value, ensure_ascii=False), 200)
+
+
+@command("copy", changes=True, examples="console copy daily_totals --region eu")
+@click.argument("name")
+def copy(name: str) -> int:
+    """Run a copy of a region's live release."""
+    return _run("copy", name)
+
+
+@command("sink", changes=True, examples="console sink errors_export --region eu")
+@click.argument("name")
+def sink(name: str) -> int:
+    """Run an export of a region's live release."""
+    return _run("sink", name)
+
+
+def _run(kind: Literal["copy", "sink"], name: str) -> int:
+    from console.cli.figures import count
+    from console.cli.interrupt import carry
+    from console.cli.wiring import who
+    from console.text import safe_text
+
+    desk = open_desk(one=True)
+    voice = Voice(session().flags)
+    region = desk.names[0]
+
+    async def work() -> dict[str, object]:
+        async with desk.reach() as drivers:
+            live = await drivers[region].survey(desk.name, desk.landing(region))
+            if live.release is None:
+                raise Conflict(f"{region}: nothing is live yet", hint=f"console apply --region {region}")
+            known = [node.name for node in (live.release.copies if kind == "copy" else live.release.sinks)]
+            if name not in known:
+                raise UsageError(f"release {live.release.id} has no {kind} {name!r}", **choices(known, name))
+            return await drivers[region].run(desk.name, kind, name, who())
+
+    result = carry(work())
+    if voice.json:
+        voice.document({"region": region, kind: name, **result})
+    else:
+        rows = result.get("rows", 0)
+        voice.data(
+            f"{name}: {count(rows if isinstance(rows, int) else 0, 'row')} → {safe_text(str(result.get('path', '')))}"
+        )
+    return 0

@@ -1,0 +1,163 @@
+"""Steering a rollout under way: pause, resume, retry, cancel, discard; and cleanup of what nothing needs."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from console.cli.flags import command
+from console.cli.voice import Voice
+from console.cli.wiring import Desk, open_desk, session
+from console.errors import AtGate, Conflict, ConsoleError
+from console.text import safe_text
+
+if TYPE_CHECKING:
+    from console.drivers.protocol import Verb
+
+
+@command("pause", changes=True, examples="console pause\nconsole pause --region eu")
+def pause() -> int:
+    """Stop at the next batch; following goes on.
+
+    Without --regions: wherever a rollout is moving.
+    """
+    return _steer("pause")
+
+
+@command("resume", changes=True, examples="console resume --region eu")
+def resume() -> int:
+    """Go on after a pause.
+
+    Without --regions: wherever a rollout stands paused.
+    """
+    return _steer("resume")
+
+
+@command("retry", changes=True, examples="console retry --region eu")
+def retry() -> int:
+    """Go on after a failure.
+
+    What was committed stays; the step that failed begins again where its last commit ended.
+    Without --regions: wherever a rollout has failed.
+    """
+    return _steer("retry")
+
+
+@command("cancel", changes=True, examples="console cancel --region eu")
+def cancel() -> int:
+    """Give a rollout up and drop what it built.
+
+    Live is not touched.
+    """
+    return _steer("cancel", drops=True)
+
+
+@command("discard", changes=True, examples="console discard --region eu")
+def discard() -> int:
+    """Drop what a failed or cancelled rollout left.
+
+    Live is not touched.
+    """
+    return _steer("discard", drops=True)
+
+
+def _steer(verb: "Verb", *, drops: bool = False) -> int:
+    from console.cli.interrupt import carry
+
+    desk = open_desk(need_regions=drops)
+    voice = Voice(session().flags)
+    if drops and voice.may_ask and not voice.flags.yes:
+        question = f"{verb} the rollout in {', '.join(desk.names)}: drop what it has built?"
+        if not click.confirm(question, default=False, err=True):
+            raise AtGate(f"{verb}: not done", hint="answer y, or add --yes")
+    return carry(_control(desk, voice, verb, everywhere=not voice.flags.regions))
+
+
+async def _control(desk: Desk, voice: Voice, verb: "Verb", *, everywhere: bool) -> int:
+    """Ask every region; a region not asked for by name that the verb does not fit is passed over."""
+    from console.cli.commands.gate import refreshed
+
+    entries: list[dict[str, Any]] = []
+    errors: list[tuple[str, ConsoleError]] = []
+    async with desk.fleet() as fleet:
+        if everywhere:
+            await fleet.refresh(desk.names)
+        else:
+            await refreshed(fleet, desk.names)
+        for name in desk.names:
+            try:
+                status = await fleet.control(name, verb)
+            except Conflict as error:
+                if everywhere and len(desk.names) > 1:
+                    voice.detail(f"{name}: {safe_text(str(error))}")
+                else:
+                    errors.append((name, error))
+                continue
+            except ConsoleError as error:
+                errors.append((name, error))
+                continue
+            entries.append({"region": name, "state": status.shown, "rollout": status.rollout, "why": status.why})
+    if not entries and not errors:
+        raise Conflict(f"no region has a rollout to {verb}", hint="console status")
+    return _conclude(voice, entries, errors)
+
+
+def _conclude(voice: Voice, entries: list[dict[str, Any]], errors: list[tuple[str, ConsoleError]]) -> int:
+    from console.cli.voice import as_data
+
+    if voice.json:
+        failed = [{"region": name, "error": as_data(error)} for name, error in errors]
+        voice.document({"regions": [*entries, *failed]})
+    else:
+        for entry in entries:
+            why = f" ({safe_text(entry['why'])})" if entry["why"] else ""
+            voice.data(f"{entry['region']}: {entry['state']}{why}")
+    for name, error in errors:
+        voice.complain(error, "" if name in str(error) else f"{name}: ")
+    return max((error.exit_code for _, error in errors), default=0)
+
+
+@command(
+    "cleanup", changes=True, examples="console cleanup --region eu --dry-run\nconsole cleanup --region eu --previous"
+)
+@click.option("--dry-run", is_flag=True, help="Only list what would be dropped.")
+@click.option("--previous", is_flag=True, help="Also the release a rollback would return to: it ends the way back.")
+def cleanup(dry_run: bool, previous: bool) -> int:
+    """Drop the versions that no kept release names.
+
+    Deletes only below a warehouse that carries our marker, and only what our own releases have built.
+    """
+    from console.cli.interrupt import carry
+
+    desk = open_desk(need_regions=not dry_run)
+    voice = Voice(session().flags)
+    if previous and not dry_run and not voice.flags.yes:
+        _confirm_previous(voice, desk)
+    return carry(_clean(desk, voice, dry_run=dry_run, previous=previous))
+
+
+def _confirm_previous(voice: Voice, desk: Desk) -> None:
+    for name in desk.names:
+        if not voice.may_ask:
+            hint = f"console cleanup --region {name} --previous --yes"
+            raise AtGate(f"{name}: dropping the previous release ends the way back and waits for a person", hint=hint)
+        question = f"after this {name} cannot be rolled back; type {name} to go on"
+        if click.prompt(question, default="", show_default=False, err=True).strip() != name:
+            raise AtGate(f"{name}: not done, the name typed was another", hint=f"console cleanup --region {name}")
+
+
+async def _clean(desk: Desk, voice: Voice, *, dry_run: bool, previous: bool) -> int:
+    from console.cli.commands.gate import refreshed
+
+    dropped: dict[str, tuple[str, ...]] = {}
+    async with desk.fleet() as fleet:
+        await refreshed(fleet, desk.names)
+        for name in desk.names:
+            dropped[name] = await fleet.cleanup(name, dry_run=dry_run, previous=previous)
+    if voice.json:
+        entries = [{"region": name, "dropped": list(paths)} for name, paths in dropped.items()]
+        voice.document({"dry_run": dry_run, "regions": entries})
+        return 0
+    word = "would drop" if dry_run else "dropped"
+    for name, paths in dropped.items():
+        voice.data("\n".join(f"{name}: {word} {safe_text(path)}" for path in paths) or f"{name}: nothing to drop")
+    return 0

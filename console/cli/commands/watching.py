@@ -1,0 +1,130 @@
+"""`console status` and `console watch`."""
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import click
+
+from console.cli.flags import command
+from console.cli.voice import Voice
+from console.cli.wiring import Desk, open_desk, session
+from console.errors import ConsoleError, RegionError
+
+if TYPE_CHECKING:
+    from console.drivers.protocol import Driver, RegionState
+    from console.runner.view import Cockpit, RegionView
+
+
+@command("status", examples="console status\nconsole status --region eu --output json")
+def status() -> int:
+    """Where each region's rollout stands.
+
+    Asks the regions themselves, and starts nothing.
+    """
+    from console.cli.interrupt import carry
+    from console.cli.status_text import status_data, status_text
+
+    desk = open_desk()
+    voice = Voice(session().flags)
+    views, errors = carry(views_of(desk))
+    texts = {name: str(error) for name, error in errors.items()}
+    if voice.json:
+        voice.document(status_data(views, texts))
+    else:
+        voice.data(status_text(views, texts))
+    for name, error in errors.items():
+        voice.complain(error, "" if name in str(error) else f"{name}: ")
+    return max((error.exit_code for error in errors.values()), default=0)
+
+
+async def views_of(desk: Desk) -> "tuple[list[RegionView], dict[str, ConsoleError]]":
+    """Every region's state, asked at once; a region that gives none is named with its error."""
+    from console.runner.view import RegionView
+
+    async with desk.reach() as drivers:
+        states = await asyncio.gather(*(_state(drivers[name], desk.name) for name in desk.names))
+    views, errors = [], {}
+    for region, state in zip(desk.regions, states, strict=True):
+        if isinstance(state, ConsoleError):
+            errors[region.name] = state
+            views.append(RegionView(region, "unreachable", str(state)))
+        else:
+            views.append(
+                RegionView(
+                    region, "connected", status=state.status, plan=state.plan, live=state.live, previous=state.previous
+                )
+            )
+    return views, errors
+
+
+async def _state(driver: "Driver", pipeline: str) -> "RegionState | ConsoleError":
+    try:
+        return await driver.state(pipeline)
+    except ConsoleError as error:
+        return error
+
+
+@command("watch", examples="console watch\nconsole watch --regions eu --output json")
+@click.option("--timeout", type=click.FloatRange(min=0), metavar="SECONDS", help="Give up watching after so long.")
+def watch(timeout: float | None) -> int:
+    """Follow the rollouts under way until they end or wait at the gate.
+
+    Exits 0 when all have ended, 3 when one waits at the gate or stands paused, 1 when one has failed, 5 when a region
+    cannot be reached; 1 as well when --timeout is over. Ctrl-C leaves; the agents go on.
+    """
+    from console.cli.commands.carrying import farewell
+    from console.cli.interrupt import carry
+    from console.cli.status_text import status_data, status_text
+
+    desk = open_desk()
+    voice = Voice(session().flags)
+    session().streaming = voice.json
+    seen: dict[str, RegionView] = {}
+    carry(_until_still(desk, voice, seen, timeout), lambda: farewell(seen))
+    views = list(seen.values())
+    errors = {view.region.name: view.link_why for view in views if view.link == "unreachable"}
+    if voice.json:
+        voice.line({"type": "outcome", **status_data(views, errors)})
+    else:
+        voice.data(status_text(views, errors))
+    return max((_code(view) for view in views), key=_BADNESS.index, default=0)
+
+
+_BADNESS = (0, 3, 5, 1)
+
+
+def _code(view: "RegionView") -> int:
+    if view.link == "unreachable":
+        return 5
+    if view.status.held == "failed":
+        return 1
+    return 3 if view.status.held or view.status.state == "awaiting-confirmation" else 0
+
+
+def _moving(view: "RegionView") -> bool:
+    from console.model.event import RUNNING
+
+    return view.status.state in RUNNING and not view.status.held
+
+
+async def _still(cockpit: "Cockpit") -> None:
+    """Return when nothing moves any more; a region out of reach is waited for, for its agent may be at work."""
+    changes = cockpit.changes()
+    while any(_moving(view) for view in cockpit.views.values()):
+        await anext(changes)
+
+
+async def _until_still(desk: Desk, voice: Voice, seen: "dict[str, RegionView]", timeout: float | None) -> None:
+    from console.cli.commands.carrying import telling
+
+    async with desk.fleet() as fleet:
+        try:
+            async with telling(fleet, voice):
+                await fleet.refresh(desk.names)
+                await asyncio.wait_for(_still(fleet), timeout)
+        except TimeoutError:
+            raise RegionError(
+                f"still under way after {timeout:g} s; the agents go on", hint="console watch", code="E_TIMEOUT"
+            ) from None
+        finally:
+            seen.update(fleet.views)

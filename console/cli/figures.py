@@ -1,0 +1,62 @@
+"""Quantities and columns in text: one way to write a count, a size, a time and a table."""
+
+from collections.abc import Sequence
+
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+
+
+def count(number: int, word: str, plural: str = "") -> str:
+    """`1 day`, `14 days`, `1,500,000 rows`."""
+    return f"{number:,} {word if number == 1 else plural or word + 's'}"
+
+
+def size(number: float) -> str:
+    """Bytes in binary units, three digits: `420 MiB`, `1.46 GiB`."""
+    step = 0
+    while number >= 1000 and step < len(_UNITS) - 1:
+        number /= 1024
+        step += 1
+    return f"{number:.3g} {_UNITS[step]}" if step else f"{number:.0f} B"
+
+
+def span(seconds: float | None) -> str:
+    """A length of time: `40 s`, `2 min 10 s`, `3 h 05 min`, `unknown` for None."""
+    if seconds is None:
+        return "unknown"
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 600:
+        return f"{whole // 60} min {whole % 60:02} s"
+    if whole < 3600:
+        return f"{round(whole / 60)} min"
+    if whole < 48 * 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[int] = (), indent: int = 0) -> str:
+    """Columns aligned by their widest cell, two spaces apart; the last one runs on.
+
+    right  indexes of the columns set flush right (figures)
+    """
+    cells = [list(heads), *[list(row) for row in rows]] if any(heads) else [list(row) for row in rows]
+    if not cells:
+        return ""
+    widths = [max(_width(row[i]) for row in cells) for i in range(len(cells[0]))]
+    lines = []
+    for row in cells:
+        padded = [
+            " " * (widths[i] - _width(cell)) + cell if i in right else cell + " " * (widths[i] - _width(cell))
+            for i, cell in enumerate(row)
+        ]
+        lines.append((" " * indent + "  ".join(padded)).rstrip())
+    return "\n".join(lines)
+
+
+def _width(text: str) -> int:
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # 30 ms, and most tables are ASCII
+
+    return cell_len(text)

@@ -1,0 +1,161 @@
+"""The flags that every command takes, before or after its name, and the commands that take them."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+from click.core import ParameterSource
+from click.shell_completion import CompletionItem
+
+from console.errors import UsageError
+
+Output = Literal["text", "json", "jsonl"]
+COMMON = "Flags of every command"
+
+
+@dataclass(frozen=True, slots=True)
+class Flags:
+    """What was asked for on the command line or in `CONSOLE_*`; the later word wins.
+
+    regions  `eu,us`, `@wave1`, `all`, or "" where none were named
+    """
+
+    project: Path | None = None
+    pipeline: str | None = None
+    regions: str = ""
+    output: Output = "text"
+    yes: bool = False
+    no_input: bool = False
+    no_color: bool = False
+    readonly: bool = False
+    quiet: bool = False
+    verbose: int = 0
+
+
+def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    """Store what was given; the environment speaks once, at the root, so that it never beats a flag."""
+    source = ctx.get_parameter_source(str(param.name))
+    given = source is ParameterSource.COMMANDLINE or (source is ParameterSource.ENVIRONMENT and ctx.parent is None)
+    if not given:
+        return
+    name = "regions" if param.name == "region" else str(param.name)
+    ctx.obj.flags = replace(ctx.obj.flags, **{name: value})
+    ctx.obj.sources[name] = "flag" if source is ParameterSource.COMMANDLINE else str(param.envvar)
+
+
+def _regions(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    root = Path(ctx.params.get("project") or ".")
+    done, last = incomplete.rpartition(",")[::2]
+    names = sorted(path.stem for path in root.glob("regions/*.yaml") if not path.stem.startswith("_"))
+    lead = f"{done}," if done else ""
+    return [CompletionItem(lead + name) for name in [*names, "all"] if name.startswith(last)]
+
+
+def _pipelines(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    root = Path(ctx.params.get("project") or ".")
+    names = sorted(path.parent.name for path in root.glob("plans/*/pipeline.yaml"))
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+class _Common(click.Option):
+    """An option that every command takes; its value goes to the session's flags."""
+
+    def __init__(self, *names: str, **kwargs: Any) -> None:
+        super().__init__(names, expose_value=False, callback=_keep, **kwargs)
+
+
+def common() -> list[click.Option]:
+    """The shared options, new for each command."""
+    return [*_where(), *_how()]
+
+
+def _where() -> list[click.Option]:
+    return [
+        _Common(
+            "--project",
+            type=click.Path(file_okay=False, path_type=Path),
+            metavar="DIR",
+            envvar="CONSOLE_PROJECT",
+            help="Folder that holds regions/ and plans/ (found upward from here).",
+        ),
+        _Common(
+            "--pipeline",
+            metavar="NAME",
+            envvar="CONSOLE_PIPELINE",
+            shell_complete=_pipelines,
+            help="Pipeline below plans/ (default: the only one).",
+        ),
+        _Common(
+            "--regions",
+            metavar="eu,us|@wave1|all",
+            envvar="CONSOLE_REGIONS",
+            shell_complete=_regions,
+            help="Regions to work on.",
+        ),
+        _Common("--region", metavar="NAME", shell_complete=_regions, help="The one region to work on."),
+    ]
+
+
+def _how() -> list[click.Option]:
+    return [
+        _Common(
+            "--output",
+            type=click.Choice(["text", "json", "jsonl"]),
+            envvar="CONSOLE_OUTPUT",
+            help="Form of what is printed to stdout; a stream in json is jsonl.",
+        ),
+        _Common("--yes", is_flag=True, help="Answer the questions a person would be asked with yes."),
+        _Common("--no-input", is_flag=True, envvar="CONSOLE_NO_INPUT", help="Never ask, even on a terminal."),
+        _Common("--no-color", is_flag=True, envvar="CONSOLE_NO_COLOR", help="Plain text (NO_COLOR does the same)."),
+        _Common("--readonly", is_flag=True, envvar="CONSOLE_READONLY", help="Refuse whatever changes a region."),
+        _Common("-q", "--quiet", is_flag=True, help="Say nothing on stderr but errors."),
+        _Common("-v", "--verbose", count=True, help="Say more on stderr."),
+    ]
+
+
+class Command(click.Command):
+    """A subcommand that also takes the shared flags, listed last in its help.
+
+    changes  it changes a region (but for its --dry-run, if it has one): refused with --readonly
+    """
+
+    def __init__(self, *args: Any, changes: bool = False, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params = [*self.params, *common()]
+        self.changes = changes
+
+    def invoke(self, ctx: click.Context) -> Any:
+        if self.changes and not ctx.params.get("dry_run"):
+            refuse_readonly(ctx, str(self.name))
+        return super().invoke(ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_options(self, ctx, formatter)
+
+
+def refuse_readonly(ctx: click.Context, what: str) -> None:
+    """raises  UsageError with --readonly"""
+    if ctx.obj.flags.readonly:
+        source = ctx.obj.sources.get("readonly", "flag")
+        raise UsageError(f"{what} changes a region, and --readonly forbids it", hint=f"it was set by {source}")
+
+
+def write_options(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """The command's own options first, then those of every command."""
+    own: list[tuple[str, str]] = []
+    shared: list[tuple[str, str]] = []
+    for param in command.get_params(ctx):
+        if record := param.get_help_record(ctx):
+            (shared if isinstance(param, _Common) else own).append(record)
+    for title, records in (("Options", own), (COMMON, shared)):
+        if records:
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+def command(name: str, *, examples: str = "", changes: bool = False) -> Callable[[Callable[..., Any]], click.Command]:
+    """A subcommand whose help ends in examples; the function's first line is its short help."""
+    epilog = "\b\nExamples:\n" + "\n".join(f"  {line.strip()}" for line in examples.strip().splitlines())
+    return click.command(name, cls=Command, epilog=epilog if examples else None, changes=changes)

@@ -1,0 +1,243 @@
+"""Plans as text and as JSON: one tree per region, regions with the same plan folded, figures per region."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, assert_never
+
+from console.cli.figures import count, size, span, table
+from console.errors import Problem
+from console.model.codec import encode
+from console.model.live import TableState
+from console.model.pipeline import Override
+from console.model.plan import SYMBOLS, ColumnChange, NodeChange, Plan, Price
+from console.model.region import Region
+from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
+from console.text import safe_text
+
+Paint = Callable[[str, str], str]
+_COUNTED = ("replay", "forward", "hybrid", "read", "rebind", "metadata", "create", "drop")
+_COLOURS = {"keep": "", "drop": "red", "create": "green", "metadata": "cyan", "read": "cyan", "rebind": "cyan"}
+_SIGNS = {"added": "+", "removed": "-", "changed": "~", "renamed": "~", "type": "~"}
+_SEVERITY = {"refuse": "refused", "warn": "warning", "note": "note"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    depth: int
+    node: NodeChange
+
+
+def plan_text(
+    plans: Sequence[Plan],
+    regions: Mapping[str, Region] | None = None,
+    *,
+    explain: bool = False,
+    paint: Paint = lambda text, _: text,
+) -> str:
+    """Every plan, and the count of all in the last line.
+
+    plans    in the order of waves
+    regions  for what reading and computing cost there, where the inventory has prices
+    explain  the steps as well: the list that the agent will execute
+    paint    (text, colour) → text; symbols and words say all of it without
+    """
+    blocks = []
+    for group in _same(plans):
+        lines = [_head(group)]
+        lines += _tree(group, paint) or ["  nothing to do"]
+        lines += _loose_overrides(group)
+        lines += _problems(group[0].problems, paint)
+        if any(plan.changes for plan in group):
+            lines += ["", _figures(group, regions or {})]
+        if explain:
+            lines += _steps(group)
+        blocks.append("\n".join(lines))
+    return "\n\n".join([*blocks, summary_line(plans)])
+
+
+def plan_data(plans: Sequence[Plan]) -> dict[str, Any]:
+    """For `--output json`: each plan whole, with its digest."""
+    return {"plans": [{**encode(plan), "digest": plan.digest()} for plan in plans], "summary": summary(plans)}
+
+
+def summary(plans: Iterable[Plan]) -> dict[str, int]:
+    """regions; distinct nodes per action; days to be re-read, summed over regions."""
+    plans = tuple(plans)
+    nodes = {(node.kind, node.name, node.action) for plan in plans for node in plan.changes}
+    counts = {action: sum(1 for *_, found in nodes if found == action) for action in _COUNTED}
+    return {"regions": len(plans), **counts, "days": sum(plan.price.days for plan in plans)}
+
+
+def summary_line(plans: Sequence[Plan]) -> str:
+    """`Plan: 3 regions, 2 replay, 4 metadata, 37 days`."""
+    found = summary(plans)
+    parts = [f"{found[action]} {action}" for action in _COUNTED if found[action]]
+    if not parts:
+        parts = ["nothing to do"]
+    elif found["days"]:
+        parts.append(count(found["days"], "day"))
+    refused = sum(len(plan.refusals) for plan in plans)
+    return f"Plan: {', '.join([count(len(plans), 'region'), *parts])}" + (f"; {refused} refused" if refused else "")
+
+
+def _same(plans: Sequence[Plan]) -> list[list[Plan]]:
+    """Regions whose plans say the same, figures aside, together; the order of the first of each is kept."""
+    groups: dict[object, list[Plan]] = {}
+    for plan in plans:
+        nodes = tuple((n.kind, n.name, n.action, n.why, n.columns, n.source) for n in plan.nodes)
+        groups.setdefault((nodes, plan.problems), []).append(plan)
+    return list(groups.values())
+
+
+def _head(group: Sequence[Plan]) -> str:
+    names = ", ".join(safe_text(plan.region) for plan in group)
+    return f"{names}: same" if len(group) > 1 else names
+
+
+def _tree(group: Sequence[Plan], paint: Paint) -> list[str]:
+    first = group[0]
+    rows = [*_ordered(first), *(_Row(0, node) for node in first.nodes if node.kind != "table")]
+    shown = [(row, "  " * row.depth + safe_text(row.node.name) + _kind(row.node)) for row in rows]
+    width = max((len(name) for _, name in shown), default=0)
+    lines = []
+    for row, name in shown:
+        node = row.node
+        symbol = paint(f"{SYMBOLS[node.action]:<3}", _COLOURS.get(node.action, "yellow"))
+        lines.append(f"  {symbol} {name:<{width}}  {safe_text(node.why)}".rstrip())
+        below = " " * (6 + 2 * row.depth + 2)
+        lines += [f"{below}{_column(change, first.release.table(node.name))}" for change in node.columns]
+        lines += [f"{below}{text}" for text in _overrides(group, node)]
+    return lines
+
+
+def _ordered(plan: Plan) -> list[_Row]:
+    """Tables below the one that drives them; what has no feed in the new release (a dropped table) stands at the root."""
+    nodes = {node.name: node for node in plan.nodes if node.kind == "table"}
+    driver: dict[str, str] = {}
+    for feed in plan.release.feeds:
+        driver.setdefault(feed.target, feed.source)
+    rows: list[_Row] = []
+
+    def visit(name: str, depth: int) -> None:
+        if node := nodes.pop(name, None):
+            rows.append(_Row(depth, node))
+            for child in [target for target, source in driver.items() if source == name]:
+                visit(child, depth + 1)
+
+    for name in [name for name in nodes if driver.get(name) not in nodes]:
+        visit(name, 0)
+    for name in list(nodes):  # fed by itself: cannot be planned, and is still shown
+        visit(name, 0)
+    return rows
+
+
+def _kind(node: NodeChange) -> str:
+    return "" if node.kind == "table" else f" ({node.kind})"
+
+
+def _column(change: ColumnChange, state: TableState | None) -> str:
+    column = state.table.column(change.column) if state else None
+    kind = f" {column.type}" if column and change.change in ("added", "type") else ""
+    was = f" (was {safe_text(change.was)})" if change.was else ""
+    return f"{_SIGNS[change.change]} {safe_text(change.column)}{safe_text(kind)}{was}"
+
+
+def _overrides(group: Sequence[Plan], node: NodeChange) -> list[str]:
+    return _override_lines(group, lambda override: _about(override) == (f"{node.kind}s", node.name))
+
+
+def _loose_overrides(group: Sequence[Plan]) -> list[str]:
+    """Overrides of what has no line of its own: variables, and nodes that the plan does not list."""
+    shown = {(f"{node.kind}s", node.name) for node in group[0].nodes}
+    return [f"  {line}" for line in _override_lines(group, lambda override: _about(override) not in shown)]
+
+
+def _about(override: Override) -> tuple[str, str]:
+    head, _, rest = override.path.partition(".")
+    return head, rest.partition(".")[0]
+
+
+def _override_lines(group: Sequence[Plan], wanted: Callable[[Override], bool]) -> list[str]:
+    lines = []
+    for plan in group:
+        for override in filter(wanted, plan.overrides):
+            values = f"{safe_text(override.base) or 'absent'} → {safe_text(override.value) or 'absent'}"
+            where = f"  ({safe_text(override.where)})" if override.where else ""
+            lines.append(f"override in {safe_text(plan.region)}: {safe_text(override.path)} {values}{where}")
+    return lines
+
+
+def _problems(problems: Sequence[Problem], paint: Paint) -> list[str]:
+    lines = []
+    for problem in problems:
+        word = _SEVERITY.get(problem.severity, problem.severity)
+        shown = paint(word, "red" if problem.severity == "refuse" else "yellow")
+        lines.append(f"  {shown} {safe_text(problem.code)}: {safe_text(problem.message)}")
+        lines += [f"      {safe_text(text)}" for text in (problem.where, problem.hint) if text]
+    return ["", *lines] if lines else []
+
+
+def _figures(group: Sequence[Plan], regions: Mapping[str, Region]) -> str:
+    costs = [_cost(plan.price, regions.get(plan.region)) for plan in group]
+    heads = ["region", "live", "days", "rows", "bytes", "batches", "time", "migrate everything"]
+    rows = []
+    for plan, cost in zip(group, costs, strict=True):
+        price, all_ = plan.price, plan.everything
+        everything = f"{all_.rows:,} rows, {size(all_.bytes)}, {_time(all_)}"
+        figures = [f"{price.days}", f"{price.rows:,}", size(price.bytes), f"{price.batches}", _time(price)]
+        rows.append([safe_text(plan.region), safe_text(plan.live) or "none", *figures, everything])
+        if any(costs):
+            rows[-1].insert(-1, f"{cost:.2f}" if cost is not None else "")
+    if any(costs):
+        heads.insert(-1, "cost")
+    right = (2, 3, 4, 5, 6, 7) if any(costs) else (2, 3, 4, 5, 6)
+    return table(heads, rows, right=right, indent=2)
+
+
+def _time(price: Price) -> str:
+    if not price.rows:
+        return "0 s"
+    return f"~{span(price.seconds)}" if price.seconds else "not measured"
+
+
+def _cost(price: Price, region: Region | None) -> float | None:
+    """Reading, and the cores meanwhile, in the inventory's money; None where it names no prices."""
+    if region is None or not (region.prices.tb_read or region.prices.core_hour):
+        return None
+    cores = region.spark.master.removeprefix("local[").partition("]")[0]
+    hours = price.seconds / 3600 * (int(cores) if cores.isdigit() else 1)
+    return price.bytes / 1e12 * region.prices.tb_read + hours * region.prices.core_hour
+
+
+def _steps(group: Sequence[Plan]) -> list[str]:
+    lines = [""]
+    for plan in group:
+        lines.append(f"  steps in {safe_text(plan.region)}" + ("" if plan.steps else ": none"))
+        lines += [f"  {i:>4}. {safe_text(step_text(step))}" for i, step in enumerate(plan.steps, 1)]
+    return lines
+
+
+def step_text(step: Step) -> str:
+    """One step in words."""
+    match step:
+        case CreateTable(name):
+            return f"create the new, empty version of {name}"
+        case AddColumns(name, columns):
+            return f"add {', '.join(f'{c.name} {c.type}' for c in columns)} to {name} (metadata only)"
+        case Backfill():
+            how = f"from {step.source}" if step.route == "replay" else "from its own live version"
+            days = f"{count(step.days, 'day')}, " if step.days else ""
+            return (
+                f"backfill {step.target} {how}: {days}{count(step.rows, 'row')}, {size(step.bytes)}, "
+                f"{count(step.batches, 'batch', 'batches')}, newest day first"
+            )
+        case CatchUp(_, source, target, start):
+            since = {"fence": "the fence", "log": "the start of its log", "vector": "where live had got to"}[start]
+            return f"catch up {target} with {source} since {since}"
+        case Validate(comparisons):
+            names = ", ".join(comparison.table for comparison in comparisons) or "nothing to compare"
+            return f"validate old against new at the same position: {names}"
+        case Promote():
+            return "stop at the gate; then make the new release live in one commit"
+        case _:
+            assert_never(step)

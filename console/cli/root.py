@@ -1,0 +1,166 @@
+"""`console` itself: its commands, loaded when they are called, and how every end becomes an exit code."""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from console.cli.flags import Flags, common, refuse_readonly, write_options
+from console.cli.interrupt import Interrupted
+from console.cli.voice import Voice
+from console.cli.wiring import Session, session
+from console.errors import ConsoleError, UsageError
+
+# section → command → (module below console.cli.commands, first line of its help)
+COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "Change the regions": {
+        "plan": ("change", "Show what apply would do, region by region."),
+        "apply": ("change", "Carry a plan through the regions, up to the gate; with --yes through it."),
+        "status": ("watching", "Where each region's rollout stands."),
+        "watch": ("watching", "Follow the rollouts under way until they end or wait at the gate."),
+        "promote": ("gate", "Open the gate: make the checked release live, in one commit."),
+        "rollback": ("gate", "Go back to the previous release, in one commit."),
+    },
+    "Steer a rollout": {
+        "pause": ("steer", "Stop at the next batch; following goes on."),
+        "resume": ("steer", "Go on after a pause."),
+        "retry": ("steer", "Go on after a failure."),
+        "cancel": ("steer", "Give a rollout up and drop what it built."),
+        "discard": ("steer", "Drop what a failed or cancelled rollout left."),
+        "cleanup": ("steer", "Drop the versions that no kept release names."),
+    },
+    "Read and feed a region": {
+        "query": ("reading", "Run a query over a region's live tables."),
+        "endpoint": ("reading", "Call an endpoint of a region's live release."),
+        "copy": ("reading", "Run a copy of a region's live release."),
+        "sink": ("reading", "Run an export of a region's live release."),
+        "ingest": ("feeding", "Append a file of NDJSON events to a landing table, once per file."),
+        "follow": ("feeding", "Run a region's agent here, as a service would."),
+    },
+    "Look around": {
+        "demo": ("around", "Three regions on this machine with live traffic and a change to make."),
+        "doctor": ("around", "Check what this machine needs, and say how to mend it."),
+        "info": ("around", "Where console keeps and finds things, and which settings hold."),
+        "completion": ("around", "Print the completion script of a shell."),
+    },
+}
+_HOME = {name: module for section in COMMANDS.values() for name, (module, _) in section.items()}
+
+
+class Console(click.Group):
+    """The root command. Usage errors exit 64, for 2 says "there are changes" (plan --detailed-exitcode)."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_HOME)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _HOME:
+            return None
+        module = import_module(f"console.cli.commands.{_HOME[cmd_name]}")
+        found: click.Command = getattr(module, cmd_name)
+        return found
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if not args[0].startswith("-") and args[0] not in _HOME:
+            from console.cli.wiring import choices
+
+            raise UsageError(f"no command {args[0]!r}", **choices(list(_HOME), args[0]))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, section in COMMANDS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, text) for name, (_, text) in section.items()])
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_commands(ctx, formatter)
+        write_options(self, ctx, formatter)
+
+    def main(self, args: Sequence[str] | None = None, *more: Any, **kwargs: Any) -> NoReturn:
+        words = list(sys.argv[1:] if args is None else args)
+        kwargs["standalone_mode"] = False
+        try:
+            code = super().main(words, *more, **kwargs)
+        except (ConsoleError, click.ClickException) as error:
+            code = _refused(error, words, kwargs.get("obj"))
+        except Interrupted as gone:
+            click.echo(gone.farewell or "interrupted", err=True)
+            code = gone.exit_code
+        except click.exceptions.Abort:
+            click.echo("interrupted", err=True)
+            code = 130
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _refused(error: ConsoleError | click.ClickException, words: list[str], given: Session | None) -> int:
+    flags = given.flags if given else Flags()
+    if isinstance(error, click.ClickException):
+        command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "console"
+        error = UsageError(error.format_message(), hint=f"see {command} --help")
+        # arguments that do not parse leave no flags behind
+        form = next((b for a, b in zip(words, [*words[1:], ""], strict=True) if a == "--output"), "")
+        form = next((word[9:] for word in words if word.startswith("--output=")), form)
+        flags = Flags(output="json") if form in ("json", "jsonl") else flags
+    Voice(flags).error(error, stream=bool(given and given.streaming))
+    return error.exit_code
+
+
+def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        import console
+
+        click.echo(f"console {console.__version__}")
+        ctx.exit()
+
+
+@click.group(
+    "console",
+    cls=Console,
+    invoke_without_command=True,
+    subcommand_metavar="[COMMAND …]",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="\b\nExamples:\n  console                            open the screen\n"
+    "  console plan --regions eu,us       what would change, and why\n"
+    "  console apply --yes                carry it through, wave after wave\n"
+    "  console promote --region eu        open the gate by hand\n\n"
+    "\b\nExit codes: 0 done · 1 failed · 2 changes (plan --detailed-exitcode) · 3 at the gate · 4 conflict\n"
+    "            5 unreachable · 64 usage · 65 files or SQL · 130, 143 interrupted",
+)
+@click.option("--headless", is_flag=True, help="Plan and carry through without a screen, like apply.")
+@click.option("--dry-run", is_flag=True, help="With --headless: only plan.")
+@click.option("--attached", is_flag=True, help="With --headless: the agents stop when this console does.")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
+)
+@click.pass_context
+def cli(ctx: click.Context, headless: bool, dry_run: bool, attached: bool) -> int:
+    """Carry a data-pipeline schema change through many regions: plan, backfill, validate, promote, roll back.
+
+    Without a command it opens the screen.
+    """
+    if ctx.invoked_subcommand:
+        if headless:
+            raise UsageError(f"--headless stands alone, without {ctx.invoked_subcommand}", hint="console --headless")
+        return 0
+    if headless:
+        from console.cli.commands.change import headless_run
+
+        if not dry_run:
+            refuse_readonly(ctx, "--headless")
+        return headless_run(dry_run=dry_run, attached=attached)
+    now = session()
+    if now.wiring.screen is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
+        click.echo(ctx.get_help())
+        click.echo("error: no terminal to open the screen on\nhint: console --headless --regions …", err=True)
+        return 64
+    from console.cli.wiring import open_desk
+
+    desk = open_desk()
+    return now.wiring.screen(desk.open_fleet(), title=desk.name, readonly=now.flags.readonly)
+
+
+cli.params.extend(common())

@@ -1,0 +1,208 @@
+"""Where rollouts stand, as a table and as JSON; and what is worth telling between two moments of one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from console.cli.figures import count, span, table
+from console.model.codec import encode
+from console.model.event import Checked
+from console.model.status import Status, StepStatus
+from console.runner.view import Outcome, RegionView
+from console.text import safe_text
+
+Kind = Literal[
+    "apply_start", "apply_progress", "apply_waiting", "apply_paused", "apply_errored", "apply_complete", "check", "link"
+]
+_AT_END = ("live", "rolled-back", "cancelled", "discarded", "cleaned")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One thing worth a line. fleeting: of its kind only one in a while is worth it.
+
+    text  for people, made safe, without the region's name;  data  for programs, exact
+    """
+
+    kind: Kind
+    text: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    fleeting: bool = False
+
+
+def status_text(views: Sequence[RegionView], errors: Mapping[str, str]) -> str:
+    """One line per region; below it why it stands still and what to do, and its checks once they are made.
+
+    errors  region → why it gave no answer
+    """
+    heads = ["region", "state", "done", "rows", "rows/s", "left", "lag", "release", "now"]
+    rows, notes = [], []
+    for view in views:
+        name = safe_text(view.region.name)
+        if view.region.name in errors:
+            rows.append([name, "unreachable", "", "", "", "", "", "", safe_text(errors[view.region.name])])
+            continue
+        rows.append([name, *_cells(view)])
+        notes += [f"{name}: {text}" for text in _notes(view.status)]
+    shown = table(heads, rows, right=(2, 3, 4))
+    return "\n".join([shown, *(["", *notes] if notes else [])])
+
+
+def status_data(views: Sequence[RegionView], errors: Mapping[str, str]) -> dict[str, Any]:
+    """For `--output json`: the whole status of each region."""
+    return {"regions": [region_data(view, errors.get(view.region.name, "")) for view in views]}
+
+
+def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
+    """One region's status with the figures that text shows computed as well."""
+    status = view.status
+    return {
+        "region": view.region.name,
+        "state": "unreachable" if error else status.shown,
+        "error": error,
+        "live": view.live,
+        "previous": view.previous,
+        "rows_done": status.rows_done,
+        "rows_total": status.rows_total,
+        "rows_per_second": round(status.rate, 1),
+        "eta_seconds": status.eta_seconds,
+        "status": encode(status),
+    }
+
+
+def _cells(view: RegionView) -> list[str]:
+    status = view.status
+    moving = status.state in ("preparing", "backfilling", "catching-up") and not status.held
+    done = f"{percent(status)} %" if status.rows_total else ""
+    rows = f"{status.rows_done:,} of {status.rows_total:,}" if status.rows_total else ""
+    release = view.live or "none"
+    if status.release and status.release != view.live and status.state not in _AT_END:
+        release += f" → {status.release}"
+    return [
+        status.shown,
+        done,
+        rows,
+        f"{status.rate:,.0f}" if status.rate else "",
+        span(status.eta_seconds) if moving and status.eta_seconds is not None else "",
+        f"{span(status.lag_seconds)}" if status.lag_seconds else "",
+        safe_text(release),
+        safe_text(_now(status)),
+    ]
+
+
+def _now(status: Status) -> str:
+    running = next((step for step in status.steps if step.state == "running"), None)
+    if status.held or status.why:
+        return status.why
+    return " ".join(part for part in (running.id, running.batch) if part) if running else ""
+
+
+def _notes(status: Status) -> list[str]:
+    notes = [f"hint: {safe_text(status.hint)}"] if status.hint else []
+    return [*notes, *(f"check {_check(check)}" for check in status.checks)]
+
+
+def _check(check: Checked) -> str:
+    word = {True: "ok", False: "differs", None: "inconclusive"}[check.ok]
+    detail = f" ({check.detail})" if check.detail else ""
+    return safe_text(f"{check.table} {check.check}: {word}{detail}")
+
+
+def percent(status: Status) -> int:
+    """Rows done of rows to do, whole percent, 100 only when nothing is left."""
+    total = status.rows_total
+    if not total or status.state in ("awaiting-confirmation", "promoting", *_AT_END):
+        return 100
+    return min(99, 100 * status.rows_done // total)
+
+
+def checks_text(status: Status) -> str:
+    """What the gate shows: each check with its outcome."""
+    lines = [f"  {_check(check)}" for check in status.checks] or ["  no table was rebuilt: nothing to compare"]
+    lag = f"  {count(status.lag_commits, 'commit')} behind the source" if status.lag_commits else "  no lag"
+    return "\n".join([*lines, lag])
+
+
+def told(before: RegionView, after: RegionView) -> list[Told]:
+    """What happened to a region between two views, in order; nothing twice if each pair is asked once."""
+    said: list[Told] = []
+    if after.link != before.link and "unreachable" in (after.link, before.link):
+        back = after.link != "unreachable"
+        text = "reached again" if back else f"unreachable, a batch may be running: {safe_text(after.link_why)}"
+        said.append(Told("link", text, {"link": after.link, "why": after.link_why}))
+    old, new = before.status, after.status
+    if new.rollout and new.rollout != old.rollout:
+        text = f"{new.rollout}: {new.was or 'nothing'} → {new.release}, planned by {new.by}"
+        said.append(
+            Told("apply_start", safe_text(text), {"rollout": new.rollout, "release": new.release, "was": new.was})
+        )
+        old = Status()
+    said += _steps_told(old, new)
+    said += [
+        Told("check", f"check {_check(check)}", {"check": encode(check)})
+        for check in new.checks
+        if check not in old.checks
+    ]
+    return said + _state_told(old, new) + _progress_told(old, new)
+
+
+def _steps_told(old: Status, new: Status) -> list[Told]:
+    was = {step.id: step.state for step in old.steps}
+    done = [step for step in new.steps if step.state == "done" and was.get(step.id) != "done"]
+    return [
+        Told("apply_progress", _done(step), {"step": step.id, "state": "done", "rows": step.rows_done}) for step in done
+    ]
+
+
+def _done(step: StepStatus) -> str:
+    rows = f": {count(step.rows_done, 'row')} in {span(step.seconds)}" if step.rows_done and step.seconds else ""
+    return safe_text(f"{step.id} done{rows}")
+
+
+def _state_told(old: Status, new: Status) -> list[Told]:
+    state = {"state": new.state, "held": new.held, "why": new.why}
+    if new.held and (new.held, new.why) != (old.held, old.why):
+        kind: Kind = "apply_errored" if new.held == "failed" else "apply_paused"
+        hint = f"; {new.hint}" if new.hint else ""
+        return [Told(kind, safe_text(f"{new.held}: {new.why}{hint}"), {**state, "hint": new.hint})]
+    if old.held and not new.held:
+        return [Told("apply_progress", f"goes on: {new.state}", state)]
+    if new.state not in (old.state, "none"):
+        if new.state in _AT_END:
+            by = f", by {new.decided_by}" if new.decided_by else ""
+            return [Told("apply_complete", safe_text(f"{new.state}{by}"), {**state, "release": new.release})]
+        return [Told("apply_progress", new.state, state)]
+    if new.why and new.why != old.why:
+        return [Told("apply_waiting", safe_text(f"waiting: {new.why}"), state, fleeting=True)]
+    return []
+
+
+def _progress_told(old: Status, new: Status) -> list[Told]:
+    if new.rows_done == old.rows_done or new.held or not new.rows_total or new.state in _AT_END:
+        return []
+    running = next((step for step in new.steps if step.state == "running"), None)
+    if running is None:
+        return []
+    parts = [f"{percent(new)} %", f"{new.rows_done:,} of {count(new.rows_total, 'row')}"]
+    if new.rate:
+        parts += [f"{new.rate:,.0f} rows/s", f"about {span(new.eta_seconds)} left"]
+    parts += [text for text in (running.id, running.batch) if text]
+    data = {
+        "step": running.id,
+        "batch": running.batch,
+        "rows_done": new.rows_done,
+        "rows_total": new.rows_total,
+        "rows_per_second": round(new.rate, 1),
+        "eta_seconds": new.eta_seconds,
+    }
+    return [Told("apply_progress", safe_text(" · ".join(parts)), data, fleeting=True)]
+
+
+def outcomes_text(outcomes: Sequence[Outcome]) -> str:
+    """How each region's part ended, and what to do where it did not end well."""
+    rows = [[safe_text(o.region), safe_text(o.state), safe_text(str(o.error)) if o.error else ""] for o in outcomes]
+    return table(["region", "state", ""], rows)
+
+
+def outcomes_data(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    return [{"region": o.region, "state": o.state, "error": str(o.error) if o.error else ""} for o in outcomes]

@@ -1,0 +1,116 @@
+"""What the command line says: stdout is data, stderr is talk, and errors have two lines."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from console.cli.flags import Flags
+from console.errors import ConsoleError, Problems
+from console.text import safe_text
+
+FORMAT_VERSION = 1
+_SHOWN = 50  # problems; more of them is one mistake
+
+
+class Voice:
+    """Speaks as the flags ask. Everything from outside is made safe here or by the text it is part of."""
+
+    def __init__(self, flags: Flags) -> None:
+        self.flags = flags
+        plain = flags.no_color or bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM") == "dumb"
+        self.colour = not plain and sys.stdout.isatty()
+
+    @property
+    def json(self) -> bool:
+        return self.flags.output != "text"
+
+    @property
+    def may_ask(self) -> bool:
+        """A person is there and may be asked."""
+        return sys.stdin.isatty() and sys.stderr.isatty() and not self.flags.no_input
+
+    def paint(self, text: str, colour: str) -> str:
+        """Colour only helps: what it says is said in symbols or words as well."""
+        return click.style(text, fg=colour) if self.colour else text
+
+    def data(self, text: str) -> None:
+        click.echo(text, color=self.colour)
+
+    def document(self, payload: Mapping[str, Any]) -> None:
+        """One JSON object, the whole answer (one line with jsonl)."""
+        indent = 2 if self.flags.output == "json" else None
+        self.data(json.dumps({"format_version": FORMAT_VERSION, **payload}, indent=indent, allow_nan=False))
+
+    def line(self, payload: Mapping[str, Any]) -> None:
+        """One event of a stream."""
+        self.data(json.dumps({"format_version": FORMAT_VERSION, **payload}, separators=(",", ":"), allow_nan=False))
+        sys.stdout.flush()
+
+    def talk(self, text: str) -> None:
+        if not self.flags.quiet:
+            click.echo(text, err=True)
+
+    def detail(self, text: str) -> None:
+        """For `-v`."""
+        if self.flags.verbose:
+            self.talk(text)
+
+    def error(self, error: ConsoleError, *, stream: bool = False) -> None:
+        """`error: …` and `hint: …` on stderr; with JSON also an object on stdout."""
+        if self.json and stream:
+            self.line({"type": "diagnostic", "severity": "error", **as_data(error)})
+        elif self.json:
+            self.document({"error": as_data(error)})
+        for text in as_text(error):
+            click.echo(text, err=True)
+
+    def complain(self, error: ConsoleError, lead: str = "") -> None:
+        """An error that is already part of the data: its two lines on stderr only."""
+        first, *rest = as_text(error)
+        for text in [first.replace("error: ", f"error: {safe_text(lead)}", 1), *rest]:
+            click.echo(text, err=True)
+
+
+def as_data(error: ConsoleError) -> dict[str, Any]:
+    """An error for programs; text stays exact, JSON escapes it."""
+    data: dict[str, Any] = {
+        "type": type(error).__name__,
+        "message": str(error),
+        "hint": error.hint,
+        "code": error.code,
+        "exit_code": error.exit_code,
+    }
+    if isinstance(error, Problems):
+        data["problems"] = [
+            {
+                "code": problem.code,
+                "severity": problem.severity,
+                "message": problem.message,
+                "where": problem.where,
+                "node": problem.node,
+                "hint": problem.hint,
+            }
+            for problem in error.problems
+        ]
+    return data
+
+
+def as_text(error: ConsoleError) -> list[str]:
+    """An error for people: all problems at once, each with what to do."""
+    if not isinstance(error, Problems) or not error.problems:
+        return _pair(str(error), error.hint)
+    lines = [line for problem in error.problems[:_SHOWN] for line in _pair(str(problem), problem.hint)]
+    if (more := len(error.problems) - _SHOWN) > 0:
+        lines.append(f"error: and {more} more")
+    return lines
+
+
+def _pair(message: str, hint: str) -> list[str]:
+    # an error may quote a caret line of its own: its lines stay lines, the rest is made safe
+    first, *rest = message.splitlines() or [""]
+    lines = [f"error: {safe_text(first)}", *(f"       {safe_text(line)}" for line in rest)]
+    return [*lines, f"hint: {safe_text(hint)}"] if hint else lines

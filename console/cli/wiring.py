@@ -1,0 +1,216 @@
+"""From flags to a desk: the project, its regions and the way to reach them. Nothing heavy is imported before it is used."""
+
+import getpass
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+import click
+
+import console
+from console.cli.flags import Flags
+
+if TYPE_CHECKING:
+    from console.drivers.protocol import Driver, Who
+    from console.model.live import Live
+    from console.model.pipeline import Pipeline
+    from console.model.plan import Plan
+    from console.model.region import Region
+    from console.project import Project
+    from console.runner.fleet import Fleet
+    from console.runner.view import Cockpit
+
+    Planner = Callable[[Pipeline, Live, Region], Plan]
+
+
+class Screen(Protocol):
+    """Opens the terminal screen on a cockpit, and closes the cockpit when the operator leaves. Returns the exit code."""
+
+    def __call__(self, cockpit: "Cockpit", *, title: str = "", coach: bool = False, readonly: bool = False) -> int: ...
+
+
+@dataclass(frozen=True)
+class Wiring:
+    """The ways out of this process, so that a test can stand in each of them.
+
+    drivers  one driver per region; nothing is reached before the first call
+    screen   opens the terminal screen; `main` gives it, for this face must not know the other
+    execute  replaces this process: argv, and what it finds on its stdin
+    """
+
+    drivers: Callable[[Sequence["Region"]], "Mapping[str, Driver]"]
+    screen: Screen | None = None
+    execute: Callable[[list[str], bytes], NoReturn] | None = None
+
+
+@dataclass
+class Session:
+    """One call of the command line, as click carries it: filled in while the arguments are read."""
+
+    wiring: Wiring
+    flags: Flags = field(default_factory=Flags)
+    sources: dict[str, str] = field(default_factory=dict)
+    streaming: bool = False  # lines of JSON have begun: an error is one more of them
+
+
+def session() -> Session:
+    """The session of the command that is running."""
+    found: Session = click.get_current_context().obj
+    return found
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A project opened for one pipeline and the selected regions, in the order of waves."""
+
+    project: "Project"
+    name: str
+    regions: "tuple[Region, ...]"
+    pipelines: "Mapping[str, Pipeline]"
+    connect: "Callable[[], Mapping[str, Driver]]"  # new drivers: each belongs to one event loop
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(region.name for region in self.regions)
+
+    def landing(self, region: str) -> tuple[str, ...]:
+        return tuple(table.name for table in self.pipelines[region].tables if table.kind == "landing")
+
+    @asynccontextmanager
+    async def reach(self) -> "AsyncIterator[Mapping[str, Driver]]":
+        """The drivers, closed afterwards; the agents go on."""
+        drivers = self.connect()
+        try:
+            yield drivers
+        finally:
+            for driver in drivers.values():
+                await driver.close()
+
+    @asynccontextmanager
+    async def fleet(self, planner: "Planner | None" = None) -> "AsyncIterator[Fleet]":
+        """The runner over these regions; links and journal are closed afterwards, the agents go on."""
+        fleet = self.open_fleet(planner)
+        try:
+            yield fleet
+        finally:
+            await fleet.close()
+
+    def open_fleet(self, planner: "Planner | None" = None) -> "Fleet":
+        """The runner over these regions; its caller closes it, and with it the journal."""
+        from console.runner.fleet import Fleet
+        from console.runner.journal import Journal
+
+        return Fleet(self.name, self.connect(), self.pipelines, planner or plan_of, Journal(), who())
+
+
+def plan_of(pipeline: "Pipeline", live: "Live", region: "Region") -> "Plan":
+    """The planner, signed with this tool's version."""
+    from console.planning import plan
+
+    return plan(pipeline, live, region, tool())
+
+
+def tool() -> str:
+    return f"console {console.__version__}"
+
+
+def who() -> "Who":
+    from console.drivers.protocol import Who
+
+    host = socket.gethostname()
+    return Who(f"{user()}@{host}", host)
+
+
+def user() -> str:
+    """The login's name; a container may run as a number without one."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def root_of(flags: Flags) -> Path:
+    """The project's root: as told, else found upward from here."""
+    from console.project import find
+
+    return flags.project.resolve() if flags.project else find(Path.cwd())
+
+
+def open_desk(*, need_regions: bool = False, one: bool = False) -> Desk:
+    """Load the project and select its regions.
+
+    need_regions  the command changes what cannot be taken back lightly: regions must be named, unless there is one
+    one           the command is about exactly one region
+    raises        Problems with all that is wrong in the files; UsageError for names and selections
+    """
+    from console.errors import DataError, UsageError
+    from console.project import load
+
+    now = session()
+    project = load(root_of(now.flags))
+    if not project.regions:
+        raise DataError(f"{project.root}: no regions", hint="add regions/<name>.yaml with its warehouse")
+    named = now.flags.regions
+    everyone = ", ".join(region.name for region in project.regions)
+    if (need_regions or one) and not named and len(project.regions) != 1:
+        flag = "--region NAME" if one else "--region NAME or --regions NAME,NAME"
+        raise UsageError(f"say which region: {everyone}", hint=f"add {flag}")
+    regions = project.select(named or "all")
+    if one and len(regions) != 1:
+        raise UsageError(f"this command is about one region, not {len(regions)}", hint=f"--region, one of {everyone}")
+    pipelines = {region.name: project.pipeline(now.flags.pipeline, region) for region in regions}
+    name = next(iter(pipelines.values())).name
+    return Desk(project, name, regions, pipelines, lambda: now.wiring.drivers(regions))
+
+
+def local_drivers(regions: "Sequence[Region]") -> "Mapping[str, Driver]":
+    """The real drivers.
+
+    raises  DataError for a region that can only be reached over SSH
+    """
+    from console.drivers import local
+    from console.errors import Problem, Problems
+
+    if remote := [region for region in regions if region.transport]:
+        raise Problems.of(
+            [
+                Problem(
+                    "P190",
+                    f"region {region.name} is reached over SSH, which this version of console cannot do",
+                    region.where,
+                    f"leave it out (--regions …), or run console on {region.transport.host if region.transport else ''}"
+                    " with transport removed",
+                )
+                for region in remote
+            ]
+        )
+    return dict(local.local_drivers(regions))
+
+
+def execute(argv: list[str], stdin: bytes) -> NoReturn:
+    """Become another program, in the foreground, with these bytes on its stdin."""
+    import os
+    import sys
+    import tempfile
+
+    from console.drivers.survey import agent_environment
+
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with tempfile.TemporaryFile() as file:
+        file.write(stdin)
+        file.seek(0)
+        os.dup2(file.fileno(), 0)
+    os.execve(argv[0], argv, agent_environment())
+
+
+def choices(known: Sequence[str], wrong: str) -> dict[str, Any]:
+    """The hint for a misspelt name: what was probably meant, and what there is."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(wrong, known, 1)
+    listed = ", ".join(sorted(known)) or "none"
+    return {"hint": (f"did you mean {near[0]}? " if near else "") + f"there are: {listed}"}

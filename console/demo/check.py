@@ -1,0 +1,302 @@
+"""The demo's judge: knows the tables only by their files, and computes everything again with its own SQL.
+
+    python check.py --region eu=WAREHOUSE … --reads READS.json --ledgers DIR --facts FACTS.json [--json RESULT.json]
+
+Imports nothing of the program that it judges. Per region: landing is parsed here by DuckDB and compared, as multisets
+of whole rows, with what the live release calls `requests`; `requests_by_hour` likewise, its sketches by tolerance.
+Exits 1 for any gap, duplicate, difference, failed or torn read, and where a compared or read count is 0.
+"""
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import datasketches
+import duckdb
+from deltalake import DeltaTable
+
+LEAST_READS = 200
+RANK_TOLERANCE = 0.04  # of a KLL sketch with k = 200: three times its error
+COUNT_TOLERANCE = 0.08  # of an HLL sketch with 2^12 registers: five times its error
+
+PARSED = r"""
+CREATE TABLE parsed AS
+SELECT id AS event_id, ts, ts::date AS day, date_trunc('hour', ts) AS hour, region,
+  payload->>'$.tenant' AS tenant, payload->>'$.ip' AS ip, payload->>'$.method' AS method,
+  string_split(target, '?')[1] AS path,
+  CASE WHEN contains(target, '?') THEN substr(target, strpos(target, '?') + 1) END AS query,
+  coalesce(string_split(string_split(target, '?')[1], '/')[2], left(target, 0)) AS section,
+  payload->>'$.protocol' AS protocol, status, (status // 100)::varchar || 'xx' AS status_class, status >= 400 AS is_error,
+  (payload->>'$.bytes')::bigint AS bytes, (payload->>'$.duration_ms')::double AS duration_ms,
+  payload->>'$.referrer' AS referrer,
+  nullif(regexp_extract(payload->>'$.referrer', '^[a-z]+://([^/?#]+)', 1), '') AS referrer_host,
+  agent AS user_agent,
+  CASE WHEN agent IS NULL THEN NULL
+    WHEN regexp_matches(agent, '(?i)bot|crawl|spider|slurp') THEN 'Crawler'
+    WHEN regexp_matches(agent, '(?i)feed|rss') THEN 'Feed reader'
+    WHEN contains(agent, 'Firefox/') THEN 'Firefox'
+    WHEN contains(agent, 'OPR/') OR contains(agent, 'Opera') THEN 'Opera'
+    WHEN contains(agent, 'Chrome/') OR contains(agent, 'CriOS/') OR contains(agent, 'Chromium/') THEN 'Chrome'
+    WHEN contains(agent, 'MSIE ') OR contains(agent, 'Trident/') THEN 'Internet Explorer'
+    WHEN contains(agent, 'Safari/') THEN 'Safari' ELSE 'Other' END AS user_agent_family,
+  CASE WHEN agent IS NULL THEN NULL
+    WHEN contains(agent, 'Windows') THEN 'Windows'
+    WHEN regexp_matches(agent, 'iPhone|iPad|iPod') THEN 'iOS'
+    WHEN contains(agent, 'Mac OS X') THEN 'macOS'
+    WHEN contains(agent, 'Android') THEN 'Android'
+    WHEN contains(agent, 'Linux') THEN 'Linux' ELSE 'Other' END AS user_agent_os,
+  regexp_matches(agent, '(?i)bot|crawl|spider|slurp') AS is_bot, hash(ts, payload) AS raw
+FROM (
+  SELECT id, region, ts::timestamptz AS ts, payload, payload->>'$.user_agent' AS agent, payload->>'$.path' AS target,
+    (payload->>'$.status')::int AS status
+  FROM read_parquet($files, union_by_name = true)
+)
+"""
+PROMOTED = """
+CREATE TABLE promoted AS
+SELECT event_id, ts::timestamptz AS ts, day::date AS day, hour::timestamptz AS hour, region, tenant, ip, method, path, query,
+  section, protocol, status::int AS status, status_class, is_error, bytes::bigint AS bytes, duration_ms::double AS duration_ms,
+  referrer, referrer_host, user_agent, user_agent_family, user_agent_os, is_bot
+FROM read_parquet($files, union_by_name = true, hive_partitioning = true, hive_types = {'day': DATE})
+"""
+DIFFERENT = """
+INSERT INTO different
+SELECT event_id, 'missing' FROM (
+  SELECT * EXCLUDE (raw) FROM parsed WHERE day IS NOT DISTINCT FROM $day EXCEPT ALL SELECT * FROM promoted WHERE day IS NOT DISTINCT FROM $day)
+UNION ALL SELECT event_id, 'extra' FROM (
+  SELECT * FROM promoted WHERE day IS NOT DISTINCT FROM $day EXCEPT ALL SELECT * EXCLUDE (raw) FROM parsed WHERE day IS NOT DISTINCT FROM $day)
+"""
+COUNTS = """
+WITH missing AS (SELECT event_id FROM different WHERE side = 'missing'),
+  extra AS (SELECT event_id FROM different WHERE side = 'extra'),
+  changed AS (SELECT count(*) AS n FROM (FROM missing INTERSECT ALL FROM extra))
+SELECT (SELECT count(*) FROM parsed) AS landing, (SELECT count(*) FROM promoted) AS compared,
+  (SELECT count(*) FROM missing) - (SELECT n FROM changed) AS gaps,
+  (SELECT count(*) FROM extra) - (SELECT n FROM changed) AS duplicates, (SELECT n FROM changed) AS changed,
+  (SELECT sum(n - 1)::bigint FROM (SELECT count(*) AS n FROM parsed GROUP BY raw)) AS twins_in_landing,
+  (SELECT sum(n - 1)::bigint FROM (
+    SELECT count(*) AS n FROM promoted
+    GROUP BY hash(region, ts, tenant, ip, method, path, query, protocol, status, bytes, duration_ms, referrer, user_agent)
+  )) AS twins,
+  (SELECT count(user_agent) FROM promoted) AS agents,
+  (SELECT count(*) FROM promoted WHERE user_agent IS NULL) AS agentless
+"""
+STATES = """
+SELECT * FROM read_parquet($files, union_by_name = true, hive_partitioning = true, hive_types = {'day': DATE})
+"""
+HOURS = """
+SELECT coalesce(day::varchar, '') || ' ' || coalesce(epoch(hour)::bigint::varchar, '') || ' ' || coalesce(tenant, '') AS key,
+  count(*) AS requests, count(*) FILTER (is_error) AS errors, sum(bytes)::bigint AS bytes, max(duration_ms) AS slowest_ms,
+  count(DISTINCT ip) AS visitors, list_sort(list(duration_ms)) AS durations
+FROM parsed GROUP BY day, hour, tenant
+"""
+ACKNOWLEDGED = """
+WITH told AS (SELECT prefix || n AS id FROM (SELECT prefix, unnest(range(first, first + rows)) AS n FROM acknowledged)),
+  held AS (SELECT event_id AS id, count(*) AS n FROM parsed GROUP BY event_id)
+SELECT count(*) AS acknowledged, count(*) FILTER (held.n IS NULL) AS lost,
+  (SELECT count(*) FROM held WHERE n > 1) AS doubled
+FROM told LEFT JOIN held USING (id)
+"""
+
+
+class Region:
+    """One warehouse, read through its files. `db` holds what must and what did become of landing."""
+
+    def __init__(self, name: str, warehouse: str, pipeline: str, scratch: str) -> None:
+        self.name, self.warehouse = name, Path(warehouse)
+        self.db = duckdb.connect(str(Path(scratch) / f"{name}.duckdb"), config={"autoinstall_known_extensions": False})
+        self.db.execute("SET TimeZone = 'UTC'")
+        releases = DeltaTable(str(self.warehouse / "_console" / pipeline / "releases"))
+        live = [row for row in releases.to_pyarrow_table().to_pylist() if row["state"] == "live"]
+        if len(live) != 1:
+            raise SystemExit(f"{name}: {len(live)} live releases, there must be one")
+        self.release = str(live[0]["id"])
+        self.manifest: dict[str, Any] = json.loads(live[0]["manifest"])
+
+    def delta(self, table: str) -> DeltaTable:
+        state = next(state for state in self.manifest["tables"] if state["table"]["name"] == table)
+        return DeltaTable(str(self.warehouse / state["version"]["path"]))
+
+    def files(self, table: str) -> dict[str, list[str]]:
+        return {"files": [uri.removeprefix("file://") for uri in self.delta(table).file_uris()]}
+
+    def rows(self, table: str) -> int:
+        """From the log's statistics: cheap, and only for waiting."""
+        counts = self.delta(table).get_add_actions(flatten=True).column("num_records").to_pylist()
+        return sum(counts)
+
+    def settle(self, seconds: float) -> None:
+        """Wait, for so long at most, until `requests` has as many rows as landing and the aggregate has followed."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until and self.rows("landing") != self.rows("requests"):
+            time.sleep(0.5)
+        followed = self.delta("requests_by_hour").version()
+        while time.monotonic() < until:
+            time.sleep(2.0)
+            if followed == (followed := self.delta("requests_by_hour").version()):
+                break
+
+    def figures(self, sql: str) -> dict[str, int]:
+        cursor = self.db.execute(sql)
+        names = [column[0] for column in cursor.description or ()]
+        return {name: int(value or 0) for name, value in zip(names, cursor.fetchone() or (), strict=True)}
+
+
+def compare_rows(region: Region) -> dict[str, int]:
+    """Whole rows as multisets, day by day, so that memory stays small; the NULL day is one of them."""
+    region.db.execute(PARSED, region.files("landing"))
+    region.db.execute(PROMOTED, region.files("requests"))
+    region.db.execute("CREATE TABLE different (event_id VARCHAR, side VARCHAR)")
+    for (day,) in region.db.execute("SELECT day FROM parsed UNION SELECT day FROM promoted").fetchall():
+        region.db.execute(DIFFERENT, {"day": day})
+    return region.figures(COUNTS)
+
+
+def compare_hours(region: Region) -> dict[str, int]:
+    """The hours' figures: counts, sums and maxima exactly, the 95th percentile and the visitors by tolerance."""
+    region.db.execute("SET preserve_insertion_order = false")
+    cursor = region.db.execute(HOURS)
+    wanted = {row[0]: row[1:] for row in cursor.fetchall()}
+    found = merged(region)
+    wrong = len(wanted.keys() ^ found.keys())
+    for key in wanted.keys() & found.keys():
+        *exact, visitors, durations = wanted[key]
+        states = found[key]
+        close = abs(states["visitors"] - visitors) <= max(3, visitors * COUNT_TOLERANCE)
+        wrong += not (exact == states["exact"] and close and percentile_fits(durations, states["p95_ms"]))
+    return {"hours": len(wanted), "wrong_hours": wrong}
+
+
+def merged(region: Region) -> dict[str, dict[str, Any]]:
+    """Partial states of `requests_by_hour`, merged here: key → {exact: [requests, errors, bytes, slowest], p95_ms, visitors}."""
+    cursor = region.db.execute(STATES, region.files("requests_by_hour"))
+    names = [column[0] for column in cursor.description or ()]
+    # a state is named after its column: `requests__count`; the sketches' type tells them from the rest
+    at = {name.split("__")[0]: position for position, name in enumerate(names)}
+    groups: dict[str, list[tuple[Any, ...]]] = {}
+    for row in cursor.fetchall():
+        hour = "" if row[at["hour"]] is None else int(row[at["hour"]].timestamp())
+        key = f"{row[at['day']] or ''} {hour} {row[at['tenant']] or ''}"
+        groups.setdefault(key, []).append(row)
+    return {key: merge(rows, at) for key, rows in groups.items()}
+
+
+def merge(rows: list[tuple[Any, ...]], at: dict[str, int]) -> dict[str, Any]:
+    def states(name: str) -> list[Any]:
+        return [row[at[name]] for row in rows if row[at[name]] is not None]
+
+    quantiles, visitors = datasketches.kll_doubles_sketch(200), datasketches.hll_union(12)
+    for sketch in states("p95_ms"):
+        quantiles.merge(datasketches.kll_doubles_sketch.deserialize(bytes(sketch)))
+    for sketch in states("visitors"):
+        visitors.update(datasketches.hll_sketch.deserialize(bytes(sketch)))
+    totals = [sum(states(name)) if states(name) else None for name in ("requests", "errors", "bytes")]
+    return {
+        "exact": [*totals, max(states("slowest_ms"), default=None)],
+        "p95_ms": None if quantiles.is_empty() else quantiles.get_quantile(0.95),
+        "visitors": visitors.get_result().get_estimate(),
+    }
+
+
+def percentile_fits(durations: list[float] | None, told: float | None) -> bool:
+    """Whether `told` stands near rank 0.95 among the sorted durations; equal ones span several ranks."""
+    known = [value for value in durations or () if value is not None]
+    if not known or told is None:
+        return not known and told is None
+    below = sum(value < told for value in known) / len(known)
+    upto = sum(value <= told for value in known) / len(known)
+    slack = RANK_TOLERANCE + 1 / len(known)
+    return below - slack <= 0.95 <= upto + slack
+
+
+def compare_ledger(region: Region, ledger: Path) -> dict[str, int]:
+    """What the producer was told is stored, against landing. The ledger is NDJSON outside Delta."""
+    lines = (
+        [json.loads(line) for line in ledger.read_text().splitlines() if line.endswith("}")] if ledger.is_file() else []
+    )
+    told = [(line["prefix"], line["first"], line["rows"]) for line in lines if line["what"] == "acknowledged"]
+    region.db.execute('CREATE TABLE acknowledged (prefix VARCHAR, "first" BIGINT, rows BIGINT)')
+    if told:
+        region.db.executemany("INSERT INTO acknowledged VALUES (?, ?, ?)", told)
+    return region.figures(ACKNOWLEDGED)
+
+
+def judge(region: Region, reads: dict[str, int], facts: dict[str, Any], ledger: Path) -> dict[str, Any]:
+    """Every figure of one region, and in `faults` what is wrong with it."""
+    result: dict[str, Any] = {"region": region.name, "release": region.release, **facts, **reads}
+    result |= compare_rows(region) | compare_hours(region) | compare_ledger(region, ledger)
+    result["arrived"] = result["landing"] - result["before"]
+    return result | {"faults": faults(result)}
+
+
+def faults(result: dict[str, Any]) -> list[str]:
+    """What must be 0 and is not, and what is 0 and must not be: then nothing was looked at."""
+    must_be_0 = ("gaps", "duplicates", "changed", "wrong_hours", "lost", "doubled", "failed", "torn")
+    must_not = ("before", "arrived", "compared", "hours", "acknowledged", "reads", "agents", "agentless", "twins")
+    found = [f"{name} {result[name]}" for name in must_be_0 if result[name]]
+    found += [f"{name} 0" for name in must_not if result[name] <= 0]
+    if result["reads"] < LEAST_READS:
+        found.append(f"only {result['reads']} reads")
+    if result["twins"] != result["twins_in_landing"]:
+        found.append(
+            f"rows equal but for their id: {result['twins_in_landing']} in landing, {result['twins']} promoted"
+        )
+    return found
+
+
+LINES = (
+    ("rows before", "before"), ("arrived during the rollout", "arrived"), ("after", "landing"),
+    ("acknowledged to the producer", "acknowledged"), ("lost or doubled on the way in", "lost"),
+    ("rows compared, whole", "compared"), ("of them equal but for their id", "twins"), ("with a user agent", "agents"),
+    ("without", "agentless"), ("hours compared", "hours"), ("hours that differ", "wrong_hours"), ("gaps", "gaps"),
+    ("duplicates", "duplicates"), ("changed rows", "changed"), ("reads through the release", "reads"),
+    ("failed reads", "failed"), ("torn reads", "torn"), ("bytes moved", "moved"), ("to migrate everything", "everything"),
+)  # fmt: skip
+
+
+def report(results: list[dict[str, Any]]) -> str:
+    """One column a region."""
+    rows = [["", *(str(result["region"]) for result in results)]]
+    rows += [[label, *(f"{result[key]:,}" for result in results)] for label, key in LINES]
+    lines = [f"{row[0]:<30}" + "".join(f"{cell:>16}" for cell in row[1:]) for row in rows]
+    lines += [f"WRONG in {result['region']}: {', '.join(result['faults'])}" for result in results if result["faults"]]
+    return "\n".join(lines)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="compare the demo's tables with an independent computation")
+    parser.add_argument("--region", action="append", required=True, metavar="NAME=WAREHOUSE")
+    parser.add_argument("--pipeline", default="web")
+    parser.add_argument("--reads", type=Path, required=True, help="what the reader wrote")
+    parser.add_argument("--ledgers", type=Path, required=True, help="directory of the producers' ledgers")
+    parser.add_argument("--facts", type=Path, required=True, help="region → before, moved, everything")
+    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    parser.add_argument("--settle", type=float, default=30.0, help="seconds to wait for the last rows")
+    return parser.parse_args()
+
+
+def main() -> int:
+    asked = arguments()
+    reads, facts = json.loads(asked.reads.read_text()), json.loads(asked.facts.read_text())
+    results = []
+    with tempfile.TemporaryDirectory(prefix="console-check-") as scratch:
+        for name, _, warehouse in (pair.partition("=") for pair in asked.region):
+            region = Region(name, warehouse, asked.pipeline, scratch)
+            region.settle(asked.settle)
+            results.append(judge(region, reads[name], facts[name], asked.ledgers / f"{name}.ndjson"))
+            region.db.close()
+    if asked.json:
+        asked.json.write_text(json.dumps(results, indent=1))
+    print(report(results), flush=True)
+    return 1 if any(result["faults"] for result in results) else 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # a worker thread of the Delta reader aborts an ordinary exit now and then

@@ -1,0 +1,200 @@
+"""Builds the demo's regions: history without Spark, then the pipeline as it was before the change, as release r1."""
+
+import asyncio
+import getpass
+import json
+import shutil
+import socket
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import console
+from console.demo.processes import Processes, birth, end
+from console.demo.traffic.generate import TICK_SECONDS, TRAFFIC
+from console.demo.traffic.generate import build as build_history
+from console.drivers.local import LocalDriver, local_drivers
+from console.drivers.protocol import Who
+from console.errors import ConsoleError, UsageError
+from console.model.live import Live
+from console.model.pipeline import Pipeline
+from console.model.plan import Plan
+from console.model.region import Region
+from console.project import Project, load
+from console.runner.fleet import Fleet
+from console.runner.journal import Journal
+
+PIPELINE = "web"
+BEFORE = Path(__file__).parent / "before"
+ADDED = ("endpoints/requests_by_agent.sql",)  # came with the change: not there before it
+Tell = Callable[[str, str], None]  # region, what is being done to it
+
+
+@dataclass(frozen=True)
+class Demo:
+    """Where the demo lives: warehouses, its processes and their ledgers, all below `.console/demo` of the project."""
+
+    root: Path
+    project: Project
+
+    @classmethod
+    def of(cls, root: Path) -> "Demo":
+        """raises UsageError if the project is not the demo's, Problems if its files are wrong"""
+        demo = cls(root, load(root))
+        if PIPELINE not in demo.project.names:
+            raise UsageError(f"{root} holds no pipeline {PIPELINE}", hint="the demo runs in a checkout of console")
+        if not demo.regions:
+            raise UsageError(f"no region of {root} is the demo's", hint=f"their warehouses lie in {demo.home}")
+        return demo
+
+    @property
+    def home(self) -> Path:
+        return self.root / ".console" / "demo"
+
+    @property
+    def run(self) -> Path:
+        return self.home / "run"
+
+    @property
+    def processes(self) -> Processes:
+        return Processes(self.run)
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """Those of the inventory whose warehouse is `.console/demo/<name>`, in the order of waves."""
+        ours = [r for r in self.project.regions if Path(r.warehouse) == self.home / r.name]
+        return tuple(sorted(ours, key=lambda region: (not region.canary, region.wave, region.name)))
+
+    @property
+    def built(self) -> bool:
+        return (self.run / "built.json").is_file()
+
+    def ledger(self, region: str) -> Path:
+        return self.run / "ledgers" / f"{region}.ndjson"
+
+    def pipelines(self) -> dict[str, Pipeline]:
+        """The change that waits in the project's files, region by region."""
+        return {region.name: self.project.pipeline(PIPELINE, region) for region in self.regions}
+
+
+def operator() -> Who:
+    host = socket.gethostname()
+    return Who(f"{getpass.getuser()}@{host}", host)
+
+
+def drivers(regions: Iterable[Region]) -> dict[str, LocalDriver]:
+    return local_drivers(regions, tick_seconds=TICK_SECONDS)
+
+
+def planner(pipeline: Pipeline, live: Live, region: Region) -> Plan:
+    from console.planning import plan
+
+    return plan(pipeline, live, region, f"console {console.__version__}")
+
+
+async def build(demo: Demo, log: Path | None, tell: Tell) -> None:
+    """History into every landing table, and release r1 live over it. An unfinished attempt is begun anew.
+
+    log     the user's own access log, or None for the shipped one
+    raises  ConsoleError of the first region that did not become live
+    """
+    await stop(demo)
+    for region in demo.regions:
+        _empty(Path(region.warehouse))
+    _empty(demo.run)
+    now = datetime.now(UTC)
+    await asyncio.gather(*(_history(region, now, log, tell) for region in demo.regions))
+    await _first_release(demo, tell)
+    (demo.run / "built.json").write_text(json.dumps({"at": now.isoformat(), "log": str(log) if log else None}))
+
+
+def _empty(directory: Path) -> None:
+    if directory.exists():
+        shutil.rmtree(directory)
+    directory.mkdir(parents=True)
+
+
+async def _history(region: Region, now: datetime, log: Path | None, tell: Tell) -> None:
+    def day(done: int, of: int) -> None:
+        loop.call_soon_threadsafe(tell, region.name, f"building the demo: {done} of {of} days")
+
+    loop = asyncio.get_running_loop()
+    await asyncio.to_thread(build_history, TRAFFIC[region.name], Path(region.warehouse), now, log, day)
+
+
+async def _first_release(demo: Demo, tell: Tell) -> None:
+    """Roll the earlier pipeline out by the ordinary way, all regions at once."""
+    before = load(_project_before(demo))
+    together = tuple(replace(region, wave=1, canary=False) for region in demo.regions)
+    pipelines = {region.name: before.pipeline(PIPELINE, before.region(region.name)) for region in demo.regions}
+    journal = Journal(demo.run / "building.db")
+    runner = Fleet(PIPELINE, drivers(together), pipelines, planner, journal, operator())
+    following = asyncio.create_task(_follow(runner, tell))
+    try:
+        await runner.refresh()
+        outcomes = await runner.run(yes=True)
+    finally:
+        following.cancel()
+        await runner.close()
+    for outcome in outcomes:
+        if outcome.error:
+            raise outcome.error
+        tell(outcome.region, "")
+
+
+async def _follow(runner: Fleet, tell: Tell) -> None:
+    async for view in runner.changes():
+        tell(view.region.name, f"building the demo: release r1, {view.status.shown}")
+
+
+def _project_before(demo: Demo) -> Path:
+    """A copy of the project's files as they were before the change."""
+    copy = demo.run / "before"
+    for folder in ("regions", "plans"):
+        shutil.copytree(demo.root / folder, copy / folder)
+    shutil.copytree(BEFORE, copy / "plans" / PIPELINE, dirs_exist_ok=True)
+    for name in ADDED:
+        (copy / "plans" / PIPELINE / name).unlink(missing_ok=True)
+    return copy
+
+
+def start_traffic(demo: Demo, log: Path | None) -> None:
+    """One producer a region, each a process of its own; those that live go on."""
+    for region in demo.regions:
+        own = ("--log", str(log)) if log else ()
+        demo.processes.start(
+            f"producer-{region.name}", "-m", "console.demo.traffic.producer", "--project", str(demo.root),
+            "--region", region.name, "--pipeline", PIPELINE, "--ledger", str(demo.ledger(region.name)), *own,
+        )  # fmt: skip
+
+
+def stop_traffic(demo: Demo) -> None:
+    for name in demo.processes.names():
+        demo.processes.stop(name)
+
+
+async def stop(demo: Demo) -> None:
+    """End the demo's own processes: producers and reader first, then the agents of its regions."""
+    await asyncio.to_thread(stop_traffic, demo)
+    await stop_agents(demo)
+
+
+async def stop_agents(demo: Demo) -> None:
+    for driver in drivers(r for r in demo.regions if Path(r.warehouse).is_dir()).values():
+        with suppress(ConsoleError):  # one that no longer answers is ended below
+            await driver.stop()
+        await driver.close()
+        if pid := _agent(Path(driver.region.warehouse)):
+            await asyncio.to_thread(end, pid)
+
+
+def _agent(warehouse: Path) -> int:
+    """Pid of the agent that holds this warehouse, or 0."""
+    try:
+        pid = int(json.loads((warehouse / "_console" / "agent.lock").read_text())["pid"])
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (OSError, ValueError, KeyError):
+        return 0
+    return pid if b"console.agent" in words and str(warehouse).encode() in words and birth(pid) else 0

@@ -1,0 +1,292 @@
+"""The agent inside a fake region: carries an accepted plan through the events that a real one tells."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import assert_never
+
+from console.drivers.fake.disk import FakeDisk
+from console.drivers.protocol import Verb, Who
+from console.errors import CheckFailed, Conflict, DataError
+from console.model.event import (
+    ENDED,
+    Accepted,
+    BatchDone,
+    BatchStarted,
+    Checked,
+    Ended,
+    Entered,
+    Failed,
+    Fenced,
+    Lagging,
+    Paused,
+    Progress,
+    Promoted,
+    Resumed,
+    RolledBack,
+    State,
+    StepDone,
+    StepStarted,
+)
+from console.model.plan import Plan, numbered
+from console.model.slices import Slice, cut, pack
+from console.model.status import Status
+from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
+
+_STATES: dict[type[Step], State] = {
+    CreateTable: "preparing",
+    AddColumns: "preparing",
+    Backfill: "backfilling",
+    CatchUp: "catching-up",
+    Validate: "validating",
+    Promote: "awaiting-confirmation",
+}
+
+
+@dataclass(slots=True)
+class Script:
+    """How a fake region behaves.
+
+    seconds       of a batch, unless `rows_per_second` says otherwise; other steps take a tenth
+    failures      step id → how often it fails before it succeeds
+    differ, inconclusive  tables whose check finds a difference, or nothing to compare
+    """
+
+    seconds: float = 1.0
+    rows_per_second: float = 0.0
+    failures: dict[str, int] = field(default_factory=dict)
+    differ: tuple[str, ...] = ()
+    inconclusive: tuple[str, ...] = ()
+
+
+class FakeAgent:
+    """The region's one writer. `kill` loses what is in memory, `wake` starts the next agent on the same disk."""
+
+    def __init__(self, disk: FakeDisk, script: Script, sleep: Callable[[float], Awaitable[None]]) -> None:
+        self.disk = disk
+        self.awake = False
+        self._script = script
+        self._sleep = sleep
+        self._work: asyncio.Task[None] | None = None
+
+    def wake(self) -> None:
+        if self.awake:
+            return
+        self.awake = True
+        self._mend()
+        self._carry()
+
+    async def kill(self) -> None:
+        self.awake = False
+        await self._halt()
+
+    def accept(self, plan: Plan, who: Who) -> str:
+        disk, status = self.disk, self.disk.status
+        if plan.region != disk.region:
+            raise DataError(f"the plan is for {plan.region}, this is {disk.region}")
+        if status.state not in (*ENDED, "none"):
+            if status.plan == plan.digest():
+                return status.rollout
+            raise Conflict(f"{disk.region}: {status.rollout} by {status.by} is under way", hint="console status")
+        if disk.live != plan.live:
+            raise Conflict(
+                f"{disk.region}: the plan starts from {plan.live or 'nothing'}, but live is {disk.live or 'nothing'}",
+                hint="console plan",
+                code="E_STALE",
+            )
+        number = 1 + max((int(row.id[1:]) for row in disk.releases), default=0)
+        number = max(number, 1 + max((int(r.rollout.rpartition("-")[2]) for r in disk.stored), default=0))
+        accepted = numbered(plan, number)
+        disk.propose(accepted, who)
+        steps = tuple((step.id, step.rows if isinstance(step, Backfill) else 0) for step in plan.steps)
+        event = Accepted(accepted.release.id, plan.live, plan.digest(), who.name, who.host, steps)
+        disk.keep(event, rollout=f"{disk.pipeline}-{number}")
+        self._carry()
+        return disk.status.rollout
+
+    async def control(self, verb: Verb, who: Who) -> Status:
+        disk, status = self.disk, self.disk.status
+        going = status.state not in (*ENDED, "none")
+        fits = {
+            "pause": going and not status.held,
+            "resume": status.held == "paused",
+            "retry": status.held == "failed" or (status.state == "awaiting-confirmation" and not status.held),
+            "cancel": going,
+            "discard": going,
+        }
+        if not fits[verb]:
+            raise Conflict(f"{disk.region}: {verb} does not fit: the rollout is {status.shown}", hint="console status")
+        await self._halt()
+        match verb:
+            case "pause":
+                disk.keep(Paused(who.name))
+            case "resume" | "retry":
+                if verb == "retry" and status.state in ("validating", "awaiting-confirmation"):
+                    disk.keep(Entered("catching-up"))
+                disk.keep(Resumed(who.name))
+                self._carry()
+            case "cancel" | "discard":
+                disk.drop([status.release])
+                disk.keep(Ended("cancelled" if verb == "cancel" else "discarded", who.name))
+            case _:
+                assert_never(verb)
+        return disk.status
+
+    async def promote(self, rollout: str, live: str, who: Who) -> Promoted:
+        disk = self.disk
+        await self._sleep(0.0)
+        status = disk.status
+        if status.rollout == rollout and status.state == "live":
+            row = disk.row(status.release)
+            raise Conflict(
+                f"{disk.region}: {row.id} was already promoted by {row.by} from {row.host} at {row.at:.0f}",
+                hint="console status",
+                code="E_PROMOTED",
+            )
+        if status.rollout != rollout or status.shown != "awaiting-confirmation":
+            raise Conflict(f"{disk.region}: {rollout} is not at the gate: {status.shown}", hint="console status")
+        if bad := [check for check in status.checks if check.ok is False]:
+            raise CheckFailed(f"{disk.region}: {bad[0].table}: {bad[0].check}: {bad[0].detail}")
+        disk.keep(Entered("promoting"))
+        disk.swap(live, status.release, who)
+        promoted = Promoted(status.release, live, who.name, who.host, disk.commits)
+        disk.keep(promoted)
+        return promoted
+
+    def rollback(self, live: str, who: Who) -> RolledBack:
+        disk = self.disk
+        if disk.status.state not in (*ENDED, "none"):
+            raise Conflict(f"{disk.region}: {disk.status.rollout} is under way", hint="console cancel")
+        previous = disk.in_state("previous")
+        if not previous:
+            raise Conflict(f"{disk.region}: nothing to go back to", hint="console status")
+        disk.swap(live, previous, who)
+        rolled = RolledBack(previous, live, who.name, who.host, disk.commits)
+        disk.keep(rolled)
+        return rolled
+
+    def cleanup(self, who: Who, *, dry_run: bool, previous: bool) -> tuple[str, ...]:
+        disk = self.disk
+        gone = [row.id for row in disk.releases if row.state == "retired" or (previous and row.state == "previous")]
+        dropped = disk.drop(gone, dry_run=dry_run)
+        if previous and not dry_run and disk.status.state in ENDED:
+            disk.keep(Ended("cleaned", who.name))
+        return dropped
+
+    def _mend(self) -> None:
+        """Tell what a killed agent wrote but did not tell: a promotion cut short."""
+        disk = self.disk
+        if disk.status.state != "promoting":
+            return
+        if disk.live == disk.status.release:
+            row = disk.row(disk.live)
+            disk.keep(Promoted(row.id, disk.status.was, row.by, row.host, disk.commits))
+        else:
+            disk.keep(Entered("awaiting-confirmation"))
+
+    def _carry(self) -> None:
+        status = self.disk.status
+        if self.disk.plan and not status.held and status.state not in (*ENDED, "none", "awaiting-confirmation"):
+            self._work = asyncio.create_task(self._steps(self.disk.plan), name=f"fake agent {self.disk.region}")
+
+    async def _halt(self) -> None:
+        work, self._work = self._work, None
+        if work and work is not asyncio.current_task():
+            work.cancel()
+            with suppress(asyncio.CancelledError):
+                await work
+
+    async def _steps(self, plan: Plan) -> None:
+        disk = self.disk
+        for step in plan.steps:
+            known = next((s.state for s in disk.status.steps if s.id == step.id), "waiting")
+            again = isinstance(step, Validate) and disk.status.state in ("catching-up", "validating")
+            if known == "done" and not again:
+                continue
+            if disk.status.state != _STATES[type(step)]:
+                disk.keep(Entered(_STATES[type(step)]))
+            await self._sleep(self._script.seconds / 10)
+            if isinstance(step, Promote):
+                disk.say(Lagging(0, 0, 0.4))
+                return
+            disk.keep(StepStarted(step.id))
+            if self._script.failures.get(step.id, 0) > 0:
+                self._script.failures[step.id] -= 1
+                disk.keep(Failed(step.id, f"{step.id}: its Spark driver was lost", "console retry"))
+                return
+            await self._step(step, plan)
+            disk.keep(StepDone(step.id))
+
+    async def _step(self, step: Step, plan: Plan) -> None:
+        disk = self.disk
+        match step:
+            case CreateTable() | AddColumns():
+                disk.write(step.id)
+            case Backfill():
+                await self._backfill(step, plan)
+            case CatchUp():
+                disk.say(Progress(step.id, 0, 200))
+                await self._sleep(self._script.seconds / 10)
+                disk.write(step.id)
+                disk.say(Progress(step.id, 200, 0))
+            case Validate():
+                await self._validate(step)
+            case Promote():
+                return
+            case _:
+                assert_never(step)
+
+    async def _backfill(self, step: Backfill, plan: Plan) -> None:
+        disk = self.disk
+        if step.id not in disk.cuts:
+            stats = disk.stats.get(step.source)
+            slices = cut(stats.days if stats else (), plan.rows_limit, hours=True)
+            version = stats.version if stats else 0
+            disk.cuts[step.id] = slices
+            disk.keep(Fenced(step.id, step.source, version, len(slices), sum(piece.rows for piece in slices)))
+        slices = disk.cuts[step.id]
+        done = disk.reached(step.id)
+        told = next((s.slices_done for s in disk.status.steps if s.id == step.id), 0)
+        if told < done:
+            self._tell_batch(step, slices[told:done])
+        while run := pack(slices, done, plan.rows_limit, plan.bytes_limit):
+            await self._batch(step, run)
+            done = run[-1].index
+
+    async def _batch(self, step: Backfill, run: tuple[Slice, ...]) -> None:
+        disk, rows = self.disk, sum(piece.rows for piece in run)
+        of = len(disk.cuts[step.id])
+        disk.keep(BatchStarted(step.id, _label(run), run[0].index, run[-1].index, of, rows))
+        for part in (1, 2, 3, 4):
+            await self._sleep(self._seconds(rows) / 4)
+            disk.say(Progress(step.id, rows * part // 4))
+        disk.write(step.id, run[0].index, run[-1].index)
+        await self._sleep(0.0)  # the worst moment to be killed: written, and nobody told
+        self._tell_batch(step, run)
+
+    def _tell_batch(self, step: Backfill, run: tuple[Slice, ...]) -> None:
+        disk = self.disk
+        rows, size = sum(piece.rows for piece in run), sum(piece.bytes for piece in run)
+        of, version = len(disk.cuts[step.id]), disk.commits if rows else -1
+        label, seconds = _label(run), self._seconds(rows)
+        disk.keep(BatchDone(step.id, label, run[-1].index, of, rows, rows, size, seconds, version))
+
+    async def _validate(self, step: Validate) -> None:
+        for comparison in step.comparisons:
+            await self._sleep(self._script.seconds / 10)
+            table, stats = comparison.table, self.disk.stats.get(comparison.table)
+            ok: bool | None = True
+            detail = f"{stats.rows if stats else 0:,} rows equal"
+            if table in self._script.differ:
+                ok, detail = False, "2026-01-08: 1,204 rows live, 1,203 new"
+            if table in self._script.inconclusive:
+                ok, detail = None, "no live row has passed since the fence"
+            self.disk.keep(Checked(table, "rows per day", ok, detail))
+
+    def _seconds(self, rows: int) -> float:
+        return rows / self._script.rows_per_second if self._script.rows_per_second else self._script.seconds
+
+
+def _label(run: tuple[Slice, ...]) -> str:
+    return run[0].label if len(run) == 1 else f"{run[0].label} … {run[-1].label}"

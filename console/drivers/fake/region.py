@@ -1,0 +1,266 @@
+"""A region in memory that answers the whole Driver protocol. For tests, benches and replayed fleets only."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from console.drivers.fake.agent import FakeAgent, Script
+from console.drivers.fake.disk import FakeDisk
+from console.drivers.protocol import Answer, RegionState, Verb, Who
+from console.errors import Conflict, DataError, Unreachable
+from console.model.event import Event, Promoted, Recorded, RolledBack
+from console.model.live import Live, Release, ReleaseRow
+from console.model.plan import Plan
+from console.model.region import Region
+from console.model.status import Status
+
+
+class FakeRegion:
+    """One region that lives as long as the test. Several consoles may reach it, each through its own FakeDriver.
+
+    It writes before it speaks: what an event tells has happened before anyone hears of it.
+
+    live    what a survey answers before the first promotion; its release, if any, is the live one
+    script  how it behaves: its speed, where it fails, what its checks find
+    clock   seconds since 1970, UTC; the default one starts at a fixed moment and steps a second an event
+    sleep   how it passes time; `asyncio.sleep(0)` by default, so that a rollout takes no time at all
+    """
+
+    def __init__(
+        self,
+        region: Region,
+        live: Live,
+        script: Script | None = None,
+        *,
+        clock: Callable[[], float] | None = None,
+        sleep: Callable[[float], Awaitable[None]] | None = None,
+    ) -> None:
+        self.region = region
+        self.pipeline = live.pipeline
+        self.script = script or Script()
+        self.reachable = True
+        self.links = 0  # watchers connected now
+        self.ingested: dict[str, int] = {}
+        self.answers: dict[str, Answer] = {}  # SQL → what a query answers
+        self.heard: list[Callable[[Recorded], None]] = []  # called with every event, before a watcher gets it
+        self._survey = live
+        self._watchers: set[asyncio.Queue[Recorded | None]] = set()
+        self._left: int | None = None  # events still delivered before the link drops
+        rows = live.releases or ((ReleaseRow(live.release.id, "live"),) if live.release else ())
+        self.disk = FakeDisk(live, rows, clock or _Steps(), self._tell)
+        self.agent = FakeAgent(self.disk, self.script, sleep or _no_time)
+
+    # -- what a test does to it
+
+    def drop_link(self, after: int = 0) -> None:
+        """Lose the link after so many more events; the region goes on behind it, until `heal`."""
+        self._left = after
+        if after == 0:
+            self._cut()
+
+    def heal(self) -> None:
+        """The network is back."""
+        self.reachable, self._left = True, None
+
+    async def kill_agent(self) -> None:
+        """End the agent as kill -9 does; the next call that needs one starts another."""
+        await self.agent.kill()
+        self._hang_up()
+
+    # -- what its drivers ask
+
+    def survey(self) -> Live:
+        disk = self.disk
+        release = disk.manifests.get(disk.live)
+        rows, stats = tuple(disk.releases), tuple(disk.stats.values())
+        return replace(self._survey, release=release, releases=rows, stats=stats)
+
+    def state(self) -> RegionState:
+        return RegionState(self.disk.status, self.disk.plan, tuple(self.disk.releases))
+
+    async def watch(self, after: int) -> AsyncIterator[Recorded]:
+        queue: asyncio.Queue[Recorded | None] = asyncio.Queue()
+        for recorded in self.disk.stored:
+            if recorded.rollout == self.disk.status.rollout and recorded.seq > after:
+                queue.put_nowait(recorded)
+        self._watchers.add(queue)
+        self.links += 1
+        try:
+            while (item := await queue.get()) is not None:
+                yield item
+        finally:
+            self._watchers.discard(queue)
+            self.links -= 1
+        raise Unreachable(f"{self.region.name}: the connection was lost")
+
+    def _tell(self, recorded: Recorded) -> None:
+        for hear in tuple(self.heard):
+            hear(recorded)
+        for queue in self._watchers:
+            queue.put_nowait(recorded)
+        if self._left is not None:
+            self._left -= 1
+            if self._left <= 0:
+                self._cut()
+
+    def _cut(self) -> None:
+        self.reachable, self._left = False, None
+        self._hang_up()
+
+    def _hang_up(self) -> None:
+        for queue in self._watchers:
+            queue.put_nowait(None)
+        self._watchers = set()
+
+
+class FakeDriver:
+    """One console's link to a fake region. Implements `drivers.protocol.Driver`.
+
+    lose_answer  verbs and calls whose next answer is lost after the region has done them: {"promote"}
+    """
+
+    def __init__(self, world: FakeRegion) -> None:
+        self.world = world
+        self.region = world.region
+        self.lose_answer: set[str] = set()
+        self.calls: list[str] = []
+
+    async def survey(self, pipeline: str, landing: Sequence[str]) -> Live:
+        await self._arrive("survey", pipeline)
+        return self.world.survey()
+
+    async def state(self, pipeline: str) -> RegionState:
+        await self._arrive("state", pipeline)
+        return self.world.state()
+
+    async def wake(self) -> None:
+        await self._arrive("wake")
+        self.world.agent.wake()
+
+    async def accept(self, plan: Plan, who: Who, *, attached: bool = False) -> str:
+        await self._arrive("accept", plan.pipeline)
+        self.world.agent.wake()
+        rollout = self.world.agent.accept(plan, who)
+        self._leave("accept")
+        return rollout
+
+    async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
+        await self._arrive("watch", pipeline)
+        if not self.world.agent.awake:
+            raise Unreachable(f"{self.region.name}: no agent runs", code="E_NO_AGENT")
+        events = self.world.watch(after)
+        try:
+            async for recorded in events:
+                yield recorded
+        finally:
+            await events.aclose()  # type: ignore[attr-defined]
+
+    async def control(self, pipeline: str, verb: Verb, who: Who) -> Status:
+        await self._arrive(verb, pipeline)
+        self.world.agent.wake()
+        status = await self.world.agent.control(verb, who)
+        self._leave(verb)
+        return status
+
+    async def promote(self, pipeline: str, rollout: str, live: str, who: Who) -> Promoted:
+        await self._arrive("promote", pipeline)
+        self.world.agent.wake()
+        promoted = await self.world.agent.promote(rollout, live, who)
+        self._leave("promote")
+        return promoted
+
+    async def rollback(self, pipeline: str, live: str, who: Who) -> RolledBack:
+        await self._arrive("rollback", pipeline)
+        self.world.agent.wake()
+        rolled = self.world.agent.rollback(live, who)
+        self._leave("rollback")
+        return rolled
+
+    async def cleanup(
+        self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False
+    ) -> tuple[str, ...]:
+        await self._arrive("cleanup", pipeline)
+        return self.world.agent.cleanup(who, dry_run=dry_run, previous=previous)
+
+    async def query(
+        self, pipeline: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int
+    ) -> Answer:
+        await self._arrive("query", pipeline)
+        release = self._release()
+        for table in tables:
+            if release.table(table) is None:
+                raise DataError(f"{self.region.name}: {release.id} has no table {table}", hint="console status")
+        counts = tuple((name, stats.rows) for name, stats in sorted(self.world.disk.stats.items()) if name in tables)
+        blank = Answer((("table", "string"), ("rows", "bigint")), counts, release.id)
+        answer = replace(self.world.answers.get(sql, blank), release=release.id)
+        return replace(answer, rows=answer.rows[:limit], truncated=len(answer.rows) > limit)
+
+    async def run(self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who) -> dict[str, Any]:
+        await self._arrive("run", pipeline)
+        release = self._release()
+        nodes = release.copies if kind == "copy" else release.sinks
+        if all(node.name != name for node in nodes):
+            raise DataError(f"{self.region.name}: {release.id} has no {kind} {name}", hint="console plan")
+        rows = sum(stats.rows for stats in self.world.disk.stats.values())
+        return {"rows": rows, "path": f"{self.region.warehouse}/{name}"}
+
+    async def ingest(self, pipeline: str, table: str, batch: str, lines: Sequence[str]) -> dict[str, Any]:
+        await self._arrive("ingest", pipeline)
+        if batch in self.world.ingested:
+            return {"rows": self.world.ingested[batch], "already": True}
+        stats = self.world.disk.stats.get(table)
+        if stats is None:
+            raise DataError(f"{self.region.name}: there is no landing table {table}")
+        self.world.ingested[batch] = len(lines)
+        self.world.disk.stats[table] = replace(stats, rows=stats.rows + len(lines), version=stats.version + 1)
+        self._leave("ingest")
+        return {"rows": len(lines), "already": False}
+
+    async def stop(self) -> None:
+        await self._arrive("stop")
+        await self.world.kill_agent()
+
+    async def close(self) -> None:
+        return None
+
+    def _release(self) -> Release:
+        release = self.world.survey().release
+        if release is None:
+            raise Conflict(f"{self.region.name}: no release is live yet", hint="console apply")
+        return release
+
+    async def _arrive(self, call: str, pipeline: str = "") -> None:
+        self.calls.append(call)
+        await asyncio.sleep(0)
+        if not self.world.reachable:
+            raise Unreachable(f"{self.region.name}: no route to the region")
+        if pipeline and pipeline != self.world.pipeline:
+            raise DataError(f"{self.region.name}: no pipeline {pipeline} here; it has {self.world.pipeline}")
+
+    def _leave(self, call: str) -> None:
+        if call in self.lose_answer:
+            self.lose_answer.discard(call)
+            raise Unreachable(f"{self.region.name}: the connection was lost before the answer to {call}")
+        if not self.world.reachable:
+            raise Unreachable(f"{self.region.name}: the connection was lost before the answer to {call}")
+
+
+class _Steps:
+    """A clock that moves a second each time it is read."""
+
+    def __init__(self) -> None:
+        self._now = 1_768_000_000.0
+
+    def __call__(self) -> float:
+        self._now += 1.0
+        return self._now
+
+
+async def _no_time(_: float) -> None:
+    await asyncio.sleep(0)
+
+
+def said(world: FakeRegion, kind: type[Event]) -> list[Event]:
+    """The stored events of one kind, over all rollouts, in order."""
+    return [recorded.event for recorded in world.disk.stored if isinstance(recorded.event, kind)]

@@ -1,0 +1,214 @@
+"""JSON-RPC 2.0, one object a line, over a pair of asyncio streams. Nothing the other side sends is believed unchecked."""
+
+import asyncio
+import copy
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+from console.errors import BY_NAME, ConsoleError, DataError, Protocol, RegionError, Unreachable
+from console.model import codec
+
+FRAME = 1 << 20  # bytes of one line, its end included
+TAIL = 4096  # bytes kept of what came in last, for the log
+_CHUNK = 1 << 16
+_BACKLOG = 1024  # notifications read ahead of their reader; beyond it the other side waits
+
+
+async def frames(read: Callable[[int], Awaitable[bytes]]) -> AsyncIterator[bytes]:
+    """The lines of a stream, without their ends; half a line at its end is dropped.
+
+    `StreamReader.readline` fails past 64 KiB and reads without a bound below it, hence chunks.
+
+    read    returns up to n bytes, b"" at the end
+    raises  Protocol for a line longer than FRAME, before it is held in memory
+    """
+    held = bytearray()
+    while chunk := await read(_CHUNK):
+        *lines, rest = chunk.split(b"\n")
+        for line in lines:
+            held += line
+            if len(held) >= FRAME:
+                break
+            yield bytes(held)
+            held.clear()
+        else:
+            held += rest
+        if len(held) >= FRAME:
+            raise Protocol(f"a line of more than {FRAME >> 10} KiB", code="E_FRAME")
+
+
+def rebuild(error: Any) -> ConsoleError:
+    """The error that the other side raised, from the `error` object of its answer.
+
+    raises  Protocol if it is no such object
+    """
+    match error:
+        case {"code": int(), "message": str(message)}:
+            pass
+        case _:
+            raise Protocol(f"an answer whose error is no error: {str(error)[:80]!r}")
+    match data := error.get("data", {}):
+        case {"type": str(name)} if name in BY_NAME:
+            hint, code = data.get("hint", ""), data.get("code", "")
+            if not isinstance(hint, str) or not isinstance(code, str):
+                raise Protocol(f"an error whose hint or code is no text: {message[:80]!r}")
+            return BY_NAME[name](message, hint=hint, code=code)
+        case _:
+            return RegionError(message)
+
+
+class Link:
+    """One connection to an agent: calls out, answers and notifications in.
+
+    A line that is no JSON, no answer, or the answer to nothing that was asked ends the link: every call in flight and
+    every later one raises Protocol, and `tail` holds the last bytes that came. A lost connection raises Unreachable.
+
+    peer  who is at the other end, for messages: `eu`
+    """
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, peer: str) -> None:
+        self.peer = peer
+        self.tail = b""
+        self._reader = reader
+        self._writer = writer
+        self._last_id = 0
+        self._asked: dict[int, asyncio.Future[Any]] = {}
+        self._given_up: set[int] = set()
+        self._news: asyncio.Queue[tuple[str, dict[str, Any]] | None] | None = None
+        self._ended: ConsoleError | None = None
+        self._pump = asyncio.create_task(self._take_all(), name=f"link {peer}")
+
+    @property
+    def ended(self) -> ConsoleError | None:
+        """Why the link is no longer of use; None while it is."""
+        return copy.copy(self._ended)
+
+    async def call(self, method: str, params: Mapping[str, Any], *, seconds: float) -> Any:
+        """Ask and wait for the answer.
+
+        params   values that `codec.encode` knows
+        seconds  how long an answer may take
+        raises   what the other side raised; Unreachable without an answer in time or if the link is lost;
+                 Protocol; DataError if the question does not fit a frame
+        """
+        if ended := self.ended:
+            raise ended
+        self._last_id += 1
+        id = self._last_id
+        line = codec.dumps({"jsonrpc": "2.0", "id": id, "method": method, "params": dict(params)}).encode() + b"\n"
+        if len(line) > FRAME:
+            raise DataError(
+                f"{self.peer}: {method} needs a message of {len(line):,} bytes, more than the {FRAME:,} allowed",
+                hint="split it into smaller pieces",
+                code="E_FRAME",
+            )
+        answer = self._asked[id] = asyncio.get_running_loop().create_future()
+        try:
+            async with asyncio.timeout(seconds):
+                self._writer.write(line)
+                with suppress(ConnectionError):  # the pump learns of it too, and says why
+                    await self._writer.drain()
+                return await answer
+        except TimeoutError:
+            raise Unreachable(
+                f"{self.peer}: no answer to {method} in {seconds:g} s; it may still be at work",
+                hint="look at `console status`, then try again",
+            ) from None
+        finally:
+            if self._asked.pop(id, None) is not None:
+                self._given_up.add(id)
+            elif not answer.cancelled():
+                answer.exception()  # marks it as seen where the wait was cut short
+
+    def listen(self) -> None:
+        """From now on notifications are welcome; without it, one is a breach of the protocol."""
+        self._news = asyncio.Queue(_BACKLOG)
+
+    async def news(self) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+        """Notifications as (method, params), without end.
+
+        raises  Unreachable or Protocol when the link ends
+        """
+        assert self._news is not None, "listen() first"
+        while True:
+            item = await self._news.get()
+            if item is None:
+                break
+            yield item
+        if ended := self.ended:
+            raise ended
+
+    async def close(self) -> None:
+        """Drop the link; whoever is at the other end goes on."""
+        self._end(Unreachable(f"{self.peer}: the link was closed"))
+        self._pump.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._pump
+        with suppress(OSError):
+            await self._writer.wait_closed()
+        if self._news:
+            if self._news.full():
+                self._news.get_nowait()
+            self._news.put_nowait(None)
+
+    async def _take_all(self) -> None:
+        why: ConsoleError
+        try:
+            async for line in frames(self._read):
+                await self._take(line)
+            why = Unreachable(f"{self.peer}: the agent closed the connection")
+        except OSError as error:
+            why = Unreachable(f"{self.peer}: the connection broke: {error}")
+        except (Protocol, DataError) as error:
+            why = Protocol(f"{self.peer}: the agent does not speak the protocol: {error}", code="E_PROTOCOL")
+        self._end(why)
+        if self._news:
+            await self._news.put(None)
+
+    async def _read(self, size: int) -> bytes:
+        chunk = await self._reader.read(size)
+        self.tail = (self.tail + chunk)[-TAIL:]
+        return chunk
+
+    async def _take(self, line: bytes) -> None:
+        try:
+            data = codec.loads(line.decode("utf-8"))
+        except UnicodeDecodeError as error:
+            raise Protocol(f"not UTF-8: {error.reason} at byte {error.start}") from None
+        match data:
+            case {"jsonrpc": "2.0", "method": str(method), "params": dict(params), **rest} if not rest:
+                if self._news is None:
+                    raise Protocol(f"a notification {method[:40]!r} that nobody asked for")
+                await self._news.put((method, params))
+            case {"jsonrpc": "2.0", "id": id, "result": result, **rest} if not rest:
+                self._answer(id, result, None)
+            case {"jsonrpc": "2.0", "id": id, "error": error, **rest} if not rest:
+                self._answer(id, None, rebuild(error))
+            case _:
+                raise Protocol(f"no answer and no notification: {json.dumps(data)[:80]}")
+
+    def _answer(self, id: object, result: Any, error: ConsoleError | None) -> None:
+        if type(id) is not int:
+            raise Protocol(f"an answer whose id is no number: {str(id)[:40]!r}")
+        if id in self._given_up:
+            self._given_up.discard(id)
+            return
+        asked = self._asked.pop(id, None)
+        if asked is None:
+            raise Protocol(f"an answer to {id}, which was not asked")
+        if asked.done():
+            return
+        if error:
+            asked.set_exception(error)
+        else:
+            asked.set_result(result)
+
+    def _end(self, why: ConsoleError) -> None:
+        self._ended = self._ended or why
+        for asked in self._asked.values():
+            if not asked.done():
+                asked.set_exception(copy.copy(self._ended))
+        self._asked.clear()
+        self._writer.close()

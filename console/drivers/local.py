@@ -1,0 +1,233 @@
+"""Regions on this machine: their agent's socket, the process behind it, and the survey where there is none."""
+
+import asyncio
+import json
+import os
+import socket
+import struct
+import subprocess
+import threading
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from console import paths
+from console.drivers.frames import Link
+from console.drivers.rpc import RpcDriver, Surveyed, greet
+from console.drivers.survey import Ask, Surveyor, agent_command, agent_environment
+from console.errors import Conflict, ConsoleError, DataError, RegionError, Unreachable
+from console.model.region import Region
+
+_LOG_BYTES = 4 << 20  # beyond it the log moves aside before the next start
+_LOCK_BYTES = 1 << 16
+_ENDS: dict[int, type[ConsoleError]] = {4: Conflict, 5: Unreachable, 65: DataError}
+_HOLDER_SECONDS = 10.0  # for another's agent, met while it starts, to open its socket
+
+
+class LocalDriver(RpcDriver):
+    """A region whose warehouse this machine reaches itself.
+
+    surveyor  shared by the regions that are planned together; see `local_drivers`
+    """
+
+    def __init__(
+        self,
+        region: Region,
+        surveyor: Surveyor | None = None,
+        *,
+        tick_seconds: float = 0.5,
+        start_seconds: float = 90.0,
+    ) -> None:
+        super().__init__(region, LocalReach(region, surveyor or Surveyor(), tick_seconds, start_seconds))
+
+
+def local_drivers(regions: Iterable[Region], *, tick_seconds: float = 0.5) -> dict[str, LocalDriver]:
+    """One driver a region, by name; one process surveys them all."""
+    surveyor = Surveyor()
+    return {region.name: LocalDriver(region, surveyor, tick_seconds=tick_seconds) for region in regions}
+
+
+class LocalReach:
+    """How a local region's agent is found, or started: `drivers.rpc.Reach`."""
+
+    def __init__(self, region: Region, surveyor: Surveyor, tick_seconds: float, start_seconds: float) -> None:
+        self._region = region
+        self._surveyor = surveyor
+        self._tick_seconds = tick_seconds
+        self._start_seconds = start_seconds
+
+    async def dial(self, *, start: bool) -> Link:
+        self._see_warehouse()
+        if link := await self._met():
+            return link
+        if not start:
+            raise Unreachable(
+                f"{self._region.name}: no agent runs",
+                hint=f"console follow --region {self._region.name}",
+                code="E_NO_AGENT",
+            )
+        return await self._started()
+
+    async def ask(self, pipeline: str, landing: Sequence[str], state: bool) -> Surveyed:
+        return await self._surveyor.ask(Ask(self._region.name, self._region.warehouse, pipeline, tuple(landing), state))
+
+    def keep(self, tail: bytes) -> str:
+        path = paths.log_dir() / f"protocol-{self._region.name}.log"
+        with suppress(OSError):
+            path.unlink(missing_ok=True)
+            with _append(path) as log:
+                log.write(tail)
+        return str(path)
+
+    def _see_warehouse(self) -> None:
+        path = local_path(self._region.warehouse)
+        if path is None or path.is_dir():
+            return
+        if path.exists():
+            raise DataError(f"{self._region.name}: the warehouse {path} is no directory", hint=self._inventory())
+        raise Unreachable(f"{self._region.name}: there is no warehouse at {path}", hint=self._inventory())
+
+    def _inventory(self) -> str:
+        return f"correct `warehouse:` in {self._region.where or 'the inventory'}, or mount it"
+
+    async def _met(self) -> Link | None:
+        """A link to whichever agent holds the warehouse, at our socket or at the one that its lock names."""
+        for path in (_socket_path(self._region.warehouse), self._holder()):
+            if path is None:
+                continue
+            link = await _connect(path, self._region.name)
+            if link is None:
+                continue
+            try:
+                await greet(link, self._region.warehouse)
+            except BaseException:
+                await link.close()
+                raise
+            return link
+        return None
+
+    def _holder(self) -> Path | None:
+        path = local_path(self._region.warehouse)
+        if path is None:
+            return None
+        try:
+            with (path / "_console" / "agent.lock").open("rb") as lock:
+                match json.loads(lock.read(_LOCK_BYTES)):
+                    case {"socket": str(place)}:
+                        return Path(place)
+        except (OSError, ValueError):
+            pass
+        return None
+
+    async def _started(self) -> Link:
+        log = paths.log_dir() / f"agent-{self._region.name}.log"
+        agent = AgentProcess(self._region.warehouse, self._config(), log)
+        loop = asyncio.get_running_loop()
+        until, pause = loop.time() + self._start_seconds, 0.05
+        held = False
+        while loop.time() < until:
+            await asyncio.sleep(pause)
+            pause = min(0.5, pause * 1.3)
+            if link := await self._met():
+                return link
+            if agent.code is not None and not held:
+                if agent.code != Conflict.exit_code:
+                    break
+                # another's agent took the lock between our look and our start: it may not listen yet
+                held, until = True, min(until, loop.time() + _HOLDER_SECONDS)
+        raise self._silent(agent)
+
+    def _silent(self, agent: "AgentProcess") -> ConsoleError:
+        name, hint = self._region.name, f"its log: {agent.log}"
+        if agent.code is None:
+            return Unreachable(f"{name}: the agent does not answer after {self._start_seconds:g} s", hint=hint)
+        kind = _ENDS.get(agent.code, RegionError)
+        return kind(f"{name}: the agent ended with exit code {agent.code}: {agent.last_words()}", hint=hint)
+
+    def _config(self) -> dict[str, object]:
+        spark = self._region.spark
+        return {
+            "region": self._region.name,
+            "master": spark.remote or spark.master,
+            "conf": dict(spark.conf),
+            "tick_seconds": self._tick_seconds,
+            "rollback_window_hours": self._region.policy.rollback_window_hours,
+        }
+
+
+class AgentProcess:
+    """An agent in a session of its own: it outlives this console, and no signal of our terminal reaches it.
+
+    code  its exit code, None while it runs
+    """
+
+    def __init__(self, warehouse: str, config: dict[str, object], log: Path) -> None:
+        self.code: int | None = None
+        self.log = log
+        if log.exists() and log.stat().st_size > _LOG_BYTES:
+            log.replace(log.with_suffix(".log.1"))
+        with _append(log) as out:
+            self._begin = out.tell()
+            process = subprocess.Popen(
+                agent_command("serve", "--warehouse", warehouse, "--config", "-"),
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=out,
+                start_new_session=True,
+                env=agent_environment(),
+            )
+        assert process.stdin
+        with suppress(BrokenPipeError), process.stdin as stdin:
+            stdin.write(json.dumps(config).encode())
+        # reaped by a thread and not by asyncio, whose transports kill their child when the loop ends
+        threading.Thread(target=self._reap, args=(process,), name=f"agent {log.stem}", daemon=True).start()
+
+    def last_words(self) -> str:
+        """What it wrote to its log at the end, on one line."""
+        with self.log.open("rb") as log:
+            log.seek(max(self._begin, log.seek(0, os.SEEK_END) - 4096))
+            lines = log.read().decode("utf-8", "replace").split("\n")
+        return " | ".join(line.strip() for line in lines if line.strip())[-400:] or "it said nothing"
+
+    def _reap(self, process: subprocess.Popen[bytes]) -> None:
+        self.code = process.wait()
+
+
+def local_path(warehouse: str) -> Path | None:
+    """The directory behind a warehouse; None for one in an object store."""
+    scheme, mark, rest = warehouse.partition("://")
+    if not mark:
+        return Path(warehouse)
+    return Path(rest) if scheme == "file" else None
+
+
+def _socket_path(warehouse: str) -> Path:
+    try:
+        return paths.socket_path(warehouse)
+    except OSError as error:
+        raise RegionError(str(error), hint="set XDG_RUNTIME_DIR to a directory of your own", code="E_RUNTIME") from None
+
+
+async def _connect(path: Path, peer: str) -> Link | None:
+    """A link to who listens at `path`; None where nobody does.
+
+    raises  Conflict if the process behind it is another user's
+    """
+    try:
+        reader, writer = await asyncio.open_unix_connection(str(path))
+    except (OSError, ValueError):
+        return None
+    end: socket.socket = writer.get_extra_info("socket")
+    _, user, _ = struct.unpack("3i", end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
+    if user not in (os.getuid(), 0):
+        writer.close()
+        raise Conflict(f"{peer}: the socket {path} is held by user {user}", hint="work as that user", code="E_USER")
+    return Link(reader, writer, peer)
+
+
+def _append(path: Path) -> BinaryIO:
+    flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+    log = os.fdopen(os.open(path, flags, 0o600), "ab")
+    log.seek(0, os.SEEK_END)
+    return log

@@ -1,0 +1,125 @@
+"""A region as the runner sees it. Real regions, SSH regions and the fake all answer these calls."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from console.model.event import Promoted, Recorded, RolledBack
+from console.model.live import Live, ReleaseRow
+from console.model.plan import Plan
+from console.model.region import Region
+from console.model.status import Status
+
+Verb = Literal["pause", "resume", "retry", "cancel", "discard"]
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Who asks, and from where: `ada@laptop` and the host's name. Recorded, never trusted for access."""
+
+    name: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class RegionState:
+    """One pipeline in one region, now. `plan` is the accepted plan of the current rollout."""
+
+    status: Status
+    plan: Plan | None
+    releases: tuple[ReleaseRow, ...]
+
+    @property
+    def live(self) -> str:
+        return next((row.id for row in self.releases if row.state == "live"), "")
+
+    @property
+    def previous(self) -> str:
+        return next((row.id for row in self.releases if row.state == "previous"), "")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Rows of a query: columns are (name, Spark type); rows hold JSON values."""
+
+    columns: tuple[tuple[str, str], ...]
+    rows: tuple[tuple[Any, ...], ...]
+    release: str
+    truncated: bool = False
+
+
+class Driver(Protocol):
+    """One region. Every call may raise `Unreachable` (safe to repeat); repeats of a request change nothing."""
+
+    region: Region
+
+    async def survey(self, pipeline: str, landing: Sequence[str]) -> Live:
+        """What the region holds, from its Delta logs; starts no JVM and needs no running agent.
+
+        raises  DataError if the warehouse is no directory or holds foreign `_console` data
+        """
+        ...
+
+    async def state(self, pipeline: str) -> RegionState:
+        """Status and order of promotions, without starting an agent."""
+        ...
+
+    async def wake(self) -> None:
+        """See that an agent runs, starting one if none does: it takes up what the last one left."""
+        ...
+
+    async def accept(self, plan: Plan, who: Who, *, attached: bool = False) -> str:
+        """Hand the plan over; the region stores it and carries it on alone up to the gate. Starts an agent if none runs.
+
+        returns  the rollout's id, `web-7`; the same id when this very plan is already being carried
+        raises   Conflict if the live release is another than the plan's, or another rollout is under way
+        """
+        ...
+
+    def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
+        """Events of the current rollout: stored ones with seq > after first, then live ones, without end.
+
+        raises  Unreachable when the link is lost
+        """
+        ...
+
+    async def control(self, pipeline: str, verb: Verb, who: Who) -> Status:
+        """raises Conflict where the verb does not fit the state"""
+        ...
+
+    async def promote(self, pipeline: str, rollout: str, live: str, who: Who) -> Promoted:
+        """Open the gate: one commit. `live` is the release the caller believes to be live.
+
+        raises  Conflict naming who promoted, from where and when, if it is not; CheckFailed if validation did not pass
+        """
+        ...
+
+    async def rollback(self, pipeline: str, live: str, who: Who) -> RolledBack: ...
+
+    async def cleanup(
+        self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False
+    ) -> tuple[str, ...]:
+        """Drop versions no kept release names; with `previous`, also the one a rollback would return to. Returns paths."""
+        ...
+
+    async def query(
+        self, pipeline: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int
+    ) -> Answer:
+        """Run checked SQL over logical tables of the live release. args: name → (value as text, Spark type)."""
+        ...
+
+    async def run(self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who) -> dict[str, Any]:
+        """Run one copy or sink of the live release: {"rows": n, "path": …}."""
+        ...
+
+    async def ingest(self, pipeline: str, table: str, batch: str, lines: Sequence[str]) -> dict[str, Any]:
+        """Append NDJSON lines to a managed landing table, once per `batch` id: {"rows": n, "already": bool}."""
+        ...
+
+    async def stop(self) -> None:
+        """End the region's agent, if one runs; its work is taken up by the next."""
+        ...
+
+    async def close(self) -> None:
+        """Drop the link; the agent goes on."""
+        ...

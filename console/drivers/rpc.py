@@ -1,0 +1,256 @@
+"""The Driver protocol spoken to an agent over a link, however the link is made."""
+
+import asyncio
+import math
+import os
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Protocol, TypeVar
+
+from console import errors
+from console.drivers.frames import Link
+from console.drivers.protocol import Answer, RegionState, Verb, Who
+from console.errors import Conflict, DataError, Unreachable
+from console.model import codec
+from console.model.event import Promoted, Recorded, RolledBack
+from console.model.live import Live
+from console.model.plan import Plan
+from console.model.region import Region
+from console.model.status import Status
+
+PROTOCOL = 1
+_SAME = "use the same version on both sides; `console follow --stop` ends that agent, the next one takes over"
+T = TypeVar("T")
+
+# seconds an answer may take: from the logs alone · a state change · what may start Spark or wait for a running batch
+_QUICK, _CHANGE, _LONG = 30.0, 120.0, 900.0
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """What a region answers without an agent. `state` is None where it was not asked for."""
+
+    live: Live
+    state: RegionState | None
+
+
+class Reach(Protocol):
+    """How one region's agent is reached."""
+
+    async def dial(self, *, start: bool) -> Link:
+        """A fresh link to the region's agent, greeted.
+
+        start   start an agent if none listens
+        raises  Unreachable if there is none, or none can be started
+        """
+        ...
+
+    async def ask(self, pipeline: str, landing: Sequence[str], state: bool) -> Surveyed:
+        """What the Delta logs alone tell, where no agent listens."""
+        ...
+
+    def keep(self, tail: bytes) -> str:
+        """Put away what a broken agent said last; returns where it lies."""
+        ...
+
+
+def shaped(cls: type[T], data: object, peer: str) -> T:
+    """An answer as a value of `cls`.
+
+    raises  Protocol naming the part that does not fit
+    """
+    try:
+        return codec.decode(cls, data)
+    except DataError as error:
+        raise errors.Protocol(
+            f"{peer}: the agent's answer does not fit: {error}",
+            hint="agent and console may be of different versions: `console follow --stop`, then try again",
+            code="E_PROTOCOL",
+        ) from None
+
+
+def sane(recorded: Recorded, peer: str) -> Recorded:
+    """The event, if its figures can be: no count below zero (-1 stands for unknown), no time that is not finite.
+
+    raises  Protocol
+    """
+    told = [value for value in asdict(recorded.event).values() if isinstance(value, (int, float))]
+    low = min((recorded.seq, recorded.at, *(value + 1 for value in told)))
+    if low < 0 or not all(math.isfinite(value) for value in (recorded.at, *told)):
+        raise errors.Protocol(f"{peer}: {type(recorded.event).__name__} with impossible figures", code="E_PROTOCOL")
+    return recorded
+
+
+async def greet(link: Link, warehouse: str) -> None:
+    """Say hello and see that the right agent, of a version we know, answers.
+
+    raises  Conflict if it is another
+    """
+    try:
+        told = await link.call("hello", {"protocol": PROTOCOL}, seconds=_QUICK)
+    except DataError as error:  # it knows our protocol no more than we know its own
+        raise Conflict(f"{link.peer}: {error}", hint=error.hint or _SAME, code="E_VERSION") from None
+    match told:
+        case {"protocol": int(protocol), "tool": str(tool), "pid": int(pid), "warehouse": str(held)}:
+            pass
+        case _:
+            raise errors.Protocol(f"{link.peer}: the agent's greeting is none: {str(told)[:80]!r}", code="E_PROTOCOL")
+    if protocol != PROTOCOL:
+        raise Conflict(
+            f"{link.peer}: its agent (console {tool}, process {pid}) speaks protocol {protocol}, this console {PROTOCOL}",
+            hint=_SAME,
+            code="E_VERSION",
+        )
+    if _place(held) != _place(warehouse):
+        raise Conflict(f"{link.peer}: the agent at its socket holds {held}, not {warehouse}", code="E_WAREHOUSE")
+
+
+def _place(warehouse: str) -> str:
+    path = warehouse.removeprefix("file://")
+    return path if "://" in path else os.path.realpath(path)
+
+
+class RpcDriver:
+    """A region behind an agent. Implements `drivers.protocol.Driver`."""
+
+    def __init__(self, region: Region, reach: Reach) -> None:
+        self.region = region
+        self._reach = reach
+        self._link: Link | None = None
+        self._dialing = asyncio.Lock()
+
+    async def survey(self, pipeline: str, landing: Sequence[str]) -> Live:
+        link = await self._listening()
+        if link is None:
+            return (await self._reach.ask(pipeline, landing, False)).live
+        try:
+            data = await self._say(link, "survey", {"pipeline": pipeline, "landing": list(landing)}, _QUICK)
+        except DataError as error:
+            if error.code != "E_FRAME":
+                raise
+            return (await self._reach.ask(pipeline, landing, False)).live  # too long for one line of the socket
+        return self._shape(Live, data)
+
+    async def state(self, pipeline: str) -> RegionState:
+        link = await self._listening()
+        if link is None:
+            state = (await self._reach.ask(pipeline, (), True)).state
+            if state is None:
+                raise errors.Protocol(f"{self.region.name}: the survey left out the state", code="E_PROTOCOL")
+            return state
+        return self._shape(RegionState, await self._say(link, "state", {"pipeline": pipeline}, _QUICK))
+
+    async def wake(self) -> None:
+        await self._dialed(start=True)
+
+    async def accept(self, plan: Plan, who: Who, *, attached: bool = False) -> str:
+        params = {"plan": plan, "by": who.name, "host": who.host, "attached": attached}
+        rollout: str = self._with("accept", await self._call("accept", params, _CHANGE), rollout=str)["rollout"]
+        return rollout
+
+    async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
+        link = await self._reach.dial(start=False)
+        try:
+            link.listen()
+            await self._say(link, "watch", {"pipeline": pipeline, "after": after}, _QUICK)
+            async for method, params in link.news():
+                if method != "event":
+                    raise self._strange("watch", {"method": method})
+                yield sane(self._shape(Recorded, params), self.region.name)
+        except errors.Protocol as error:
+            raise self._kept(error, link) from None
+        finally:
+            await link.close()
+
+    async def control(self, pipeline: str, verb: Verb, who: Who) -> Status:
+        params = {"pipeline": pipeline, "verb": verb, "by": who.name, "host": who.host}
+        return self._shape(Status, await self._call("control", params, _CHANGE))
+
+    async def promote(self, pipeline: str, rollout: str, live: str, who: Who) -> Promoted:
+        params = {"pipeline": pipeline, "rollout": rollout, "live": live, "by": who.name, "host": who.host}
+        return self._shape(Promoted, await self._call("promote", params, _LONG))
+
+    async def rollback(self, pipeline: str, live: str, who: Who) -> RolledBack:
+        params = {"pipeline": pipeline, "live": live, "by": who.name, "host": who.host}
+        return self._shape(RolledBack, await self._call("rollback", params, _LONG))
+
+    async def cleanup(
+        self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False
+    ) -> tuple[str, ...]:
+        asked = {"dry_run": dry_run, "previous": previous}
+        params = {"pipeline": pipeline, "by": who.name, "host": who.host, **asked}
+        dropped = self._with("cleanup", await self._call("cleanup", params, _LONG), dropped=list)["dropped"]
+        return self._shape(tuple[str, ...], dropped)
+
+    async def query(
+        self, pipeline: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int
+    ) -> Answer:
+        typed = {name: list(pair) for name, pair in args.items()}
+        params = {"pipeline": pipeline, "sql": sql, "tables": list(tables), "args": typed, "limit": limit}
+        return self._shape(Answer, await self._call("query", params, _LONG))
+
+    async def run(self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who) -> dict[str, Any]:
+        params = {"pipeline": pipeline, "kind": kind, "name": name, "by": who.name, "host": who.host}
+        return self._with("run", await self._call("run", params, _LONG), rows=int)
+
+    async def ingest(self, pipeline: str, table: str, batch: str, lines: Sequence[str]) -> dict[str, Any]:
+        params = {"pipeline": pipeline, "table": table, "batch": batch, "lines": list(lines)}
+        return self._with("ingest", await self._call("ingest", params, _CHANGE), rows=int, already=bool)
+
+    async def stop(self) -> None:
+        link = await self._listening()
+        if link is None:
+            return
+        try:
+            await link.call("shutdown", {}, seconds=_CHANGE)
+        except Unreachable:
+            if link.ended is None:
+                raise
+        await self.close()
+
+    async def close(self) -> None:
+        link, self._link = self._link, None
+        if link:
+            await link.close()
+
+    async def _listening(self) -> Link | None:
+        try:
+            return await self._dialed(start=False)
+        except Unreachable as error:
+            if error.code == "E_NO_AGENT":
+                return None
+            raise
+
+    async def _dialed(self, *, start: bool) -> Link:
+        async with self._dialing:
+            if self._link and self._link.ended:
+                await self.close()
+            if self._link is None:
+                self._link = await self._reach.dial(start=start)
+            return self._link
+
+    async def _call(self, method: str, params: Mapping[str, Any], seconds: float) -> Any:
+        return await self._say(await self._dialed(start=True), method, params, seconds)
+
+    async def _say(self, link: Link, method: str, params: Mapping[str, Any], seconds: float) -> Any:
+        try:
+            return await link.call(method, params, seconds=seconds)
+        except errors.Protocol as error:
+            raise self._kept(error, link) from None
+
+    def _shape(self, cls: type[T], data: object) -> T:
+        return shaped(cls, data, self.region.name)
+
+    def _with(self, method: str, data: Any, **kinds: type) -> dict[str, Any]:
+        if not isinstance(data, dict) or any(type(data.get(name)) is not kind for name, kind in kinds.items()):
+            raise self._strange(method, data)
+        return data
+
+    def _strange(self, method: str, data: object) -> errors.Protocol:
+        told = f"{self.region.name}: the agent's answer to {method} does not fit: {str(data)[:80]!r}"
+        return errors.Protocol(told, code="E_PROTOCOL")
+
+    def _kept(self, error: errors.Protocol, link: Link) -> errors.Protocol:
+        if not error.hint and link.tail:
+            error.hint = f"what it said last is in {self._reach.keep(link.tail)}"
+        return error

@@ -1,0 +1,162 @@
+"""Asking regions of this machine without an agent: one process answers for all that ask at about the same time."""
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import console
+from console.drivers.frames import rebuild
+from console.drivers.protocol import RegionState
+from console.drivers.rpc import Surveyed, shaped
+from console.errors import ConsoleError, Protocol, RegionError, Unreachable
+from console.model import codec
+from console.model.live import Live
+
+_TOGETHER = 0.01  # seconds in which asks are gathered into one process
+_SECONDS = 60.0
+_ANSWER = 1 << 28  # bytes all answers together may have
+_ERRORS = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One region and pipeline. `landing` tables are surveyed even where no release names them."""
+
+    region: str
+    warehouse: str
+    pipeline: str
+    landing: tuple[str, ...] = ()
+    state: bool = False
+
+
+def agent_command(*arguments: str) -> list[str]:
+    """How the agent is started: with this Python, and never from a `console` folder in the working directory."""
+    return [sys.executable, "-P", "-m", "console.agent", *arguments]
+
+
+def agent_environment(outside: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Our environment, with the package where the child finds it."""
+    environment = dict(os.environ if outside is None else outside)
+    root = str(Path(console.__file__).resolve().parent.parent)
+    others = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path and path != root]
+    environment["PYTHONPATH"] = os.pathsep.join([root, *others])
+    return environment
+
+
+async def survey_many(asks: Sequence[Ask]) -> tuple[Surveyed | ConsoleError, ...]:
+    """Answers to all asks, in their order, from one process; no lock, no JVM. One region's error is its own.
+
+    raises  RegionError, Unreachable or Protocol where the process itself fails
+    """
+    question = json.dumps(
+        [
+            {"region": a.region, "warehouse": a.warehouse, "pipeline": a.pipeline, "landing": list(a.landing), "state": a.state}
+            for a in asks
+        ]
+    )  # fmt: skip
+    lines = (await _run(question.encode())).rstrip(b"\n").split(b"\n")
+    if len(lines) != len(asks):
+        raise Protocol(f"the survey answered {len(lines)} of {len(asks)} regions", code="E_PROTOCOL")
+    return tuple(_surveyed(ask, line) for ask, line in zip(asks, lines, strict=True))
+
+
+def _surveyed(ask: Ask, line: bytes) -> Surveyed | ConsoleError:
+    try:
+        match codec.loads(line.decode("utf-8")):
+            case {"error": {"message": message, **rest}}:
+                return rebuild({"code": 0, "message": message, "data": rest})
+            case {"live": live, **rest}:
+                state = rest.get("state")
+                return Surveyed(
+                    shaped(Live, live, ask.region),
+                    None if state is None else shaped(RegionState, state, ask.region),
+                )
+            case _:
+                return Protocol(f"{ask.region}: the survey's answer has neither live nor error", code="E_PROTOCOL")
+    except UnicodeDecodeError:
+        return Protocol(f"{ask.region}: the survey's answer is not UTF-8", code="E_PROTOCOL")
+    except ConsoleError as error:
+        return error
+
+
+async def _run(question: bytes) -> bytes:
+    process = await asyncio.create_subprocess_exec(
+        *agent_command("survey"),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env=agent_environment(),
+    )
+    stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
+    if stdin is None or stdout is None or stderr is None:
+        raise RegionError("the survey's process has no pipes")
+    try:
+        async with asyncio.timeout(_SECONDS):
+            answer, errors, _ = await asyncio.gather(
+                _capped(stdout, _ANSWER), _capped(stderr, _ERRORS), _put(stdin, question)
+            )
+            code = await process.wait()
+    except TimeoutError:
+        raise Unreachable(
+            f"the survey gave no answer in {_SECONDS:g} s", hint="is the warehouse's disk reachable?"
+        ) from None
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    if code:
+        said = errors.decode("utf-8", "replace").strip().splitlines()
+        raise RegionError(f"the survey ended with exit code {code}: {' '.join(said[-1:]) or 'it said nothing'}")
+    return answer
+
+
+async def _put(stream: asyncio.StreamWriter, data: bytes) -> None:
+    with suppress(ConnectionError):
+        stream.write(data)
+        await stream.drain()
+    stream.close()
+
+
+async def _capped(stream: asyncio.StreamReader, limit: int) -> bytes:
+    held = bytearray()
+    while chunk := await stream.read(1 << 16):
+        held += chunk
+        if len(held) > limit:
+            raise Protocol(f"the survey said more than {limit:,} bytes", code="E_FRAME")
+    return bytes(held)
+
+
+class Surveyor:
+    """Gathers the asks of one moment, so that planning twenty regions starts one process."""
+
+    def __init__(self) -> None:
+        self._asks: dict[tuple[str, str], Ask] = {}
+        self._round: asyncio.Task[dict[tuple[str, str], Surveyed | ConsoleError]] | None = None
+
+    async def ask(self, ask: Ask) -> Surveyed:
+        """raises  what the region answered, or what kept it from answering"""
+        key = (ask.warehouse, ask.pipeline)
+        known = self._asks.get(key, ask)
+        landing = tuple(sorted({*known.landing, *ask.landing}))
+        self._asks[key] = replace(ask, landing=landing, state=known.state or ask.state)
+        if self._round is None:
+            self._round = asyncio.create_task(self._answer(), name="survey")
+        answer = (await asyncio.shield(self._round))[key]
+        if isinstance(answer, ConsoleError):
+            raise answer
+        return answer
+
+    async def _answer(self) -> dict[tuple[str, str], Surveyed | ConsoleError]:
+        await asyncio.sleep(_TOGETHER)
+        asks, self._asks, self._round = self._asks, {}, None
+        try:
+            answers = await survey_many(tuple(asks.values()))
+        except ConsoleError as error:
+            return dict.fromkeys(asks, error)
+        return dict(zip(asks, answers, strict=True))

@@ -1,0 +1,122 @@
+"""Every error the operator can act on, one tree; what is not in it is a bug and shows its traceback.
+
+ConsoleError         exit 1   the base: `str(error)` says what and where, `hint` says what to do
+  UsageError         exit 64  a flag, name or value on the command line
+  DataError          exit 65  files of the project, SQL, saved plans: wrong as written
+    Problems         exit 65  several of them, all at once
+  RegionError        exit 1   a region, job or check failed
+    CheckFailed      exit 1   validation found a difference
+    FeedStopped      exit 1   a feed met a commit it must not carry (DESIGN §4.1)
+    Protocol         exit 1   the agent answered with something that is no answer
+  AtGate             exit 3   stopped at the promote gate, waiting for a person
+  Conflict           exit 4   someone else was first, a lock is held, or the plan is stale
+  Unreachable        exit 5   no answer from a region; safe to retry
+"""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+
+@dataclass(eq=False)
+class ConsoleError(Exception):
+    """Base of the tree.
+
+    message  one line: what is wrong, and where
+    hint     one line: what to type or change; may be empty
+    code     stable short name (`E_LOCK`, `C101` …) for JSON and for searching the docs; may be empty
+    """
+
+    message: str
+    hint: str = field(default="", kw_only=True)
+    code: str = field(default="", kw_only=True)
+
+    exit_code: ClassVar[int] = 1
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class UsageError(ConsoleError):
+    """A flag, a name or a value on the command line."""
+
+    exit_code = 64
+
+
+class DataError(ConsoleError):
+    """Files of the project, SQL, saved plans: wrong as written; nothing was touched."""
+
+    exit_code = 65
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong in the operator's files, or one rule of the planner that spoke.
+
+    code      stable: `P…` project files, `S…` SQL, `C…` planner rules
+    severity  `refuse` stops; `warn` and `note` are shown
+    where     `file:line:column`, or "" where no file is to blame
+    node      the logical name it is about, or ""
+    """
+
+    code: str
+    message: str
+    where: str = ""
+    hint: str = ""
+    severity: str = "refuse"
+    node: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.message} [{self.code}]"
+
+
+@dataclass(eq=False)
+class Problems(DataError):
+    """All that is wrong, at once. `str()` is the first and the count."""
+
+    problems: tuple[Problem, ...] = field(default=(), kw_only=True)
+
+    @classmethod
+    def of(cls, problems: "list[Problem] | tuple[Problem, ...]") -> "Problems":
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        return cls(f"{problems[0]}{more}", hint=problems[0].hint, code=problems[0].code, problems=tuple(problems))
+
+
+class RegionError(ConsoleError):
+    """A region, job or check failed; live was not touched."""
+
+
+class CheckFailed(RegionError):
+    """Validation found a difference between the old and the new version."""
+
+
+class FeedStopped(RegionError):
+    """A feed met a commit that it must not carry, and stopped in front of it."""
+
+
+class Protocol(RegionError):
+    """The agent answered with something that is no answer."""
+
+
+class AtGate(ConsoleError):
+    """Stopped at the promote gate, waiting for a person."""
+
+    exit_code = 3
+
+
+class Conflict(ConsoleError):
+    """Someone else was first, a lock is held, or the plan is stale."""
+
+    exit_code = 4
+
+
+class Unreachable(ConsoleError):
+    """No answer from a region; safe to retry."""
+
+    exit_code = 5
+
+
+BY_NAME: dict[str, type[ConsoleError]] = {
+    cls.__name__: cls
+    for cls in (UsageError, DataError, RegionError, CheckFailed, FeedStopped, Protocol, AtGate, Conflict, Unreachable)
+}

@@ -1,0 +1,30 @@
+"""The `console` program: gives the command line its ways out. The only place that knows both faces."""
+
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+from console.cli.root import cli
+from console.cli.wiring import Session, Wiring, execute, local_drivers
+
+if TYPE_CHECKING:
+    from console.runner.view import Cockpit
+
+
+def screen(cockpit: "Cockpit", *, title: str = "", coach: bool = False, readonly: bool = False) -> int:
+    """Open the terminal screen; it lasts until the operator leaves."""
+    from console.tui import run
+
+    return run(cockpit, title=title, coach=coach, readonly=readonly)
+
+
+def main() -> NoReturn:
+    """Run the command line as called; always ends in SystemExit with one of the documented codes."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            # a name in another alphabet must not end a run on an ASCII terminal
+            stream.reconfigure(errors="backslashreplace")
+    cli.main(prog_name="console", obj=Session(Wiring(local_drivers, screen, execute)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Frozen dataclasses to JSON and back, strictly: what does not fit its type is refused with its path."""
+
+import dataclasses
+import json
+import types
+import typing
+from functools import cache
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+
+from console.errors import DataError
+
+T = TypeVar("T")
+TAG = "type"  # members of a union of dataclasses carry their class name under this key
+_DEPTH = 64
+
+
+def encode(value: object) -> Any:
+    """A model value as JSON-able data; every dataclass carries its class name, so that unions can be told apart."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {f.name: encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return {TAG: type(value).__name__, **fields}
+    if isinstance(value, (tuple, list)):
+        return [encode(item) for item in value]
+    if isinstance(value, (set, frozenset)):
+        return sorted(encode(item) for item in value)
+    if isinstance(value, dict):
+        return {str(key): encode(item) for key, item in value.items()}
+    if value is None or isinstance(value, (str, int, float, bool)):
+        return value
+    raise TypeError(f"no JSON for {type(value).__name__}")
+
+
+def dumps(value: object) -> str:
+    """One line of JSON, keys in field order, NaN refused."""
+    return json.dumps(encode(value), separators=(",", ":"), allow_nan=False)
+
+
+def loads(text: str | bytes) -> Any:
+    """Strict JSON: NaN, Infinity, duplicate keys and endless digits are refused.
+
+    raises  DataError
+    """
+
+    def refuse(token: str) -> Any:
+        raise DataError(f"not JSON: {token}")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise DataError("a key stands twice in one JSON object")
+        return found
+
+    try:
+        return json.loads(text, parse_constant=refuse, object_pairs_hook=unique)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"not JSON: {error}") from None
+
+
+def decode(cls: type[T], data: Any) -> T:
+    """Data as `encode` wrote it, as a value of `cls`.
+
+    raises  DataError naming the path of what does not fit; unknown and missing keys included
+    """
+    result: T = _decode(cls, data, cls.__name__, 0)
+    return result
+
+
+@cache
+def _hints(cls: type) -> dict[str, Any]:
+    return typing.get_type_hints(cls)
+
+
+def _decode(hint: Any, data: Any, path: str, depth: int) -> Any:
+    if depth > _DEPTH:
+        raise DataError(f"{path}: nested too deeply")
+    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+        return _dataclass(hint, data, path, depth)
+    origin, args = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        return _union(args, data, path, depth)
+    if origin is tuple or origin is frozenset:
+        if not isinstance(data, list):
+            raise DataError(f"{path}: expected a list, found {type(data).__name__}")
+        if origin is tuple and args[-1] is not Ellipsis:
+            if len(data) != len(args):
+                raise DataError(f"{path}: expected {len(args)} entries, found {len(data)}")
+            return tuple(
+                _decode(a, d, f"{path}[{i}]", depth + 1) for i, (a, d) in enumerate(zip(args, data, strict=True))
+            )
+        return origin(_decode(args[0], item, f"{path}[{i}]", depth + 1) for i, item in enumerate(data))
+    if origin is dict:
+        if not isinstance(data, dict):
+            raise DataError(f"{path}: expected an object, found {type(data).__name__}")
+        return {key: _decode(args[1], item, f"{path}.{key}", depth + 1) for key, item in data.items()}
+    if origin is Literal:
+        if data not in args:
+            raise DataError(f"{path}: expected one of {', '.join(map(str, args))}, found {data!r:.60}")
+        return data
+    return _scalar(hint, data, path)
+
+
+def _scalar(hint: Any, data: Any, path: str) -> Any:
+    if hint is Any or hint is object:
+        return data
+    if hint is float and isinstance(data, int) and not isinstance(data, bool):
+        return float(data)
+    if hint is type(None) and data is None:
+        return None
+    if not isinstance(hint, type) or not isinstance(data, hint) or (isinstance(data, bool) and hint is not bool):
+        raise DataError(f"{path}: expected {getattr(hint, '__name__', hint)}, found {type(data).__name__}")
+    if isinstance(data, str) and any("\ud800" <= char <= "\udfff" for char in data):
+        raise DataError(f"{path}: a lone surrogate is no text")
+    return data
+
+
+def _union(args: tuple[Any, ...], data: Any, path: str, depth: int) -> Any:
+    if data is None and type(None) in args:
+        return None
+    if isinstance(data, dict):
+        for arg in args:
+            if isinstance(arg, type) and dataclasses.is_dataclass(arg) and arg.__name__ == data.get(TAG):
+                return _decode(arg, data, path, depth)
+    for arg in args:
+        if arg is not type(None) and not dataclasses.is_dataclass(arg):
+            try:
+                return _decode(arg, data, path, depth)
+            except DataError:
+                continue
+    names = ", ".join(getattr(arg, "__name__", str(arg)) for arg in args)
+    raise DataError(f"{path}: expected one of {names}")
+
+
+def _dataclass(cls: type, data: Any, path: str, depth: int) -> Any:
+    if not isinstance(data, dict):
+        raise DataError(f"{path}: expected an object, found {type(data).__name__}")
+    fields = {f.name: f for f in dataclasses.fields(cls)}
+    # a Column's or Parameter's own `type` stands in the tag's place
+    if TAG not in fields and data.get(TAG, cls.__name__) != cls.__name__:
+        raise DataError(f"{path}: expected {cls.__name__}, found {data[TAG]!r:.60}")
+    if strange := [key for key in data if key not in fields and key != TAG]:
+        raise DataError(f"{path}: unknown key {strange[0]!r:.60}")
+    values = {}
+    for name, spec in fields.items():
+        if name in data:
+            values[name] = _decode(_hints(cls)[name], data[name], f"{path}.{name}", depth + 1)
+        elif spec.default is dataclasses.MISSING and spec.default_factory is dataclasses.MISSING:
+            raise DataError(f"{path}: {name} is missing")
+    return cls(**values)

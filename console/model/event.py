@@ -1,0 +1,202 @@
+"""What happens to one region's rollout, as values. The journal keeps them, `fold` reads them, the faces draw that."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal[
+    "planned",
+    "preparing",
+    "backfilling",
+    "catching-up",
+    "validating",
+    "awaiting-confirmation",
+    "promoting",
+    "live",
+    "cancelled",
+    "discarded",
+    "rolled-back",
+    "cleaned",
+]
+RUNNING: frozenset[str] = frozenset(("planned", "preparing", "backfilling", "catching-up", "validating", "promoting"))
+ENDED: frozenset[str] = frozenset(("live", "cancelled", "discarded", "rolled-back", "cleaned"))
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The region has stored the plan and carries it on alone. steps: (id, estimated rows) in order."""
+
+    release: str
+    was: str  # live release it starts from
+    plan: str  # digest
+    by: str
+    host: str
+    steps: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Entered:
+    """A new state."""
+
+    state: State
+
+
+@dataclass(frozen=True, slots=True)
+class Fenced:
+    """History of a step ends at `version` of `source`; its slices are cut and their order is fixed."""
+
+    step: str
+    source: str
+    version: int
+    slices: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class BatchStarted:
+    """slices first…last of `of`; label is `2026-11-07 … 2026-11-05`."""
+
+    step: str
+    label: str
+    first: int
+    last: int
+    of: int
+    rows: int  # estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Inside a batch or a catch-up; never stored. rows of this batch so far; left: rows to go, -1 unknown."""
+
+    step: str
+    rows: int
+    left: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class BatchDone:
+    """One commit, read back. The receipt of these slices."""
+
+    step: str
+    label: str
+    position: int  # index of the last slice
+    of: int
+    rows_in: int
+    rows_out: int
+    bytes: int
+    seconds: float
+    version: int  # Delta version of the target, -1 where the slices held nothing
+
+
+@dataclass(frozen=True, slots=True)
+class StepDone:
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One check of the validation. ok None is inconclusive; `detail` is one line of figures or of what differs."""
+
+    table: str
+    check: str
+    ok: bool | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Not an error: why nothing moves ("" when it moves again); never stored."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lagging:
+    """How far the feeds are behind their sources, summed; never stored."""
+
+    commits: int
+    rows: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Paused:
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """Goes on after a pause or, as `retry`, after a failure."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    step: str
+    why: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Promoted:
+    release: str
+    was: str
+    by: str
+    host: str
+    version: int  # of the release table
+
+
+@dataclass(frozen=True, slots=True)
+class RolledBack:
+    release: str  # live now
+    was: str
+    by: str
+    host: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """cancelled, discarded or cleaned, by whom."""
+
+    state: State
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A line for the operator's log pane; never stored."""
+
+    text: str
+    level: Literal["info", "warning", "error"] = "info"
+
+
+Event = (
+    Accepted | Entered | Fenced | StepStarted | BatchStarted | Progress | BatchDone | StepDone | Checked | Waiting
+    | Lagging | Paused | Resumed | Failed | Promoted | RolledBack | Ended | Logged
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One event of one rollout. seq grows by one for stored events and is 0 for the fleeting ones; at: seconds, UTC."""
+
+    rollout: str
+    seq: int
+    at: float
+    event: Event
+
+
+def point(event: Event) -> str:
+    """A name for the moment of an event: `entered-validating`, `StepDone-create-requests`, `BatchDone`."""
+    match event:
+        case Entered(state):
+            return f"entered-{state}"
+        case StepStarted(step) | StepDone(step):
+            return f"{type(event).__name__}-{step.replace('/', '-')}"
+    return type(event).__name__

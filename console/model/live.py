@@ -1,0 +1,145 @@
+"""What a region holds: its releases, their versions and feeds, and what the Delta logs say of the tables."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from console.model.pipeline import Copy, Endpoint, Sink
+from console.model.schema import Column, Table
+
+ReleaseState = Literal["preview", "live", "previous", "retired"]
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One physical table behind a logical name.
+
+    content  hash of what it contains: fingerprints and layout; two releases with the same content share it
+    path     below the warehouse (`requests/3fa2c1d09b-4`), or absolute for a table elsewhere; "" while not yet built
+    columns  as stored, in order; an aggregate's are its keys and states
+    """
+
+    content: str
+    path: str
+    columns: tuple[Column, ...]
+    partition_by: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """One edge source version → target version.
+
+    sql    compiled Spark SQL over views named like the logical tables it reads (`source` and `joins`); its output is
+           the target's stored columns, by name: for an aggregate, keys and partial states
+    joins  logical tables read at one pinned version per commit
+    """
+
+    materialization: str
+    source: str
+    target: str
+    sql: str
+    joins: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TableState:
+    """One table of a release.
+
+    read    compiled Spark SQL over a view named `stored`: the logical columns (renames, defaults, merged states)
+    rows    the rows fingerprint;  values  column → value fingerprint (DESIGN §5.2)
+    inexact columns whose values may differ between two computations (sketches, sums of doubles, now(), rand())
+    """
+
+    table: Table
+    version: Version
+    read: str
+    rows: str
+    values: dict[str, str]
+    inexact: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """An immutable manifest: what every name means and what keeps it current.
+
+    id      `r7`; "" in a plan that no region has accepted yet
+    digest  of the desired pipeline it was made from
+    endpoints, copies and sinks hold *compiled* SQL over logical names
+    """
+
+    id: str
+    pipeline: str
+    digest: str
+    tables: tuple[TableState, ...]
+    feeds: tuple[Feed, ...]
+    endpoints: tuple[Endpoint, ...] = ()
+    copies: tuple[Copy, ...] = ()
+    sinks: tuple[Sink, ...] = ()
+    tool: str = ""
+
+    def table(self, name: str) -> TableState | None:
+        return next((state for state in self.tables if state.table.name == name), None)
+
+    def feeds_into(self, name: str) -> tuple[Feed, ...]:
+        return tuple(feed for feed in self.feeds if feed.target == name)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRow:
+    """One line of the order of promotions. `at` is seconds since 1970, UTC."""
+
+    id: str
+    state: ReleaseState
+    at: float = 0.0
+    by: str = ""
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """One day (UTC) of a table, from file statistics.
+
+    day    `2026-11-07`, or "" for rows whose time is NULL
+    exact  False where files span days and the rows were shared out in proportion
+    """
+
+    day: str
+    rows: int
+    bytes: int
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class TableStats:
+    """What the Delta log of one table says, read without Spark. `version` is the Delta version it was read at."""
+
+    name: str
+    path: str
+    version: int
+    rows: int
+    bytes: int
+    files: int
+    columns: tuple[Column, ...]
+    partition_by: tuple[str, ...] = ()
+    days: tuple[Day, ...] = ()
+    features: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Live:
+    """One region's survey of one pipeline: everything the planner may know.
+
+    release          the live manifest, or None in a region that has none yet
+    stats            tables of the live release and the landing tables asked for; absent ones are not listed
+    rows_per_second  measured in the region's last batches, or 0 where nothing was measured
+    """
+
+    region: str
+    pipeline: str
+    release: Release | None
+    releases: tuple[ReleaseRow, ...] = ()
+    stats: tuple[TableStats, ...] = ()
+    rows_per_second: float = 0.0
+    free_bytes: int = 0
+
+    def table(self, name: str) -> TableStats | None:
+        return next((stats for stats in self.stats if stats.name == name), None)

@@ -1,0 +1,114 @@
+"""One pipeline as the operator's files declare it for one region: the desired state."""
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from console.model.codec import encode
+from console.model.schema import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Materialization:
+    """A query that feeds one table from a driving table; others may be joined. `sql` is plain Spark SQL as written."""
+
+    name: str
+    into: str
+    sql: str
+    description: str = ""
+    where: str = ""  # file:line:column of the SQL's first line
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A named parameter of an endpoint: `:day` in its SQL."""
+
+    name: str
+    type: str
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A named, parameterised query over the release."""
+
+    name: str
+    sql: str
+    parameters: tuple[Parameter, ...] = ()
+    description: str = ""
+    owner: str = ""
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """A query whose result is appended to, or replaces, a table of its own, on demand or by schedule."""
+
+    name: str
+    into: str
+    sql: str
+    mode: Literal["append", "replace"] = "replace"
+    schedule: str = ""
+    description: str = ""
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """A query exported to files below the region's warehouse (`path`, relative)."""
+
+    name: str
+    sql: str
+    path: str
+    format: Literal["ndjson", "csv", "parquet"] = "ndjson"
+    schedule: str = ""
+    description: str = ""
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """One place in which a region differs: `path` is `tables.landing.retention`, values as written."""
+
+    path: str
+    base: str
+    value: str
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """The desired state for one region. Nodes are sorted by name, so that a moved file changes nothing."""
+
+    name: str
+    description: str = ""
+    variables: tuple[tuple[str, str], ...] = ()
+    tables: tuple[Table, ...] = ()
+    materializations: tuple[Materialization, ...] = ()
+    endpoints: tuple[Endpoint, ...] = ()
+    copies: tuple[Copy, ...] = ()
+    sinks: tuple[Sink, ...] = ()
+    overrides: tuple[Override, ...] = ()
+
+    def table(self, name: str) -> Table | None:
+        return next((table for table in self.tables if table.name == name), None)
+
+    def digest(self) -> str:
+        """sha256 over everything declared, file positions left out (moving a file is no change)."""
+        placeless = replace(
+            self,
+            tables=tuple(replace(node, where="") for node in self.tables),
+            materializations=tuple(replace(node, where="") for node in self.materializations),
+            endpoints=tuple(replace(node, where="") for node in self.endpoints),
+            copies=tuple(replace(node, where="") for node in self.copies),
+            sinks=tuple(replace(node, where="") for node in self.sinks),
+            overrides=tuple(replace(node, where="") for node in self.overrides),
+        )
+        return digest(encode(placeless))
+
+
+def digest(data: object) -> str:
+    """sha256, hex, of a JSON-able value in canonical form."""
+    text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,121 @@
+"""One region's plan: what changes, why, what it costs, and the steps that do it."""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from console.errors import Problem
+from console.model.codec import encode
+from console.model.live import Release
+from console.model.pipeline import Override, digest
+from console.model.step import Step
+
+Action = Literal["keep", "metadata", "read", "rebind", "forward", "replay", "hybrid", "create", "drop"]
+SYMBOLS: dict[str, str] = {
+    "keep": ".", "metadata": "~", "read": "~", "rebind": "<=", "forward": ">", "replay": "-/+",
+    "hybrid": ">/+", "create": "+", "drop": "-",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What moving costs, from file statistics. seconds is 0 where no rate was ever measured in the region."""
+
+    days: int = 0
+    rows: int = 0
+    bytes: int = 0
+    batches: int = 0
+    seconds: float = 0.0
+
+    def __add__(self, other: "Price") -> "Price":
+        return Price(
+            max(self.days, other.days),
+            self.rows + other.rows,
+            self.bytes + other.bytes,
+            self.batches + other.batches,
+            self.seconds + other.seconds,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChange:
+    """`renamed` says the old name in `was`; `changed` the old type or expression."""
+
+    column: str
+    change: Literal["added", "removed", "changed", "renamed", "type"]
+    was: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeChange:
+    """What becomes of one node, and why, in one sentence. `kind` is table, endpoint, copy or sink."""
+
+    kind: Literal["table", "endpoint", "copy", "sink"]
+    name: str
+    action: Action
+    why: str
+    columns: tuple[ColumnChange, ...] = ()
+    price: Price = field(default_factory=Price)
+    source: str = ""  # the table its history is read from
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One region's plan; `digest()` binds it to the files and to the live release it was computed from.
+
+    live     id of the live release it starts from, "" for none
+    content  digest over what the plan depends on in the region (versions, schemas), never Delta log versions
+    release  the manifest to become live; new versions have no path and the release no id until a region accepts it
+    everything  price of rebuilding every table, so that the saving shows
+    """
+
+    format_version: int
+    tool: str
+    pipeline: str
+    region: str
+    desired: str
+    live: str
+    content: str
+    nodes: tuple[NodeChange, ...]
+    steps: tuple[Step, ...]
+    release: Release
+    problems: tuple[Problem, ...] = ()
+    price: Price = field(default_factory=Price)
+    everything: Price = field(default_factory=Price)
+    overrides: tuple[Override, ...] = ()
+    rows_limit: int | None = None
+    bytes_limit: int | None = None
+    target_seconds: float = 60.0
+
+    @property
+    def refusals(self) -> tuple[Problem, ...]:
+        return tuple(problem for problem in self.problems if problem.severity == "refuse")
+
+    @property
+    def changes(self) -> tuple[NodeChange, ...]:
+        return tuple(node for node in self.nodes if node.action != "keep")
+
+    def digest(self) -> str:
+        return digest(encode(self))
+
+
+def numbered(plan: Plan, number: int) -> Plan:
+    """The plan as rollout `number` of its region: release and new versions get their names.
+
+    A version's directory carries the number, so that a table rebuilt after a rollback never meets the
+    positions of an earlier attempt.
+    """
+    tables = tuple(
+        state
+        if state.version.path
+        else replace(
+            state,
+            version=replace(state.version, path=f"{state.table.name}/{_name(plan, state.version.content)}-{number}"),
+        )
+        for state in plan.release.tables
+    )
+    return replace(plan, release=replace(plan.release, id=f"r{number}", tables=tables))
+
+
+def _name(plan: Plan, content: str) -> str:
+    """Ten hex digits of what the version contains; two pipelines of one region never share a directory."""
+    return digest([plan.pipeline, content])[:10]

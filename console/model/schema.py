@@ -1,0 +1,55 @@
+"""Columns and tables as the operator declares them. Frozen values; no file, no Spark."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Kind = Literal["landing", "append", "aggregate"]
+OnRewrite = Literal["stop", "ignore", "take_inserts", "replay_days"]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    type      Spark's simple string in lower case: `string`, `bigint`, `decimal(10,2)`, `array<string>`
+    default   a SQL literal that older rows read, or None; a new nullable column without one reads NULL
+    """
+
+    name: str
+    type: str
+    nullable: bool = True
+    default: str | None = None
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One logical table, as declared in `tables/<name>.yaml`, a region's overrides applied.
+
+    time            the raw timestamp (or date) column by which history is cut into days; "" where there is none
+    retention_days  rows older than this may be gone; None keeps all
+    forward_query   SELECT list over the live table (no FROM, no WHERE), or ""
+    managed         landing only: the agent alone writes it
+    where           `file:line:column` of the declaration; takes no part in digests
+    """
+
+    name: str
+    kind: Kind
+    columns: tuple[Column, ...]
+    time: str = ""
+    partition_by: tuple[str, ...] = ()
+    retention_days: int | None = None
+    description: str = ""
+    forward_query: str = ""
+    managed: bool = False
+    owner: str = ""
+    on_rewrite: OnRewrite = "stop"
+    where: str = ""
+
+    def column(self, name: str) -> Column | None:
+        return next((column for column in self.columns if column.name == name), None)
+
+
+def types(columns: tuple[Column, ...]) -> dict[str, str]:
+    """Name → Spark type, in order."""
+    return {column.name: column.type for column in columns}

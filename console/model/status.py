@@ -1,0 +1,203 @@
+"""What a rollout looks like at one moment: a fold over its events, and nothing else."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any, Literal, assert_never
+
+from console.model.event import (
+    Accepted,
+    BatchDone,
+    BatchStarted,
+    Checked,
+    Ended,
+    Entered,
+    Failed,
+    Fenced,
+    Lagging,
+    Logged,
+    Paused,
+    Progress,
+    Promoted,
+    Recorded,
+    Resumed,
+    RolledBack,
+    State,
+    StepDone,
+    StepStarted,
+    Waiting,
+)
+
+LOG_LINES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class StepStatus:
+    """One step's progress. rows_total is an estimate until the fence is taken."""
+
+    id: str
+    state: Literal["waiting", "running", "done"] = "waiting"
+    rows_done: int = 0
+    rows_total: int = 0
+    slices_done: int = 0
+    slices: int = 0
+    batch: str = ""  # label of the running batch
+    batch_rows: int = 0  # rows of the running batch so far
+    seconds: float = 0.0  # spent in finished batches
+    bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One region's rollout. Drawn by both faces, rebuilt from the region's events on resume.
+
+    state   where it is; `held` says whether it stands there: paused by someone or failed
+    checks  latest validation, one entry a check
+    """
+
+    rollout: str = ""
+    release: str = ""
+    was: str = ""
+    plan: str = ""
+    by: str = ""
+    state: State | Literal["none"] = "none"
+    held: Literal["", "paused", "failed"] = ""
+    why: str = ""
+    hint: str = ""
+    seq: int = 0
+    started: float = 0.0
+    changed: float = 0.0
+    steps: tuple[StepStatus, ...] = ()
+    checks: tuple[Checked, ...] = ()
+    lag_commits: int = 0
+    lag_rows: int = 0
+    lag_seconds: float = 0.0
+    decided_by: str = ""  # who promoted, rolled back or cancelled
+    log: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> str:
+        """The one word the faces show."""
+        return self.held or self.state
+
+    @property
+    def rows_done(self) -> int:
+        return sum(step.rows_done + step.batch_rows for step in self.steps)
+
+    @property
+    def rows_total(self) -> int:
+        return sum(max(step.rows_total, step.rows_done + step.batch_rows) for step in self.steps)
+
+    @property
+    def rate(self) -> float:
+        """Rows a second over the finished batches; 0 before the first."""
+        seconds = sum(step.seconds for step in self.steps)
+        return sum(step.rows_done for step in self.steps if step.seconds) / seconds if seconds else 0.0
+
+    @property
+    def eta_seconds(self) -> float | None:
+        """Time to the end of the backfill at the measured rate; None where nothing was measured. Never negative."""
+        return max(0.0, (self.rows_total - self.rows_done) / self.rate) if self.rate else None
+
+
+def fold(status: Status, recorded: Recorded) -> Status:
+    """Apply one event. The only place where a status changes; a stored event met twice counts once."""
+    if recorded.seq and recorded.seq <= status.seq and recorded.rollout == status.rollout:
+        return status
+    seq = recorded.seq or status.seq
+    status = replace(status, seq=seq, changed=max(status.changed, recorded.at))
+    match recorded.event:
+        case Accepted(release, was, plan, by, _, steps):
+            fresh = tuple(StepStatus(id, rows_total=rows) for id, rows in steps)
+            return Status(
+                recorded.rollout, release, was, plan, by, "planned", seq=seq, started=recorded.at,
+                changed=recorded.at, steps=fresh,
+            )  # fmt: skip
+        case Fenced() | StepStarted() | BatchStarted() | Progress() | BatchDone() | StepDone() as moved:
+            return _moved(status, moved)
+        case Promoted() | RolledBack() | Ended() as decided:
+            return _decided(status, decided)
+        case Entered(state):
+            checks = () if state == "validating" else status.checks
+            return replace(status, state=state, why="", checks=checks)
+        case Checked() as check:
+            kept = tuple(c for c in status.checks if (c.table, c.check) != (check.table, check.check))
+            return replace(status, checks=(*kept, check))
+        case Waiting(why):
+            return status if status.held else replace(status, why=why)
+        case Lagging(commits, rows, seconds):
+            return replace(status, lag_commits=commits, lag_rows=rows, lag_seconds=seconds)
+        case Paused(by):
+            return replace(status, held="paused", why=f"paused by {by}")
+        case Resumed():
+            return replace(status, held="", why="", hint="")
+        case Failed(_, why, hint):
+            return replace(status, held="failed", why=why, hint=hint)
+        case Logged(text, level):
+            line = text if level == "info" else f"{level}: {text}"
+            return replace(status, log=(*status.log, line)[-LOG_LINES:])
+        case _:
+            assert_never(recorded.event)
+
+
+def _moved(status: Status, event: Fenced | StepStarted | BatchStarted | Progress | BatchDone | StepDone) -> Status:
+    now = _find(status, event.step)
+    match event:
+        case Fenced(step, _, _, slices, rows):
+            return _step(status, step, slices=slices, rows_total=rows)
+        case StepStarted(step):
+            return _step(status, step, state="running")
+        case BatchStarted(step, label, _, _, of, _):
+            return _step(status, step, state="running", batch=label, batch_rows=0, slices=of)
+        case Progress(step, rows, left):
+            total = max(now.rows_total, now.rows_done + rows + left) if left >= 0 else now.rows_total
+            return _step(status, step, state="running", batch_rows=rows, rows_total=total)
+        case BatchDone() as done:
+            return _batch_done(status, done)
+        case StepDone(step):
+            rows = now.rows_done + now.batch_rows
+            return _step(status, step, state="done", batch="", batch_rows=0, rows_done=rows, rows_total=rows)
+        case _:
+            assert_never(event)
+
+
+def _decided(status: Status, event: Promoted | RolledBack | Ended) -> Status:
+    match event:
+        case Promoted():
+            state: State = "live"
+        case RolledBack():
+            state = "rolled-back"
+        case Ended():
+            state = event.state
+        case _:
+            assert_never(event)
+    return replace(status, state=state, held="", why="", decided_by=event.by)
+
+
+def replay(events: Iterable[Recorded], status: Status | None = None) -> Status:
+    """The status after these events."""
+    return reduce(fold, events, status or Status())
+
+
+def _find(status: Status, step: str) -> StepStatus:
+    return next((s for s in status.steps if s.id == step), StepStatus(step))
+
+
+def _step(status: Status, id: str, **changes: Any) -> Status:
+    steps = tuple(replace(s, **changes) if s.id == id else s for s in status.steps)
+    return replace(status, steps=steps)
+
+
+def _batch_done(status: Status, done: BatchDone) -> Status:
+    now = _find(status, done.step)
+    return _step(
+        status,
+        done.step,
+        rows_done=now.rows_done + done.rows_in,
+        slices_done=done.position,
+        slices=done.of,
+        batch="",
+        batch_rows=0,
+        seconds=now.seconds + done.seconds,
+        bytes=now.bytes + done.bytes,
+    )

@@ -1,0 +1,122 @@
+"""What a plan does, in order. `explain` prints the list that the agent executes."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from console.model.schema import Column
+
+
+@dataclass(frozen=True, slots=True)
+class CreateTable:
+    """Create the new, empty version of one table (its columns and layout stand in the plan's release)."""
+
+    table: str
+
+    @property
+    def id(self) -> str:
+        return f"create/{self.table}"
+
+
+@dataclass(frozen=True, slots=True)
+class AddColumns:
+    """Add nullable columns to a managed landing table that both releases share: a metadata commit."""
+
+    table: str
+    columns: tuple[Column, ...]
+
+    @property
+    def id(self) -> str:
+        return f"alter/{self.table}"
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    """Carry history into one new version, batch by batch, from a fenced source.
+
+    route   replay: `sql` is the feed's, the source resolves in the new release (a table that is not rebuilt)
+            forward: `sql` reads the live version of the table itself; afterwards each feed goes on from the position
+            which that version had reached at the fence
+    time    the source's raw time column; "" where it has none (one slice)
+    rows, bytes, days, batches  estimates, from the log's statistics
+    """
+
+    materialization: str  # "" for forward: it stands for all feeds of the table
+    source: str
+    target: str
+    route: Literal["replay", "forward"]
+    sql: str
+    time: str
+    rows: int
+    bytes: int
+    days: int
+    batches: int
+
+    @property
+    def id(self) -> str:
+        return f"backfill/{self.target}" + (f"/{self.materialization}" if self.materialization else "")
+
+
+@dataclass(frozen=True, slots=True)
+class CatchUp:
+    """Open the live feed of a new version and move it to the end of its source's log.
+
+    start  fence: right after the fence of its backfill · log: from version 0 of its rebuilt source's own log ·
+           vector: from the positions that the live version had reached at the fence of a forward
+    """
+
+    materialization: str
+    source: str
+    target: str
+    start: Literal["fence", "log", "vector"]
+
+    @property
+    def id(self) -> str:
+        return f"catch-up/{self.target}/{self.materialization}"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One column compared between the live table and the new one; `exact` False compares by tolerance."""
+
+    old: str
+    new: str
+    exact: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Old and new of one rebuilt table at the same landing position, per day.
+
+    pairs     columns whose value fingerprint is unchanged: they must be equal
+    left_out  column, and why it cannot be compared
+    keys      an aggregate's group columns; () compares per day by checksum
+    """
+
+    table: str
+    pairs: tuple[Pair, ...]
+    left_out: tuple[tuple[str, str], ...] = ()
+    keys: tuple[str, ...] = ()
+    time: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Validate:
+    """Compare, and check that every rebuilt feed is alive."""
+
+    comparisons: tuple[Comparison, ...]
+
+    @property
+    def id(self) -> str:
+        return "validate"
+
+
+@dataclass(frozen=True, slots=True)
+class Promote:
+    """Stop at the gate; when it is opened, make the new release live in one commit."""
+
+    @property
+    def id(self) -> str:
+        return "promote"
+
+
+Step = CreateTable | AddColumns | Backfill | CatchUp | Validate | Promote

@@ -1,0 +1,53 @@
+"""Where console keeps what is its own on this machine: sockets, journal, logs. Directories are 0700."""
+
+import hashlib
+import os
+from pathlib import Path
+
+
+def _own(path: Path) -> Path:
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return path
+
+
+def state_dir() -> Path:
+    """Journal and logs: `$CONSOLE_HOME/state`, else `$XDG_STATE_HOME/console`, else `~/.local/state/console`."""
+    if home := os.environ.get("CONSOLE_HOME"):
+        return _own(Path(home) / "state")
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return _own(Path(base) / "console")
+
+
+def log_dir() -> Path:
+    return _own(state_dir() / "log")
+
+
+def runtime_dir() -> Path:
+    """Sockets: `$XDG_RUNTIME_DIR/console`, else `/tmp/console-<uid>`; refused where another user owns it.
+
+    A unix socket's path is limited to 107 bytes, hence never below a warehouse.
+    """
+    base = os.environ.get("XDG_RUNTIME_DIR")
+    path = Path(base) / "console" if base else Path(f"/tmp/console-{os.getuid()}")
+    _own(path)
+    if path.is_symlink() or path.stat().st_uid != os.getuid() or path.stat().st_mode & 0o077:
+        raise PermissionError(f"{path} is not ours alone; remove it or set XDG_RUNTIME_DIR")
+    return path
+
+
+def socket_path(warehouse: str) -> Path:
+    """The socket of the agent that holds this warehouse (absolute path or URI)."""
+    return runtime_dir() / f"{hashlib.sha256(warehouse.encode()).hexdigest()[:20]}.sock"
+
+
+def jars_dir() -> Path:
+    """Delta's jars, put there once by the set-up: `$CONSOLE_JARS`, else `.console/jars` of the checkout this package
+    lies in, else `$XDG_CACHE_HOME/console/jars`. The directory may not exist yet.
+    """
+    if named := os.environ.get("CONSOLE_JARS"):
+        return Path(named)
+    checkout = Path(__file__).resolve().parent.parent
+    if (checkout / "pyproject.toml").is_file():
+        return checkout / ".console" / "jars"
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "console" / "jars"

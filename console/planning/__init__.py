@@ -1,0 +1,77 @@
+"""Desired pipeline and live release to a plan: pure functions, no Spark, no clock, no I/O."""
+
+from console.errors import Problem, Problems
+from console.model.live import Live, Release
+from console.model.pipeline import Parameter, Pipeline
+from console.model.plan import Plan, Price
+from console.model.region import Region
+from console.model.schema import types
+from console.planning import build, rules
+from console.planning.desired import desired
+from console.planning.route import routes
+from console.planning.sql import compile
+from console.planning.sql.compile import Compiled, Known
+from console.planning.sql.tree import Text
+
+__all__ = ["Compiled", "check", "compile_query", "plan"]
+
+FORMAT = 1
+
+
+def plan(pipeline: Pipeline, live: Live, region: Region, tool: str) -> Plan:
+    """What it takes to bring one region from its live release to the pipeline as declared, table by table.
+
+    live    the region's survey; its release None plans everything as new
+    tool    version of console, bound into the plan
+    raises  Problems (exit 65) with everything that makes the pipeline impossible, here or anywhere, at once; what the
+            rules say about a plan that is possible stands in `Plan.problems`
+    """
+    wanted = desired(pipeline)
+    wrong = (*wanted.problems, *rules.region_problems(pipeline, live))
+    if wrong:
+        raise Problems.of(rules.dropped_but_read(wrong, live))
+    verdicts, spoken = routes(wanted, live)
+    limits = region.limits
+    nodes = build.nodes(wanted, verdicts, live, limits)
+    price = sum((node.price for node in nodes), Price())
+    return Plan(
+        FORMAT,
+        tool,
+        pipeline.name,
+        region.name,
+        pipeline.digest(),
+        live.release.id if live.release else "",
+        build.content(pipeline, live),
+        nodes,
+        build.with_promote(build.steps(verdicts, live, limits), nodes),
+        build.release(pipeline, wanted, verdicts, live, tool),
+        (*spoken, *rules.plan_problems(wanted, verdicts, live, price)),
+        price,
+        build.everything(verdicts, live, limits),
+        pipeline.overrides,
+        limits.rows,
+        limits.bytes,
+        limits.target_seconds,
+    )
+
+
+def check(pipeline: Pipeline) -> tuple[Problem, ...]:
+    """Everything that is wrong with a pipeline in any region, each with its place in the files."""
+    return desired(pipeline).problems
+
+
+def compile_query(sql: str, release: Release, parameters: tuple[Parameter, ...] = ()) -> Compiled:
+    """A checked query over a release's logical tables and its copies' outputs.
+
+    parameters  may occur as `:name` and stay in the SQL, for Spark to bind
+    raises      Problems, a DataError: unreadable, refused, or naming what the release does not have
+    """
+    tables = {state.table.name: types(state.table.columns) for state in release.tables}
+    for copy in release.copies:
+        made = compile.query(Text(copy.sql, "", copy.name), Known(tables))
+        tables = {**tables, copy.into: dict.fromkeys(made.columns, "string")} if made else tables
+    text = Text(sql)
+    done = compile.query(text, Known(tables), parameters)
+    if done is None:
+        raise Problems.of(text.problems)
+    return done

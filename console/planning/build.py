@@ -1,0 +1,274 @@
+"""Verdicts to a plan: the manifest to become live, the steps that make it, what they cost and what is compared."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Literal
+
+from console.model.live import Feed, Live, Release, TableState, Version
+from console.model.pipeline import Copy, Endpoint, Pipeline, Sink, digest
+from console.model.plan import Action, NodeChange, Price
+from console.model.region import Limits
+from console.model.schema import Column
+from console.model.step import (
+    AddColumns,
+    Backfill,
+    CatchUp,
+    Comparison,
+    CreateTable,
+    Pair,
+    Promote,
+    Step,
+    Validate,
+)
+from console.planning.desired import Desired, Wanted
+from console.planning.estimate import cutting, history, log
+from console.planning.route import Verdict
+
+ReadSide = Literal["endpoint", "copy", "sink"]
+
+Verdicts = Mapping[str, Verdict]
+
+
+def release(pipeline: Pipeline, desired: Desired, verdicts: Verdicts, live: Live, tool: str) -> Release:
+    """The manifest: rebuilt tables get a version without a path, all others stay where they are with their feeds."""
+    states: list[TableState] = []
+    feeds: list[Feed] = []
+    for verdict in verdicts.values():
+        if verdict.wanted is None:
+            continue
+        states.append(_state(verdict, verdict.wanted, live))
+        if verdict.rebuilt:
+            feeds += verdict.wanted.feeds
+        elif live.release is not None:
+            feeds += live.release.feeds_into(verdict.name)
+    return Release(
+        "",
+        pipeline.name,
+        pipeline.digest(),
+        tuple(states),
+        tuple(feeds),
+        tuple(replace(node, where="") for node in desired.endpoints),
+        tuple(replace(node, where="") for node in desired.copies),
+        tuple(replace(node, where="") for node in desired.sinks),
+        tool,
+    )
+
+
+def _state(verdict: Verdict, wanted: Wanted, live: Live) -> TableState:
+    if verdict.action == "keep" and verdict.live is not None:
+        return replace(verdict.live, read=verdict.read)
+    if wanted.table.kind == "landing":
+        version = _landing(verdict, wanted, live)
+    elif verdict.rebuilt:
+        version = Version(wanted.content, "", wanted.columns, wanted.table.partition_by)
+    else:
+        assert verdict.live is not None
+        version = verdict.live.version
+    read = wanted.read if verdict.rebuilt else verdict.read
+    return TableState(replace(wanted.table, where=""), version, read, wanted.rows, wanted.values, wanted.inexact)
+
+
+def _landing(verdict: Verdict, wanted: Wanted, live: Live) -> Version:
+    stats = live.table(verdict.name)
+    if stats is None:
+        return Version(wanted.content, wanted.table.name, wanted.table.columns, wanted.table.partition_by)
+    columns = (*stats.columns, *added(wanted, live))
+    return Version(wanted.content, stats.path or wanted.table.name, columns, stats.partition_by)
+
+
+def added(wanted: Wanted, live: Live) -> tuple[Column, ...]:
+    """Columns that a managed landing table is declared with and does not have yet."""
+    stats = live.table(wanted.table.name)
+    if stats is None or wanted.table.kind != "landing" or not wanted.table.managed:
+        return ()
+    real = {column.name.lower() for column in stats.columns}
+    return tuple(column for column in wanted.table.columns if column.name.lower() not in real)
+
+
+def steps(verdicts: Verdicts, live: Live, limits: Limits) -> tuple[Step, ...]:
+    """What is done, in order; () where nothing is to be done in the region's tables."""
+    wanted = [verdict for verdict in verdicts.values() if verdict.wanted is not None]
+    rebuilt = [verdict for verdict in wanted if verdict.rebuilt]
+    made: list[Step] = [
+        CreateTable(verdict.name)
+        for verdict in wanted
+        if verdict.rebuilt or (_is_landing(verdict) and live.table(verdict.name) is None)
+    ]
+    for verdict in wanted:
+        if verdict.wanted is not None and (columns := added(verdict.wanted, live)):
+            made.append(AddColumns(verdict.name, columns))
+    for verdict in rebuilt:
+        made += _backfills(verdict, verdicts, live, limits)
+    for verdict in rebuilt:
+        made += _catch_ups(verdict, verdicts)
+    if rebuilt:
+        made.append(Validate(tuple(_comparison(verdict) for verdict in rebuilt if verdict.live is not None)))
+    return tuple(made)
+
+
+def _is_landing(verdict: Verdict) -> bool:
+    return verdict.wanted is not None and verdict.wanted.table.kind == "landing"
+
+
+def _from_log(feed: Feed, verdicts: Verdicts) -> bool:
+    return feed.source in verdicts and verdicts[feed.source].rebuilt
+
+
+def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> list[Step]:
+    assert verdict.wanted is not None
+    if verdict.action == "forward":
+        assert verdict.live is not None
+        before = verdict.live.table
+        price = history(live, verdict.name, cutting(before), limits)
+        return [
+            Backfill("", verdict.name, verdict.name, "forward", verdict.forward, before.time, price.rows, price.bytes, price.days, price.batches)
+        ]  # fmt: skip
+    made: list[Step] = []
+    for feed in verdict.wanted.feeds:
+        if _from_log(feed, verdicts):
+            continue
+        source = verdicts[feed.source].wanted
+        assert source is not None
+        price = history(live, feed.source, cutting(source.table), limits)
+        made.append(
+            Backfill(feed.materialization, feed.source, verdict.name, "replay", feed.sql, source.table.time, price.rows, price.bytes, price.days, price.batches)
+        )  # fmt: skip
+    return made
+
+
+def _catch_ups(verdict: Verdict, verdicts: Verdicts) -> list[Step]:
+    assert verdict.wanted is not None
+    made: list[Step] = []
+    for feed in verdict.wanted.feeds:
+        if verdict.action == "forward":
+            made.append(CatchUp(feed.materialization, feed.source, verdict.name, "vector"))
+        else:
+            start = _from_log(feed, verdicts)
+            made.append(CatchUp(feed.materialization, feed.source, verdict.name, "log" if start else "fence"))
+    return made
+
+
+def _comparison(verdict: Verdict) -> Comparison:
+    wanted, live, diff = verdict.wanted, verdict.live, verdict.diff
+    assert wanted is not None
+    assert live is not None
+    assert diff is not None
+    pairs: list[Pair] = []
+    out: list[tuple[str, str]] = []
+    for column in wanted.table.columns:
+        name = column.name
+        old = diff.pairs.get(name)
+        if not diff.rows:
+            out.append((name, "other rows are wanted"))
+        elif name in wanted.volatile:
+            out.append((name, "two computations of it may differ"))
+        elif name in wanted.joined and verdict.action != "forward":
+            out.append((name, "it comes through a join, whose other side may have changed since"))
+        elif old is None:
+            out.append((name, diff.computed.get(name, "its type or its reading changes")))
+        else:
+            pairs.append(Pair(old, name, name not in wanted.inexact and old not in live.inexact))
+    return Comparison(wanted.table.name, tuple(pairs), tuple(out), wanted.keys if diff.rows else (), wanted.table.time)
+
+
+def price(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> Price:
+    """What one rebuilt table moves; nothing for all others."""
+    if not verdict.rebuilt or verdict.wanted is None:
+        return Price()
+    if verdict.action == "forward":
+        assert verdict.live is not None
+        return history(live, verdict.name, cutting(verdict.live.table), limits)
+    return _feeds(
+        verdict.wanted,
+        live,
+        limits,
+        {feed.source for feed in verdict.wanted.feeds if _from_log(feed, verdicts)},
+        verdicts,
+    )
+
+
+def everything(verdicts: Verdicts, live: Live, limits: Limits) -> Price:
+    """What rewriting every table would move, landing tables included, as tools do that cannot tell what changed."""
+    total = Price()
+    for verdict in verdicts.values():
+        if verdict.wanted is None:
+            continue
+        if _is_landing(verdict):
+            total += history(live, verdict.name, cutting(verdict.wanted.table), limits)
+        else:
+            derived = {f.source for f in verdict.wanted.feeds if not _is_landing(verdicts[f.source])}
+            total += _feeds(verdict.wanted, live, limits, derived, verdicts)
+    return total
+
+
+def _feeds(wanted: Wanted, live: Live, limits: Limits, by_log: set[str], verdicts: Verdicts) -> Price:
+    total = Price()
+    for feed in wanted.feeds:
+        source = verdicts[feed.source].wanted
+        time = cutting(source.table) if source is not None else ""
+        total += log(live, feed.source) if feed.source in by_log else history(live, feed.source, time, limits)
+    return total
+
+
+def nodes(desired: Desired, verdicts: Verdicts, live: Live, limits: Limits) -> tuple[NodeChange, ...]:
+    """Every node with its action, tables first in the order in which rows flow."""
+    tables = [
+        NodeChange(
+            "table", verdict.name, verdict.action, verdict.why, verdict.columns, price(verdict, verdicts, live, limits),
+            _read_from(verdict),
+        )
+        for verdict in verdicts.values()
+    ]  # fmt: skip
+    before = live.release
+    return (
+        *tables,
+        *_ends("endpoint", desired.endpoints, before.endpoints if before else ()),
+        *_ends("copy", desired.copies, before.copies if before else ()),
+        *_ends("sink", desired.sinks, before.sinks if before else ()),
+    )
+
+
+def _read_from(verdict: Verdict) -> str:
+    if not verdict.rebuilt or verdict.wanted is None:
+        return ""
+    return verdict.name if verdict.action == "forward" else verdict.wanted.feeds[0].source
+
+
+def _ends(
+    kind: ReadSide, wanted: tuple[Endpoint | Copy | Sink, ...], live: tuple[Endpoint | Copy | Sink, ...]
+) -> list[NodeChange]:
+    made: list[NodeChange] = []
+    before = {node.name: node for node in live}
+    for node in wanted:
+        was = before.get(node.name)
+        if was is None:
+            made.append(_end(kind, node.name, "create", "new"))
+        elif replace(node, where="") == replace(was, where=""):
+            made.append(_end(kind, node.name, "keep", "unchanged"))
+        else:
+            what = "its query changed" if node.sql != was.sql else "its declaration changed"
+            made.append(_end(kind, node.name, "metadata", f"{what}: no row moves"))
+    gone = [name for name in before if name not in {node.name for node in wanted}]
+    return made + [_end(kind, name, "drop", "no longer declared") for name in gone]
+
+
+def _end(kind: ReadSide, name: str, action: Action, why: str) -> NodeChange:
+    return NodeChange(kind, name, action, why)
+
+
+def content(pipeline: Pipeline, live: Live) -> str:
+    """Digest of what a plan depends on in its region; versions of Delta logs, which move with every row, are no part."""
+    states = live.release.tables if live.release else ()
+    versions = [[s.table.name, s.version.path, [[c.name, c.type] for c in s.version.columns]] for s in states]
+    landing = [table.name for table in pipeline.tables if table.kind == "landing"]
+    real = [
+        [stats.name, stats.path, [[c.name, c.type] for c in stats.columns]]
+        for stats in sorted(live.stats, key=lambda s: s.name)
+        if stats.name in landing
+    ]
+    return digest([live.release.id if live.release else "", versions, real])
+
+
+def with_promote(made: tuple[Step, ...], changes: tuple[NodeChange, ...]) -> tuple[Step, ...]:
+    """A plan that changes something ends at the gate; one that changes nothing has no steps."""
+    return (*made, Promote()) if made or any(node.action != "keep" for node in changes) else ()

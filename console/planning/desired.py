@@ -1,0 +1,292 @@
+"""The desired state: every node of a pipeline compiled and fingerprinted, sources first; all that is wrong, at once."""
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+
+from console.errors import Problem
+from console.model.live import Feed
+from console.model.pipeline import Copy, Endpoint, Materialization, Pipeline, Sink, digest
+from console.model.schema import Column, Table, types
+from console.planning.graph import ordered
+from console.planning.sql import compile
+from console.planning.sql.compile import FeedCode, Known
+from console.planning.sql.reads import landing_read
+from console.planning.sql.relation import Relation, Value, mix, physical
+from console.planning.sql.tree import Text, kind, schema
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One table as the files want it.
+
+    columns   stored;  read  over the view `stored`;  rows, values  fingerprints (a value's ends in `:type`)
+    literals  columns that are the same constant in every feed, with its SQL
+    certain   column → the type its expression surely has before the cast to the declared one
+    tries     columns that convert with try_cast;  reads  column → what it is computed from
+    joined    columns that depend on a table other than the driving one;  volatile  on now(), rand() and the like
+    keys      an aggregate's group columns
+    """
+
+    table: Table
+    columns: tuple[Column, ...]
+    read: str
+    rows: str
+    values: dict[str, str]
+    inexact: tuple[str, ...] = ()
+    feeds: tuple[Feed, ...] = ()
+    literals: dict[str, str] = field(default_factory=dict)
+    certain: dict[str, str] = field(default_factory=dict)
+    tries: frozenset[str] = frozenset()
+    reads: dict[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
+    joined: frozenset[str] = frozenset()
+    volatile: frozenset[str] = frozenset()
+    keys: tuple[str, ...] = ()
+
+    @property
+    def content(self) -> str:
+        """Hash of what the stored table contains, and how it is laid out; the order of columns takes no part."""
+        stored = sorted([column.name, kind(column.type)] for column in self.columns)
+        return digest([stored, list(self.table.partition_by), self.rows, sorted(self.values.items())])
+
+
+@dataclass(frozen=True, slots=True)
+class Desired:
+    """All of it. `tables` in topological order."""
+
+    tables: dict[str, Wanted]
+    endpoints: tuple[Endpoint, ...]
+    copies: tuple[Copy, ...]
+    sinks: tuple[Sink, ...]
+    problems: tuple[Problem, ...]
+
+
+@lru_cache(maxsize=64)
+def desired(pipeline: Pipeline) -> Desired:
+    """Compile everything; never raises for what the operator wrote: it is in `problems`.
+
+    Regions without overrides share one pipeline, and so its compilation.
+    """
+    problems: list[Problem] = []
+    feeding: dict[str, list[Materialization]] = {table.name: [] for table in pipeline.tables}
+    reads: dict[str, tuple[str, ...]] = {}
+    for node in pipeline.materializations:
+        reads[node.name] = compile.reads(Text(node.sql, node.where, node.name))
+        if node.into in feeding:
+            feeding[node.into].append(node)
+        else:
+            hint = _nearest(node.into, feeding)
+            problems.append(
+                Problem("C003", f"{node.name} feeds {node.into}, which is no table", node.where, hint, node=node.name)
+            )
+    order, circles = ordered(pipeline, reads)
+    problems += circles
+    tables = {table.name: types(table.columns) for table in pipeline.tables}
+    mapping = schema(tables)
+    relations: dict[str, Relation] = {}
+    wanted: dict[str, Wanted] = {}
+    for name in order:
+        table = pipeline.table(name)
+        assert table is not None
+        problems += _declared(table, feeding[name])
+        made, found = _table(
+            table, feeding[name], Known(tables, relations, mapping), dict(pipeline.variables), pipeline
+        )
+        problems += found
+        relations[name] = _relation(table, made)
+        if made is not None:
+            wanted[name] = made
+    ends = _ends(pipeline, Known(tables, relations, mapping), problems)
+    return Desired(wanted, *ends, tuple(dict.fromkeys(problems)))
+
+
+def _nearest(name: str, known: Mapping[str, object]) -> str:
+    near = difflib.get_close_matches(name, list(known), 1, 0.6)
+    return f"did you mean {near[0]}?" if near else ""
+
+
+def _declared(table: Table, feeding: list[Materialization]) -> list[Problem]:
+    found: list[Problem] = []
+
+    def say(code: str, message: str, hint: str = "") -> None:
+        found.append(Problem(code, message, table.where, hint, node=table.name))
+
+    names = [column.name.lower() for column in table.columns]
+    for column in table.columns:
+        try:
+            kind(column.type)
+        except ValueError:
+            say("C005", f"{table.name}.{column.name}: {column.type} is no Spark type")
+    for twice in sorted({name for name in names if names.count(name) > 1}):
+        say("C005", f"{table.name} declares {twice} twice", "names are compared without case")
+    for role, chosen in (("time", (table.time,) if table.time else ()), ("partition_by", table.partition_by)):
+        for name in chosen:
+            if name.lower() not in names:
+                near = _nearest(name.lower(), dict.fromkeys(names))
+                say("C006", f"{role} of {table.name} names {name}, which is no column of it", near)
+    if table.kind == "landing" and feeding:
+        say(
+            "C003",
+            f"{feeding[0].name} feeds {table.name}, which is a landing table",
+            "landing tables are fed from outside",
+        )
+    if table.kind != "landing" and not feeding:
+        say(
+            "C002", f"nothing feeds {table.name}", f"add a materialization with `into: {table.name}`, or drop the table"
+        )
+    if table.kind == "aggregate":
+        by = {name.lower() for name in table.partition_by}
+        if not any(column.type == "date" and column.name.lower() in by for column in table.columns):
+            say(
+                "C007",
+                f"{table.name} is an aggregate and not partitioned by a day",
+                "group by a date column and name it in partition_by: compaction works by partition",
+            )
+    return found
+
+
+def _table(
+    table: Table, feeding: list[Materialization], known: Known, variables: Mapping[str, str], pipeline: Pipeline
+) -> tuple[Wanted | None, list[Problem]]:
+    if table.kind == "landing":
+        values = {
+            column.name: f"{mix('landing', table.name, column.name.lower())}:{column.type}" for column in table.columns
+        }
+        return Wanted(table, table.columns, landing_read(table.columns), mix("landing", table.name), values), []
+    problems: list[Problem] = []
+    codes: list[FeedCode] = []
+    for node in feeding:
+        code, text = compile.feed(node, table, known, variables)
+        problems += text.problems
+        if code is not None:
+            source = pipeline.table(code.feed.source)
+            if source is not None and source.kind == "aggregate":
+                text.blame(
+                    "C008",
+                    f"{node.name} is driven by {source.name}, an aggregate: its rows are parts, not results",
+                    0,
+                    "read the table below it, or read it in an endpoint",
+                )
+                problems.append(text.problems[-1])
+            codes.append(code)
+    if problems or not codes:
+        return None, problems
+    if any(code.stored != codes[0].stored for code in codes):
+        problems.append(
+            Problem(
+                "C009",
+                f"the queries that feed {table.name} keep different states",
+                feeding[1].where,
+                "cast the aggregated columns to one type",
+                node=table.name,
+            )
+        )
+        return None, problems
+    return _assembled(table, codes, problems), problems
+
+
+def _assembled(table: Table, codes: list[FeedCode], problems: list[Problem]) -> Wanted | None:
+    ranked = sorted(codes, key=lambda code: (code.relation.rows, code.feed.materialization))
+    first = codes[0]
+    values, literals, certain, reads = {}, {}, {}, {}
+    inexact, joined, volatile = set(first.split.inexact if first.split else ()), set(), set()
+    for column in table.columns:
+        name = column.name.lower()
+        each: list[Value] = [code.relation.columns[name] for code in ranked]
+        format = first.split.formats.get(column.name, "") if first.split else ""
+        values[column.name] = f"{mix(*(value.hash for value in each), format)}:{kind(column.type)}"
+        constants = {_fold(code.literals).get(name, "") for code in codes}
+        if len(constants) == 1 and (only := constants.pop()):
+            literals[column.name] = only
+        sure = {_fold(code.exact_types).get(name, "") for code in codes}
+        if len(sure) == 1 and (only := sure.pop()):
+            certain[column.name] = only
+        reads[column.name] = frozenset().union(*(value.reads for value in each))
+        if any(value.volatile for value in each) or any(code.relation.volatile for code in codes):
+            volatile.add(column.name)
+        if any(value.joined for value in each) or any("inner join" in code.relation.marks for code in codes):
+            joined.add(column.name)
+    keys = first.split.keys if first.split else ()
+    if any(name not in keys for name in table.partition_by) and table.kind == "aggregate":
+        problems.append(
+            Problem(
+                "C007",
+                f"{table.name} is partitioned by a column that is no key of its query",
+                table.where,
+                "partition by columns of GROUP BY",
+                node=table.name,
+            )
+        )
+        return None
+    tries = frozenset(name for code in codes for name in code.tries)
+    rows = mix(*(code.relation.rows for code in ranked))
+    order = tuple(column.name for column in table.columns if column.name in inexact | volatile)
+    return Wanted(
+        table, first.stored, first.read, rows, values, order, tuple(code.feed for code in codes), literals, certain,
+        tries, reads, frozenset(joined), frozenset(volatile), keys,
+    )  # fmt: skip
+
+
+def _fold(names: Mapping[str, str]) -> dict[str, str]:
+    return {name.lower(): value for name, value in names.items()}
+
+
+def _relation(table: Table, made: Wanted | None) -> Relation:
+    if made is None:
+        return physical(table.name, "?", types(table.columns))
+    return physical(table.name, made.rows, made.values, made.volatile)
+
+
+def _copies(pipeline: Pipeline, known: Known, problems: list[Problem]) -> tuple[tuple[Copy, ...], Known]:
+    """Copies compiled, and what can be read with their outputs added."""
+    variables = dict(pipeline.variables)
+    copies: list[Copy] = []
+    outputs: dict[str, dict[str, str]] = {}
+    for copy in pipeline.copies:
+        text = Text(copy.sql, copy.where, copy.name)
+        if copy.into in known.tables:
+            problems.append(
+                Problem(
+                    "C004",
+                    f"{copy.name} writes {copy.into}, which is a table of the pipeline",
+                    copy.where,
+                    "give the copy a name of its own",
+                    node=copy.name,
+                )
+            )
+        if (done := compile.query(text, known, (), variables)) is not None:
+            copies.append(replace(copy, sql=done.sql))
+            outputs[copy.into] = dict.fromkeys(done.columns, "string")
+        problems += text.problems
+    tables = {**known.tables, **outputs}
+    return tuple(copies), Known(tables, schema=schema(tables))
+
+
+def _ends(
+    pipeline: Pipeline, known: Known, problems: list[Problem]
+) -> tuple[tuple[Endpoint, ...], tuple[Copy, ...], tuple[Sink, ...]]:
+    variables = dict(pipeline.variables)
+    copies, readable = _copies(pipeline, known, problems)
+    endpoints: list[Endpoint] = []
+    for endpoint in pipeline.endpoints:
+        text = Text(endpoint.sql, endpoint.where, endpoint.name)
+        done = compile.query(text, readable, endpoint.parameters, variables)
+        for parameter in endpoint.parameters:
+            if done is not None and parameter.name not in done.parameters:
+                text.blame(
+                    "S111",
+                    f"{endpoint.name} declares the parameter {parameter.name} and does not use it",
+                    None,
+                    f"write :{parameter.name} in the query, or drop it",
+                )
+        if done is not None:
+            endpoints.append(replace(endpoint, sql=done.sql))
+        problems += text.problems
+    sinks: list[Sink] = []
+    for sink in pipeline.sinks:
+        text = Text(sink.sql, sink.where, sink.name)
+        if (done := compile.query(text, readable, (), variables)) is not None:
+            sinks.append(replace(sink, sql=done.sql))
+        problems += text.problems
+    return tuple(endpoints), copies, tuple(sinks)

@@ -1,0 +1,202 @@
+"""One table, wanted and live, column by column: what is the same, what only reads differently, what must be computed."""
+
+from dataclasses import dataclass, replace
+
+from console.model.live import TableState
+from console.model.plan import ColumnChange
+from console.model.schema import Column, Table
+from console.planning.desired import Wanted
+from console.planning.sql.reads import Pick
+
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What differs between a wanted table and the live one.
+
+    rows      the same rows;  layout  the same partitioning;  stored  an aggregate's states are the same
+    picks     every wanted column that the live table can still give at read
+    computed  columns that only the sources can give, with the reason
+    pairs     new column → live column of the same value and type
+    hidden    live columns that are wanted no more
+    settings  declared things that move no data: `description`, `retention`, …
+    columns   for the eye
+    """
+
+    rows: bool
+    layout: bool
+    picks: tuple[Pick, ...]
+    computed: dict[str, str]
+    pairs: dict[str, str]
+    hidden: tuple[str, ...]
+    settings: tuple[str, ...]
+    columns: tuple[ColumnChange, ...]
+
+    @property
+    def readable(self) -> bool:
+        """The live table can serve every wanted column."""
+        return self.rows and not self.computed
+
+
+def split_value(value: str) -> tuple[str, str]:
+    """A value fingerprint as (expression, type)."""
+    expression, _, type = value.partition(":")
+    return expression, type
+
+
+def compare(wanted: Wanted, live: TableState) -> Diff:
+    """Compare by fingerprints; a renamed column is found by its value, and only if the old name is gone."""
+    old = {column.name: column for column in live.table.columns}
+    gone = [name for name in old if wanted.table.column(name) is None]
+    picks: list[Pick] = []
+    computed: dict[str, str] = {}
+    pairs: dict[str, str] = {}
+    changes: list[ColumnChange] = []
+    taken: set[str] = set()
+    for column in wanted.table.columns:
+        came = _origin(column, wanted, live, [name for name in gone if name not in taken])
+        if came is not None and came != column.name:
+            taken.add(came)
+        pick, why = _pick(column, came, wanted, live)
+        if pick is not None:
+            picks.append(pick)
+        else:
+            computed[column.name] = why
+        if pick is not None and pick.of and not pick.type and not pick.fresh:
+            pairs[column.name] = pick.of
+        if change := _change(column, came, wanted, live):
+            changes.append(change)
+    hidden = tuple(name for name in gone if name not in taken)
+    changes += [ColumnChange(name, "removed", old[name].type) for name in hidden]
+    stored = {pick.name: pick.of for pick in picks if pick.of}
+    layout = tuple(stored.get(name, name) for name in wanted.table.partition_by) == live.table.partition_by
+    return Diff(
+        wanted.rows == live.rows and wanted.table.kind == live.table.kind, layout, tuple(picks), computed, pairs,
+        hidden, _settings(wanted.table, live.table), tuple(changes),
+    )  # fmt: skip
+
+
+def _origin(column: Column, wanted: Wanted, live: TableState, gone: list[str]) -> str | None:
+    """The live column that this one continues: of its own name, else a vanished one of the same value."""
+    if column.name in live.values:
+        return column.name
+    expression, type = split_value(wanted.values[column.name])
+    same = [name for name in gone if split_value(live.values[name])[0] == expression]
+    exact = [name for name in same if split_value(live.values[name])[1] == type]
+    return next(iter(exact or same), None)
+
+
+def _pick(column: Column, came: str | None, wanted: Wanted, live: TableState) -> tuple[Pick | None, str]:
+    if came is not None:
+        new, old = split_value(wanted.values[column.name]), split_value(live.values[came])
+        before = live.table.column(came)
+        if new[0] == old[0] and before is not None:
+            if before.nullable and not column.nullable:
+                return None, f"{column.name} may no longer be NULL, which only a rebuild can prove"
+            if new[1] == old[1]:
+                return Pick(column.name, of=came), ""
+            if came == column.name and _states_kept(wanted, live, column):
+                return Pick(column.name, of=came, fresh=True), ""
+            if widens(old[1], new[1], wanted, column):
+                return Pick(column.name, of=came, type=column.type), ""
+            return None, f"{column.name} changes from {old[1]} to {new[1]}"
+        return None, f"the expression of {column.name} changed"
+    if column.name in wanted.literals:
+        return Pick(column.name, literal=wanted.literals[column.name], type=column.type), ""
+    return None, f"{column.name} is new"
+
+
+def widens(old: str, new: str, wanted: Wanted, column: Column) -> bool:
+    """Whether the stored values are, cast, what a rebuild would give, and go on being so.
+
+    The expression itself must be known to be no wider than what is stored: `CAST(x AS INT)` widened to bigint still
+    gives ints, a bare string does not.
+    """
+    certain = wanted.certain.get(column.name, "")
+    return _lossless(old, new) and (certain == old or _lossless(certain, old))
+
+
+def _states_kept(wanted: Wanted, live: TableState, column: Column) -> bool:
+    """An aggregate's declared type is met at read; its states may be the same."""
+    if wanted.table.kind != "aggregate" or column.name in wanted.keys:
+        return False
+    kept = {(state.name, state.type) for state in live.version.columns}
+    mine = [s for s in wanted.columns if s.name == column.name or s.name.startswith(f"{column.name}__")]
+    return all((state.name, state.type) in kept for state in mine)
+
+
+def _lossless(old: str, new: str) -> bool:
+    if old in _INTEGERS and new in _INTEGERS:
+        return _INTEGERS.index(old) < _INTEGERS.index(new)
+    if old.startswith("decimal(") and new.startswith("decimal("):
+        (p, s), (q, t) = _decimal(old), _decimal(new)
+        return t >= s and q - t >= p - s
+    if old in _INTEGERS and new.startswith("decimal("):
+        q, t = _decimal(new)
+        return q - t >= (3, 5, 10, 19)[_INTEGERS.index(old)]
+    return (old, new) in {("float", "double"), ("tinyint", "double"), ("smallint", "double"), ("int", "double")}
+
+
+def narrows(old: str, new: str) -> bool:
+    """Whether values of the old type may silently lose something in the new one (what fails loudly is not meant)."""
+    if old == new or _lossless(old, new):
+        return False
+    if old.startswith("decimal(") and new.startswith("decimal("):
+        return _decimal(new)[1] < _decimal(old)[1]
+    silent = {
+        ("double", "float"), ("timestamp", "date"), ("timestamp_ntz", "date"), ("double", "decimal"),
+        ("float", "decimal"), ("double", "bigint"), ("double", "int"), ("float", "int"), ("float", "bigint"),
+    }  # fmt: skip
+    return (old, new.split("(", maxsplit=1)[0]) in silent or (
+        old.startswith("decimal(") and new in (*_INTEGERS, "float", "double")
+    )
+
+
+def _decimal(type: str) -> tuple[int, int]:
+    precision, _, scale = type[len("decimal(") : -1].partition(",")
+    return int(precision), int(scale or 0)
+
+
+def _change(column: Column, came: str | None, wanted: Wanted, live: TableState) -> ColumnChange | None:
+    if came is None:
+        return ColumnChange(column.name, "added")
+    before = live.table.column(came)
+    assert before is not None
+    if came != column.name:
+        return ColumnChange(column.name, "renamed", came)
+    new, old = split_value(wanted.values[column.name]), split_value(live.values[came])
+    if new[1] != old[1]:
+        return ColumnChange(column.name, "type", before.type)
+    return ColumnChange(column.name, "changed", "its expression") if new[0] != old[0] else None
+
+
+def _settings(new: Table, old: Table) -> tuple[str, ...]:
+    """Names of what differs and moves no data. `forward_query` is how a change is made, no part of what is."""
+    found = [
+        word
+        for word, a, b in (
+            ("description", new.description, old.description),
+            ("owner", new.owner, old.owner),
+            ("retention", new.retention_days, old.retention_days),
+            ("time column", new.time, old.time),
+            ("management", new.managed, old.managed),
+            ("on_rewrite", new.on_rewrite, old.on_rewrite),
+        )
+        if a != b
+    ]
+    before = {column.name: column for column in old.columns}
+    shared = [(column, before[column.name]) for column in new.columns if column.name in before]
+    if any(a.comment != b.comment for a, b in shared):
+        found.append("column comments")
+    if any(a.nullable != b.nullable for a, b in shared):
+        found.append("nullability")
+    if any(a.default != b.default for a, b in shared):
+        found.append("defaults")
+    if [a.name for a, _ in shared] != [column.name for column in old.columns if new.column(column.name)]:
+        found.append("column order")
+    return tuple(found)
+
+
+def same_declaration(new: Table, old: Table) -> bool:
+    return replace(new, where="", forward_query="") == replace(old, where="", forward_query="")

@@ -1,0 +1,41 @@
+"""What a plan moves and costs, from the Delta log's statistics and the region's measured rate."""
+
+from console.model.live import Live
+from console.model.plan import Price
+from console.model.region import Limits
+from console.model.schema import Table
+from console.model.slices import cut, pack
+
+
+def history(live: Live, source: str, time: str, limits: Limits) -> Price:
+    """Reading one table's whole history in batches.
+
+    source  its statistics give days, rows and bytes; a table that does not exist yet costs nothing
+    time    the Spark type of the column that cuts it, "" where there is none: one slice
+    """
+    stats = live.table(source)
+    if stats is None:
+        return Price()
+    slices = cut(stats.days, limits.rows, time != "date") if time and stats.days else ()
+    batches, after = 0, 0
+    while run := pack(slices, after, limits.rows, limits.bytes):
+        batches += any(piece.rows for piece in run)
+        after = run[-1].index
+    known = sum(1 for day in stats.days if day.day) if time else 0
+    return Price(known, stats.rows, stats.bytes, max(batches, 1 if stats.rows else 0), _seconds(live, stats.rows))
+
+
+def log(live: Live, source: str) -> Price:
+    """Following a rebuilt table's own log from its start: the same rows, in no batches of their own."""
+    stats = live.table(source)
+    return Price(0, stats.rows, stats.bytes, 0, _seconds(live, stats.rows)) if stats else Price()
+
+
+def _seconds(live: Live, rows: int) -> float:
+    return rows / live.rows_per_second if live.rows_per_second > 0 else 0.0
+
+
+def cutting(table: Table) -> str:
+    """The type of the column by which a table is cut, "" where it has none."""
+    column = table.column(table.time) if table.time else None
+    return column.type if column else ""

@@ -1,0 +1,115 @@
+"""Reads and forward queries: SQL made from an existing table's columns instead of its sources."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import sqlglot
+from sqlglot import exp
+
+from console.errors import Problem
+from console.model.live import TableState
+from console.model.schema import Column, Table, types
+from console.planning.sql.aggregates import STORED
+from console.planning.sql.tree import DIALECT, Text, cast, kind, name, parse, qualified, render, schema
+
+_FORBIDDEN = ("from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "qualify", "with_")
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """One logical column: `of` an older logical column, or a `literal`; `type` casts it, "" leaves it.
+
+    fresh  an aggregate's column whose states are kept and whose reading is a new one
+    """
+
+    name: str
+    of: str = ""
+    literal: str = ""
+    type: str = ""
+    fresh: bool = False
+
+
+def compose(read: str, picks: Sequence[Pick], wanted: str) -> str:
+    """A new read over the same stored table, from the read it had and, for fresh columns, the read that is wanted."""
+    tree = sqlglot.parse_one(read, read=DIALECT)
+    old = _projections(tree)
+    if fresh := {pick.of.lower() for pick in picks if pick.fresh}:
+        new = _projections(sqlglot.parse_one(wanted, read=DIALECT))
+        old |= {column: new[column] for column in fresh}
+    tree.set("expressions", [exp.alias_(_picked(pick, old), name(pick.name)) for pick in picks])
+    return render(tree)
+
+
+def _projections(tree: exp.Expr) -> dict[str, exp.Expr]:
+    return {part.alias_or_name.lower(): part.unalias() for part in tree.expressions}
+
+
+def select(table: str, picks: Sequence[Pick]) -> str:
+    """The same over a view with the table's name: what a forward reads."""
+    old: dict[str, exp.Expr] = {pick.of.lower(): exp.column(name(pick.of)) for pick in picks if pick.of}
+    chosen = [exp.alias_(_picked(pick, old), name(pick.name)) for pick in picks]
+    return render(exp.select(*chosen).from_(exp.Table(this=name(table))))
+
+
+def landing_read(columns: Sequence[Column], extra: Sequence[str] = ()) -> str:
+    names = [*(column.name for column in columns), *extra]
+    return render(exp.select(*(exp.column(name(n)) for n in names)).from_(exp.to_table(STORED)))
+
+
+def _picked(pick: Pick, old: dict[str, exp.Expr]) -> exp.Expr:
+    value = old[pick.of.lower()].copy() if pick.of else sqlglot.parse_one(pick.literal, read=DIALECT)
+    return cast(value, pick.type) if pick.type else value
+
+
+def forward(table: Table, live: TableState) -> tuple[str, tuple[Problem, ...]]:
+    """The operator's `forward_query` as a whole query over the live table; "" and problems where it is not one."""
+    written = table.forward_query.strip().rstrip(",")
+    whole = written if written[:6].upper() == "SELECT" else f"SELECT {written}"
+    text = Text(whole, "", table.name)
+    sql = _forward(table, live, text)
+    return sql, tuple(
+        replace(problem, where=table.where, message=f"forward_query of {table.name}: {problem.message}")
+        for problem in text.problems
+    )
+
+
+def _forward(table: Table, live: TableState, text: Text) -> str:
+    tree = parse(text)
+    if tree is None:
+        return ""
+    if not isinstance(tree, exp.Select) or any(tree.args.get(key) for key in _FORBIDDEN):
+        text.blame(
+            "C107",
+            "it must be the SELECT list alone",
+            hint="leave FROM, WHERE and all else out: it reads the live table",
+        )
+        return ""
+    tree.set("from_", exp.From(this=exp.Table(this=name(table.name))))
+    known = {table.name: types(live.table.columns)}
+    done = qualified(tree, text, known, schema(known))
+    if done is None:
+        return ""
+    given = {part.alias_or_name.lower(): part.unalias() for part in done.selects}
+    declared = {column.name.lower() for column in table.columns}
+    if missing := [c.name for c in table.columns if c.name.lower() not in given]:
+        text.blame("C106", f"it does not compute {', '.join(missing)}", hint="one expression for every declared column")
+    if extra := [column for column in given if column not in declared]:
+        text.blame(
+            "C106", f"{', '.join(extra)} is not declared", hint="name expressions by the declared columns: `… AS name`"
+        )
+    if text.problems:
+        return ""
+    was = {column.name.lower(): kind(column.type) for column in live.table.columns}
+    chosen = []
+    for column in table.columns:
+        value = given[column.name.lower()]
+        same = isinstance(value, exp.Column) and was.get(value.name.lower()) == kind(column.type)
+        chosen.append(exp.alias_(value.copy() if same else cast(value.copy(), column.type), name(column.name)))
+    done.set("expressions", chosen)
+    return render(done)
+
+
+def casts_with_try(sql: str) -> bool:
+    """Whether a query converts with `try_cast` or another function that gives NULL instead of failing."""
+    tree = sqlglot.parse_one(sql, read=DIALECT)
+    return any(node.args.get("safe") for node in tree.find_all(exp.TryCast)) or "try_" in sql.lower()

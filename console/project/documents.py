@@ -1,0 +1,291 @@
+"""What may stand in each file, as pydantic documents: strict, and nothing unknown.
+
+They hold the whole vocabulary of DESIGN §7, also what no part of the model carries yet.
+"""
+
+import re
+from functools import cache
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+
+from console.project import values
+from console.project.names import nearest
+
+_REFERENCE = re.compile(r"(?:env|file|keyring|cmd):\S.*")
+_HOURS = re.compile(r"(?:[01][0-9]|2[0-3]):[0-5][0-9]-(?:[01][0-9]|2[0-3]):[0-5][0-9]")
+
+
+def _scalar(value: object) -> object:
+    if isinstance(value, (dict, list)):
+        raise ValueError("expected one value")
+    return value
+
+
+def _type(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError("expected a Spark type such as string or decimal(10,2)")
+    return values.spark_type(value)
+
+
+def _reference(value: object) -> str:
+    if not isinstance(value, str) or not _REFERENCE.fullmatch(value):
+        raise ValueError("expected a reference, never the secret itself: env:NAME, file:PATH or keyring:SERVICE/USER")
+    return value
+
+
+def _argument(value: str) -> str:
+    if not re.fullmatch(r"[\w.:@%\[\]-]+", value) or value.startswith("-"):
+        raise ValueError("expected a host or user name")
+    return value
+
+
+def _clock(value: str) -> str:
+    if not _HOURS.fullmatch(value):
+        raise ValueError("expected a window of hours such as 22:00-06:00")
+    return value
+
+
+def _zone(value: str) -> str:
+    from zoneinfo import ZoneInfo, available_timezones
+
+    if value == "UTC":
+        return value
+    try:
+        ZoneInfo(value)
+    except (OSError, ValueError, KeyError):
+        # a machine without time zone data knows none
+        if known := {name.lower(): name for name in available_timezones()}:
+            meant = known.get(nearest(value, known), "Europe/Madrid")
+            raise ValueError(f"expected a time zone, did you mean `{meant}`?") from None
+    return value
+
+
+def _column(value: object) -> object:
+    if isinstance(value, str):
+        return {"type": value}
+    if not isinstance(value, dict):
+        raise ValueError("expected a Spark type, or {type, nullable, default, comment}")
+    return value
+
+
+def _parameter(value: object) -> object:
+    if isinstance(value, str):
+        return {"type": value}
+    if not isinstance(value, dict):
+        raise ValueError("expected a type, or {type, default}")
+    return value
+
+
+def _listed(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+Count = Annotated[int, BeforeValidator(values.count)]
+Size = Annotated[int, BeforeValidator(values.size)]
+Seconds = Annotated[float, BeforeValidator(values.seconds)]
+Hours = Annotated[float, BeforeValidator(values.hours)]
+Days = Annotated[int, BeforeValidator(values.days)]
+SparkType = Annotated[str, BeforeValidator(_type)]
+Scalar = Annotated[Any, BeforeValidator(_scalar)]
+Reference = Annotated[str, BeforeValidator(_reference)]
+Argument = Annotated[str, AfterValidator(_argument)]
+Money = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Whole = Annotated[int, Field(ge=0)]
+Natural = Annotated[int, Field(ge=1)]
+
+
+class Doc(BaseModel):
+    """Base: an empty value is the same as a missing one."""
+
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True, protected_namespaces=())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_empty(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {key: value for key, value in data.items() if value is not None or key not in cls.model_fields}
+
+
+class SshDoc(Doc):
+    host: Argument
+    port: Annotated[int, Field(ge=1, le=65_535)] = 22
+    user: Argument = ""
+    key: Reference = ""
+    known_hosts: str = ""
+    jump: Argument = ""
+    bootstrap: bool = False
+
+
+class TransportDoc(Doc):
+    ssh: SshDoc | None = None
+
+
+class SparkDoc(Doc):
+    master: str = ""
+    remote: str = ""
+    conf: dict[str, Scalar] = {}
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "SparkDoc":
+        if self.master and self.remote:
+            raise ValueError("master and remote exclude each other; `master: null` takes a default away")
+        return self
+
+
+class AboveDoc(Doc):
+    rows: Count | None = None
+    bytes: Size | None = None
+
+
+class BackfillSparkDoc(SparkDoc):
+    above: AboveDoc = AboveDoc()
+
+
+class CatalogDoc(Doc):
+    publish: str
+
+
+class LimitsDoc(Doc):
+    rows: Count | None = None
+    bytes: Size | None = None
+    target_seconds: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)] = 60.0
+
+
+class ThrottleDoc(Doc):
+    lag: Seconds | None = None
+    hours: Annotated[str, AfterValidator(_clock)] = ""
+    query: str = ""
+
+
+class SoakDoc(Doc):
+    clean_intervals: Whole = 0
+
+
+class PolicyDoc(Doc):
+    promote: Literal["ask", "never", "auto"] = "ask"
+    min_soak: Seconds = 0.0
+    soak: SoakDoc = SoakDoc()
+    approvals: Whole = 0
+    ticket: Literal["optional", "required"] = "optional"
+    quarantine_rows: Whole = 0
+    on_failure: Literal["keep", "discard"] = "keep"
+    keep_failed: Hours = 72.0
+    rollback_window: Hours = 72.0
+
+
+class PricesDoc(Doc):
+    core_hour: Money = 0.0
+    tb_read: Money = 0.0
+    tb_month: Money = 0.0
+
+
+class OverrideDoc(Doc):
+    tables: dict[str, dict[str, Any]] = {}
+    variables: dict[str, Scalar] = {}
+
+
+class RegionDoc(Doc):
+    """regions/<name>.yaml over regions/_defaults.yaml."""
+
+    warehouse: str
+    name: str = ""
+    environment: str = ""
+    owner: str = ""
+    zone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    wave: Natural = 1
+    canary: bool = False
+    transport: TransportDoc = TransportDoc()
+    spark: SparkDoc = SparkDoc()
+    backfill_spark: BackfillSparkDoc | None = None
+    catalog: CatalogDoc | None = None
+    secrets: dict[str, Reference] = {}
+    limits: LimitsDoc = LimitsDoc()
+    throttle: ThrottleDoc = ThrottleDoc()
+    policy: PolicyDoc = PolicyDoc()
+    prices: PricesDoc = PricesDoc()
+    overrides: dict[str, OverrideDoc] = {}
+
+
+class PipelineDoc(Doc):
+    """plans/<name>/pipeline.yaml."""
+
+    name: str = ""
+    description: str = ""
+    variables: dict[str, Scalar] = {}
+
+
+class ColumnDoc(Doc):
+    type: SparkType
+    nullable: bool = True
+    default: Scalar = None
+    comment: str = ""
+
+
+class TableDoc(Doc):
+    """tables/<name>.yaml. A `time` written as nothing means that there is none."""
+
+    columns: Annotated[dict[str, Annotated[ColumnDoc, BeforeValidator(_column)]], Field(min_length=1)]
+    kind: Literal["landing", "append", "aggregate"] = "append"
+    time: str | None = None
+    partition_by: Annotated[list[str], BeforeValidator(_listed)] = []
+    retention: Days | None = None
+    description: str = ""
+    forward_query: str = ""
+    managed: bool = False
+    owner: str = ""
+    expectations: Annotated[list[str], BeforeValidator(_listed)] = []
+    backfill: Literal["auto", "read"] = "auto"
+    read_time_days: Whole = 0
+    on_rewrite: Literal["stop", "ignore", "take_inserts", "replay_days"] = "stop"
+
+    @model_validator(mode="before")
+    @classmethod
+    def _no_time(cls, data: Any) -> Any:
+        untimed = isinstance(data, dict) and "time" in data and data["time"] is None
+        return {**data, "time": ""} if untimed else data
+
+
+class MaterializationDoc(Doc):
+    """The leading comment of materializations/<name>.sql."""
+
+    into: str
+    description: str = ""
+
+
+class ParameterDoc(Doc):
+    type: SparkType
+    default: Scalar = None
+
+
+class EndpointDoc(Doc):
+    """The leading comment of endpoints/<name>.sql."""
+
+    parameters: dict[str, Annotated[ParameterDoc, BeforeValidator(_parameter)]] = {}
+    description: str = ""
+    owner: str = ""
+
+
+class CopyDoc(Doc):
+    """The leading comment of copies/<name>.sql."""
+
+    into: str
+    mode: Literal["append", "replace"] = "replace"
+    schedule: str = ""
+    description: str = ""
+
+
+class SinkDoc(Doc):
+    """The leading comment of sinks/<name>.sql."""
+
+    path: str
+    format: Literal["ndjson", "csv", "parquet"] = "ndjson"
+    schedule: str = ""
+    description: str = ""
+
+
+@cache
+def fields(kind: type[Doc]) -> dict[str, Any]:
+    """Key → annotation, for the hints of misspelt keys."""
+    return {name: spec.annotation for name, spec in kind.model_fields.items()}

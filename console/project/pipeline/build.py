@@ -1,0 +1,215 @@
+"""A pipeline's files into the model: each node judged by itself, then all of them together."""
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+
+from console.errors import Problem
+from console.model.pipeline import Copy, Endpoint, Materialization, Override, Parameter, Pipeline, Sink
+from console.model.schema import Column, Table
+from console.project import documents as docs
+from console.project import values
+from console.project.explain import D, validated
+from console.project.names import did_you_mean, wrong_column, wrong_name, wrong_parameter
+from console.project.pipeline.checks import together
+from console.project.pipeline.folder import Folder, Query
+from console.project.yaml import Document, Keys
+
+N = TypeVar("N")
+S = TypeVar("S")
+TIMES = ("timestamp", "timestamp_ntz", "date")
+_NESTED = ("array<", "map<", "struct<")
+
+
+def build(folder: Folder, overrides: tuple[Override, ...] = ()) -> tuple[Pipeline, list[Problem]]:
+    """The pipeline, and all that is wrong with it; a node that is wrong in itself is left out."""
+    nodes = _Nodes(folder)
+    head = nodes.head()
+    pipeline = Pipeline(
+        name=folder.name,
+        description=head.description,
+        variables=tuple(sorted(nodes.variables.items())),
+        tables=_each(folder.tables, nodes.table),
+        materializations=_each(folder.queries["materializations"], nodes.materialization),
+        endpoints=_each(folder.queries["endpoints"], nodes.endpoint),
+        copies=_each(folder.queries["copies"], nodes.copy),
+        sinks=_each(folder.queries["sinks"], nodes.sink),
+        overrides=overrides,
+    )
+    return pipeline, [*nodes.problems, *together(folder, pipeline)]
+
+
+def _each(sources: dict[str, S], make: Callable[[str, S], N | None]) -> tuple[N, ...]:
+    made = (make(name, source) for name, source in sorted(sources.items()))
+    return tuple(node for node in made if node is not None)
+
+
+class _Nodes:
+    """Makes the nodes of one pipeline and collects what is wrong with them."""
+
+    def __init__(self, folder: Folder) -> None:
+        self.folder = folder
+        self.problems: list[Problem] = []
+        self.variables: dict[str, str] = {}
+
+    def wrong(self, code: str, message: str, where: str, hint: str = "", node: str = "") -> None:
+        self.problems.append(Problem(code, message, where, hint, node=node))
+
+    def valid(self, kind: type[D], document: Document, node: str) -> D | None:
+        doc, problems = validated(kind, document, node)
+        self.problems += problems
+        return doc
+
+    def head(self) -> docs.PipelineDoc:
+        name, source = self.folder.name, self.folder.head
+        head = self.valid(docs.PipelineDoc, source, "") or docs.PipelineDoc()
+        if head.name not in ("", name):
+            message = f"name: the folder is named {name}, found `{head.name}`"
+            self.wrong("P021", message, source.place(("name",)), "make them the same")
+        for variable in head.variables:
+            at: Keys = ("variables", variable)
+            if why := wrong_parameter(variable):
+                self.wrong("P013", f"variables: {why}", source.place(at, key=True))
+            self.variables[variable] = source.raw.get(at, "")
+        return head
+
+    def table(self, name: str, source: Document) -> Table | None:
+        doc = self.valid(docs.TableDoc, source, name)
+        if doc is None:
+            return None
+        columns = self.columns(name, doc, source)
+        if doc.managed and doc.kind != "landing":
+            hint = "remove the line: every other table is ours to write anyway"
+            self.wrong(
+                "P012", "managed: only a landing table is managed or not", source.place(("managed",)), hint, name
+            )
+        self.partitions(name, doc, source)
+        return Table(
+            name=name,
+            kind=doc.kind,
+            columns=columns,
+            time=self.time(name, doc, source),
+            partition_by=tuple(doc.partition_by),
+            retention_days=doc.retention,
+            description=doc.description,
+            forward_query=doc.forward_query.strip(),
+            managed=doc.managed,
+            owner=doc.owner,
+            on_rewrite=doc.on_rewrite,
+            where=source.place(()),
+        )
+
+    def columns(self, table: str, doc: docs.TableDoc, source: Document) -> tuple[Column, ...]:
+        ours = doc.kind != "landing" or doc.managed
+        columns: list[Column] = []
+        met: dict[str, str] = {}
+        for name, spec in doc.columns.items():
+            at: Keys = ("columns", name)
+            if why := wrong_column(name, ours):
+                self.wrong("P013", f"columns: {why}", source.place(at, key=True), "rename the column", table)
+            if other := met.get(name.lower()):
+                message = f"columns: `{other}` and `{name}` are one name to Spark"
+                self.wrong("P013", message, source.place(at, key=True), "rename one of them", table)
+            met[name.lower()] = name
+            columns.append(
+                Column(name, spec.type, spec.nullable, self.default(table, name, spec, source), spec.comment)
+            )
+        return tuple(columns)
+
+    def default(self, table: str, name: str, spec: docs.ColumnDoc, source: Document) -> str | None:
+        if spec.default is None:
+            return None
+        at: Keys = ("columns", name, "default")
+        try:
+            return values.literal(spec.type, source.raw.get(at, ""))
+        except ValueError as error:
+            message = f"{'.'.join(map(str, at))}: {error}, found `{source.raw.get(at, '')[:60]}`"
+            self.wrong("P012", message, source.place(at), node=table)
+            return None
+
+    def known(self, table: str, key: str, name: str, columns: Iterable[str], where: str) -> bool:
+        """Whether a key names a column of the table."""
+        if name in columns:
+            return True
+        hint = did_you_mean(name, columns, "columns")
+        self.wrong("P033", f"{key}: {table} has no column `{name}`", where, hint, table)
+        return False
+
+    def partitions(self, table: str, doc: docs.TableDoc, source: Document) -> None:
+        for i, name in enumerate(doc.partition_by):
+            at: Keys = ("partition_by", i)
+            if not self.known(table, "partition_by", name, doc.columns, source.place(at)):
+                continue
+            if doc.columns[name].type.startswith(_NESTED):
+                message = f"partition_by: `{name}` is {doc.columns[name].type}, which cannot partition a table"
+                self.wrong("P012", message, source.place(at), "partition by a simple column", table)
+            if name in doc.partition_by[:i]:
+                self.wrong("P012", f"partition_by: `{name}` stands twice", source.place(at), "remove one", table)
+        if set(doc.partition_by) >= set(doc.columns):
+            message = "partition_by: a table needs a column that is no partition"
+            self.wrong("P012", message, source.place(("partition_by",)), "", table)
+
+    def time(self, table: str, doc: docs.TableDoc, source: Document) -> str:
+        """As declared; else the first timestamp; else a date that partitions the table, since that is its day."""
+        if doc.time is None:
+            stamps = (name for name, spec in doc.columns.items() if spec.type.startswith("timestamp"))
+            dates = (name for name in doc.partition_by if name in doc.columns and doc.columns[name].type == "date")
+            time = next(stamps, "") or next(dates, "")
+        else:
+            time, where = doc.time, source.place(("time",))
+            if time and self.known(table, "time", time, doc.columns, where) and doc.columns[time].type not in TIMES:
+                message = f"time: `{time}` is {doc.columns[time].type}, expected a timestamp or a date"
+                self.wrong("P012", message, where, "", table)
+        if doc.retention is not None and not time:
+            message = "retention: the table has no time column to tell old rows by"
+            self.wrong("P012", message, source.place(("retention",)), "declare one: time: COLUMN", table)
+        return time
+
+    def materialization(self, name: str, query: Query) -> Materialization | None:
+        doc = self.valid(docs.MaterializationDoc, query.front, name)
+        return Materialization(name, doc.into, query.sql, doc.description, query.where) if doc else None
+
+    def endpoint(self, name: str, query: Query) -> Endpoint | None:
+        doc = self.valid(docs.EndpointDoc, query.front, name)
+        if doc is None:
+            return None
+        parameters: list[Parameter] = []
+        for parameter, spec in doc.parameters.items():
+            at: Keys = ("parameters", parameter)
+            if why := wrong_parameter(parameter):
+                self.wrong("P013", f"parameters: {why}", query.front.place(at, key=True), "", name)
+            if parameter in self.variables:
+                message = f"parameters: `{parameter}` is a variable of the pipeline already"
+                self.wrong("P030", message, query.front.place(at, key=True), "rename one of them", name)
+            written = query.front.raw.get((*at, "default"), "") if spec.default is not None else None
+            self.parameter(name, ".".join(map(str, at)), spec, written, query.front.place((*at, "default")))
+            parameters.append(Parameter(parameter, spec.type, written))
+        return Endpoint(name, query.sql, tuple(parameters), doc.description, doc.owner, query.where)
+
+    def parameter(self, node: str, path: str, spec: docs.ParameterDoc, default: str | None, where: str) -> None:
+        if spec.type.startswith((*_NESTED, "binary")):
+            self.wrong("P012", f"{path}: a parameter has a simple type, found `{spec.type}`", where, "", node)
+        elif default is not None:
+            try:
+                values.check(spec.type, default)
+            except ValueError as error:
+                self.wrong("P012", f"{path}.default: {error}, found `{default[:60]}`", where, "", node)
+
+    def copy(self, name: str, query: Query) -> Copy | None:
+        doc = self.valid(docs.CopyDoc, query.front, name)
+        if doc is None:
+            return None
+        if why := wrong_name(doc.into):
+            self.wrong("P013", f"into: {why}", query.front.place(("into",)), "", name)
+        return Copy(name, doc.into, query.sql, doc.mode, doc.schedule, doc.description, query.where)
+
+    def sink(self, name: str, query: Query) -> Sink | None:
+        doc = self.valid(docs.SinkDoc, query.front, name)
+        if doc is None:
+            return None
+        parts = doc.path.split("/")
+        strange = any(ord(char) < 32 or char in "\\\x7f" for char in doc.path) or ":" in parts[0]
+        if strange or not all(parts[:1]) or {"..", "~"} & {part[:2] for part in parts} or parts[0][:1] in "~_":
+            hint = "write a relative path without `..`, such as exports/daily"
+            message = f"path: expected a place below the region's warehouse, found `{doc.path[:60]}`"
+            self.wrong("P040", message, query.front.place(("path",)), hint, name)
+        return Sink(name, query.sql, doc.path, doc.format, doc.schedule, doc.description, query.where)

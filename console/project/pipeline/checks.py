@@ -1,0 +1,96 @@
+"""What only shows when all files of a pipeline are seen together; no SQL is read here."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
+
+from console.errors import Problem
+from console.model.pipeline import Pipeline
+from console.project.names import did_you_mean
+from console.project.pipeline.folder import KINDS, Folder
+
+
+def together(folder: Folder, pipeline: Pipeline) -> list[Problem]:
+    """Nodes of one name, materializations into nowhere, tables without a feed, outputs that meet."""
+    return [*_duplicates(folder), *_feeds(folder, pipeline), *_outputs(folder, pipeline)]
+
+
+def _duplicates(folder: Folder) -> Iterator[Problem]:
+    """Names are one space, but a materialization may be named like the table that it feeds."""
+    met: dict[str, tuple[str, str]] = {name: ("table", doc.file) for name, doc in folder.tables.items()}
+    for kind in KINDS:
+        for name, query in sorted(folder.queries[kind].items()):
+            if kind == "materializations" and query.front.data.get("into") == name:
+                continue
+            if name in met:
+                what, file = met[name]
+                message = f"two nodes are named `{name}`: this one and the {what} in {file}"
+                yield Problem("P030", message, f"{query.front.file}:1:1", "rename one of the files", node=name)
+            else:
+                met[name] = (kind.removesuffix("s").replace("copie", "copy"), query.front.file)
+
+
+def _feeds(folder: Folder, pipeline: Pipeline) -> Iterator[Problem]:
+    fed = {node.into for node in pipeline.materializations}
+    queries = folder.queries["materializations"]
+    # a feed that is wrong in itself is reported there, and its table is not without one
+    broken = {str(queries[name].front.data.get("into")) for name in queries}
+    targets = {name for name, doc in folder.tables.items() if doc.data.get("kind") != "landing"}
+    for node in pipeline.materializations:
+        where = queries[node.name].front.place(("into",))
+        if node.into not in folder.tables:
+            hint = did_you_mean(node.into, targets, "tables")
+            yield Problem("P031", f"into: no table is named `{node.into}`", where, hint, node=node.name)
+        elif node.into not in targets:
+            hint = did_you_mean(node.into, targets - {node.into}, "tables with feeds")
+            message = f"into: `{node.into}` is a landing table, which others write"
+            yield Problem("P031", message, where, hint, node=node.name)
+    for table in pipeline.tables:
+        if table.kind != "landing" and table.name not in fed | broken:
+            lost = [node.into for node in pipeline.materializations if node.into not in folder.tables]
+            near = did_you_mean(table.name, lost)
+            written = [node.name for node in pipeline.materializations if near == f"did you mean `{node.into}`?"]
+            write = f"write a query with /* into: {table.name} */, or kind: landing if others write it"
+            hint = f"does {written[0]}.sql mean it?" if written else write
+            message = f"table without a feed: no materialization writes into `{table.name}`"
+            yield Problem("P032", message, table.where, hint, node=table.name)
+
+
+def _outputs(folder: Folder, pipeline: Pipeline) -> Iterator[Problem]:
+    written: dict[str, str] = {}
+    for copy in pipeline.copies:
+        where = folder.queries["copies"][copy.name].front.place(("into",))
+        if copy.into in folder.tables:
+            message = f"into: `{copy.into}` is a table of the pipeline; a copy writes a table of its own"
+            yield Problem("P030", message, where, "choose another name", node=copy.name)
+        elif other := written.get(copy.into):
+            yield Problem("P030", f"into: the copy {other} writes `{copy.into}` already", where, node=copy.name)
+        written[copy.into] = copy.name
+    paths: dict[tuple[str, ...], str] = {}
+    for sink in pipeline.sinks:
+        parts = PurePosixPath(sink.path).parts
+        where = folder.queries["sinks"][sink.name].front.place(("path",))
+        if parts and (parts[0] in folder.tables or parts[0] in written):
+            message = f"path: `{parts[0]}/` below the warehouse belongs to the table of that name"
+            yield Problem("P040", message, where, "choose another folder", node=sink.name)
+        if other := next((paths[known] for known in paths if _meet(known, parts)), ""):
+            message = f"path: the sink {other} writes to the same place"
+            yield Problem("P040", message, where, "choose another folder", node=sink.name)
+        paths[parts] = sink.name
+
+
+def _meet(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+    return a[: len(b)] == b or b[: len(a)] == a
+
+
+def across(pipelines: Sequence[Pipeline]) -> list[Problem]:
+    """Pipelines of one project share each warehouse: a table that we write has one owner."""
+    problems: list[Problem] = []
+    met: dict[str, str] = {}
+    for pipeline in pipelines:
+        ours = {(table.name, table.where) for table in pipeline.tables if table.kind != "landing"}
+        for name, where in sorted(ours | {(copy.into, copy.where) for copy in pipeline.copies}):
+            if other := met.get(name):
+                message = f"pipelines {other} and {pipeline.name} both write a table `{name}`"
+                problems.append(Problem("P030", message, where, "rename one of them", node=name))
+        met |= {name: pipeline.name for name, _ in ours} | {copy.into: pipeline.name for copy in pipeline.copies}
+    return problems

@@ -1,0 +1,69 @@
+"""All pipelines of a project, each as every region is to have it."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from console.errors import Problem
+from console.model.pipeline import Pipeline
+from console.project.names import RESERVED, did_you_mean, wrong_name
+from console.project.pipeline.build import build
+from console.project.pipeline.checks import across
+from console.project.pipeline.folder import read_folder
+from console.project.pipeline.override import overlay
+from console.project.regions import Entry
+
+Desired = dict[tuple[str, str], Pipeline]
+
+
+def read_pipelines(root: Path, entries: Sequence[Entry]) -> tuple[Desired, tuple[str, ...], list[Problem]]:
+    """Every folder of plans/, with each region's overrides.
+
+    returns  (pipeline, region) → pipeline; the pipelines' names, sorted; all that is wrong
+    """
+    paths, problems = _folders(root)
+    desired: Desired = {}
+    bases: list[Pipeline] = []
+    for path in paths:
+        folder, wrong = read_folder(path, root)
+        base, more = build(folder)
+        problems += [*wrong, *more]
+        bases.append(base)
+        for entry in entries:
+            differs = entry.overrides.get(folder.name)
+            desired[folder.name, entry.name] = base
+            if differs is not None:
+                laid, overrides, wrong = overlay(folder, entry.document, differs.tables, differs.variables)
+                desired[folder.name, entry.name], more = build(laid, overrides)
+                problems += [*wrong, *more]
+    names = tuple(path.name for path in paths)
+    return desired, names, [*problems, *across(bases), *_strangers(entries, names)]
+
+
+def _folders(root: Path) -> tuple[list[Path], list[Problem]]:
+    paths: list[Path] = []
+    problems: list[Problem] = []
+    for path in sorted((root / "plans").iterdir()):
+        where = f"plans/{path.name}:1:1"
+        if path.name.startswith(".") or path.name == "README.md" or path.name in RESERVED:
+            continue
+        if not path.is_dir():
+            hint = "a pipeline is a folder: plans/NAME/pipeline.yaml"
+            problems.append(Problem("P020", "a stray file in plans/", where, hint))
+        elif wrong := wrong_name(path.name):
+            problems.append(Problem("P013", wrong, where, "rename the folder"))
+        elif not path.resolve().is_relative_to(root):
+            problems.append(Problem("P001", "the link leads out of the project", where, "copy the folder"))
+        else:
+            paths.append(path)
+    if not paths and not problems:
+        problems.append(Problem("P011", "no pipeline is declared", "plans/:1:1", "write plans/web/pipeline.yaml"))
+    return paths, problems
+
+
+def _strangers(entries: Sequence[Entry], names: Sequence[str]) -> Iterator[Problem]:
+    for entry in entries:
+        for name in entry.overrides:
+            if name not in names:
+                where = entry.document.place(("overrides", name), key=True)
+                hint = did_you_mean(name, names, "pipelines")
+                yield Problem("P034", f"overrides: no pipeline is named `{name}`", where, hint, node=entry.name)

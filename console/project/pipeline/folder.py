@@ -1,0 +1,125 @@
+"""One pipeline's folder, read: which file is which node, and what it says, not yet judged."""
+
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from console.errors import Problem, Problems
+from console.project.names import did_you_mean, wrong_name
+from console.project.yaml import Document, parse, read_text, refuse
+
+KINDS = ("materializations", "endpoints", "copies", "sinks")
+FOLDERS = frozenset((*KINDS, "tables", "tests", "migrations"))
+FILES = frozenset(("pipeline.yaml", "replication.yaml", "README.md"))
+# read by parts of their own
+_ELSEWHERE = frozenset(("tests", "migrations"))
+_COMMENT = re.compile(r"\s*/\*(.*?)\*/", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A SQL file: its leading comment as a document, the SQL after it, and the place of the SQL's first character."""
+
+    front: Document
+    sql: str
+    where: str
+
+
+@dataclass(slots=True)
+class Folder:
+    """What a pipeline's folder holds. Names are file names, checked; contents are not.
+
+    file     `plans/web`
+    queries  kind (`endpoints`) → name → query
+    """
+
+    name: str
+    file: str
+    head: Document
+    tables: dict[str, Document] = field(default_factory=dict)
+    queries: dict[str, dict[str, Query]] = field(default_factory=dict)
+
+
+def read_folder(path: Path, root: Path) -> tuple[Folder, list[Problem]]:
+    """Everything in `plans/<pipeline>/` that is ours, and all that cannot be read or has no place there."""
+    shown = path.relative_to(root).as_posix()
+    folder = Folder(path.name, shown, Document(f"{shown}/pipeline.yaml"), queries={kind: {} for kind in KINDS})
+    problems: list[Problem] = []
+    names = {entry.name for entry in path.iterdir()}
+    if "pipeline.yaml" not in names:
+        hint = did_you_mean("pipeline.yaml", names - FILES) or "write one; it may be empty"
+        hint = hint if "?" in hint else "write one; it may be empty"
+        problems.append(Problem("P011", "`pipeline.yaml` is missing", f"{shown}/pipeline.yaml:1:1", hint))
+    for entry in sorted(path.iterdir()):
+        if entry.name.startswith("."):
+            continue
+        if entry.is_dir() and entry.name in FOLDERS:
+            problems += [] if entry.name in _ELSEWHERE else _nodes(folder, entry, root)
+        elif entry.is_dir() or entry.name not in FILES:
+            known = {name for name in FOLDERS | FILES if (name in FOLDERS) == entry.is_dir()}
+            what = "folder" if entry.is_dir() else "file"
+            hint = did_you_mean(entry.name, known, f"known {what}s")
+            place = f"{shown}/{entry.name}:1:1"
+            problems.append(Problem("P020", f"unknown {what} `{entry.name}` in a pipeline", place, hint))
+        elif entry.name == "pipeline.yaml":
+            try:
+                folder.head = parse(read_text(entry, root), f"{shown}/pipeline.yaml")
+            except Problems as found:
+                problems += found.problems
+    return folder, problems
+
+
+def _nodes(folder: Folder, path: Path, root: Path) -> list[Problem]:
+    problems: list[Problem] = []
+    suffix = ".yaml" if path.name == "tables" else ".sql"
+    for entry in sorted(path.iterdir()):
+        if entry.name.startswith(".") or entry.name == "README.md":
+            continue
+        if path.name == "endpoints" and entry.name.endswith(".calls.yaml"):
+            continue
+        shown = entry.relative_to(root).as_posix()
+        if entry.suffix != suffix:
+            hint = f"files here end in {suffix}"
+            problems.append(Problem("P020", f"a stray file or folder in {path.name}/", f"{shown}:1:1", hint))
+        elif wrong := wrong_name(entry.stem):
+            problems.append(Problem("P013", wrong, f"{shown}:1:1", "rename the file"))
+        else:
+            try:
+                text = read_text(entry, root)
+                if suffix == ".yaml":
+                    folder.tables[entry.stem] = parse(text, shown)
+                else:
+                    folder.queries[path.name][entry.stem] = split(text, shown)
+            except Problems as found:
+                problems += found.problems
+    return problems
+
+
+def split(text: str, file: str) -> Query:
+    """Front matter and SQL of one file.
+
+    The text around the front matter is blanked rather than cut, so that its places are those of the file.
+
+    raises  Problems if the leading comment is no YAML, or no SQL follows it
+    """
+    front, start = Document(file), 0
+    if comment := _COMMENT.match(text):
+        start = comment.end()
+        blank = re.sub(r"[^\r\n]", " ", text[: comment.start(1)])
+        front = _front(blank + comment[1].rstrip(), file)
+    elif text.lstrip().startswith("/*"):
+        raise refuse("P002", "the leading comment has no end", f"{file}:1:1", "end it with */")
+    sql = text[start:].strip()
+    if not sql:
+        raise refuse("P011", "no SQL in the file", f"{file}:1:1", "write a SELECT after the leading comment")
+    before = text[: text.index(sql[0], start)].replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    return Query(front, sql, f"{file}:{len(before)}:{len(before[-1]) + 1}")
+
+
+def _front(yaml: str, file: str) -> Document:
+    try:
+        return parse(yaml, file)
+    except Problems as found:
+        first = found.problems[0]
+        hint = first.hint or "the leading /* … */ is YAML; put each key on its own line, prose behind --"
+        raise refuse(first.code, first.message, first.where, hint) from None

@@ -1,0 +1,223 @@
+"""The inventory: regions/_defaults.yaml and one file a region, into the model."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
+
+from console.errors import Problem, Problems
+from console.model.region import Limits, Policy, Prices, Region, Spark, Ssh
+from console.project.documents import OverrideDoc, RegionDoc, SparkDoc
+from console.project.explain import validated
+from console.project.names import did_you_mean, nearest, wrong_name
+from console.project.yaml import Document, parse, read_text
+
+DEFAULTS = "_defaults"
+SCHEMES = frozenset(("s3", "s3a", "gs", "abfs", "abfss", "wasb", "wasbs", "hdfs", "file"))
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A region, and what its overrides say, with their places.
+
+    region     None where the file is wrong; its overrides are checked all the same
+    document   the region's file over the defaults
+    overrides  pipeline name → what differs there
+    """
+
+    name: str
+    region: Region | None
+    document: Document
+    overrides: dict[str, OverrideDoc]
+
+
+def read_regions(root: Path) -> tuple[tuple[Entry, ...], list[Problem]]:
+    """The inventory by name, and all that is wrong with it.
+
+    root  the project, resolved
+    """
+    files, problems = _files(root / "regions", root)
+    documents: dict[str, Document] = {}
+    for path in files:
+        try:
+            documents[path.stem] = parse(read_text(path, root), path.relative_to(root).as_posix())
+        except Problems as found:
+            problems += found.problems
+    defaults = documents.pop(DEFAULTS, Document(f"regions/{DEFAULTS}.yaml"))
+    for key in ("name", "warehouse"):
+        if key in defaults.data:
+            message = f"`{key}` differs from region to region and cannot have a default"
+            problems.append(Problem("P010", message, defaults.place((key,), key=True), "move it to the regions' files"))
+            defaults.drop((key,))
+    entries: list[Entry] = []
+    for name, own in sorted(documents.items()):
+        entry, wrong = _entry(root, name, _merged(defaults, own))
+        problems += wrong
+        entries.append(entry)
+    if not documents and not problems:
+        problems.append(Problem("P011", "no region is declared", "regions/:1:1", "write regions/eu.yaml"))
+    return tuple(entries), [*problems, *_shared([entry.region for entry in entries if entry.region])]
+
+
+def _files(folder: Path, root: Path) -> tuple[list[Path], list[Problem]]:
+    files: list[Path] = []
+    problems: list[Problem] = []
+    for path in sorted(folder.iterdir()):
+        shown = path.relative_to(root).as_posix()
+        if path.name.startswith(".") or path.name == "README.md":
+            continue
+        if path.suffix != ".yaml":
+            hint = f"rename it to {path.stem}.yaml" if path.suffix == ".yml" else "move it out of regions/"
+            problems.append(Problem("P020", "not a region's file", f"{shown}:1:1", hint))
+        elif path.stem != DEFAULTS and (wrong := wrong_name(path.stem)):
+            hint = f"did you mean {DEFAULTS}.yaml?" if nearest(path.stem, [DEFAULTS]) else "rename the file"
+            problems.append(Problem("P013", wrong, f"{shown}:1:1", hint))
+        else:
+            files.append(path)
+    return files, problems
+
+
+def _merged(defaults: Document, own: Document) -> Document:
+    """`own` over `defaults`, mappings key by key; a key written as nothing takes the default away."""
+    merged = defaults.copy()
+    merged.file = own.file
+    merged.values[()] = own.place(())
+
+    def lay(path: tuple[str | int, ...]) -> None:
+        for key, value in own.get(path).items():
+            at = (*path, key)
+            if isinstance(value, dict) and isinstance(merged.get(at), dict):
+                merged.values[at] = own.place(at)
+                merged.keys[at] = own.place(at, key=True)
+                lay(at)
+            else:
+                merged.put(at, own, at)
+
+    lay(())
+    return merged
+
+
+def _entry(root: Path, name: str, document: Document) -> tuple[Entry, list[Problem]]:
+    doc, problems = validated(RegionDoc, document, name)
+    if doc is None:
+        return Entry(name, None, document, _parts(document)), problems
+
+    def wrong(code: str, message: str, path: tuple[str | int, ...], hint: str = "") -> None:
+        problems.append(Problem(code, message, document.place(path), hint, node=name))
+
+    if doc.name not in ("", name):
+        wrong("P021", f"name: the file is named {name}.yaml, found `{doc.name}`", ("name",), "make them the same")
+    remote = doc.transport.ssh is not None
+    warehouse, why, hint = place_of(doc.warehouse, root, remote)
+    if why:
+        wrong("P040", f"warehouse: {why}", ("warehouse",), hint)
+    region = Region(
+        name=name,
+        warehouse=warehouse,
+        environment=doc.environment,
+        owner=doc.owner,
+        zone=doc.zone,
+        wave=doc.wave,
+        canary=doc.canary,
+        transport=_ssh(doc),
+        spark=_spark(doc.spark, document, ("spark", "conf")),
+        limits=Limits(doc.limits.rows, doc.limits.bytes, doc.limits.target_seconds),
+        policy=Policy(
+            doc.policy.promote, doc.policy.on_failure, doc.policy.keep_failed, doc.policy.rollback_window
+        ),
+        prices=Prices(doc.prices.core_hour, doc.prices.tb_read, doc.prices.tb_month),
+        where=document.place(()),
+    )  # fmt: skip
+    return Entry(name, region, document, doc.overrides), problems
+
+
+def _parts(document: Document) -> dict[str, OverrideDoc]:
+    """Of a wrong file the overrides that can be understood, so that their mistakes show at once with the others."""
+    given = document.data.get("overrides")
+    parts: dict[str, OverrideDoc] = {}
+    for pipeline, differs in given.items() if isinstance(given, dict) else ():
+        if isinstance(differs, dict) and (part := validated(OverrideDoc, Document(document.file, differs))[0]):
+            parts[pipeline] = part
+    return parts
+
+
+def _ssh(doc: RegionDoc) -> Ssh | None:
+    ssh = doc.transport.ssh
+    if ssh is None:
+        return None
+    return Ssh(ssh.host, ssh.port, ssh.user, ssh.key, ssh.known_hosts, ssh.jump, ssh.bootstrap)
+
+
+def _spark(doc: SparkDoc, document: Document, path: tuple[str, ...]) -> Spark:
+    conf = tuple(sorted((key, document.raw.get((*path, key), "")) for key in doc.conf))
+    return Spark(doc.master or ("" if doc.remote else Spark().master), doc.remote, conf)
+
+
+def place_of(warehouse: str, root: Path, remote: bool) -> tuple[str, str, str]:
+    """A warehouse as an absolute path or URI.
+
+    root    the project, resolved; a relative path lies below it, links followed
+    remote  True where the path is another machine's
+    returns (place, what is wrong or "", hint)
+    """
+    if not warehouse.strip() or any(ord(char) < 32 or char == "\x7f" for char in warehouse):
+        return "", "expected a path or URI without control characters", ""
+    path = warehouse
+    if uri := _URI.fullmatch(warehouse):
+        scheme, rest = uri[1].lower(), uri[2]
+        if scheme not in SCHEMES:
+            return "", f"`{scheme}:` is no store that we know", did_you_mean(scheme, SCHEMES, "known")
+        if ".." in unquote(rest).split("/"):
+            return "", "`..` leads out of the place that is named", "write the place itself"
+        if scheme != "file":
+            bucket = rest.removeprefix("//").split("/")[0]
+            return (f"{scheme}:{rest.rstrip('/')}", "", "") if bucket else ("", "the bucket is missing", "")
+        if not rest.startswith("///"):
+            return "", "a file URI has three slashes: file:///path", ""
+        path = "/" + unquote(rest).lstrip("/")
+        if "\x00" in path:
+            return "", "expected a path or URI without control characters", ""
+    return _local(path, root, remote)
+
+
+def _local(path: str, root: Path, remote: bool) -> tuple[str, str, str]:
+    if "\\" in path or re.match(r"[A-Za-z]:", path) or path.startswith("~"):
+        return "", f"`{path[:60]}` is neither a plain path nor a URI", "write an absolute path"
+    pure = PurePosixPath(path)
+    if ".." in pure.parts:
+        return "", "`..` leads out of the place that is named", "write an absolute path, or one below the project"
+    if pure.is_absolute():
+        place = "/" + "/".join(pure.parts[1:])
+        return (place, "", "") if place != "/" else ("", "the root of the disk cannot be a warehouse", "")
+    if remote:
+        return "", "a region behind ssh needs an absolute path or a URI", ""
+    if not pure.parts:
+        return "", "the project itself cannot be a warehouse", "name a folder below it"
+    resolved = (root / pure).resolve()
+    if not resolved.is_relative_to(root):
+        return "", "a link leads out of the project", "write the absolute path"
+    return str(root / pure), "", ""
+
+
+def _shared(regions: Sequence[Region]) -> list[Problem]:
+    """Regions whose warehouses are one, or lie inside each other."""
+    problems: list[Problem] = []
+    met: list[tuple[tuple[str, ...], Region]] = []
+    for region in sorted((r for r in regions if r.warehouse), key=lambda region: region.name):
+        host = region.transport.host if region.transport else ""
+        local = region.warehouse.startswith("/") and not host
+        where = str(Path(region.warehouse).resolve()) if local else region.warehouse
+        parts = (host, *where.replace("s3a://", "s3://").split("/"))
+        for other, owner in met:
+            if other == parts:
+                message = f"regions {owner.name} and {region.name} have the same warehouse"
+            elif other == parts[: len(other)] or parts == other[: len(parts)]:
+                message = f"the warehouses of {owner.name} and {region.name} lie inside each other"
+            else:
+                continue
+            hint = f"the other one stands in {owner.where.rsplit(':', 2)[0]}"
+            problems.append(Problem("P041", message, region.where, hint, node=region.name))
+        met.append((parts, region))
+    return problems

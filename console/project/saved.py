@@ -1,0 +1,99 @@
+"""Saved plans: what was reviewed, bound by digests, readable by its owner alone."""
+
+import os
+import stat
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from console.errors import DataError
+from console.model.codec import decode, dumps, encode, loads
+from console.model.pipeline import digest
+from console.model.plan import Plan
+
+FORMAT = 1
+_MAX_BYTES = 64 * 1024 * 1024
+_AGAIN = "make it anew: console plan --out FILE"
+
+
+def save_plans(path: Path, plans: Sequence[Plan]) -> None:
+    """Write plans to a file of mode 0600, whole or not at all; an older file of that name is replaced.
+
+    raises  DataError if it cannot be written there
+    """
+    entries = []
+    for given in plans:
+        plan = decode(Plan, encode(given))  # what a reader will see: an int in a float's place would not compare
+        entries.append({"digest": plan.digest(), "plan": encode(plan)})
+    body = {"format_version": FORMAT, "plans": entries}
+    text = dumps({**body, "digest": digest(body)}) + "\n"
+    written = ""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, written = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)  # exclusive, and 0600
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(handle)
+        os.replace(written, path)
+    except OSError as error:
+        if written:
+            Path(written).unlink(missing_ok=True)
+        raise DataError(f"{path}: the plan cannot be saved: {error.strerror}") from None
+
+
+def load_plans(path: Path) -> tuple[Plan, ...]:
+    """The plans of a file that `save_plans` wrote.
+
+    raises  DataError if it is no such file, is cut off, was changed, or comes from a newer console
+    """
+    try:
+        data = loads(_read(path))
+    except DataError as error:
+        raise DataError(f"{path}: {error}", hint=_AGAIN) from None
+    if not isinstance(data, dict) or not isinstance(data.get("plans"), list):
+        raise DataError(f"{path}: not a saved plan", hint=_AGAIN)
+    if data.get("format_version") != FORMAT:
+        message = f"{path}: format {str(data.get('format_version'))[:20]}, this console reads format {FORMAT}"
+        raise DataError(message, hint=_AGAIN)
+    claimed = data.pop("digest", None)
+    if set(data) != {"format_version", "plans"} or claimed != _digest(data, path):
+        raise DataError(f"{path}: the saved plan was changed after it was written", hint=_AGAIN)
+    return tuple(_plan(entry, f"{path}: plan {i}") for i, entry in enumerate(data["plans"], 1))
+
+
+def _plan(entry: Any, where: str) -> Plan:
+    if not isinstance(entry, dict) or set(entry) != {"digest", "plan"}:
+        raise DataError(f"{where} is no saved plan", hint=_AGAIN)
+    try:
+        plan = decode(Plan, entry["plan"])
+    except DataError as error:
+        raise DataError(f"{where}: {error}", hint=_AGAIN) from None
+    if entry["digest"] != plan.digest():
+        raise DataError(f"{where} is not the one that its digest names", hint=_AGAIN)
+    return plan
+
+
+def _digest(data: Any, path: Path) -> str:
+    try:
+        return digest(data)
+    except (ValueError, RecursionError):
+        raise DataError(f"{path}: not a saved plan", hint=_AGAIN) from None
+
+
+def _read(path: Path) -> str:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise DataError("not a regular file")
+            data = file.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise DataError(f"cannot be read: {error.strerror}") from None
+    if len(data) > _MAX_BYTES:
+        raise DataError("too large for a saved plan")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise DataError("not UTF-8") from None

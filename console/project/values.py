@@ -1,0 +1,231 @@
+"""Words that stand for values in the files: Spark types, durations, sizes, counts, defaults. Pure.
+
+Every function raises ValueError saying what was expected; the caller knows the place.
+"""
+
+import re
+from datetime import date, datetime
+from decimal import Decimal, InvalidOperation
+
+from console.project.names import nearest
+
+_SIMPLE = {
+    "boolean": "boolean", "bool": "boolean", "tinyint": "tinyint", "byte": "tinyint", "smallint": "smallint",
+    "short": "smallint", "int": "int", "integer": "int", "bigint": "bigint", "long": "bigint", "float": "float",
+    "real": "float", "double": "double", "string": "string", "text": "string", "binary": "binary", "date": "date",
+    "timestamp": "timestamp", "timestamp_ltz": "timestamp", "timestamp_ntz": "timestamp_ntz",
+}  # fmt: skip
+_DECIMAL = frozenset(("decimal", "dec", "numeric"))
+_NESTED = frozenset(("array", "map", "struct"))
+KNOWN_TYPES = tuple(sorted({*_SIMPLE.values(), "decimal", *_NESTED}))
+RANGES = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
+_TOKEN = re.compile(r"\s*(`(?:[^`]|``)+`|\w+|[<>(),:])", re.ASCII)
+_LEVELS = 16
+
+_DURATION = re.compile(r"([0-9]{1,9}) ?([smhdw])")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,3})?) ?(B|kB|KB|MB|GB|TB|KiB|MiB|GiB|TiB)")
+_BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12,
+          "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}  # fmt: skip
+_COUNT = re.compile(r"[0-9]{1,3}(?:_[0-9]{3})+|[0-9]{1,18}")
+_LITERAL = re.compile(r"'(?:[^'\\]|\\.)*'", re.DOTALL)
+
+
+def spark_type(text: str) -> str:
+    """A Spark type in its normal spelling: `Array< Integer >` is `array<int>`.
+
+    returns  lower case but for the field names of structs, without spaces
+    raises   ValueError
+    """
+    tokens: list[str] = []
+    at = 0
+    while text[at:].strip():
+        token = _TOKEN.match(text, at)
+        if not token:
+            raise ValueError(f"`{text[at:].strip()[:20]}` has no place in a type")
+        tokens.append(token[1])
+        at = token.end()
+    tokens.append("")
+    normal = _type(tokens, 0)
+    if tokens[0]:
+        raise ValueError(f"`{tokens[0]}` after the end of the type")
+    return normal
+
+
+def _take(tokens: list[str], expected: str) -> None:
+    if tokens[0] != expected:
+        raise ValueError(
+            f"`{expected}` is missing " + (f"before `{tokens[0]}`" if tokens[0] else "at the end of the type")
+        )
+    tokens.pop(0)
+
+
+def _type(tokens: list[str], level: int) -> str:
+    if level > _LEVELS:
+        raise ValueError(f"nested deeper than {_LEVELS} levels")
+    word = tokens[0].lower()
+    if not word:
+        raise ValueError("a type is missing")
+    tokens.pop(0)
+    if word in _SIMPLE:
+        return _SIMPLE[word]
+    if word in _DECIMAL:
+        return _decimal(tokens)
+    if word in _NESTED:
+        _take(tokens, "<")
+        inner = _inner(word, tokens, level + 1)
+        _take(tokens, ">")
+        return f"{word}<{inner}>"
+    meant = nearest(word, [*_SIMPLE, *_DECIMAL, *_NESTED])
+    near = f", did you mean `{meant}`?" if meant else f", known: {', '.join(KNOWN_TYPES)}"
+    raise ValueError(f"`{word[:40]}` is no Spark type{near}")
+
+
+def _inner(word: str, tokens: list[str], level: int) -> str:
+    if word == "array":
+        return _type(tokens, level)
+    if word == "map":
+        key = _type(tokens, level)
+        if key.startswith("map<"):
+            raise ValueError("the key of a map cannot be a map")
+        _take(tokens, ",")
+        return f"{key},{_type(tokens, level)}"
+    fields: dict[str, str] = {}
+    while not fields or tokens[0] == ",":
+        if fields:
+            tokens.pop(0)
+        name = tokens.pop(0) if tokens[0] else ""
+        if not re.fullmatch(r"`.+`|\w+", name):
+            raise ValueError("a field of a struct is `name: type`")
+        if tokens[0] == ":":
+            tokens.pop(0)
+        if name.lower() in (known.lower() for known in fields):
+            raise ValueError(f"the field `{name.strip('`')}` stands twice")
+        fields[name] = _type(tokens, level)
+    return ",".join(f"{name}:{kind}" for name, kind in fields.items())
+
+
+def _decimal(tokens: list[str]) -> str:
+    if tokens[0] != "(":
+        return "decimal(10,0)"
+    tokens.pop(0)
+    numbers = [tokens.pop(0)]
+    if tokens[0] == ",":
+        tokens.pop(0)
+        numbers.append(tokens.pop(0))
+    _take(tokens, ")")
+    if not all(re.fullmatch("[0-9]{1,2}", number) for number in numbers):
+        raise ValueError("a decimal is `decimal(precision, scale)`")
+    precision, scale = int(numbers[0]), int(numbers[1]) if len(numbers) > 1 else 0
+    if not 1 <= precision <= 38 or scale > precision:
+        raise ValueError("a decimal has precision 1 to 38 and a scale not above it")
+    return f"decimal({precision},{scale})"
+
+
+def seconds(value: object) -> float:
+    """A duration: `30d`, `72h`, `30m`, `90s`, `2w`.
+
+    raises  ValueError
+    """
+    found = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if not found:
+        raise ValueError("expected a duration such as 30d, 72h or 30m")
+    return float(int(found[1]) * _SECONDS[found[2]])
+
+
+def hours(value: object) -> float:
+    return seconds(value) / 3600
+
+
+def days(value: object) -> int:
+    """A duration of whole days: rows are kept or dropped by the day.
+
+    raises  ValueError
+    """
+    found = seconds(value)
+    if found % 86_400:
+        raise ValueError("expected whole days, such as 30d or 72h")
+    return int(found) // 86_400
+
+
+def size(value: object) -> int:
+    """Bytes: `20 GiB`, `500 MB`, or a number of bytes.
+
+    raises  ValueError
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**18:
+        return value
+    found = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if not found or not float(found[1]):
+        raise ValueError("expected a size such as 20 GiB or 500 MB")
+    return int(Decimal(found[1]) * _BYTES[found[2]])
+
+
+def count(value: object) -> int:
+    """A positive number, with or without separators: `5_000_000`.
+
+    raises  ValueError
+    """
+    if isinstance(value, str) and _COUNT.fullmatch(value):
+        value = int(value.replace("_", ""))
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value < 10**18:
+        raise ValueError("expected a number above 0, such as 5_000_000")
+    return value
+
+
+def literal(kind: str, text: str) -> str:
+    """A value as written in a file, as a SQL literal of a simple type.
+
+    kind  as `spark_type` returns it
+    text  `unknown`, `0`, `2026-01-31`; a text that is a quoted SQL literal already stays as it is
+    raises  ValueError where the text is no value of that type
+    """
+    if kind == "string":
+        if _LITERAL.fullmatch(text):
+            return text
+        return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if kind in ("date", "timestamp", "timestamp_ntz"):
+        bare = re.sub(r"^(?:date|timestamp|timestamp_ntz) *'(.*)'$", r"\1", text.strip(), flags=re.IGNORECASE)
+        check(kind, bare)
+        return f"{kind.upper()} '{bare}'"
+    check(kind, text)
+    return text.strip().lower()
+
+
+def check(kind: str, text: str) -> None:
+    """Refuse a text that is no value of a simple type.
+
+    raises  ValueError
+    """
+    text = text.strip()
+    if kind == "string":
+        return
+    if kind == "boolean" and text.lower() not in ("true", "false"):
+        raise ValueError("expected true or false")
+    if kind in RANGES:
+        if not re.fullmatch("[-+]?[0-9]{1,19}", text) or not -(2 ** RANGES[kind]) <= int(text) < 2 ** RANGES[kind]:
+            raise ValueError(f"expected a whole number that fits {kind}")
+    elif kind in ("float", "double") or kind.startswith("decimal"):
+        _number(kind, text)
+    elif kind in ("date", "timestamp", "timestamp_ntz"):
+        try:
+            date.fromisoformat(text) if kind == "date" else datetime.fromisoformat(text)
+        except ValueError:
+            example = "2026-01-31" if kind == "date" else "2026-01-31T13:00:00"
+            raise ValueError(f"expected a {kind} such as {example}") from None
+    elif kind != "boolean":
+        raise ValueError(f"a {kind} cannot be written as a simple value")
+
+
+def _number(kind: str, text: str) -> None:
+    try:
+        number = Decimal(text) if re.fullmatch("[-+.0-9eE]{1,60}", text) else None
+    except InvalidOperation:
+        number = None
+    if number is None or abs(number.adjusted()) > 400:
+        raise ValueError("expected a number")
+    if kind.startswith("decimal"):
+        precision, scale = map(int, kind[8:-1].split(","))
+        places = max(0, -int(number.normalize().as_tuple().exponent))
+        if places > scale or (number and number.adjusted() + 1 > precision - scale):
+            raise ValueError(f"expected a number that fits {kind}")

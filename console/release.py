@@ -1,0 +1,106 @@
+"""Live tables for other programs, by logical name: `console.open_release("eu")`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from console.errors import DataError, RegionError, Unreachable
+from console.model import codec
+from console.model.live import Release, TableState
+
+
+@dataclass(frozen=True, slots=True)
+class OpenRelease:
+    """One release, whole: every table read through it belongs to it, whatever is promoted meanwhile.
+
+    A long-lived program opens it anew (or calls `refresh`) as often as it wants to follow promotions.
+    """
+
+    warehouse: Path
+    manifest: Release
+
+    @property
+    def id(self) -> str:
+        return self.manifest.id
+
+    @property
+    def tables(self) -> Mapping[str, TableState]:
+        """Logical name → what the release says of it."""
+        return {state.table.name: state for state in self.manifest.tables}
+
+    def path(self, table: str) -> str:
+        """Where the version behind a logical name lies."""
+        place = self._state(table).version.path
+        return place if "://" in place or place.startswith("/") else str(self.warehouse / place)
+
+    def spark(self, table: str, session: Any) -> Any:
+        """A DataFrame of the logical table in the caller's SparkSession (with Delta).
+
+        Renames, defaults and merged states of the release are applied. The temp view `stored` is left behind.
+        """
+        session.read.format("delta").load(self.path(table)).createOrReplaceTempView("stored")
+        return session.sql(self._state(table).read)
+
+    def arrow(self, table: str, where: str = "") -> Any:
+        """The logical table as a `pyarrow.Table`, without Spark.
+
+        where    a DuckDB condition over logical columns, pushed down to the files: `day = DATE '2026-11-07'`
+        raises   DataError for an aggregate, whose states only Spark merges
+        """
+        import duckdb
+        from deltalake import DeltaTable
+
+        from console.planning.sql.elsewhere import in_duckdb
+
+        read = in_duckdb(self._state(table).read)
+        db = duckdb.connect()
+        db.execute("SET TimeZone = 'UTC'")
+        db.register("stored", DeltaTable(self.path(table)).to_pyarrow_dataset())
+        rows = db.sql(read)
+        return (rows.filter(where) if where else rows).to_arrow_table()
+
+    def refresh(self) -> "OpenRelease":
+        """The release that is live now."""
+        return _open(self.warehouse, self.manifest.pipeline)
+
+    def _state(self, table: str) -> TableState:
+        state = self.manifest.table(table)
+        if state is None:
+            known = ", ".join(sorted(self.tables))
+            raise DataError(f"release {self.id} has no table {table!r:.60} (it has {known})")
+        return state
+
+
+def open_release(
+    region: str = "", *, project: str | Path = ".", pipeline: str | None = None, warehouse: str | Path = ""
+) -> OpenRelease:
+    """The live release of a region.
+
+    region     its name in the inventory of `project` (searched upward); or give `warehouse` and `pipeline` instead
+    raises     UsageError for an unknown region, Unreachable if there is no warehouse, RegionError if nothing is live
+    """
+    if warehouse:
+        if not pipeline:
+            raise DataError("open_release: `warehouse` needs `pipeline` beside it")
+        return _open(Path(str(warehouse).removeprefix("file://")), pipeline)
+    from console.project import find, load
+
+    loaded = load(find(Path(project)))
+    found = loaded.region(region)
+    return _open(Path(found.warehouse.removeprefix("file://")), loaded.pipeline(pipeline, found).name)
+
+
+def _open(warehouse: Path, pipeline: str) -> OpenRelease:
+    from deltalake import DeltaTable, QueryBuilder
+    from deltalake.exceptions import TableNotFoundError
+
+    try:
+        releases = DeltaTable(str(warehouse / "_console" / pipeline / "releases"))
+    except TableNotFoundError:
+        raise Unreachable(f"no releases of {pipeline} at {warehouse}", hint="console status") from None
+    live = QueryBuilder().register("t", releases).execute("SELECT manifest FROM t WHERE state = 'live'").read_all()
+    found = live.column("manifest").to_pylist()
+    if not found:
+        raise RegionError(f"{pipeline}: no release is live at {warehouse}", hint="console apply")
+    return OpenRelease(warehouse, codec.decode(Release, codec.loads(found[0])))

@@ -1,0 +1,235 @@
+"""What this console set out to do and what became of it, on this machine. The regions stay the truth (DESIGN P2)."""
+
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from console import crash, paths
+from console.errors import ConsoleError
+from console.model.codec import decode, dumps, loads
+from console.model.event import Recorded, point
+
+VERSION = 1
+Kind = Literal["intent", "outcome", "event", "fleet"]
+_BUSY_SECONDS = 10.0  # how long another console of this machine may hold the file
+_EVENTS_KEPT = 50_000
+_SCHEMA = """
+CREATE TABLE entries (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    at REAL NOT NULL, kind TEXT NOT NULL, region TEXT NOT NULL, pipeline TEXT NOT NULL,
+    about INTEGER NOT NULL, body TEXT NOT NULL, hash TEXT NOT NULL
+) STRICT
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the journal.
+
+    kind   intent: about to ask a region for `body["verb"]` · outcome: what came of the intent `about` ·
+           event: one stored event of a region (`about` its seq) · fleet: the waves of one run
+    at     seconds since 1970, UTC
+    """
+
+    id: int
+    at: float
+    kind: Kind
+    region: str
+    pipeline: str
+    about: int
+    body: dict[str, Any]
+
+
+class Journal:
+    """SQLite, written through before anyone acts. Opened at the first use, so that a plan needs no journal.
+
+    Calls block for a disk's flush: give them to a thread. One connection, one writer at a time.
+
+    path   the file; default `journal.db` in the state directory, 0600
+    clock  seconds since 1970, UTC
+    """
+
+    def __init__(self, path: Path | None = None, clock: Callable[[], float] = time.time) -> None:
+        self._path = path
+        self._clock = clock
+        self._connection: sqlite3.Connection | None = None
+        self._guard = threading.RLock()
+
+    @property
+    def path(self) -> Path:
+        if self._path is None:
+            self._path = paths.state_dir() / "journal.db"
+        return self._path
+
+    def intent(self, region: str, pipeline: str, verb: str, body: Mapping[str, Any]) -> int:
+        """Write down what is about to be asked; only then ask it. Returns the entry's id.
+
+        raises  ConsoleError if that is not durable: then nothing may be done
+        """
+        written = self._write("intent", region, pipeline, 0, {"verb": verb, **body})
+        crash.point(f"console-intent-{verb}")
+        return written
+
+    def outcome(self, intent: int, region: str, pipeline: str, result: str, told: str = "") -> None:
+        """result is `done`, `refused` or `unknown` (the answer was lost: the region knows)."""
+        self._write("outcome", region, pipeline, intent, {"result": result, "told": told})
+
+    def saw(self, region: str, pipeline: str, recorded: Recorded) -> None:
+        """Keep a stored event of a region."""
+        self._write("event", region, pipeline, recorded.seq, loads(dumps(recorded)))
+        crash.point(f"console-saw-{point(recorded.event)}")
+
+    def fleet(self, pipeline: str, waves: Sequence[Sequence[str]], body: Mapping[str, Any]) -> int:
+        """Keep the waves of a run, before its first region is asked anything."""
+        return self._write("fleet", "", pipeline, 0, {"waves": [list(wave) for wave in waves], **body})
+
+    def entries(self, kind: Kind | None = None, region: str = "") -> tuple[Entry, ...]:
+        """What was written, oldest first."""
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT id, at, kind, region, pipeline, about, body FROM entries"
+                " WHERE (?1 IS NULL OR kind = ?1) AND (?2 = '' OR region = ?2) ORDER BY id",
+                (kind, region),
+            ).fetchall()
+        return tuple(
+            Entry(id, at, kind, region, pipeline, about, loads(body))
+            for id, at, kind, region, pipeline, about, body in rows
+        )
+
+    def events(self, region: str) -> tuple[Recorded, ...]:
+        """The events seen of one region, in the order in which they were seen."""
+        return tuple(decode(Recorded, entry.body) for entry in self.entries("event", region))
+
+    def unsettled(self) -> tuple[Entry, ...]:
+        """Intents without an outcome: this console died between the two. The region knows what became of them."""
+        settled = {entry.about for entry in self.entries("outcome")}
+        return tuple(entry for entry in self.entries("intent") if entry.id not in settled)
+
+    def check(self) -> None:
+        """raises  ConsoleError if the file is damaged, of a newer version, or cannot be written"""
+        with self._reading():
+            pass
+
+    def close(self) -> None:
+        with self._guard:
+            connection, self._connection = self._connection, None
+            if connection:
+                connection.close()
+
+    def set_aside(self) -> Path:
+        """Move a damaged journal out of the way; the next use begins a new one. Returns where the old one lies."""
+        self.close()
+        with self._guard:
+            aside = self.path.with_name(f"{self.path.name}.damaged-{self._clock():.0f}")
+            for suffix in ("", "-wal", "-shm"):
+                old = self.path.with_name(self.path.name + suffix)
+                with suppress(FileNotFoundError):
+                    old.replace(aside.with_name(aside.name + suffix))
+            return aside
+
+    def _write(self, kind: Kind, region: str, pipeline: str, about: int, body: Mapping[str, Any]) -> int:
+        text, at = json.dumps(body, sort_keys=True, allow_nan=False), self._clock()
+        with self._guard, self._telling():
+            connection = self._open()
+            row = (at, kind, region, pipeline, about, text)
+            with connection:
+                connection.execute("BEGIN IMMEDIATE")
+                cursor = connection.execute(
+                    "INSERT INTO entries (at, kind, region, pipeline, about, body, hash) VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (*row, _hash(row)),
+                )
+            assert cursor.lastrowid is not None
+            return cursor.lastrowid
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with self._guard, self._telling():
+            yield self._open()
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            self.close()
+            raise self._unwritable(error) from None
+
+    def _unwritable(self, error: Exception) -> ConsoleError:
+        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+            return self._damaged(str(error))
+        try:
+            free = f"{shutil.disk_usage(self.path.parent).free:,} bytes free"
+        except OSError:
+            free = "its directory cannot be read"
+        return ConsoleError(
+            f"the journal {self.path} cannot be written ({error}; {free}), so nothing was done",
+            hint="free some space or set CONSOLE_HOME to a directory that can be written; then do the same again",
+            code="E_JOURNAL",
+        )
+
+    def _damaged(self, what: str) -> ConsoleError:
+        return ConsoleError(
+            f"the journal {self.path} is damaged ({what}), so nothing was done",
+            hint="console doctor sets it aside; what the regions are doing stands in the regions",
+            code="E_JOURNAL_DAMAGED",
+        )
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+            os.close(os.open(self.path, flags, 0o600))
+            connection = sqlite3.connect(
+                self.path, timeout=_BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute("BEGIN IMMEDIATE")
+        with connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version == 0:
+                connection.execute(_SCHEMA)
+                connection.execute(f"PRAGMA user_version = {VERSION:d}")
+                return
+        if version != VERSION:
+            raise ConsoleError(
+                f"the journal {self.path} is of version {version}, this console knows {VERSION}",
+                hint="use the newer console, or set CONSOLE_HOME to another directory",
+                code="E_JOURNAL_VERSION",
+            )
+        self._verify(connection)
+
+    def _verify(self, connection: sqlite3.Connection) -> None:
+        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if found != "ok":
+            raise self._damaged(str(found))
+        with closing(
+            connection.execute("SELECT at, kind, region, pipeline, about, body, hash, id FROM entries")
+        ) as rows:
+            for *row, told, id in rows:
+                if _hash(tuple(row)) != told:
+                    raise self._damaged(f"entry {id} is not what was written")
+        connection.execute(
+            "DELETE FROM entries WHERE kind = 'event' AND id <= (SELECT max(id) FROM entries) - ?", (_EVENTS_KEPT,)
+        )
+
+
+def _hash(row: tuple[Any, ...]) -> str:
+    return hashlib.sha256(json.dumps(row).encode()).hexdigest()

@@ -1,0 +1,18 @@
+"""The terminal screens over one cockpit. Importing this loads no Textual; running it does."""
+
+from console.runner.view import Cockpit
+
+
+def run(cockpit: Cockpit, *, title: str = "", coach: bool = False, readonly: bool = False) -> int:
+    """Show the cockpit until the operator leaves. Needs a terminal and no running event loop; closes the cockpit.
+
+    title     pipeline or project, drawn in the banner
+    coach     show the line with the next keys
+    readonly  no key changes a region
+    returns   the exit code: 0, or 130, 143 and 129 after SIGINT, SIGTERM and SIGHUP
+    """
+    from console.tui.session import Session
+
+    app = Session(cockpit, title=title, coach=coach, readonly=readonly)
+    app.run()
+    return app.return_code or 0

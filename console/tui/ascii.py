@@ -1,0 +1,30 @@
+"""For terminals that know no UTF-8: every character drawn becomes one of ASCII, cell for cell."""
+
+from functools import lru_cache
+
+from rich.cells import cell_len
+from rich.segment import Segment
+from textual.color import Color
+from textual.filter import LineFilter
+
+ALIKE = {
+    "━": "=", "╌": "-", "─": "-", "│": "|", "┃": "|", "╭": "+", "╮": "+", "╰": "+", "╯": "+", "┌": "+", "┐": "+",
+    "└": "+", "┘": "+", "▔": "-", "▁": "_", "▏": "|", "▎": "|", "▌": "|", "▊": "|", "▕": "|", "█": "#", "✓": "v",
+    "✗": "x", "▶": ">", "◆": "*", "○": "o", "‖": "=", "↶": "<", "→": ">", "…": "~", "—": "-", "›": ">", "·": ".",
+    "↑": "^", "↓": "v", "▅": "_", "▆": "_", "▄": "_", "▀": "-",
+}  # fmt: skip
+
+
+@lru_cache(4096)
+def plain(text: str) -> str:
+    """The text in ASCII, as many cells wide as before; what has no likeness becomes `?`."""
+    if text.isascii():
+        return text
+    return "".join(char if char.isascii() else ALIKE.get(char, "?" * cell_len(char)) for char in text)
+
+
+class Ascii(LineFilter):
+    """Applied to every line that reaches the terminal."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [Segment(plain(text), style, control) for text, style, control in segments]

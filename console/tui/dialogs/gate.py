@@ -1,0 +1,88 @@
+"""The gate: what was checked, what changes, and whether there is a way back."""
+
+from textual.content import Content
+
+from console.model.plan import SYMBOLS
+from console.runner.view import RegionView
+from console.tui.deeds import objection
+from console.tui.dialogs.question import Question
+from console.tui.drawing import said
+from console.tui.figures import count, span
+from console.tui.panes.checks import check_lines, doubt, tally
+from console.tui.panes.plan import ACTION_STYLES, columns
+from console.tui.panes.summary import lagging
+from console.tui.scene import Scene
+from console.tui.words import STYLES
+
+WIDTH = 72  # cells of the body at 80 columns
+MANY = 40
+
+
+def gate(scene: Scene, region: str) -> Question:
+    """The question of promotion; blocked unless the region stands at its gate and every check passed."""
+    view = scene.views[region]
+    status = view.status
+    lines = [
+        _line("live", Content.assemble(said(status.was or view.live or "nothing", limit=60), " → ", said(status.release, "bold", 60), "   one commit, all tables")),
+        _line("rows", Content(f"{count(status.rows_done)} moved · {lagging(view) or 'no lag measured'}")),
+        _line("checks", tally(status)),
+        *[line for check in sorted(status.checks, key=lambda c: c.ok is True)[:MANY] for line in check_lines(check, WIDTH)],
+        _line("changes", Content(" · ").join(_changes(view)) or Content("as accepted")),
+        _line("after", _way_back(view)),
+    ]  # fmt: skip
+    if status.by:
+        lines.append(_line("asked by", said(f"{status.by}, plan {status.plan[:10]}", "$text-muted", 120)))
+    return Question(
+        f"Promote {region}",
+        (view.region.environment,),
+        tuple(lines),
+        "Promote",
+        typed=region,
+        blocked=_blocked(scene, view),
+    )
+
+
+def rollback(scene: Scene, region: str) -> Question:
+    """The question of going back to the release before."""
+    view = scene.views[region]
+    lines = (
+        _line("live", Content.assemble(said(view.live, limit=60), " → ", said(view.previous, "bold", 60), "   one commit, all tables")),
+        _line("lag", Content(lagging(view) or "none measured")),
+        _line("after", Content.assemble(said(view.previous, limit=60), " was kept fed: no row is lost. ", said(view.live, limit=60), " stays built until cleanup.")),
+    )  # fmt: skip
+    blocked = objection("rollback", view, scene.readonly)
+    return Question(
+        f"Roll back {region}", (view.region.environment,), lines, "Roll back", typed=region, blocked=blocked
+    )
+
+
+def _blocked(scene: Scene, view: RegionView) -> str:
+    if against := objection("promote", view, scene.readonly):
+        return against
+    found = doubt(view.status)
+    return f"{found}: nothing is promoted on that; v shows them, X cancels" if found else ""
+
+
+def _line(name: str, content: Content) -> Content:
+    return Content.assemble((f"{name:<9}", "$text-muted"), content)
+
+
+def _changes(view: RegionView) -> list[Content]:
+    # the pending plan is the accepted one unless files moved since; the region promotes what it accepted either way
+    changes = view.plan.changes if view.plan else ()
+    return [
+        Content.assemble(
+            (f"{SYMBOLS[node.action]} ", ACTION_STYLES.get(node.action, "")),
+            said(node.name, limit=60),
+            Content.assemble(" ", columns(node.columns, 4)) if node.columns else "",
+        )
+        for node in changes[:MANY]
+    ]
+
+
+def _way_back(view: RegionView) -> Content:
+    was = view.status.was or view.live
+    hours = view.region.policy.rollback_window_hours
+    if not was or hours <= 0:
+        return Content.styled("no way back: there is no release before it", STYLES["warn"])
+    return Content.assemble("R goes back to ", said(was, limit=60), f", which is kept fed for {span(hours * 3600)}")

@@ -1,0 +1,70 @@
+"""Pieces that every pane draws with: outside text made safe, bars, badges, hanging paragraphs."""
+
+from collections.abc import Iterable
+
+from textual.content import Content
+
+from console.text import safe_text
+from console.tui.words import Word
+
+CUT = 400  # characters of one outside text in one place
+ENVIRONMENTS = {
+    "prod": "$text-error on $error-muted",
+    "production": "$text-error on $error-muted",
+    "staging": "$text-warning on $warning-muted",
+    "stage": "$text-warning on $warning-muted",
+}
+OTHER_ENVIRONMENT = "$text-success on $success-muted"
+
+
+def said(outside: str, style: str = "", limit: int = CUT) -> Content:
+    """Text from a file, a region or a store: escaped, cut, and never read as markup."""
+    return Content.styled(safe_text(outside, limit), style)
+
+
+def cell(content: Content, width: int) -> Content:
+    """Exactly `width` cells: cut with an ellipsis, or padded."""
+    return content.truncate(max(0, width), ellipsis=True, pad=True)
+
+
+def bar(fraction: float, width: int, style: str) -> Content:
+    """`━━━━━╌╌╌`, `width` cells; full only when everything is done."""
+    filled = min(width, int(fraction * width))
+    return Content.assemble(("━" * filled, style), ("╌" * (width - filled), "$text-disabled"))
+
+
+def badge(environment: str) -> Content:
+    """The environment's name on its colour; an unnamed one is said to be so."""
+    name = environment or "no environment"
+    return said(f" {name} ", ENVIRONMENTS.get(environment.lower(), OTHER_ENVIRONMENT), 24)
+
+
+def shown(word: Word, width: int = 0) -> Content:
+    """A state: symbol, then word."""
+    content = Content.assemble(Content.styled(word.symbol, word.style), " ", said(word.text, word.style, 120))
+    return cell(content, width) if width else content
+
+
+def hanging(content: Content, indent: int, width: int) -> list[Content]:
+    """A paragraph wrapped to `width` with every line indented."""
+    lines = content.wrap(max(10, width - indent))
+    return [Content.assemble(" " * indent, line) for line in lines]
+
+
+def sheet(lines: Iterable[Content]) -> Content:
+    """Lines one below the other."""
+    return Content("\n").join(lines)
+
+
+def heading(text: str) -> Content:
+    return Content.styled(text, "bold $text-muted")
+
+
+def keys(*pairs: tuple[str, str]) -> Content:
+    """`P promote · v validations`: keys to press next, and what they do."""
+    parts: list[Content] = []
+    for key, does in pairs:
+        if parts:
+            parts.append(Content.styled(" · ", "$text-muted"))
+        parts.append(Content.assemble((key, "bold $text-accent"), " ", said(does)))
+    return Content("").join(parts)

@@ -1,0 +1,1 @@
+"""What one region looks like: pure drawings, and the widgets that hold them."""

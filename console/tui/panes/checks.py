@@ -1,0 +1,65 @@
+"""The validation: one line a check, in words. An inconclusive check is no success."""
+
+from textual.content import Content
+
+from console.model.event import Checked
+from console.model.status import Status
+from console.runner.view import RegionView
+from console.tui.drawing import said, sheet
+from console.tui.words import STYLES, Word
+
+MANY = 400
+HANG = 11  # under the table's name
+
+
+def verdict(check: Checked) -> Word:
+    """ok, differs or inconclusive."""
+    if check.ok is None:
+        return Word("?", "inconclusive", "warn")
+    return Word("✓", "ok", "good") if check.ok else Word("✗", "differs", "bad")
+
+
+def draw_checks(view: RegionView, width: int, at: float) -> Content:
+    """All checks of the latest validation, what is not ok first; where there is none, when there will be."""
+    checks = sorted(view.status.checks, key=lambda check: check.ok is True)
+    if not checks:
+        return Content("no check has run yet: old and new are compared once history and live rows are in.")
+    return sheet(line for check in checks[:MANY] for line in check_lines(check, width))
+
+
+def check_lines(check: Checked, width: int) -> list[Content]:
+    """`✓ ok      requests · rows per day · 14 days equal`, wrapped below itself."""
+    word = verdict(check)
+    texts = [said(check.table, "bold", 80), said(check.check, limit=80)]
+    if check.detail:
+        texts.append(said(check.detail, "$text-muted"))
+    whole = Content.assemble((f"{word.symbol} {word.text:<8}", word.style), " ", Content(" · ").join(texts))
+    if whole.cell_length <= width:
+        return [whole]
+    first, *others = whole.wrap(width - HANG)
+    return [first, *(Content.assemble(" " * HANG, line) for line in others)]
+
+
+def doubt(status: Status) -> str:
+    """Why the checks do not allow promotion; "" where all of them passed.
+
+    A rollout that moved history and shows no check at all is doubted too.
+    """
+    wrong = [check for check in status.checks if check.ok is False]
+    unclear = [check for check in status.checks if check.ok is None]
+    if wrong:
+        return f"{len(wrong)} of {len(status.checks)} checks differ"
+    if unclear:
+        return f"{len(unclear)} of {len(status.checks)} checks are inconclusive"
+    if not status.checks and any(step.id.startswith("backfill/") for step in status.steps):
+        return "no check has run"
+    return ""
+
+
+def tally(status: Status) -> Content:
+    """`12 ok`, `11 ok, 1 differs`."""
+    words: dict[str, list[Word]] = {}
+    for check in status.checks:
+        words.setdefault(verdict(check).text, []).append(verdict(check))
+    parts = [Content.styled(f"{len(found)} {text}", found[0].style) for text, found in words.items()]
+    return Content(", ").join(parts) if parts else Content.styled("no checks", STYLES["quiet"])

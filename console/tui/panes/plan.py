@@ -1,0 +1,138 @@
+"""The plan of one region: each node with its action and why, what is wrong with it, and how the region differs."""
+
+from textual.content import Content
+
+from console.errors import Problem
+from console.model.pipeline import Override
+from console.model.plan import SYMBOLS, ColumnChange, NodeChange, Plan, Price
+from console.runner.view import RegionView
+from console.tui.drawing import cell, hanging, heading, keys, said, sheet
+from console.tui.figures import count, plural, size, span
+
+ACTION_STYLES = {
+    "keep": "$text-muted", "metadata": "$text-primary", "read": "$text-primary", "rebind": "$text-primary",
+    "forward": "$text-accent", "replay": "$text-warning", "hybrid": "$text-warning", "create": "$text-success",
+    "drop": "$text-error",
+}  # fmt: skip
+COLUMN_SIGNS = {"added": "+", "removed": "-", "changed": "~", "renamed": "~", "type": "~"}
+SEVERITY = {"refuse": ("✗", "$text-error"), "warn": ("!", "$text-warning"), "note": ("i", "$text-primary")}
+NAME = 22
+MANY = 200  # entries of one list drawn
+
+
+def draw_plan(view: RegionView, width: int, at: float) -> Content:
+    """The whole plan, changes first; what to do next where there is none."""
+    lines: list[Content] = []
+    if view.problem:
+        lines += hanging(Content.assemble(("✗ ", "$text-error"), said(view.problem, "$text-error")), 0, width)
+        lines += [keys(("r", "refresh, once the files or the region are right")), Content("")]
+    plan = view.plan
+    if plan is None:
+        if not view.problem:
+            lines += hanging(_why_no_plan(view), 0, width)
+        return sheet(lines)
+    lines += [_total(plan), Content("")]
+    lines += [line for problem in plan.problems[:MANY] for line in _problem(problem, width)]
+    if plan.problems:
+        lines.append(Content(""))
+    lines += [line for node in plan.changes[:MANY] for line in _node(node, width)]
+    kept = [node for node in plan.nodes if node.action == "keep"]
+    lines += [line for node in kept[:MANY] for line in _node(node, width)]
+    if plan.overrides:
+        lines += [Content(""), heading("this region differs")]
+        lines += [line for override in plan.overrides[:MANY] for line in _override(override, width)]
+    return sheet(lines)
+
+
+def summary(plan: Plan) -> Content:
+    """`2 replay, 1 metadata`, in the order of the nodes."""
+    counts: dict[str, int] = {}
+    for node in plan.changes:
+        counts[node.action] = counts.get(node.action, 0) + 1
+    parts = [Content.styled(f"{number} {action}", ACTION_STYLES.get(action, "")) for action, number in counts.items()]
+    return Content(", ").join(parts) if parts else Content.styled("nothing to change", "$text-success")
+
+
+def priced(price: Price) -> str:
+    """`14 days, 466,830 rows, 118 MB, about 12 s`; "" for what moves nothing."""
+    if not price.rows and not price.bytes:
+        return ""
+    parts = [plural(price.days, "day")] if price.days else []
+    parts += [f"{count(price.rows)} rows", size(price.bytes)]
+    return ", ".join([*parts, f"about {span(price.seconds)}"] if price.seconds else parts)
+
+
+def columns(changes: tuple[ColumnChange, ...], limit: int = 8) -> Content:
+    """`+user_agent ~path -old`."""
+    parts = [
+        Content.assemble(COLUMN_SIGNS[change.change], said(change.column, limit=60), _was(change))
+        for change in changes[:limit]
+    ]
+    if len(changes) > limit:
+        parts.append(Content(f"and {len(changes) - limit} more"))
+    return Content(" ").join(parts)
+
+
+def _was(change: ColumnChange) -> Content:
+    named = change.change in ("renamed", "type") and change.was
+    return Content.assemble("(was ", said(change.was, limit=60), ")") if named else Content("")
+
+
+def _why_no_plan(view: RegionView) -> Content:
+    if view.link == "unreachable":
+        return Content.assemble(said(view.link_why or "no answer", "$text-warning"), ": ", keys(("r", "try again")))
+    if view.note:
+        return Content.assemble(said(view.note, "$text-primary"), ". The plan is shown as soon as it is built.")
+    return Content.assemble("reading the region: the plan comes by itself, or ", keys(("r", "read it again")))
+
+
+def _total(plan: Plan) -> Content:
+    parts = [Content.styled("Plan ", "bold"), summary(plan)]
+    if price := priced(plan.price):
+        parts.append(Content(f" · {price}"))
+    if plan.price.rows and plan.everything.rows > plan.price.rows:
+        parts.append(Content.styled(f" (rebuilding everything: {count(plan.everything.rows)} rows)", "$text-muted"))
+    return Content("").join(parts)
+
+
+def _node(node: NodeChange, width: int) -> list[Content]:
+    style = ACTION_STYLES.get(node.action, "")
+    name = node.name if node.kind == "table" else f"{node.name} ({node.kind})"
+    head = Content.assemble(
+        cell(Content.styled(SYMBOLS[node.action], style), 4),
+        cell(said(name, "bold" if node.action != "keep" else "", 80), NAME if width < 100 else NAME + 10),
+        " ",
+        cell(Content.styled(node.action, style), 9),
+    )
+    if node.action == "keep":
+        return [cell(Content.assemble(head, said(node.why, "$text-muted", 200)), width)]
+    price = priced(node.price)
+    facts = [columns(node.columns)] if node.columns else []
+    facts += [Content.styled(price, "$text-muted")] if price else []
+    line = Content.assemble(head, Content("  ").join(facts))
+    lines = [line] if line.cell_length <= width else [head, *hanging(Content("  ").join(facts), 4, width)]
+    why = Content.assemble(said(node.why, "$text-muted"), _source(node))
+    return [*lines, *hanging(why, 4, width)]
+
+
+def _source(node: NodeChange) -> Content:
+    return (
+        Content.assemble((" · from ", "$text-muted"), said(node.source, "$text-muted", 80))
+        if node.source
+        else Content("")
+    )
+
+
+def _problem(problem: Problem, width: int) -> list[Content]:
+    symbol, style = SEVERITY.get(problem.severity, SEVERITY["refuse"])
+    head = Content.assemble((f"{symbol} ", style), said(str(problem), style))
+    lines = hanging(head, 0, width)
+    return lines + (hanging(Content.assemble("→ ", said(problem.hint)), 2, width) if problem.hint else [])
+
+
+def _override(override: Override, width: int) -> list[Content]:
+    change = Content.assemble(
+        said(override.path, limit=100), ": ", said(override.base or "—", "$text-muted", 100), " → ", said(override.value, limit=100),
+        said(f"  {override.where}" if override.where else "", "$text-muted", 120),
+    )  # fmt: skip
+    return hanging(change, 2, width)

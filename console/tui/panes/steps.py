@@ -1,0 +1,69 @@
+"""The steps of a rollout with their bars; before it begins, the steps that the plan would take."""
+
+from textual.content import Content
+
+from console.model.status import StepStatus
+from console.model.step import Backfill, Step
+from console.runner.view import RegionView
+from console.tui.drawing import bar, cell, hanging, keys, said, sheet
+from console.tui.figures import count, plural, short, span
+from console.tui.words import STYLES
+
+SYMBOLS = {"waiting": ("·", STYLES["quiet"]), "running": ("▶", STYLES["busy"]), "done": ("✓", STYLES["good"])}
+MANY = 200
+
+
+def draw_steps(view: RegionView, width: int, at: float) -> Content:
+    """One line a step, a second one under the step whose batch runs."""
+    if steps := view.status.steps:
+        return sheet(line for step in steps[:MANY] for line in _step(step, width))
+    if view.plan and view.plan.steps:
+        lines = [cell(_planned(step), width) for step in view.plan.steps[:MANY]]
+        return sheet([*lines, Content(""), keys(("s", "start"))])
+    nothing = Content.assemble("no step was begun: ", keys(("esc", "back to the regions"), ("r", "refresh")))
+    return sheet(hanging(nothing, 0, width))
+
+
+def _planned(step: Step) -> Content:
+    size = ""
+    if isinstance(step, Backfill):
+        size = f"about {count(step.rows)} rows in {plural(step.batches, 'batch', 'batches')}"
+    return Content.assemble(("· ", "$text-muted"), cell(said(step.id, limit=100), 44), (size, "$text-muted"))
+
+
+def _step(step: StepStatus, width: int) -> list[Content]:
+    symbol, style = SYMBOLS[step.state]
+    done = step.rows_done + step.batch_rows
+    total = max(step.rows_total, done)
+    moves = total > 0 or step.slices > 0
+    bar_cells = min(30, max(0, width // 4 - 4)) if moves else 0
+    room = width - 2 - bar_cells - 22
+    part = _part(step, done, total)
+    if not moves:
+        name = cell(said(step.id, limit=120), min(48, width - 11))
+        return [cell(Content.assemble((symbol, style), " ", name, " ", (step.state, style)), width)]
+    head = Content.assemble((symbol, style), " ", cell(said(step.id, limit=120), min(48, room)))
+    figures = f"{part:4.0%} {short(done)} / {short(total)}"
+    lines = [cell(Content.assemble(head, " ", bar(part, bar_cells, style), " ", figures), width)]
+    if step.state == "running":
+        lines.append(cell(_running(step), width))
+    return lines
+
+
+def _part(step: StepStatus, done: int, total: int) -> float:
+    if step.state == "done":
+        return 1.0
+    if total:
+        return done / total
+    return step.slices_done / step.slices if step.slices else 0.0
+
+
+def _running(step: StepStatus) -> Content:
+    parts = [f"{short(step.batch_rows)} rows"] if step.batch_rows else []
+    parts += [f"{step.slices_done}/{step.slices} slices"] if step.slices else []
+    rate = step.rows_done / step.seconds if step.seconds else 0.0
+    if rate:
+        left = max(0, step.rows_total - step.rows_done - step.batch_rows)
+        parts += [f"{short(rate)}/s", f"{span(left / rate)} left"]
+    head = said(step.batch or "between batches", limit=80)
+    return Content.assemble("  ", head, *((f"  {part}", "$text-muted") for part in parts))

@@ -1,0 +1,83 @@
+"""The head of a region's screen: its state in one line, its figures in the next, and why it stands."""
+
+from datetime import UTC, datetime, tzinfo
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from textual.content import Content
+
+from console.runner.view import RegionView
+from console.tui.drawing import badge, bar, cell, hanging, said, sheet, shown
+from console.tui.figures import count, span
+from console.tui.words import batch, fraction, moving, releases, state_word, under_way
+
+WHY_LINES = 4
+
+
+def draw_summary(view: RegionView, width: int, at: float) -> Content:
+    """Name, environment, state and bar; figures; and, wrapped, why it waits or stands, with the hint."""
+    region, word = view.region, state_word(view)
+    role = f"wave {region.wave}" + (" · canary" if region.canary else "")
+    head = Content.assemble(said(region.name, "bold", 60), " ", badge(region.environment), f" {role}  ", shown(word))
+    if under_way(view):
+        part = fraction(view)
+        room = max(0, min(40, width - head.cell_length - 8))
+        head = Content.assemble(head, "  ", bar(part, room, word.style), f" {part:.0%}")
+    why = _why(view)
+    return sheet(
+        [cell(head, width), cell(_figures(view, at), width), *(hanging(why, 0, width)[:WHY_LINES] if why else [])]
+    )
+
+
+def _figures(view: RegionView, at: float) -> Content:
+    parts = [said(releases(view), limit=60), *(Content(text) for text in figures(view))]
+    if running := batch(view):
+        parts.append(said(f"batch {running.batch}", limit=60))
+    if under_way(view) and view.status.started:
+        parts.append(Content(f"since {_clock(view, view.status.started)} ({span(max(0.0, at - view.status.started))})"))
+    return Content(" · ").join(parts)
+
+
+def figures(view: RegionView) -> list[str]:
+    """Rows, rate, time left and lag, as far as each is known."""
+    status, texts = view.status, []
+    if under_way(view):
+        if status.rows_total:
+            texts.append(f"{count(status.rows_done)} of {count(status.rows_total)} rows")
+        if moving(view) and status.rate:
+            texts.append(f"{count(status.rate)} rows/s")
+        if moving(view) and status.eta_seconds is not None and fraction(view) < 1.0:
+            texts.append(f"{span(status.eta_seconds)} left")
+    if lag := lagging(view):
+        texts.append(lag)
+    return texts
+
+
+def lagging(view: RegionView, *, rows: bool = True) -> str:
+    """`lag 0.4 s`, and the rows behind where there are any; "" where nothing was measured."""
+    status = view.status
+    if not (status.lag_seconds or status.lag_commits or status.lag_rows):
+        return ""
+    behind = f" ({count(status.lag_rows)} rows)" if rows and status.lag_rows else ""
+    return f"lag {span(status.lag_seconds)}{behind}"
+
+
+def _why(view: RegionView) -> Content:
+    status = view.status
+    if view.link == "unreachable":
+        risk = " · a batch may be running" if moving(view) else ""
+        return Content.assemble(said(view.link_why or "no answer", "$text-warning"), (risk, "$text-warning"))
+    if status.why:
+        style = "$text-error" if status.held == "failed" else "$text-muted"
+        hint = Content.assemble("  → ", said(status.hint)) if status.hint else Content("")
+        return Content.assemble(said(status.why, style), hint)
+    if status.decided_by and not under_way(view):
+        return said(f"{status.state} by {status.decided_by}", "$text-muted")
+    return said(view.note, "$text-muted")
+
+
+def _clock(view: RegionView, at: float) -> str:
+    try:
+        zone: tzinfo = ZoneInfo(view.region.zone)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        zone = UTC
+    return datetime.fromtimestamp(at, zone).strftime("%H:%M:%S %Z")

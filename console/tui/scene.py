@@ -1,0 +1,35 @@
+"""What the screens draw from: one frozen value, replaced whole whenever something changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from console.runner.view import RegionView
+from console.tui.words import state_word
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """All regions at one moment.
+
+    views     region name → view, in the order of waves
+    title     pipeline or project; drawn in the banner
+    coach     show the line with the next keys
+    readonly  no deed that changes a region
+    at        now, seconds since 1970, UTC
+    """
+
+    views: Mapping[str, RegionView]
+    title: str = ""
+    coach: bool = False
+    readonly: bool = False
+    at: float = 0.0
+
+
+def calls(before: Scene, now: Scene) -> bool:
+    """Whether a region has come to where a person is needed, or is through: worth a bell if nobody looks."""
+    words = ("at the gate", "failed", "live")
+    news = {name: state_word(view).text for name, view in now.views.items()}
+    return any(
+        word in words and name in before.views and state_word(before.views[name]).text not in (word, "reading")
+        for name, word in news.items()
+    )

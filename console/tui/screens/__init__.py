@@ -1,0 +1,1 @@
+"""The two full screens, and the help over them."""

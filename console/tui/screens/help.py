@@ -1,0 +1,45 @@
+"""All keys, read from the bindings themselves."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Static
+
+from console.tui.drawing import cell, sheet
+
+NAMES = {"question_mark": "?", "slash": "/", "escape": "esc", "space": "space", "enter": "enter"}
+EVERYWHERE = (("↑ ↓ j k", "move"), ("ctrl+p", "all commands, by name; themes"), ("tab", "to the next pane"))
+SIGNS = ". keep   ~ metadata, read   <= rebind   > forward   -/+ replay   >/+ hybrid   + create   - drop"
+
+
+class Help(ModalScreen[None]):
+    """An overlay; any of esc, ?, q or enter closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,q,enter,f1", "dismiss", "Close")]
+
+    def compose(self) -> ComposeResult:
+        sheet = VerticalScroll(Static(self._keys()), id="sheet")
+        sheet.border_title = "keys"
+        sheet.border_subtitle = "esc closes"
+        yield sheet
+
+    def _keys(self) -> Content:
+        below = self.app.screen_stack[-2] if len(self.app.screen_stack) > 1 else self.app.screen
+        found: dict[str, str] = {}
+        for node in (below.focused, below):
+            for _, binding in node._bindings if node else ():
+                if binding.tooltip:
+                    found.setdefault(_name(binding), binding.tooltip)
+        found |= dict(EVERYWHERE)
+        lines = [
+            Content.assemble(cell(Content.styled(key, "bold $text-accent"), 12), does) for key, does in found.items()
+        ]
+        return sheet([*lines, Content(""), Content.styled("signs in a plan", "$text-muted"), Content(SIGNS)])
+
+
+def _name(binding: Binding) -> str:
+    return NAMES.get(binding.key, binding.key)

@@ -1,0 +1,110 @@
+"""The first screen: all regions, and of the one under the cursor its plan and, where there is room, its steps."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container, Vertical
+from textual.widgets import Input
+
+from console.tui.deeds import Ask, Deed
+from console.tui.drawing import said
+from console.tui.panes.pane import Pane
+from console.tui.panes.plan import draw_plan
+from console.tui.panes.regions import RegionList
+from console.tui.panes.steps import draw_steps
+from console.tui.scene import Scene
+from console.tui.screens.region import RegionScreen
+from console.tui.screens.stage import Stage
+from console.tui.words import settled
+
+
+class Home(Stage):
+    """Regions above (or beside) the plan."""
+
+    AUTO_FOCUS = "RegionList"
+    front = tuple(RegionList.BINDINGS)
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "filter", "Filter", key_display="/", tooltip="words to look for; !word leaves out"),
+        Binding("escape", "clear", "Clear", show=False, tooltip="clear filter and marks"),
+    ]
+
+    def __init__(self, scene: Scene) -> None:
+        super().__init__(scene)
+        self._list = RegionList()
+        self._now = Pane("steps", draw_steps, id="now")
+        self._plan = Pane("plan", draw_plan, id="plan")
+        self._filter = Input(placeholder="name, environment or state; !word leaves out", id="filter", compact=True)
+        self._filter.cursor_blink = False
+
+    def parts(self) -> ComposeResult:
+        yield Container(Vertical(self._list, self._now, id="left"), self._plan, id="halves")
+        yield self._filter
+
+    def on_mount(self) -> None:
+        self._filter.display = False
+        self.redraw()
+
+    @property
+    def subject(self) -> str:
+        return self._list.current
+
+    @property
+    def subjects(self) -> tuple[str, ...]:
+        marked = self._list.marked
+        return tuple(name for name in self.scene.views if name in marked) if marked else super().subjects
+
+    def redraw(self) -> None:
+        self._list.scene = self.scene
+        self._show_subject()
+        super().redraw()
+
+    def on_region_list_moved(self) -> None:
+        self._show_subject()
+        super().redraw()
+
+    def on_region_list_opened(self, message: RegionList.Opened) -> None:
+        self.app.push_screen(RegionScreen(self.scene, message.region))
+
+    def _show_subject(self) -> None:
+        view = self.scene.views.get(self.subject)
+        self._plan.border_title = said(f"plan of {self.subject}" if self.subject else "plan", limit=60)
+        self._plan.show(view, self.scene.at)
+        self._now.border_title = said(f"steps of {self.subject}", limit=60)
+        self._now.show(view, self.scene.at)
+        self._now.set_class(view is None or settled(view), "-idle")
+
+    def action_ask(self, deed: Deed) -> None:
+        # a change goes through all regions unless some are marked: canary and waves belong to it
+        everyone = tuple(self.scene.views)
+        whole = deed in ("start", "refresh") and not self._list.marked
+        self.post_message(Ask(deed, everyone if whole else self.subjects))
+
+    def action_pane(self, name: str) -> None:
+        if self.subject:
+            self.app.push_screen(RegionScreen(self.scene, self.subject, name))
+
+    def action_open(self) -> None:
+        self._list.action_open()
+
+    def action_mark(self) -> None:
+        self._list.action_mark()
+
+    def action_filter(self) -> None:
+        self._filter.display = True
+        self._filter.focus()
+
+    def action_clear(self) -> None:
+        if not self._list.wanted and not self._filter.display:
+            self._list.marked = frozenset()
+        self._filter.value = ""
+        self._filter.display = False
+        self._list.focus()
+        self.redraw()
+
+    def on_input_changed(self, message: Input.Changed) -> None:
+        self._list.wanted = message.value
+
+    def on_input_submitted(self) -> None:
+        self._filter.display = bool(self._filter.value)
+        self._list.focus()

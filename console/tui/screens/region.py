@@ -1,0 +1,93 @@
+"""One region: its head, and plan, steps, checks and log; side by side where there is room, else one at a time."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.content import Content
+from textual.widgets import Static
+
+from console.runner.view import RegionView
+from console.tui.panes.checks import draw_checks
+from console.tui.panes.log import draw_log
+from console.tui.panes.pane import Pane
+from console.tui.panes.plan import draw_plan
+from console.tui.panes.steps import draw_steps
+from console.tui.panes.summary import draw_summary
+from console.tui.scene import Scene
+from console.tui.screens.stage import Stage
+from console.tui.words import settled, under_way
+
+PANES = ("plan", "steps", "checks", "log")
+
+
+def first_pane(view: RegionView | None) -> str:
+    """The pane that answers the question of the moment."""
+    if view is None or (settled(view) and not view.note):
+        return "plan"
+    if view.status.state == "awaiting-confirmation":
+        return "checks"
+    return "steps" if under_way(view) else "log"
+
+
+class RegionScreen(Stage):
+    """Draws one region of the scene. Keys 1-4 choose the pane."""
+
+    AUTO_FOCUS = ""
+    inside = True
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "app.pop_screen", "Back", key_display="esc", tooltip="back to the regions"),
+        *(
+            Binding(str(n), f"pane('{name}')", name, show=False, tooltip=f"{name} pane")
+            for n, name in enumerate(PANES, 1)
+        ),
+    ]
+
+    def __init__(self, scene: Scene, region: str, pane: str = "") -> None:
+        super().__init__(scene)
+        self._region = region
+        self._summary = Static(id="summary")
+        self._tabs = Static(id="tabs")
+        self._panes = {
+            "plan": Pane("1 plan", draw_plan, id="plan"),
+            "steps": Pane("2 steps", draw_steps, id="steps"),
+            "checks": Pane("3 checks", draw_checks, id="checks"),
+            "log": Pane("4 log", draw_log, follow=True, id="log"),
+        }
+        self._pane = pane or first_pane(scene.views.get(region))
+
+    def parts(self) -> ComposeResult:
+        yield self._summary
+        yield self._tabs
+        yield Container(*self._panes.values(), id="panes")
+
+    def on_mount(self) -> None:
+        self.redraw()
+        self.action_pane(self._pane)
+
+    def on_resize(self) -> None:
+        self.redraw()
+
+    @property
+    def subject(self) -> str:
+        return self._region
+
+    def redraw(self) -> None:
+        view = self.scene.views.get(self._region)
+        if view:
+            self._summary.update(draw_summary(view, max(20, self.size.width - 2), self.scene.at))
+        for pane in self._panes.values():
+            pane.show(view, self.scene.at)
+        super().redraw()
+
+    def action_pane(self, name: str) -> None:
+        self._pane = name
+        for other, pane in self._panes.items():
+            pane.set_class(other == name, "-chosen")
+        self._panes[name].focus()
+        tabs = [
+            Content.styled(f" {number} {other} ", "reverse bold" if other == name else "$text-muted")
+            for number, other in enumerate(PANES, 1)
+        ]
+        self._tabs.update(Content(" ").join(tabs))

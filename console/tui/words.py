@@ -1,0 +1,111 @@
+"""The word, symbol and tone that a region's state is shown by. Pure; the tone only repeats what the word says."""
+
+from dataclasses import dataclass
+from typing import Literal, assert_never
+
+from console.model.event import ENDED, RUNNING
+from console.model.status import StepStatus
+from console.runner.view import RegionView
+
+Tone = Literal["quiet", "busy", "good", "warn", "bad"]
+STYLES: dict[Tone, str] = {
+    "quiet": "$text-muted",
+    "busy": "$text-primary",
+    "good": "$text-success",
+    "warn": "$text-warning",
+    "bad": "$text-error",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """`▶ backfilling`. text may come from outside: draw it through `said`."""
+
+    symbol: str
+    text: str
+    tone: Tone
+
+    @property
+    def style(self) -> str:
+        return STYLES[self.tone]
+
+
+def waiting(view: RegionView) -> bool:
+    """A change is planned that a rollout could begin with."""
+    return view.plan is not None and bool(view.plan.changes) and not view.plan.refusals
+
+
+def settled(view: RegionView) -> bool:
+    """No rollout is under way, nor one that stands."""
+    return not view.status.held and (view.status.state == "none" or view.status.state in ENDED)
+
+
+def moving(view: RegionView) -> bool:
+    """The region's agent is at work on a rollout now."""
+    return not view.status.held and view.status.state in RUNNING
+
+
+def under_way(view: RegionView) -> bool:
+    """A rollout moves or stands: the region has figures to show."""
+    return not settled(view)
+
+
+def state_word(view: RegionView) -> Word:
+    """The one word for one region; what a person must act on comes before what goes by itself."""
+    status = view.status
+    if view.link == "unreachable":
+        return Word("!", "unreachable", "warn")
+    if status.held:
+        return Word("✗", "failed", "bad") if status.held == "failed" else Word("‖", "paused", "warn")
+    if view.note and settled(view):
+        return Word("…", view.note, "busy")
+    match status.state:
+        case "awaiting-confirmation":
+            return Word("◆", "at the gate", "warn")
+        case "planned" | "preparing" | "backfilling" | "catching-up" | "validating" | "promoting":
+            return Word("▶", status.state, "busy")
+        case "none" | "live" | "cancelled" | "discarded" | "rolled-back" | "cleaned":
+            return _settled_word(view)
+        case _:
+            assert_never(status.state)
+
+
+def _settled_word(view: RegionView) -> Word:
+    if view.problem:
+        return Word("✗", "no plan", "bad")
+    if view.plan is None:
+        return Word("…", "reading", "quiet")
+    if view.plan.refusals:
+        return Word("✗", "refused", "bad")
+    if not view.plan.changes:
+        return Word("✓", "live" if view.live else "up to date", "good")
+    match view.status.state:
+        case "rolled-back":
+            return Word("↶", "rolled back", "warn")
+        case "cancelled" | "discarded":
+            return Word("-", view.status.state, "quiet")
+        case _:
+            return Word("○", "change waiting", "busy")
+
+
+def fraction(view: RegionView) -> float:
+    """How much of the rollout is done, 0…1: by rows where rows move, else by steps. Past validation it is 1."""
+    status = view.status
+    if status.state in ("awaiting-confirmation", "promoting", "live"):
+        return 1.0
+    if status.rows_total:
+        return min(1.0, status.rows_done / status.rows_total)
+    return sum(step.state == "done" for step in status.steps) / len(status.steps) if status.steps else 0.0
+
+
+def batch(view: RegionView) -> StepStatus | None:
+    """The step whose batch is running, the latest of them."""
+    return next((step for step in reversed(view.status.steps) if step.state == "running" and step.batch), None)
+
+
+def releases(view: RegionView) -> str:
+    """`r1 → r2` during a rollout, `r1 → next` while a change waits, `r1` otherwise; `—` where nothing is live."""
+    live = view.live or "—"
+    if under_way(view) and view.status.release:
+        return f"{view.status.was or live} → {view.status.release}"
+    return f"{live} → next" if waiting(view) else live

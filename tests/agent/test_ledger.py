@@ -1,0 +1,94 @@
+"""The release table and the rollout table: one promotion wins, every event is kept, in order. No Java."""
+
+import multiprocessing
+from pathlib import Path
+
+import pytest
+
+from console.agent.store.ledger import Releases, Rollouts
+from console.errors import Conflict, DataError
+from console.model.event import Accepted, Entered, Promoted
+from console.model.live import Release
+
+
+def release(name: str) -> Release:
+    return Release(name, "web", "digest", (), ())
+
+
+@pytest.fixture
+def releases(tmp_path: Path) -> Releases:
+    """r1 is live; r2 and r3 are being built."""
+    held = Releases(tmp_path, "web")
+    for name in ("r1", "r2", "r3"):
+        held.propose(release(name), f"web-{name[1:]}", "ada", "laptop")
+    held.swap("", "r1", "ada", "laptop")
+    return held
+
+
+def states(releases: Releases) -> dict[str, str]:
+    return {held.row.id: held.row.state for held in releases.all()}
+
+
+def test_a_promotion_a_rollback_and_another_promotion_keep_exactly_one_live_and_one_previous(
+    releases: Releases,
+) -> None:
+    releases.swap("r1", "r2", "ada", "laptop")
+    assert states(releases) == {"r1": "previous", "r2": "live", "r3": "preview"}
+    releases.swap("r2", "r1", "ada", "laptop")
+    assert states(releases) == {"r1": "live", "r2": "previous", "r3": "preview"}
+    releases.swap("r1", "r3", "eve", "desk")
+    assert states(releases) == {"r1": "previous", "r2": "retired", "r3": "live"}
+
+
+def test_a_swap_from_a_release_that_is_no_longer_live_names_who_was_first(releases: Releases) -> None:
+    releases.swap("r1", "r2", "ada", "laptop")
+    with pytest.raises(Conflict, match="r2 is live, not r1: promoted by ada from laptop at "):
+        releases.swap("r1", "r3", "eve", "desk")
+    assert states(releases)["r3"] == "preview"
+
+
+def contend(
+    place: str, name: str, gate: "multiprocessing.synchronize.Barrier", won: "multiprocessing.Queue[str]"
+) -> None:
+    held = Releases(Path(place), "web")
+    gate.wait(30)
+    try:
+        held.swap("r1", name, name, "here")
+        won.put(name)
+    except Conflict:
+        won.put("")
+
+
+def test_of_two_processes_that_promote_at_once_exactly_one_wins(tmp_path: Path, releases: Releases) -> None:
+    context = multiprocessing.get_context("spawn")
+    gate, won = context.Barrier(2), context.Queue()
+    rivals = [context.Process(target=contend, args=(str(tmp_path), name, gate, won)) for name in ("r2", "r3")]
+    for rival in rivals:
+        rival.start()
+    winners = [won.get(timeout=60) for _ in rivals]
+    for rival in rivals:
+        rival.join(30)
+    assert sorted(bool(name) for name in winners) == [False, True]
+    assert [held.row.state for held in releases.all()].count("live") == 1
+    assert states(releases)[max(winners)] == "live"
+
+
+def test_events_come_back_in_order_and_only_those_after_a_number(tmp_path: Path) -> None:
+    rollouts = Rollouts(tmp_path, "web")
+    accepted = Accepted("r1", "", "digest", "ada", "laptop", (("create/requests", 0), ("promote", 0)))
+    for seq, event in enumerate((accepted, Entered("preparing"), Promoted("r1", "", "ada", "laptop", 3)), 1):
+        rollouts.append("web-1", seq, event)
+    rollouts.append("web-10", 1, accepted)
+    assert [r.event for r in rollouts.events("web-1", after=1)] == [
+        Entered("preparing"),
+        Promoted("r1", "", "ada", "laptop", 3),
+    ]
+    assert rollouts.latest() == "web-10"
+    assert rollouts.status().state == "planned"
+
+
+def test_a_name_that_is_no_id_never_reaches_a_query(tmp_path: Path) -> None:
+    rollouts = Rollouts(tmp_path, "web")
+    rollouts.append("web-1", 1, Entered("preparing"))
+    with pytest.raises(DataError):
+        rollouts.events("web-1' OR '1'='1")

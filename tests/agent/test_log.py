@@ -1,0 +1,145 @@
+"""The Delta log as a feed sees it: what may flow, what must not, and what each commit carries. No Java."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+
+from console.agent.feeds import ranges
+from console.agent.store import log
+from console.agent.store.survey import table_stats
+from console.errors import FeedStopped, RegionError, Unreachable
+
+SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.timestamp("us", "UTC"))])
+START = datetime(2026, 11, 1, tzinfo=UTC)
+
+
+def rows(first: int, count: int, hours: int = 1) -> pa.Table:
+    return pa.Table.from_pylist(
+        [{"id": str(first + i), "ts": START + timedelta(hours=hours * (first + i))} for i in range(count)], SCHEMA
+    )
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    """Versions 0…3: three appends of 10, 20, 30 rows, then an OPTIMIZE."""
+    path = str(tmp_path / "landing")
+    for first, count in ((0, 10), (10, 20), (30, 30)):
+        write_deltalake(path, rows(first, count), mode="append")
+    DeltaTable(path).optimize.compact()
+    return path
+
+
+def test_appends_flow_and_maintenance_is_quiet(table: str) -> None:
+    kinds = [commit.kind for commit in log.commits(table, 0, 3)]
+    assert kinds == ["append", "append", "append", "quiet"]
+    part = ranges.next_range(table, -1, 3, rows_limit=10**9)
+    assert part is not None
+    assert (part.first, part.last, part.rows, len(part.files)) == (0, 3, 60, 3)
+
+
+def test_a_range_stops_before_its_row_limit_and_a_single_larger_commit_goes_alone(table: str) -> None:
+    reached, seen = -1, []
+    while part := ranges.next_range(table, reached, 3, rows_limit=25):
+        seen.append((part.first, part.last, part.rows))
+        reached = part.last
+    assert seen == [(0, 0, 10), (1, 1, 20), (2, 3, 30)]
+
+
+@pytest.mark.parametrize("change", ["delete", "overwrite", "restore", "merge"])
+def test_a_commit_that_rewrites_rows_stops_the_feed_in_front_of_it(table: str, change: str) -> None:
+    before = log.latest_version(table)
+    rewrite(table, change)
+    end = log.latest_version(table)
+    assert ranges.next_range(table, before - 1, end, rows_limit=10**9) == ranges.Range(before, before)
+    with pytest.raises(FeedStopped, match="only appends flow"):
+        ranges.next_range(table, before, end, rows_limit=10**9)
+
+
+@pytest.mark.parametrize(("policy", "count"), [("ignore", 5), ("take_inserts", 12)])
+def test_a_policy_passes_over_a_rewrite_or_takes_what_it_inserted(table: str, policy: str, count: int) -> None:
+    write_deltalake(table, rows(100, 7), mode="overwrite")
+    write_deltalake(table, rows(200, 5), mode="append")
+    part = ranges.next_range(table, 3, 5, rows_limit=10**9, policy=policy)  # type: ignore[arg-type]
+    assert part is not None
+    assert (part.rows, part.skipped) == (count, (4,))
+
+
+def rewrite(table: str, change: str) -> None:
+    delta = DeltaTable(table)
+    match change:
+        case "delete":
+            delta.delete("id = '3'")
+        case "overwrite":
+            write_deltalake(table, rows(0, 1), mode="overwrite")
+        case "restore":
+            delta.restore(1)
+        case "merge":
+            new = rows(3, 1)
+            delta.merge(new, "t.id = s.id", source_alias="s", target_alias="t").when_matched_update_all().execute()
+
+
+def test_a_range_never_crosses_a_change_of_schema(table: str) -> None:
+    wider = rows(70, 5).append_column("extra", pa.array([1] * 5))
+    write_deltalake(table, rows(60, 5), mode="append")
+    write_deltalake(table, wider, mode="append", schema_mode="merge")
+    end = log.latest_version(table)
+    first = ranges.next_range(table, 3, end, rows_limit=10**9)
+    assert first is not None
+    assert (first.first, first.last) == (4, 4)
+    second = ranges.next_range(table, 4, end, rows_limit=10**9)
+    assert second is not None
+    assert second.last == end
+
+
+def test_a_source_shorter_than_the_position_is_never_taken_for_nothing_to_do(table: str) -> None:
+    with pytest.raises(FeedStopped, match="before position 9"):
+        ranges.next_range(table, 9, log.latest_version(table), rows_limit=10)
+
+
+def test_a_commit_gone_from_the_log_is_an_error_not_an_empty_range(table: str) -> None:
+    (Path(table) / "_delta_log" / f"{1:020}.json").unlink()
+    with pytest.raises(RegionError, match="commit 1 is gone"):
+        ranges.next_range(table, 0, 3, rows_limit=10**9)
+
+
+def test_an_empty_commit_file_is_named_and_not_skipped(table: str) -> None:
+    (Path(table) / "_delta_log" / f"{1:020}.json").write_text("")
+    with pytest.raises(RegionError, match="commit 1 is empty"):
+        ranges.next_range(table, 0, 3, rows_limit=10**9)
+
+
+def test_the_position_and_the_note_travel_in_the_commit(table: str) -> None:
+    properties = CommitProperties(
+        custom_metadata={"userMetadata": json.dumps({"kind": "live", "rows_in": 4})},
+        app_transactions=[Transaction("feed", 42)],
+    )
+    write_deltalake(table, rows(60, 4), mode="append", commit_properties=properties)
+    commit = log.commit(table, 4)
+    assert (commit.txn, commit.note["rows_in"]) == ({"feed": 42}, 4)
+    assert log.position(table, "feed") == 42
+    assert log.position(table, "feed", as_of=3) is None
+
+
+def test_no_table_is_unreachable_and_not_version_zero(tmp_path: Path) -> None:
+    with pytest.raises(Unreachable):
+        log.latest_version(str(tmp_path / "nothing"))
+
+
+def test_days_are_counted_from_file_statistics_and_shared_out_where_files_span_days(tmp_path: Path) -> None:
+    path = str(tmp_path / "landing")
+    write_deltalake(path, rows(0, 24), mode="append")  # one whole day
+    write_deltalake(path, rows(24, 48), mode="append")  # two days in one file
+    write_deltalake(path, pa.Table.from_pylist([{"id": "x", "ts": None}] * 3, SCHEMA), mode="append")
+    stats = table_stats("landing", path)
+    assert stats is not None
+    assert (stats.rows, stats.files, stats.version) == (75, 3, 2)
+    assert [(day.day, day.rows, day.exact) for day in stats.days] == [
+        ("", 3, True),
+        ("2026-11-01", 24, True),
+        ("2026-11-02", 24, False),
+        ("2026-11-03", 24, False),
+    ]

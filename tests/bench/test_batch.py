@@ -1,0 +1,89 @@
+"""A batch of a million rows beside the bare `INSERT … SELECT`, raw and warm in the same session: a ratio, no seconds."""
+
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from deltalake import write_deltalake
+
+from console import planning, project
+from console.agent.feeds import backfill, once
+from console.agent.session import Settings, Spark
+from console.agent.store import log
+from console.model.live import Live
+from console.model.plan import numbered
+from console.model.slices import cut
+from console.model.step import Backfill
+
+ROWS = 1_000_000
+ROUNDS = 3
+MOST = 1.3
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.bench
+
+
+def landing(path: str) -> None:
+    """A million requests of one day, as the demo's producer writes them."""
+    rows = duckdb.sql(
+        f"""
+        SELECT 'e' || i AS id, 'eu' AS region, TIMESTAMPTZ '2026-11-01 00:00:00+00' + to_microseconds(i * 86000) AS ts,
+               json_object('tenant', 't' || i % 9, 'ip', '192.0.2.' || i % 250, 'method', 'GET', 'path', '/a/' || i % 1000 || '?q=1',
+                 'protocol', 'HTTP/1.1', 'status', CASE WHEN i % 50 = 0 THEN 500 ELSE 200 END, 'bytes', i % 9999, 'duration_ms',
+                 (i % 777) / 7.0, 'referrer', 'http://example.org/x', 'user_agent', 'Mozilla/5.0 (X11; Linux) Firefox/99.0') AS payload
+        FROM range({ROWS}) r(i)
+        """
+    ).to_arrow_table()
+    write_deltalake(path, rows)
+
+
+def test_a_batch_costs_little_more_than_the_bare_insert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = str(tmp_path / "landing")
+    landing(source)
+    loaded = project.load(ROOT)
+    region = loaded.region("us")
+    plan = numbered(planning.plan(loaded.pipeline("web", region), Live("us", "web", None), region, "bench"), 1)
+    step = next(step for step in plan.steps if isinstance(step, Backfill))
+    state, target = plan.release.table("landing"), plan.release.table("requests")
+    assert state is not None
+    assert target is not None
+
+    spark = Spark(Settings("bench"), -1)
+    session = spark.session()
+    slices = cut([], None)
+    fence = log.latest_version(source)
+
+    def ours(n: int) -> None:
+        path = str(tmp_path / f"ours{n}")
+        once.create(session, target, path, 24)
+        writer = backfill.open_history(session, once.history_id(path, step.materialization, fence), path)
+        history = backfill.History(step, state, source, target, path, fence, slices, writer)
+        done = backfill.carry(spark, session, history, slices, lambda _: None)
+        assert (done.rows_in, done.written.rows) == (ROWS, ROWS)
+
+    def bare(n: int) -> None:
+        path = str(tmp_path / f"bare{n}")
+        once.create(session, target, path, 24)
+        session.read.format("delta").load(source).createOrReplaceTempView("landing")
+        session.sql(step.sql).write.format("delta").mode("append").save(path)
+
+    try:
+        timed(bare, 0), timed(ours, 0)  # warm
+        pairs = [(timed(ours, n), timed(bare, n)) for n in range(1, ROUNDS + 1)]
+    finally:
+        spark.stop()
+    ratio = statistics.median(a / b for a, b in pairs)
+    with capsys.disabled():
+        figures = ", ".join(f"{a:.1f}/{b:.1f} s" for a, b in pairs)
+        print(f"\nbatch of {ROWS:,} rows ÷ bare INSERT … SELECT, its table created and opened: {ratio:.2f} ({figures})")
+    assert ratio <= MOST
+
+
+def timed(run: Callable[[int], Any], n: int) -> float:
+    started = time.monotonic()
+    run(n)
+    return time.monotonic() - started

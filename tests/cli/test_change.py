@@ -1,0 +1,248 @@
+"""plan, apply, status, the gate and steering, against regions in memory."""
+
+import json
+
+import pytest
+
+from console.cli.root import COMMANDS
+from console.drivers.fake import said
+from console.model.event import Promoted
+from tests.cli.conftest import FILES, World
+
+
+def lines(text: str) -> list[dict[str, object]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_plan_shows_what_apply_would_do_and_touches_nothing(deployed: World) -> None:
+    before = [list(region.disk.stored) for region in deployed.regions.values()]
+    result = deployed.call("plan")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-1] == "Plan: 2 regions, 1 replay, 4 days"
+    assert "-/+" in result.stdout
+    assert "+ agent string" in result.stdout
+    assert [list(region.disk.stored) for region in deployed.regions.values()] == before
+
+
+def test_detailed_exitcode_says_2_for_changes_and_0_for_none(deployed: World) -> None:
+    assert deployed.call("plan", "--detailed-exitcode").exit_code == 2
+    deployed.write(FILES)
+    assert deployed.call("plan", "--detailed-exitcode").exit_code == 0
+
+
+def test_apply_without_yes_ends_at_the_gate_of_the_first_wave(deployed: World) -> None:
+    result = deployed.call("apply")
+    assert result.exit_code == 3, result.output
+    assert deployed.regions["us"].disk.status.state == "awaiting-confirmation"
+    assert deployed.regions["eu"].disk.live == "r1"
+    assert "console promote --region us" in result.stderr
+
+
+def test_apply_with_yes_brings_every_region_live_and_again_does_nothing(deployed: World) -> None:
+    result = deployed.call("apply", "--yes")
+    assert result.exit_code == 0, result.output
+    assert [region.disk.live for region in deployed.regions.values()] == ["r2", "r2"]
+    again = deployed.call("apply", "--yes")
+    assert again.exit_code == 0
+    assert [len(said(region, Promoted)) for region in deployed.regions.values()] == [2, 2]
+    assert "unchanged" in again.stdout
+
+
+def test_headless_is_the_same_run(deployed: World) -> None:
+    assert deployed.call("--headless", "--regions", "us", "--yes").exit_code == 0
+    assert deployed.regions["us"].disk.live == "r2"
+    assert deployed.regions["eu"].disk.live == "r1"
+
+
+def test_a_dry_run_only_plans(deployed: World) -> None:
+    for words in (["apply", "--dry-run", "--yes"], ["--headless", "--dry-run", "--yes"]):
+        result = deployed.call(*words)
+        assert result.exit_code == 0
+        assert "Plan: 2 regions" in result.stdout
+    assert deployed.regions["us"].disk.live == "r1"
+
+
+def test_the_stream_of_an_apply_is_typed_lines(deployed: World) -> None:
+    result = deployed.call("apply", "--yes", "--output", "json")
+    found = lines(result.stdout)
+    assert {line["format_version"] for line in found} == {1}
+    kinds = [line["type"] for line in found]
+    assert kinds[0] == "planned_change"
+    assert kinds.index("change_summary") < kinds.index("apply_start") < kinds.index("apply_complete")
+    assert found[-1]["type"] == "outcome"
+    assert found[-1]["exit_code"] == 0
+    assert result.stderr == ""
+
+
+def test_a_saved_plan_runs_as_it_was_reviewed_and_is_private(deployed: World) -> None:
+    file = deployed.root / "change.json"
+    assert deployed.call("plan", "--out", str(file)).exit_code == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert deployed.call("apply", str(file), "--yes").exit_code == 0
+    assert [region.disk.live for region in deployed.regions.values()] == ["r2", "r2"]
+    assert deployed.call("apply", str(file), "--yes").exit_code == 0, "what is done already is no conflict"
+
+
+def test_rows_that_arrive_do_not_make_a_saved_plan_stale(deployed: World) -> None:
+    file = deployed.root / "change.json"
+    deployed.call("plan", "--out", str(file))
+    events = "".join(f'{{"id": "{i}"}}\n' for i in range(500))
+    assert deployed.call("ingest", "-", "--region", "us", input=events).exit_code == 0
+    assert deployed.call("apply", str(file), "--yes").exit_code == 0
+
+
+def test_a_stale_plan_is_refused_and_says_what_moved(deployed: World) -> None:
+    file = deployed.root / "change.json"
+    deployed.call("plan", "--out", str(file))
+    deployed.call("apply", "--yes", "--regions", "us")
+    deployed.write({"plans/web/sinks/dump.sql": "/*\npath: exports/dump\n*/\nSELECT id FROM requests\n"})
+    result = deployed.call("apply", str(file), "--yes")
+    assert result.exit_code == 4
+    assert "us: the pipeline's files have changed" in result.stderr
+    assert "us: the live release is r2, no longer r1" in result.stderr
+    assert "eu: the pipeline's files have changed" in result.stderr
+    assert deployed.regions["eu"].disk.live == "r1"
+
+
+def test_a_tampered_plan_is_wrong_data(deployed: World) -> None:
+    file = deployed.root / "change.json"
+    deployed.call("plan", "--out", str(file))
+    file.write_text(file.read_text().replace("parse", "prase"))
+    assert deployed.call("apply", str(file), "--yes").exit_code == 65
+
+
+def test_all_that_is_wrong_is_said_at_once_before_anything_is_done(world: World) -> None:
+    world.write(
+        {
+            "plans/web/materializations/parse.sql": "/*\ninto: requests\n*/\nSELECT idd, ts, reflect('a') FROM landing\n",
+            "plans/web/sinks/dump.sql": "/*\npath: exports/dump\n*/\nSELECT id FROM requets\n",
+        }
+    )
+    result = world.call("plan", "--output", "json")
+    assert result.exit_code == 65
+    problems = json.loads(result.stdout)["error"]["problems"]
+    assert len(problems) >= 2
+    assert all(problem["where"].count(":") == 2 for problem in problems)
+    assert result.stderr.count("error: ") == len(problems)
+
+
+def test_an_unreachable_region_is_5_and_wrong_files_are_65_even_then(world: World) -> None:
+    assert world.call("plan").exit_code == 0
+    world.regions["eu"].drop_link()
+    result = world.call("plan")
+    assert result.exit_code == 5
+    assert result.stderr.startswith("error: eu: ")
+    world.write({"plans/web/materializations/parse.sql": "/*\ninto: requests\n*/\nSELECT nope FROM landing\n"})
+    assert world.call("plan").exit_code == 65
+
+
+def test_promote_asks_a_person_and_without_one_exits_3(deployed: World) -> None:
+    deployed.call("apply", "--regions", "us")
+    refused = deployed.call("promote", "--region", "us")
+    assert refused.exit_code == 3
+    assert "console promote --region us --yes" in refused.stderr
+    done = deployed.call("promote", "--region", "us", "--yes")
+    assert done.exit_code == 0, done.output
+    assert done.stdout == "us: r2 is live (was r1)\n"
+    late = deployed.call("promote", "--region", "us", "--yes")
+    assert late.exit_code == 4
+    assert "promoted by" in late.stderr
+
+
+@pytest.mark.parametrize(("fault", "code"), [("differ", 1), ("inconclusive", 3)])
+def test_yes_never_opens_a_gate_whose_check_did_not_pass(deployed: World, fault: str, code: int) -> None:
+    setattr(deployed.scripts["us"], fault, ("requests",))
+    assert deployed.call("apply", "--yes", "--regions", "us").exit_code in (1, 3)
+    assert deployed.call("promote", "--region", "us", "--yes").exit_code == code
+    assert deployed.regions["us"].disk.live == "r1"
+
+
+def test_rollback_goes_back_and_again_is_a_conflict_free_return(deployed: World) -> None:
+    deployed.call("apply", "--yes", "--regions", "us")
+    assert deployed.call("rollback", "--region", "us").exit_code == 3
+    assert deployed.call("rollback", "--region", "us", "--yes").exit_code == 0
+    assert deployed.regions["us"].disk.live == "r1"
+
+
+def test_what_takes_a_decision_names_its_region(deployed: World) -> None:
+    for verb in ("promote", "rollback", "cancel", "discard", "cleanup"):
+        result = deployed.call(verb, "--yes")
+        assert result.exit_code == 64
+        assert "say which region: us, eu" in result.stderr
+
+
+def test_steering_without_a_region_touches_only_where_it_fits(deployed: World) -> None:
+    assert deployed.call("resume").exit_code == 4
+    deployed.call("apply")
+    assert (
+        deployed.call("pause").stdout == "us: paused (paused by " + deployed.regions["us"].disk.status.why[10:] + ")\n"
+    )
+    assert deployed.call("resume").stdout == "us: awaiting-confirmation\n"
+    assert deployed.call("cancel", "--region", "us").stdout.startswith("us: cancelled")
+    assert deployed.call("status", "--region", "us").exit_code == 0
+
+
+def test_a_failed_region_exits_1_and_retry_goes_on(deployed: World) -> None:
+    deployed.scripts["us"].failures["backfill/requests/parse"] = 1
+    result = deployed.call("apply", "--yes")
+    assert result.exit_code == 1
+    assert "its Spark driver was lost" in result.stderr
+    assert deployed.regions["eu"].disk.live == "r1"
+    table = deployed.call("status").stdout
+    assert "failed" in table
+    assert deployed.call("apply", "--yes").exit_code == 1, "a failure is a person's to retry"
+    assert deployed.call("watch").exit_code == 1
+
+
+def test_status_tells_each_region_and_exits_5_for_one_out_of_reach(deployed: World) -> None:
+    deployed.regions["eu"].drop_link()
+    result = deployed.call("status", "--output", "json")
+    assert result.exit_code == 5
+    found = {entry["region"]: entry for entry in json.loads(result.stdout)["regions"]}
+    assert found["us"]["live"] == "r1"
+    assert found["eu"]["state"] == "unreachable"
+
+
+def test_watch_returns_where_nothing_moves(deployed: World) -> None:
+    assert deployed.call("watch").exit_code == 0
+    deployed.call("apply")
+    assert deployed.call("watch", "--region", "us").exit_code == 3
+    assert deployed.call("watch", "--region", "us", "--timeout", "0.5").exit_code == 3
+
+
+def test_cleanup_lists_before_it_drops_and_keeps_the_way_back(deployed: World) -> None:
+    deployed.call("apply", "--yes", "--regions", "us")
+    assert deployed.call("cleanup", "--region", "us", "--previous").exit_code == 3
+    listed = deployed.call("cleanup", "--region", "us", "--previous", "--dry-run").stdout
+    assert listed.startswith("us: would drop requests/")
+    dropped = deployed.call("cleanup", "--region", "us", "--previous", "--yes").stdout
+    assert dropped == listed.replace("would drop", "dropped")
+    assert deployed.call("rollback", "--region", "us", "--yes").exit_code == 4
+
+
+def test_a_hostile_name_in_the_files_is_shown_and_not_obeyed(world: World) -> None:
+    world.write({"regions/us.yaml": 'name: "us\\e]52;c;eHh4\\a"\nwarehouse: w/us\n'})
+    result = world.call("plan")
+    assert result.exit_code == 65
+    assert "\x1b" not in result.output
+
+
+CHANGES = ("apply", "promote", "rollback", "pause", "resume", "retry", "cancel", "discard", "cleanup", "copy", "sink",
+           "ingest", "follow", "demo")  # fmt: skip
+LOOKS = ("plan", "status", "watch", "query", "endpoint", "doctor", "info", "completion")
+
+
+def test_readonly_refuses_every_command_that_changes_a_region(deployed: World) -> None:
+    before = [region.survey() for region in deployed.regions.values()]
+    for name in CHANGES:
+        more = ["x"] if name in ("copy", "sink", "ingest") else []
+        result = deployed.call("--readonly", name, *more, "--yes", "--regions", "us")
+        assert (name, result.exit_code) == (name, 64)
+        assert "--readonly forbids it" in result.stderr
+    assert [region.survey() for region in deployed.regions.values()] == before
+
+
+def test_every_command_is_known_as_one_that_changes_or_one_that_looks(deployed: World) -> None:
+    assert {name for section in COMMANDS.values() for name in section} == {*CHANGES, *LOOKS}
+    assert deployed.call("--headless", "--readonly", "--yes").exit_code == 64
+    assert deployed.call("apply", "--readonly", "--dry-run").exit_code == 0

@@ -1,0 +1,99 @@
+"""query, endpoint, copy, sink, ingest and follow, against regions in memory."""
+
+import hashlib
+import json
+
+from tests.cli.conftest import World
+
+
+def test_a_query_is_checked_compiled_and_answered_as_objects(deployed: World) -> None:
+    result = deployed.call("query", "--region", "us", "SELECT id FROM requests", "--output", "json")
+    assert result.exit_code == 0, result.output
+    answer = json.loads(result.stdout)
+    assert answer["format_version"] == 1
+    assert answer["columns"] == [{"name": "table", "type": "string"}, {"name": "rows", "type": "bigint"}]
+    assert all(set(row) == {"table", "rows"} for row in answer["rows"])
+
+
+def test_sql_that_is_refused_exits_65_with_the_nearest_name(deployed: World) -> None:
+    for sql, said in (
+        ("SELECT id FROM reqests", "requests"),
+        ("SELECT reflect('a','b')", "reflect"),
+        ("DROP TABLE x", ""),
+    ):
+        result = deployed.call("query", "--region", "us", sql)
+        assert result.exit_code == 65, (sql, result.output)
+        assert said in result.stderr
+
+
+def test_an_endpoint_takes_typed_parameters_and_defaults(deployed: World) -> None:
+    assert deployed.call("endpoint", "newest", "--region", "us", "--param", "day=2026-11-07").exit_code == 0
+    for words in (["--param", "day=2026-11-77"], [], ["--param", "dya=1"], ["--param", "day"]):
+        assert deployed.call("endpoint", "newest", "--region", "us", *words).exit_code == 64
+    unknown = deployed.call("endpoint", "newst", "--region", "us")
+    assert unknown.exit_code == 64
+    assert "did you mean newest?" in unknown.stderr
+
+
+def test_a_region_without_a_release_has_nothing_to_ask(world: World) -> None:
+    result = world.call("query", "--region", "us", "SELECT 1")
+    assert result.exit_code == 4
+    assert "nothing is live yet" in result.stderr
+
+
+def test_one_region_only(deployed: World) -> None:
+    assert deployed.call("query", "SELECT 1").exit_code == 64
+    assert deployed.call("query", "--regions", "us,eu", "SELECT 1").exit_code == 64
+
+
+def test_a_sink_runs_by_name(deployed: World) -> None:
+    assert deployed.call("sink", "dump", "--region", "us").stdout.startswith("dump: 110 rows → ")
+    assert deployed.call("sink", "dmup", "--region", "us").exit_code == 64
+    assert deployed.call("copy", "dump", "--region", "us").exit_code == 64
+
+
+def test_a_file_is_ingested_once(deployed: World) -> None:
+    data = b'{"id": "a"}\n\n{"id": "b"}\n'
+    file = deployed.root / "events.ndjson"
+    file.write_bytes(data)
+    first = deployed.call("ingest", str(file), "--region", "us")
+    assert (first.exit_code, first.stdout) == (0, "landing: 2 rows added\n")
+    again = deployed.call("ingest", "-", "--region", "us", input=data)
+    assert (again.exit_code, again.stdout) == (0, "landing: already there, nothing added (2 lines)\n")
+    assert list(deployed.regions["us"].ingested) == [f"{hashlib.sha256(data).hexdigest()}/1"]
+
+
+def test_nothing_of_a_wrong_file_is_sent(deployed: World) -> None:
+    result = deployed.call("ingest", "-", "--region", "us", input='{"id": 1}\n[]\n')
+    assert result.exit_code == 65
+    assert "stdin:2: no JSON object" in result.stderr
+    assert not deployed.regions["us"].ingested
+
+
+def test_only_a_managed_landing_table_takes_events(deployed: World) -> None:
+    assert deployed.call("ingest", "-", "--region", "us", "--table", "requests", input="{}").exit_code == 64
+
+
+def test_follow_becomes_the_agent_with_the_regions_settings(world: World) -> None:
+    assert world.call("follow", "--region", "us").exit_code == 0
+    argv, stdin = world.executed[0]
+    assert argv[argv.index("console.agent") :] == [
+        "console.agent", "serve", "--warehouse", str(world.root.resolve() / "w/us"), "--config", "-",
+    ]  # fmt: skip
+    assert json.loads(stdin)["region"] == "us"
+
+
+def test_follow_needs_no_project_where_the_region_keeps_its_settings(world: World) -> None:
+    place = world.root / "w"
+    kept = place / "_console" / "agent.json"
+    assert world.call("follow", "--warehouse", str(place)).exit_code == 64
+    kept.parent.mkdir(parents=True)
+    kept.write_text('{"region": "us", "master": "local[1]"}')
+    assert world.call("follow", "--warehouse", str(place)).exit_code == 0
+    assert json.loads(world.executed[0][1]) == {"region": "us", "master": "local[1]"}
+
+
+def test_follow_stop_ends_the_agent(deployed: World) -> None:
+    assert deployed.regions["us"].agent.awake
+    assert deployed.call("follow", "--stop", "--region", "us").exit_code == 0
+    assert not deployed.regions["us"].agent.awake

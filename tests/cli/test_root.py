@@ -1,0 +1,136 @@
+"""The frame: help, flags before and after the command, exit codes, what is imported."""
+
+import json
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+from click.testing import CliRunner
+
+from console.cli.root import COMMANDS, cli
+from console.cli.wiring import Session, Wiring
+from tests.cli.conftest import World
+
+HEAVY = ("textual", "pyspark", "sqlglot", "pydantic", "asyncio", "deltalake", "networkx", "asyncssh", "yaml", "rich")
+NAMES = [(name, module, text) for section in COMMANDS.values() for name, (module, text) in section.items()]
+
+
+def call(*words: str) -> tuple[int, str, str]:
+    result = CliRunner().invoke(cli, list(words), obj=Session(Wiring(lambda _: {})), catch_exceptions=False)
+    return result.exit_code, result.stdout, result.stderr
+
+
+def fresh(code: str) -> str:
+    """Run in a process of its own: what this one has imported must not count."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=30).stdout
+
+
+@pytest.mark.parametrize("words", [["--help"], ["plan", "--help"], ["--version"]])
+def test_help_imports_nothing_heavy(words: list[str]) -> None:
+    loaded = fresh(
+        "import sys\nfrom console.main import main\n"
+        f"sys.argv[1:] = {words}\n"
+        "try: main()\nexcept SystemExit as end: assert end.code == 0, end.code\n"
+        f"print('loaded:', [name for name in {HEAVY} if name in sys.modules])"
+    )
+    assert loaded.endswith("loaded: []\n")
+
+
+@pytest.mark.parametrize(("name", "module", "text"), NAMES)
+def test_the_listed_help_is_the_commands_own(name: str, module: str, text: str) -> None:
+    command = getattr(import_module(f"console.cli.commands.{module}"), name)
+    assert command.name == name
+    assert (command.help or "").split("\n\n")[0].replace("\n", " ") == text
+
+
+def test_every_command_is_in_the_help() -> None:
+    code, out, _ = call("--help")
+    assert code == 0
+    assert all(f"\n  {name} " in out for name, *_ in NAMES)
+
+
+def test_without_a_terminal_it_prints_help_and_exits_64() -> None:
+    code, out, err = call()
+    assert code == 64
+    assert "Usage: console" in out
+    assert err.startswith("error: no terminal")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["paln"], "did you mean plan?"),
+        (["plan", "--wat"], "No such option"),
+        (["--wat"], "No such option"),
+        (["endpoint"], "Missing argument"),
+        (["plan", "--output", "yaml"], "'yaml' is not one of"),
+        (["--headless", "plan"], "--headless stands alone"),
+        (["query", "--limit", "0", "SELECT 1"], "0 is not in the range"),
+        (["apply", "/no/such/plan.json"], "no such file"),
+    ],
+)
+def test_a_usage_error_exits_64_in_two_lines(words: list[str], said: str) -> None:
+    code, out, err = call(*words)
+    assert (code, out) == (64, "")
+    assert said in err
+    assert [line.split(":")[0] for line in err.splitlines()] == ["error", "hint"]
+
+
+@pytest.mark.parametrize("words", [["--output", "json", "plan", "--wat"], ["plan", "--wat", "--output=json"]])
+def test_with_json_an_error_is_an_object_on_stdout_as_well(words: list[str]) -> None:
+    code, out, err = call(*words)
+    assert code == 64
+    assert json.loads(out)["error"]["exit_code"] == 64
+    assert json.loads(out)["format_version"] == 1
+    assert err.startswith("error: ")
+
+
+def test_flags_hold_before_and_after_the_command_and_the_later_wins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONSOLE_OUTPUT", "jsonl")
+    code, out, _ = call("--output", "text", "--pipeline", "a", "info", "--output", "json", "--project", "/tmp")
+    found = {entry["name"]: (entry["value"], entry["source"]) for entry in json.loads(out)["settings"]}
+    assert code == 0
+    assert found["output"] == ("json", "flag")
+    assert found["pipeline"] == ("a", "flag")
+    assert found["project"] == ("/tmp", "flag")
+    assert json.loads(call("info")[1])["settings"][3] == {
+        "name": "output",
+        "value": "jsonl",
+        "source": "CONSOLE_OUTPUT",
+    }
+
+
+def test_the_environment_never_beats_a_flag_given_before_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CONSOLE_REGIONS", "eu")
+    found = {
+        e["name"]: e["value"] for e in json.loads(call("--regions", "us", "info", "--output", "json")[1])["settings"]
+    }
+    assert found["regions"] == "us"
+
+
+def test_a_project_that_is_none_is_said_so() -> None:
+    code, _, err = call("plan", "--project", "/")
+    assert code in (64, 65)
+    assert err.startswith("error: ")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_the_shells_script(shell: str) -> None:
+    code, out, _ = call("completion", shell)
+    assert code == 0
+    assert "_CONSOLE_COMPLETE" in out
+
+
+def test_a_plan_of_real_regions_loads_neither_spark_nor_screen_and_starts_no_agent(world: World) -> None:
+    for name in ("us", "eu"):
+        (world.root / "w" / name).mkdir(parents=True)
+    loaded = fresh(
+        "import sys\nfrom console.main import main\n"
+        f"sys.argv[1:] = ['plan', '--project', {str(world.root)!r}]\n"
+        "try: main()\nexcept SystemExit as end: assert end.code == 0, end.code\n"
+        "print('loaded:', [name for name in ('textual', 'pyspark', 'deltalake', 'asyncssh') if name in sys.modules])"
+    )
+    lines = loaded.splitlines()
+    assert lines[-2:] == ["Plan: 2 regions, 4 create", "loaded: []"]
+    assert not list((world.root / "w").glob("*/*"))

@@ -1,0 +1,90 @@
+"""What is told of a rollout, event by event, and its table."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+from console.cli.status_text import percent, region_data, status_text, told
+from console.model.event import Progress, Recorded
+from console.model.region import Region
+from console.model.status import Status, fold, replay
+from console.runner.view import RegionView
+from tests.cli import sample
+
+EU = Region("eu", "/w/eu")
+
+
+def views() -> list[RegionView]:
+    """The region after each event of the story."""
+    statuses = [Status()]
+    for recorded in sample.story():
+        statuses.append(fold(statuses[-1], recorded))
+    return [RegionView(EU, "connected", status=status, live="r7") for status in statuses]
+
+
+def test_a_whole_story_is_told_in_order_and_once() -> None:
+    lines = [f"{said.kind}: {said.text}" for a, b in pairwise(views()) for said in told(a, b)]
+    assert lines == [
+        "apply_start: web-8: r7 → r8, planned by ada@laptop",
+        "apply_progress: planned",
+        "apply_progress: preparing",
+        "apply_progress: create/requests done",
+        "apply_progress: backfilling",
+        "apply_progress: 30 % · 30 of 100 rows · backfill/requests · 2026-11-07",
+        "apply_progress: 60 % · 60 of 100 rows · 20 rows/s · about 2 s left · backfill/requests",
+        "apply_paused: paused: paused by ada@laptop",
+        "apply_progress: goes on: backfilling",
+        "apply_errored: failed: disk full; make room, then console retry",
+        "apply_progress: goes on: backfilling",
+        "apply_progress: 99 % · 100 of 100 rows · 20 rows/s · about 0 s left · backfill/requests",
+        "apply_progress: backfill/requests done: 100 rows in 5 s",
+        "apply_progress: validating",
+        "check: check requests rows per day: ok (2 days, 100 rows)",
+        "check: check requests live rows: inconclusive (no row arrived)",
+        "apply_progress: awaiting-confirmation",
+        "apply_complete: live, by ada@laptop",
+    ]
+
+
+def test_a_reader_who_missed_the_middle_still_hears_how_it_stands() -> None:
+    first, *_, last = views()[:-1]
+    kinds = [said.kind for said in told(first, last)]
+    assert kinds[0] == "apply_start"
+    assert kinds.count("check") == 2
+    assert told(first, last)[-1].text == "awaiting-confirmation"
+    assert told(last, last) == []
+
+
+def test_a_lost_link_is_no_failure_and_its_return_is_told() -> None:
+    here = views()[8]
+    gone = replace(here, link="unreachable", link_why="connection reset")
+    assert [said.text for said in told(here, gone)] == ["unreachable, a batch may be running: connection reset"]
+    assert [said.text for said in told(gone, here)] == ["reached again"]
+
+
+def test_the_table_shows_state_eta_and_why_in_their_own_columns() -> None:
+    running, failed, gate = views()[10], views()[13], views()[21]
+    text = status_text([running, failed, gate, RegionView(Region("ap", "/w/ap"))], {"ap": "no agent"})
+    assert text.splitlines() == [
+        "region  state                   done        rows  rows/s  left  lag  release  now",
+        "eu      backfilling             60 %   60 of 100      20  2 s        r7 → r8  backfill/requests",
+        "eu      failed                  60 %   60 of 100      20             r7 → r8  disk full",
+        "eu      awaiting-confirmation  100 %  100 of 100      20             r7 → r8",
+        "ap      unreachable                                                           no agent",
+        "",
+        "eu: hint: make room, then console retry",
+        "eu: check requests rows per day: ok (2 days, 100 rows)",
+        "eu: check requests live rows: inconclusive (no row arrived)",
+    ]
+
+
+def test_percent_is_a_hundred_only_when_nothing_is_left() -> None:
+    nearly = replay([*sample.story()[:7], Recorded("web-8", 0, 2000.0, Progress("backfill/requests", 100))])
+    assert percent(nearly) == 99
+    assert percent(views()[21].status) == 100
+
+
+def test_json_keeps_outside_text_exact() -> None:
+    evil = "\x1b]0;x\x07"
+    view = replace(views()[13], status=replace(views()[13].status, why=evil, hint=evil))
+    assert region_data(view)["status"]["why"] == evil
+    assert evil not in status_text([view], {})

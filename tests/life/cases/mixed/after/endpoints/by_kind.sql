@@ -1,0 +1,1 @@
+SELECT kind, source, count(*) AS n FROM described GROUP BY kind, source

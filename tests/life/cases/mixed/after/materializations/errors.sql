@@ -1,0 +1,2 @@
+/* into: errors */
+SELECT id, ts, status FROM retyped WHERE status >= '400'

@@ -1,0 +1,4 @@
+/* into: retyped */
+SELECT id, ts, CAST(CAST(get_json_object(payload, '$.status') AS INT) AS STRING) AS status,
+  CAST(get_json_object(payload, '$.bytes') AS BIGINT) AS bytes
+FROM landing

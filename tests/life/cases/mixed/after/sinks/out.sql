@@ -1,0 +1,2 @@
+/* path: out/errors */
+SELECT id, status FROM errors

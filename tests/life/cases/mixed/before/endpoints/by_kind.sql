@@ -1,0 +1,1 @@
+SELECT kind, count(*) AS n FROM described GROUP BY kind

@@ -1,0 +1,2 @@
+/* into: removed */
+SELECT id, ts FROM landing

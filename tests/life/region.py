@@ -1,0 +1,225 @@
+"""A real region in a folder: landing rows, a writer that never stops, the real agent, and the truth by DuckDB."""
+
+import asyncio
+import json
+import math
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+
+from console import planning, project
+from console.drivers.local import LocalDriver
+from console.drivers.protocol import Who
+from console.errors import Unreachable
+from console.model.plan import Plan
+from console.model.region import Region
+from console.model.status import Status
+
+LANDING = pa.schema([("id", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("payload", pa.string())])
+FIRST_DAY = datetime(2026, 11, 1, tzinfo=UTC)
+DAYS = 4
+ME = Who("ada", "laptop")
+# A JVM that lives for seconds: compiling well costs more than it saves.
+SHORT_LIVED = {
+    "spark.driver.memory": "1g",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
+}
+
+
+def event(n: int, rng: random.Random) -> dict[str, Any]:
+    """One landing row: mostly of known days, some late, early or without a time, some equal but for the id."""
+    at: datetime | None = FIRST_DAY + timedelta(seconds=rng.randrange(DAYS * 86400))
+    odd = rng.random()
+    if odd < 0.03:
+        at = None
+    elif odd < 0.05:
+        at = datetime(rng.choice([1971, 2099]), 1, 1, tzinfo=UTC)
+    payload = {
+        "ip": f"192.0.2.{rng.randrange(40)}",
+        "status": rng.choice([200, 200, 304, 404, 500]),
+        "bytes": None if odd > 0.95 else rng.randrange(10_000),
+        "ms": round(rng.expovariate(0.02), 3),
+    }
+    if rng.random() < 0.6:
+        payload["ua"] = rng.choice(["curl/8", "Mozilla/5.0 (“X”; \\ 'q')", ""])
+    return {"id": f"e{n}", "ts": at, "payload": json.dumps(payload)}
+
+
+class LiveRegion:
+    """One warehouse with its agent and, once `write` was called, a producer."""
+
+    def __init__(self, root: Path, *, rows: int = 1500, seed: int = 1, conf: Mapping[str, str] | None = None) -> None:
+        self.root = root
+        self.warehouse = root / "warehouse"
+        self.warehouse.mkdir(parents=True)
+        self._rng = random.Random(seed)
+        self._written = 0
+        self._writer: asyncio.Task[None] | None = None
+        (root / "regions").mkdir()
+        spark = json.dumps({"master": "local[2]", "conf": {**SHORT_LIVED, **(conf or {})}})
+        (root / "regions" / "eu.yaml").write_text(
+            f"name: eu\nwarehouse: warehouse\nspark: {spark}\nlimits: {{rows: 600}}\n"
+        )
+        (root / "plans").mkdir()
+        per = rows // 3
+        for _ in range(3):
+            batch = pa.Table.from_pylist([self._next() for _ in range(per)], LANDING)
+            write_deltalake(str(self.warehouse / "landing"), batch, mode="append")
+        self._driver: LocalDriver | None = None
+
+    def _next(self) -> dict[str, Any]:
+        self._written += 1
+        return event(self._written, self._rng)
+
+    @property
+    def region(self) -> Region:
+        return project.load(self.root).regions[0]
+
+    @property
+    def driver(self) -> LocalDriver:
+        if self._driver is None:
+            self._driver = LocalDriver(self.region)
+        return self._driver
+
+    def install(self, pipeline: str, files: Path) -> None:
+        """Make `files` the desired state of a pipeline."""
+        target = self.root / "plans" / pipeline
+        for old in sorted(target.rglob("*"), reverse=True):
+            old.unlink() if old.is_file() else old.rmdir()
+        for source in files.rglob("*"):
+            if source.is_file():
+                place = target / source.relative_to(files)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                place.write_text(source.read_text())
+
+    async def plan(self, pipeline: str) -> Plan:
+        loaded = project.load(self.root)
+        desired = loaded.pipeline(pipeline, loaded.regions[0])
+        live = await self.driver.survey(pipeline, [t.name for t in desired.tables if t.kind == "landing"])
+        return planning.plan(desired, live, loaded.regions[0], "test")
+
+    async def until(self, pipeline: str, *states: str, seconds: float = 240) -> Status:
+        """The status as soon as it is in one of these states.
+
+        raises  AssertionError with what it says instead, when it failed or time is up
+        """
+        deadline = asyncio.get_running_loop().time() + seconds
+        status = Status()
+        while asyncio.get_running_loop().time() < deadline:
+            try:
+                status = (await self.driver.state(pipeline)).status
+            except Unreachable:
+                await asyncio.sleep(0.2)
+                continue
+            if status.shown in states:
+                return status
+            assert status.held != "failed", f"{pipeline}: {status.why} ({status.hint})"
+            await asyncio.sleep(0.1)
+        raise AssertionError(f"{pipeline}: still {status.shown} after {seconds} s: {status.why}")
+
+    async def roll_out(self, pipeline: str) -> Status:
+        """Plan, carry to the gate, require every check, promote."""
+        plan = await self.plan(pipeline)
+        assert not plan.refusals, plan.refusals
+        await self.driver.accept(plan, ME)
+        status = await self.until(pipeline, "awaiting-confirmation")
+        bad = [check for check in status.checks if check.ok is not True]
+        assert not bad, bad
+        await self.driver.promote(pipeline, status.rollout, status.was, ME)
+        return status
+
+    async def roll_back(self, pipeline: str) -> None:
+        state = await self.driver.state(pipeline)
+        await self.driver.rollback(pipeline, state.live, ME)
+
+    # -- traffic
+
+    def write(self, pipeline: str, every: float = 0.3) -> None:
+        """Start a producer that goes on until `quiet`."""
+
+        async def produce() -> None:
+            batch = 0
+            while True:
+                batch += 1
+                rows = [self._next() for _ in range(self._rng.randrange(1, 15))]
+                lines = [json.dumps({**row, "ts": row["ts"] and row["ts"].isoformat()}) for row in rows]
+                while True:
+                    try:
+                        await self.driver.ingest(pipeline, "landing", f"p{batch}", lines)
+                        break
+                    except Unreachable:
+                        await asyncio.sleep(0.2)
+                await asyncio.sleep(every)
+
+        self._writer = asyncio.create_task(produce())
+
+    async def quiet(self, pipelines: Sequence[str]) -> None:
+        """Stop the producer and wait until every feed has passed its last row."""
+        if self._writer is not None:
+            self._writer.cancel()
+            await asyncio.gather(self._writer, return_exceptions=True)
+            self._writer = None
+        await self.driver.wake()
+        for pipeline in pipelines:
+            still = 0
+            for _ in range(600):
+                status = (await self.driver.state(pipeline)).status
+                still = still + 1 if status.lag_commits == 0 else 0
+                if still > 12:
+                    break
+                await asyncio.sleep(0.1)
+
+    # -- truth
+
+    def truth(self, sql: str) -> list[tuple[Any, ...]]:
+        """DuckDB over the whole landing table."""
+        db = duckdb.connect()
+        db.execute("SET TimeZone = 'UTC'")
+        db.register("landing", DeltaTable(str(self.warehouse / "landing")).to_pyarrow_table())
+        return db.execute(sql).fetchall()
+
+    async def table(self, pipeline: str, columns: str, name: str) -> list[tuple[Any, ...]]:
+        """All rows of a logical table, through the agent."""
+        answer = await self.driver.query(pipeline, f"SELECT {columns} FROM {name}", [name], {}, 100_000)
+        return list(answer.rows)
+
+    async def close(self) -> None:
+        if self._writer is not None:
+            self._writer.cancel()
+        await self.driver.stop()
+        await self.driver.close()
+
+
+def multiset(rows: Sequence[Sequence[Any]]) -> Counter[tuple[Any, ...]]:
+    """Rows as a multiset, values in one form whoever computed them."""
+    return Counter(tuple(_form(value) for value in row) for row in rows)
+
+
+def _form(value: Any) -> Any:
+    match value:
+        case datetime():
+            return value.replace(tzinfo=None).isoformat()
+        case date():
+            return value.isoformat()
+        case str() if len(value) >= 19 and value[4:5] == "-" and value[10:11] == "T":
+            return datetime.fromisoformat(value).replace(tzinfo=None).isoformat()
+        case bool() | None | str():
+            return value
+        case float() | Decimal() | int():
+            # Sums of doubles differ in their last bits with the order of adding; cut where no decimal fraction ends.
+            return f"{int(value)}" if value == int(value) else f"~{math.floor(float(value) * 1e5 + 0.271828)}"
+    return value
+
+
+def near(value: Any, truth: Any, relative: float = 0.1, slack: float = 2.0) -> bool:
+    if value is None or truth is None:
+        return value is truth
+    return math.isclose(float(value), float(truth), rel_tol=relative, abs_tol=slack)

@@ -1,0 +1,164 @@
+"""Partial states: however rows are cut into commits, the merged read gives what the operator's query gives at once."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import duckdb
+import pytest
+import sqlglot
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from console.model.pipeline import Materialization
+from console.model.schema import Table
+from console.planning.sql.compile import FeedCode, Known, feed
+from console.planning.sql.relation import physical
+from console.planning.sql.tree import Text
+from tests.planning.world import columns
+
+TABLES = {
+    "t": {"k": "string", "day": "date", "i": "int", "l": "bigint", "d": "decimal(10,2)", "f": "double", "s": "string"}
+}
+KNOWN = Known(TABLES, {"t": physical("t", "t", {c: c for c in TABLES["t"]})})
+TARGET = Table("agg", "aggregate", (), partition_by=("day",))
+
+
+def split(sql: str, **types: str) -> FeedCode:
+    table = replace(TARGET, columns=columns(**types))
+    code, text = feed(Materialization("m", "agg", sql), table, KNOWN, {})
+    assert code is not None, text.problems
+    return code
+
+
+def refused(sql: str, **types: str) -> Text:
+    code, text = feed(Materialization("m", "agg", sql), replace(TARGET, columns=columns(**types)), KNOWN, {})
+    assert code is None
+    return text
+
+
+EXACT = """SELECT k, day, count(*) AS n, count(i) AS ni, count_if(i > 2) AS big, sum(i) AS si, sum(d) AS sd, min(s) AS lo,
+  max(i) AS hi, avg(i) AS mean, avg(d) AS price, coalesce(sum(l), 0) AS sl, CAST(sum(i) AS DOUBLE) / count(*) AS rate,
+  sum(i) FILTER (WHERE s = 'x') AS only_x, count(*) FILTER (WHERE s IS NULL) AS nulls
+FROM t WHERE coalesce(i, 0) < 9 GROUP BY k, day"""
+TYPES = {
+    "k": "string", "day": "date", "n": "bigint", "ni": "bigint", "big": "bigint", "si": "bigint", "sd": "decimal(38,2)",
+    "lo": "string", "hi": "int", "mean": "double", "price": "double", "sl": "bigint", "rate": "double", "only_x": "bigint",
+    "nulls": "bigint",
+}  # fmt: skip
+
+Row = tuple[object, ...]
+small = st.one_of(st.none(), st.integers(-5, 12))
+rows = st.tuples(
+    st.sampled_from(["a", "b", None]),
+    st.sampled_from(["2026-11-01", "2026-11-02"]),
+    small,
+    small,
+    small,
+    st.sampled_from(["x", "y", None]),
+)
+
+
+@pytest.fixture(scope="module")
+def base() -> Iterator[duckdb.DuckDBPyConnection]:
+    """An engine of its own: the operator's query, the partial query and the read run as they are, only translated."""
+    connection = duckdb.connect(config={"threads": 1})
+    connection.execute(
+        "CREATE TABLE given (n INT, k VARCHAR, day DATE, i INT, l BIGINT, d DECIMAL(10,2), f DOUBLE, s VARCHAR)"
+    )
+    connection.execute("CREATE TABLE t AS SELECT * EXCLUDE (n) FROM given")
+    connection.execute(f"CREATE TABLE stored AS {duck(split(EXACT, **TYPES).feed.sql)}")
+    yield connection
+    connection.close()
+
+
+def duck(sql: str) -> str:
+    return sqlglot.transpile(sql, "spark", "duckdb")[0]
+
+
+@given(commits=st.lists(st.lists(rows, max_size=8), min_size=1, max_size=3))
+@settings(
+    max_examples=10,
+    deadline=None,
+    phases=(Phase.generate,),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+def test_any_cut_into_commits_merges_to_the_same_result(
+    base: duckdb.DuckDBPyConnection, commits: list[list[Row]]
+) -> None:
+    code = split(EXACT, **TYPES)
+    base.execute("DELETE FROM given; DELETE FROM stored; DELETE FROM t")
+    given = [(at, *row[:5], None, row[5]) for at, commit in enumerate(commits) for row in commit]
+    if given:
+        base.executemany("INSERT INTO given VALUES (?, ?, ?, ?, ?, ?, ?, ?)", given)
+    for at in range(len(commits)):
+        base.execute("DELETE FROM t")
+        base.execute("INSERT INTO t SELECT * EXCLUDE (n) FROM given WHERE n = ?", [at])
+        base.execute(f"INSERT INTO stored {duck(code.feed.sql)}")
+    base.execute("DELETE FROM t")
+    base.execute("INSERT INTO t SELECT * EXCLUDE (n) FROM given")
+    merged, at_once = (
+        sorted(map(str, base.execute(f"SELECT * REPLACE (round(price, 6) AS price) FROM ({duck(sql)})").fetchall()))
+        for sql in (code.read, EXACT)
+    )
+    assert merged == at_once
+
+
+def test_states_have_types_that_do_not_overflow_or_drift() -> None:
+    code = split(
+        "SELECT day, count(*) AS n, sum(i) AS si, sum(d) AS sd, sum(f) AS sf, avg(l) AS al, approx_count_distinct(f) AS u, "
+        "approx_percentile(i, 0.95) AS p FROM t GROUP BY day",
+        day="date", n="int", si="bigint", sd="decimal(12,2)", sf="double", al="double", u="bigint", p="double",
+    )  # fmt: skip
+    assert {c.name: c.type for c in code.stored} == {
+        "day": "date", "n": "bigint", "si": "bigint", "sd": "decimal(38,2)", "sf": "double", "al__sum": "decimal(38,0)",
+        "al__count": "bigint", "u__hll": "binary", "p__kll": "binary",
+    }  # fmt: skip
+    assert code.split is not None
+    assert code.split.inexact == ("sf", "u", "p")
+    assert code.split.keys == ("day",)
+
+
+def test_sketches_take_what_spark_takes_and_give_null_or_zero_for_nothing() -> None:
+    code = split(
+        "SELECT day, approx_count_distinct(f) AS u, approx_percentile(i, 0.95) FILTER (WHERE s = 'x') AS p FROM t GROUP BY day",
+        day="date", u="bigint", p="double",
+    )  # fmt: skip
+    assert "HLL_SKETCH_AGG(CAST(`t`.`f` AS STRING), 12)" in code.feed.sql
+    assert "KLL_SKETCH_AGG_DOUBLE(CAST(`t`.`i` AS DOUBLE)) FILTER(WHERE `t`.`s` = 'x')" in code.feed.sql
+    assert "COALESCE(HLL_SKETCH_ESTIMATE(" in code.read
+    assert "CASE WHEN KLL_SKETCH_GET_N_DOUBLE(" in code.read
+
+
+def test_another_fraction_is_another_value_and_the_same_state() -> None:
+    one, other = (
+        split(f"SELECT day, approx_percentile(i, {f}) AS p FROM t GROUP BY day", day="date", p="double")
+        for f in (0.5, 0.9)
+    )
+    assert one.feed.sql == other.feed.sql
+    assert one.relation.columns["p"].hash != other.relation.columns["p"].hash
+
+
+@pytest.mark.parametrize(
+    ("sql", "word"),
+    [
+        ("SELECT day, count(DISTINCT s) AS n FROM t GROUP BY day", "DISTINCT"),
+        ("SELECT day, stddev(i) AS n FROM t GROUP BY day", "no state"),
+        ("SELECT day, approx_percentile(i, array(0.5, 0.9)) AS n FROM t GROUP BY day", "fraction"),
+        ("SELECT day, count(*) AS n FROM t GROUP BY day HAVING count(*) > 1", "HAVING"),
+        ("SELECT day, count(*) AS n FROM t GROUP BY day ORDER BY n LIMIT 3", "LIMIT"),
+        ("SELECT day, count(*) AS n FROM t GROUP BY day, k", "GROUP BY"),
+        ("SELECT day, i AS n FROM t GROUP BY day", "neither a key"),
+        ("SELECT day, count(*) + i AS n FROM t GROUP BY day, i", "mixes"),
+        ("SELECT day, count(*) AS n FROM t GROUP BY ROLLUP (day)", "ROLLUP"),
+        ("SELECT day, i AS n FROM t", "GROUP BY"),
+        ("SELECT day, sum(n) AS n FROM (SELECT day, count(*) AS n FROM t GROUP BY day) GROUP BY day", "outermost"),
+    ],
+)
+def test_what_cannot_be_merged_is_refused_with_the_reason(sql: str, word: str) -> None:
+    assert any(word in problem.message for problem in refused(sql, day="date", n="bigint").problems)
+
+
+def test_group_by_all_is_the_same_as_the_keys_named() -> None:
+    one = split("SELECT k, day, count(*) AS n FROM t GROUP BY ALL", k="string", day="date", n="bigint")
+    other = split("SELECT k, day, count(*) AS n FROM t GROUP BY k, day", k="string", day="date", n="bigint")
+    assert (one.feed.sql, one.read, one.relation.rows) == (other.feed.sql, other.read, other.relation.rows)

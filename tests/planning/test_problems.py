@@ -1,0 +1,187 @@
+"""What is wrong is said all at once, with its place; what is risky is said by a stable code."""
+
+from dataclasses import replace
+
+import pytest
+
+from console.errors import Problem, Problems
+from console.model.live import Day, Live
+from console.model.pipeline import Endpoint, Materialization, Parameter, Pipeline
+from console.model.schema import Column
+from console.planning import check
+from tests.planning.world import (
+    COUNT,
+    LANDING,
+    PARSE,
+    REQUESTS,
+    empty,
+    live,
+    pipeline,
+    planned,
+    stats,
+    with_column,
+    with_sql,
+    with_table,
+)
+
+
+def codes(problems: tuple[Problem, ...]) -> list[str]:
+    return sorted({problem.code for problem in problems})
+
+
+def raised(desired: Pipeline, region: Live | None = None) -> tuple[Problem, ...]:
+    with pytest.raises(Problems) as caught:
+        planned(desired, region or live())
+    assert caught.value.exit_code == 65
+    return caught.value.problems
+
+
+def test_a_good_pipeline_has_no_problems() -> None:
+    assert check(pipeline()) == ()
+
+
+def test_everything_wrong_is_reported_at_once_with_its_place() -> None:
+    broken = with_sql(pipeline(), "parse", PARSE.replace("payload, '$.ip'", "paylod, '$.ip'"))
+    broken = with_sql(broken, "count_hours", COUNT.replace("FROM requests", "FROM request"))
+    more = Materialization("stray", "nowhere", "SELECT reflect('a') AS x", where="stray.sql:1:1")
+    endpoint = Endpoint("e", "SELECT ip FROM requests WHERE day = :dey", (Parameter("day", "date"),), where="e.sql:2:1")
+    broken = replace(broken, materializations=(*broken.materializations, more), endpoints=(endpoint,))
+    found = check(broken)
+    assert codes(found) == ["C003", "S107", "S108", "S111"]
+    where = {problem.where for problem in found}
+    assert "plans/web/materializations/parse.sql:4:64" in where
+    assert "plans/web/materializations/count_hours.sql:6:6" in where
+    assert "e.sql:2:37" in where
+    assert {"did you mean payload?", "did you mean requests?", "did you mean day?"} <= {p.hint for p in found}
+
+
+def test_a_circle_is_named_by_its_path() -> None:
+    back = Materialization("back", "requests", PARSE.replace("FROM landing", "FROM requests"), where="back.sql:1:1")
+    found = check(replace(pipeline(), materializations=(*pipeline().materializations, back)))
+    assert any(p.code == "C001" and "requests → requests" in p.message and p.where == "back.sql:1:1" for p in found)
+
+
+STRUCTURE = {
+    "C002": lambda p: replace(p, materializations=p.materializations[:1]),
+    "C003": lambda p: replace(
+        p, materializations=(*p.materializations, Materialization("x", "landing", "SELECT * FROM requests"))
+    ),
+    "C004": lambda p: replace(p, copies=(replace(p.copies[0], into="requests"),)),
+    "C005": lambda p: with_table(p, replace(REQUESTS, columns=(*REQUESTS.columns, Column("IP", "string")))),
+    "C006": lambda p: with_table(p, replace(REQUESTS, partition_by=("dya",))),
+    "C007": lambda p: with_table(p, replace(p.table("requests_by_hour"), partition_by=())),
+    "C008": lambda p: with_sql(
+        p,
+        "parse",
+        "SELECT hits AS event_id, hour AS ts, day, '' ip, 1 status, p95 AS ms, 1 AS bytes, '' host FROM requests_by_hour",
+    ),
+    "S110": lambda p: with_sql(p, "parse", PARSE.replace("AS host", "AS hosst")),
+    "S112": lambda p: with_sql(p, "count_hours", COUNT.replace("count(*)", "count(DISTINCT ip)")),
+    "S113": lambda p: with_sql(p, "parse", PARSE.replace("SELECT", "SELECT DISTINCT")),
+}
+
+
+@pytest.mark.parametrize("code", STRUCTURE)
+def test_a_structure_that_cannot_work_is_refused(code: str) -> None:
+    assert code in codes(check(STRUCTURE[code](pipeline())))
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        PARSE + " UNION ALL " + PARSE.replace("landing", "elsewhere"),
+        PARSE + " l RIGHT JOIN requests_by_hour r ON r.hour = l.ts",
+        PARSE.replace("region AS host", "CAST(row_number() OVER (ORDER BY ts) AS STRING) AS host"),
+        PARSE + " LIMIT 10",
+        PARSE.replace("region AS host", "max(region) AS host") + " GROUP BY ALL",
+    ],
+)
+def test_what_a_commit_alone_would_answer_wrongly_is_refused(sql: str) -> None:
+    desired = with_table(pipeline(), replace(LANDING, name="elsewhere"))
+    assert "S113" in codes(check(with_sql(desired, "parse", sql)))
+
+
+def test_a_dropped_column_that_an_endpoint_reads_has_its_own_code() -> None:
+    desired = with_table(pipeline(), replace(REQUESTS, columns=tuple(c for c in REQUESTS.columns if c.name != "ip")))
+    desired = with_sql(desired, "parse", PARSE.replace(" get_json_object(payload, '$.ip') AS ip,", ""))
+    found = raised(desired)
+    assert codes(found) == ["C104"]
+    assert {problem.node for problem in found} == {"top_errors", "count_hours"}
+
+
+def test_a_landing_table_that_is_not_what_the_files_say_is_refused() -> None:
+    foreign = with_table(pipeline(), replace(LANDING, managed=False))
+    assert codes(raised(foreign, replace(empty(), stats=()))) == ["C110"]
+    narrow = empty(stats("landing", "landing", LANDING.columns[:2]))
+    assert codes(raised(foreign, narrow)) == ["C111"]
+    other = empty(stats("landing", "landing", tuple(replace(c, type="bigint") for c in LANDING.columns)))
+    assert codes(raised(pipeline(), other)) == ["C112"]
+
+
+def wider(**landing: object) -> Pipeline:
+    desired = with_column(pipeline(), "ua", "string", "get_json_object(payload, '$.ua')")
+    return with_table(desired, replace(LANDING, **landing))  # type: ignore[arg-type]
+
+
+def test_history_that_the_source_no_longer_holds_refuses_a_replay() -> None:
+    was = live()
+    short = tuple(Day(f"2026-11-{day:02}", 1000, 9000) for day in range(10, 15))
+    tables = tuple(stats("landing", "landing", LANDING.columns, short) if s.name == "landing" else s for s in was.stats)
+    refused = planned(wider(retention_days=5), replace(was, stats=tables)).refusals
+    assert [(p.code, p.message.split(" before")[0]) for p in refused] == [
+        ("C101", "9 days of requests"),
+        ("C101", "9 days of requests_by_hour"),
+    ]
+
+
+def test_short_retention_that_has_lost_nothing_yet_only_warns() -> None:
+    done = planned(wider(retention_days=5))
+    assert ({p.code for p in done.problems}, done.refusals) == ({"C101"}, ())
+    assert {p.code for p in planned(wider(retention_days=0)).problems} == {"C102"}
+
+
+@pytest.mark.parametrize(
+    ("query", "code"),
+    [
+        ("*", "C106"),
+        ("*, upper(ip) AS up, 1 AS extra", "C106"),
+        ("*, '' AS up FROM requests", "C107"),
+        ("*, nope AS up", "S108"),
+        ("*, reflect('a') AS up", "S105"),
+    ],
+)
+def test_a_forward_query_that_does_not_fit_refuses(query: str, code: str) -> None:
+    desired = with_column(pipeline(), "up", "string", "upper(get_json_object(payload, '$.ip'))")
+    table = desired.table("requests")
+    assert table is not None
+    done = planned(with_table(desired, replace(table, forward_query=query)))
+    assert codes(done.refusals) == [code]
+    assert all(p.where == REQUESTS.where for p in done.refusals)
+
+
+def test_a_forward_query_that_nothing_needs_is_a_warning() -> None:
+    done = planned(with_table(pipeline(), replace(REQUESTS, forward_query="*, 1 AS x", owner="me")))
+    assert [(p.code, p.severity) for p in done.problems] == [("C108", "warn")]
+
+
+def test_narrowing_that_loses_silently_refuses_and_one_that_fails_loudly_warns() -> None:
+    def typed(type: str, expression: str) -> list[tuple[str, str]]:
+        columns = tuple(replace(c, type=type) if c.name == "ms" else c for c in REQUESTS.columns)
+        desired = with_table(pipeline(), replace(REQUESTS, columns=columns))
+        sql = PARSE.replace("CAST(get_json_object(payload, '$.ms') AS DOUBLE)", expression)
+        return [(p.code, p.severity) for p in planned(with_sql(desired, "parse", sql)).problems if p.code == "C103"]
+
+    assert typed("float", "CAST(get_json_object(payload, '$.ms') AS FLOAT)") == [("C103", "refuse")]
+    assert typed("date", "CAST(get_json_object(payload, '$.ms') AS DATE)") == [("C103", "warn")]
+    assert typed("float", "try_cast(get_json_object(payload, '$.ms') AS FLOAT)") == []
+
+
+def test_no_room_for_the_copy_is_said() -> None:
+    assert "C120" in [p.code for p in planned(wider(), replace(live(), free_bytes=1000)).problems]
+
+
+def test_variables_are_literals_and_never_sql() -> None:
+    desired = replace(pipeline(), variables=(("zone", "eu' OR '1'='1"),))
+    done = planned(with_sql(desired, "parse", PARSE + " WHERE region = :zone"))
+    feed = done.release.feeds_into("requests")[0]
+    assert feed.sql.endswith("= 'eu\\' OR \\'1\\'=\\'1'")

@@ -1,0 +1,356 @@
+"""Every change takes the cheapest exact way, and a change of nothing plans nothing."""
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from console.model.codec import decode, dumps, loads
+from console.model.pipeline import Pipeline
+from console.model.plan import Plan, numbered
+from console.model.schema import Column
+from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Pair, Promote, Validate
+from tests.planning.world import (
+    COUNT,
+    HOURLY,
+    LANDING,
+    PARSE,
+    REQUESTS,
+    actions,
+    empty,
+    live,
+    node,
+    pipeline,
+    planned,
+    promoted,
+    release,
+    stats,
+    with_column,
+    with_sql,
+    with_table,
+)
+
+UA = "get_json_object(payload, '$.user_agent')"
+
+
+def with_agent(desired: Pipeline) -> Pipeline:
+    return with_column(with_column(desired, "user_agent", "string", UA), "family", "string", f"split({UA}, '/')[0]")
+
+
+def requests(desired: Pipeline, **changes: object) -> Pipeline:
+    table = desired.table("requests")
+    assert table is not None
+    return with_table(desired, replace(table, **changes))  # type: ignore[arg-type]
+
+
+def retyped(name: str, type: str) -> tuple[Column, ...]:
+    return tuple(replace(c, type=type) if c.name == name else c for c in REQUESTS.columns)
+
+
+NOTHING = {
+    "reformatted": lambda p: with_sql(p, "parse", " ".join(PARSE.lower().split()) + " -- done"),
+    "aliases and a cte": lambda p: with_sql(
+        p, "parse", PARSE.replace("FROM landing", "FROM (SELECT * FROM landing) x")
+    ),
+    "a renamed file": lambda p: replace(
+        p, materializations=tuple(replace(m, name=f"{m.name}_2", where="else:1:1") for m in p.materializations)
+    ),
+    "moved files": lambda p: requests(p, where="plans/web/tables/elsewhere.yaml:9:9"),
+    "columns of the query in another order": lambda p: with_sql(
+        p, "parse", "SELECT region AS host," + PARSE[len("SELECT") :].replace(",\n  region AS host", "")
+    ),
+    "a forward query left over": lambda p: requests(p, forward_query="*"),
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_a_change_of_nothing_has_no_steps(name: str) -> None:
+    done = planned(NOTHING[name](pipeline()))
+    assert (actions(done), done.steps) == ({}, ())
+
+
+def test_a_first_plan_creates_everything_and_compares_nothing() -> None:
+    done = planned(pipeline(), empty())
+    assert {n.action for n in done.nodes} == {"create"}
+    assert [step.id for step in done.steps] == [
+        "create/requests", "create/requests_by_hour", "backfill/requests/parse", "catch-up/requests/parse",
+        "catch-up/requests_by_hour/count_hours", "validate", "promote",
+    ]  # fmt: skip
+    assert next(s for s in done.steps if isinstance(s, Validate)).comparisons == ()
+
+
+def test_a_managed_landing_table_that_is_absent_is_created_first() -> None:
+    done = planned(pipeline(), replace(empty(), stats=()))
+    assert done.steps[0] == CreateTable("landing")
+    state = done.release.table("landing")
+    assert state is not None
+    assert state.version.path == "landing"
+
+
+def test_a_new_column_from_the_payload_replays_its_table_and_what_hangs_below() -> None:
+    done = planned(with_agent(pipeline()))
+    assert actions(done) == {"requests": "replay", "requests_by_hour": "replay"}
+    assert [type(step) for step in done.steps] == [
+        CreateTable,
+        CreateTable,
+        Backfill,
+        CatchUp,
+        CatchUp,
+        Validate,
+        Promote,
+    ]
+    backfill = next(step for step in done.steps if isinstance(step, Backfill))
+    assert (backfill.source, backfill.time, backfill.route, backfill.rows, backfill.days) == (
+        "landing",
+        "ts",
+        "replay",
+        14000,
+        14,
+    )
+    assert [step.start for step in done.steps if isinstance(step, CatchUp)] == ["fence", "log"]
+    why = node(done, "requests").why
+    assert why.startswith(
+        "user_agent and family are new and computed from landing.payload, which requests does not keep"
+    )
+    assert done.problems == ()
+
+
+def test_unchanged_columns_must_be_equal_and_new_ones_are_named_as_left_out() -> None:
+    compared = next(s for s in planned(with_agent(pipeline())).steps if isinstance(s, Validate)).comparisons
+    first, second = compared
+    assert [pair.new for pair in first.pairs] == [column.name for column in REQUESTS.columns]
+    assert [name for name, _ in first.left_out] == ["user_agent", "family"]
+    assert second.keys == ("hour", "day")
+    assert Pair("hits", "hits", True) in second.pairs
+    assert {pair.new for pair in second.pairs if not pair.exact} == {"p95", "visitors"}
+
+
+def test_a_rebuilt_table_gets_a_path_of_its_rollout_and_kept_ones_stay() -> None:
+    was = live()
+    done = planned(with_column(pipeline(), "n", "bigint", "length(payload)"), was)
+    paths = {s.table.name: s.version.path for s in numbered(done, 4).release.tables}
+    assert paths["landing"] == "landing"
+    assert paths["requests"].startswith("requests/")
+    assert paths["requests"].endswith("-4")
+    assert all(state.version.path != paths["requests"] for state in release(was).tables)
+
+
+METADATA = {
+    "a description": lambda p: requests(p, description="All requests"),
+    "an owner": lambda p: requests(p, owner="web"),
+    "retention": lambda p: requests(p, retention_days=30),
+    "a comment": lambda p: requests(p, columns=tuple(replace(c, comment="?") for c in REQUESTS.columns)),
+    "the order of columns": lambda p: requests(p, columns=REQUESTS.columns[::-1]),
+    "a column dropped that nothing reads": lambda p: with_sql(
+        requests(p, columns=REQUESTS.columns[:-1]), "parse", PARSE.replace(",\n  region AS host", "")
+    ),
+    "a column renamed": lambda p: with_sql(
+        requests(p, columns=(*REQUESTS.columns[:-1], Column("origin", "string"))),
+        "parse",
+        PARSE.replace("AS host", "AS origin"),
+    ),
+    "a constant column": lambda p: with_column(p, "schema", "int", "2"),
+    "a NULL column": lambda p: with_column(p, "later", "string", "NULL"),
+    "a wider type of the same ints": lambda p: requests(p, columns=retyped("status", "bigint")),
+}
+
+
+@pytest.mark.parametrize("name", METADATA)
+def test_metadata_moves_no_row_and_keeps_version_and_feed(name: str) -> None:
+    was = live()
+    done = planned(METADATA[name](pipeline()), was)
+    touched = {n: a for n, a in actions(done).items() if n != "requests_by_hour"}
+    assert touched == {"requests": "metadata"}
+    new, old = done.release.table("requests"), release(was).table("requests")
+    assert new is not None
+    assert old is not None
+    assert new.version == old.version
+    assert done.release.feeds_into("requests") == release(was).feeds_into("requests")
+    if "wider" not in name:
+        assert done.steps == (Promote(),)
+
+
+def test_read_supplies_what_the_stored_table_lacks() -> None:
+    def read(desired: Pipeline) -> str:
+        state = planned(desired).release.table("requests")
+        assert state is not None
+        return state.read
+
+    assert "`host` AS `origin`" in read(METADATA["a column renamed"](pipeline()))
+    assert "CAST(2 AS INT) AS `schema`" in read(METADATA["a constant column"](pipeline()))
+    assert "CAST(`status` AS BIGINT) AS `status`" in read(METADATA["a wider type of the same ints"](pipeline()))
+    assert "host" not in read(METADATA["a column dropped that nothing reads"](pipeline()))
+
+
+def test_metadata_upon_metadata_still_reads_the_stored_name() -> None:
+    once = METADATA["a column renamed"](pipeline())
+    was = live()
+    region = promoted(planned(once, was), was)
+    twice = with_sql(
+        requests(pipeline(), columns=(*REQUESTS.columns[:-1], Column("zone", "string"))),
+        "parse",
+        PARSE.replace("AS host", "AS zone"),
+    )
+    state = planned(twice, region).release.table("requests")
+    assert state is not None
+    assert "`host` AS `zone`" in state.read
+    assert planned(once, region).steps == ()
+
+
+def test_a_feed_that_stays_still_finds_a_column_renamed_or_hidden_above_it() -> None:
+    desired = with_sql(
+        requests(
+            pipeline(), columns=tuple(replace(c, name="address") if c.name == "ip" else c for c in REQUESTS.columns)
+        ),
+        "parse",
+        PARSE.replace("AS ip", "AS address"),
+    )
+    desired = with_sql(desired, "count_hours", COUNT.replace("(ip)", "(address)"))
+    ends = tuple(replace(e, sql=e.sql.replace("ip", "address")) for e in desired.endpoints)
+    done = planned(replace(desired, endpoints=ends))
+    assert actions(done) == {"requests": "metadata", "top_errors": "metadata"}
+    state = done.release.table("requests")
+    assert state is not None
+    assert "`ip` AS `address`" in state.read
+    assert "`ip` AS `ip`" in state.read
+    assert done.release.feeds_into("requests_by_hour")[0].sql.count("`ip`") == 1
+
+
+REPLAY = {
+    "a filter": lambda p: with_sql(p, "parse", PARSE + " WHERE region = 'eu'"),
+    "another expression": lambda p: with_sql(p, "parse", PARSE.replace("'$.ip'", "'$.addr'")),
+    "a type that its text may not fit": lambda p: with_sql(
+        requests(p, columns=retyped("host", "int")),
+        "parse",
+        PARSE.replace("region AS host", "try_cast(region AS INT) AS host"),
+    ),
+    "distinct": lambda p: with_column(p, "part", "string", "explode(split(region, '-'))"),
+    "not null": lambda p: requests(p, columns=tuple(replace(c, nullable=c.name != "ip") for c in REQUESTS.columns)),
+}
+
+
+@pytest.mark.parametrize("name", REPLAY)
+def test_what_changes_rows_or_stored_values_is_replayed(name: str) -> None:
+    assert actions(planned(REPLAY[name](pipeline())))["requests"] == "replay"
+
+
+def test_a_wider_type_is_replayed_where_the_expression_may_not_have_fitted_the_old_one() -> None:
+    bare = with_sql(
+        pipeline(), "parse", PARSE.replace("CAST(get_json_object(payload, '$.status') AS INT)", "length(payload) * 1")
+    )
+    assert actions(planned(requests(bare, columns=retyped("status", "bigint")), live(bare)))["requests"] == "replay"
+
+
+def test_other_rows_are_not_compared() -> None:
+    compared = next(s for s in planned(REPLAY["a filter"](pipeline())).steps if isinstance(s, Validate)).comparisons
+    assert all(not c.pairs and c.left_out for c in compared)
+
+
+def test_a_change_below_moves_nothing_above() -> None:
+    done = planned(with_sql(pipeline(), "count_hours", COUNT.replace(">= 500", ">= 400")))
+    assert actions(done) == {"requests_by_hour": "replay"}
+    backfill = next(step for step in done.steps if isinstance(step, Backfill))
+    assert (backfill.source, backfill.rows) == ("requests", 14000)
+    assert done.price.rows < done.everything.rows
+
+
+def test_an_aggregates_declared_type_is_met_at_read() -> None:
+    desired = with_table(
+        pipeline(),
+        replace(HOURLY, columns=tuple(replace(c, type="int") if c.name == "hits" else c for c in HOURLY.columns)),
+    )
+    done = planned(replace(desired, copies=(), sinks=()))
+    assert actions(done)["requests_by_hour"] == "metadata"
+
+
+def test_a_forward_query_reads_the_live_table_and_goes_on_from_its_positions() -> None:
+    desired = with_column(pipeline(), "kb", "bigint", "CAST(get_json_object(payload, '$.bytes') AS BIGINT) div 1024")
+    desired = requests(desired, forward_query="*, bytes div 1024 AS kb")
+    done = planned(desired)
+    assert actions(done) == {"requests": "forward", "requests_by_hour": "replay"}
+    backfill = next(step for step in done.steps if isinstance(step, Backfill))
+    assert (backfill.materialization, backfill.source, backfill.route, backfill.time) == (
+        "",
+        "requests",
+        "forward",
+        "ts",
+    )
+    assert "CAST(`requests`.`bytes` DIV 1024 AS BIGINT) AS `kb` FROM `requests`" in backfill.sql
+    assert [s.start for s in done.steps if isinstance(s, CatchUp)] == ["vector", "log"]
+    assert done.refusals == ()
+
+
+def test_another_layout_is_copied_forward_column_by_column() -> None:
+    done = planned(requests(pipeline(), partition_by=("day", "host")))
+    assert actions(done)["requests"] == "forward"
+    state = done.release.table("requests")
+    assert state is not None
+    assert state.version.partition_by == ("day", "host")
+    compared = next(s for s in done.steps if isinstance(s, Validate)).comparisons[0]
+    assert len(compared.pairs) == len(REQUESTS.columns)
+
+
+def test_a_managed_landing_table_takes_a_new_column_and_nothing_moves() -> None:
+    wider = replace(LANDING, columns=(*LANDING.columns, Column("ext_id", "string")))
+    done = planned(with_table(pipeline(), wider))
+    assert actions(done) == {"landing": "metadata"}
+    assert done.steps == (AddColumns("landing", (Column("ext_id", "string"),)), Promote())
+
+
+def test_what_is_removed_is_dropped_and_nothing_else_moves() -> None:
+    small = replace(
+        pipeline(),
+        tables=(LANDING, REQUESTS),
+        materializations=pipeline().materializations[1:],
+        copies=(),
+        sinks=(),
+        endpoints=(),
+    )
+    done = planned(small)
+    assert actions(done) == {"requests_by_hour": "drop", "top_errors": "drop", "daily": "drop", "export": "drop"}
+    assert done.steps == (Promote(),)
+    assert [state.table.name for state in done.release.tables] == ["landing", "requests"]
+
+
+def test_a_plan_survives_json_and_is_the_same_twice() -> None:
+    done = planned(with_agent(pipeline()))
+    assert decode(Plan, loads(dumps(done))) == done
+    assert planned(with_agent(pipeline())).digest() == done.digest()
+
+
+def test_new_rows_do_not_make_a_plan_stale_and_a_new_schema_does() -> None:
+    was = live()
+    tables = tuple(replace(s, version=s.version + 500, rows=s.rows + 9) for s in was.stats)
+    assert planned(pipeline(), replace(was, stats=tables)).content == planned(pipeline(), was).content
+    wider = tuple(
+        stats("landing", "landing", (*LANDING.columns, Column("x", "int"))) if s.name == "landing" else s
+        for s in was.stats
+    )
+    assert planned(pipeline(), replace(was, stats=wider)).content != planned(pipeline(), was).content
+
+
+def test_a_join_is_replayed_with_a_warning_and_without_comparing_what_it_gives() -> None:
+    rates = replace(LANDING, name="rates", columns=(Column("host", "string"), Column("rate", "double")), time="")
+    joined = "SELECT r.event_id, r.ts, r.day, p.rate FROM requests r LEFT JOIN rates p ON p.host = r.host"
+    priced = replace(REQUESTS, name="priced", columns=(*REQUESTS.columns[:3], Column("rate", "double")))
+    parse = pipeline().materializations[1]
+    desired = replace(
+        with_table(with_table(pipeline(), rates), priced),
+        materializations=(*pipeline().materializations, replace(parse, name="price", into="priced", sql=joined)),
+    )
+    was = empty(stats("landing", "landing", LANDING.columns), stats("rates", "rates", rates.columns, ()))
+    region = promoted(planned(desired, was), was)
+    assert release(region).feeds_into("priced")[0].joins == ("rates",)
+    done = planned(with_agent(desired), region)
+    assert actions(done)["priced"] == "replay"
+    compared = next(c for s in done.steps if isinstance(s, Validate) for c in s.comparisons if c.table == "priced")
+    assert [name for name, _ in compared.left_out] == ["rate"]
+    assert [p.code for p in done.problems] == ["C113"]
+
+
+def test_a_region_is_planned_in_a_fraction_of_a_second() -> None:
+    was, desired = live(), with_agent(pipeline())
+    planned(desired, was)
+    start = time.process_time()
+    planned(desired, was)
+    assert time.process_time() - start < 0.5

@@ -1,0 +1,25 @@
+"""Draws the README's picture: `python -m tests.screens.export [FILE]` (default `docs/console.svg`)."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+from console.tui.session import Session
+from tests.screens.look import moment
+from tests.screens.scripted import NOON, ScriptedCockpit
+
+FILE = Path(__file__).parents[2] / "docs" / "console.svg"
+
+
+async def picture(size: tuple[int, int] = (120, 32)) -> str:
+    """A canary live, two regions of the next waves backfilling, as SVG."""
+    app = Session(ScriptedCockpit(*moment("running")), title="web", coach=True, clock=lambda: NOON)
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("j")
+        await pilot.pause()
+        return app.export_screenshot(title="console")
+
+
+if __name__ == "__main__":
+    path = Path(sys.argv[1]) if sys.argv[1:] else FILE
+    path.write_text(asyncio.run(picture()), encoding="utf-8")

@@ -1,0 +1,46 @@
+"""A console whose every outside text attacks the terminal: `python -m tests.screens.hostile`."""
+
+from dataclasses import replace
+
+from console.errors import Conflict, Problem
+from console.model.event import Checked
+from console.tui import run
+from tests.screens import scripted as s
+
+ATTACKS = (
+    "\x1b]52;c;aGVsbG8=\x07", "\x1b]0;owned\x07", "\x1b]8;;http://evil\x1b\\link", "\x1b[2J\x1b[H", "\x1bPq#0\x1b\\", "\x9b31m",
+    "\x1b]unterminated", "a\rb", "\u202egnp.exe", "z\u200bw", "nul\x00", "[red]x[/]", "[/]", "[b", "[@click=app.quit]x[/]",
+    "[link=http://evil]y[/link]", "\ud800", "\x85\u2028",
+)  # fmt: skip
+ALL = "".join(ATTACKS)
+
+
+def views() -> tuple[s.RegionView, ...]:
+    """Names, reasons, log lines, checks, problems, hints: everything that comes from outside."""
+    region = replace(s.US, name=f"us{ALL}", environment=ALL, owner=ALL, zone=ALL)
+    gate = s.at_gate(region)
+    checks = (Checked(ALL, ALL, False, ALL), Checked(ALL, ALL, None, ALL), Checked(ALL, ALL, True, ALL))
+    steps = tuple(replace(step, id=ALL, batch=ALL, state="running") for step in gate.status.steps)
+    status = replace(
+        gate.status, checks=checks, steps=steps, log=(*ATTACKS, "m" * 1_000_000), why=ALL, hint=ALL, by=ALL,
+        release=ALL, was=ALL, plan=ALL, decided_by=ALL,
+    )  # fmt: skip
+    assert gate.plan is not None
+    problem = Problem("C101", ALL, ALL, ALL)
+    nodes = tuple(replace(node, name=ALL, why=ALL, source=ALL) for node in gate.plan.nodes)
+    plan = replace(gate.plan, problems=(problem,), nodes=nodes)
+    shut = replace(gate, status=status, plan=plan, problem=ALL, note=ALL, live=ALL, previous=ALL)
+    broken = replace(s.failed(replace(s.EU, name=f"eu{ALL}")), link_why=ALL, link="unreachable", plan=plan)
+    noted = replace(s.RegionView(replace(s.AP, name=f"ap{ALL}")), note=ALL, problem=ALL)
+    return shut, broken, noted
+
+
+def cockpit() -> s.ScriptedCockpit:
+    """Every call fails with a hostile error."""
+    made = s.ScriptedCockpit(*views())
+    made.errors = {call: Conflict(ALL, hint=ALL, code=ALL) for call in ("refresh", "cancel", "promote")}
+    return made
+
+
+if __name__ == "__main__":
+    raise SystemExit(run(cockpit(), title=ALL, coach=True))

@@ -1,0 +1,32 @@
+"""The console over scripted views, for looking at: `python -m tests.screens.look before|running|gate|failed|live|building`."""
+
+import sys
+from dataclasses import replace
+
+from console.tui import run
+from tests.screens import scripted as s
+
+
+def moment(name: str) -> tuple[s.RegionView, ...]:
+    """The views of one moment, canary first."""
+    match name:
+        case "running":
+            return s.live(s.US), s.running(s.EU, 1_020_000, 1_534_400), s.running(s.AP, 0, 61_200)
+        case "gate":
+            return s.at_gate(s.US), s.waiting(s.EU, 1_534_400), s.waiting(s.AP, 61_200)
+        case "failed":
+            lost = replace(s.running(s.EU, 1_020_000, 1_534_400), link="unreachable", link_why="no answer for 10 s")
+            return s.live(s.US), lost, s.failed(s.AP)
+        case "live":
+            return s.live(s.US), s.live(s.EU), s.live(s.AP)
+        case "building":
+            notes = ("building: 3 of 14 days", "waits for us", "waits for us")
+            return tuple(s.RegionView(r, "connecting", note=n) for r, n in zip((s.US, s.EU, s.AP), notes, strict=True))
+        case _:
+            return s.waiting(s.US), s.waiting(s.EU, 1_534_400), s.waiting(s.AP, 61_200)
+
+
+if __name__ == "__main__":
+    raise SystemExit(
+        run(s.ScriptedCockpit(*moment(sys.argv[1] if sys.argv[1:] else "before")), title="web", coach=True)
+    )

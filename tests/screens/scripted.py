@@ -1,0 +1,196 @@
+"""A cockpit whose views are set by hand, and the moments of a rollout that the screens are shown at."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from console.drivers.protocol import Answer, Verb
+from console.errors import ConsoleError, Problem
+from console.model.event import Checked, Promoted, RolledBack
+from console.model.live import Release
+from console.model.pipeline import Override
+from console.model.plan import ColumnChange, NodeChange, Plan, Price
+from console.model.region import Region
+from console.model.status import Status, StepStatus
+from console.model.step import Backfill, CatchUp, CreateTable, Promote, Validate
+from console.runner.view import Outcome, RegionView
+
+NOON = 1_793_620_800.0  # 2026-11-02 12:00 UTC
+US = Region("us", "/data/us", environment="staging", wave=1, canary=True, zone="America/New_York")
+EU = Region("eu", "/data/eu", environment="prod", wave=2, owner="data-platform", zone="Europe/Madrid")
+AP = Region("ap", "/data/ap", environment="prod", wave=3, zone="Asia/Singapore")
+
+
+class ScriptedCockpit:
+    """Keeps what was asked of it in `calls`; `errors` are raised by the call of that name."""
+
+    def __init__(self, *views: RegionView) -> None:
+        self._views = {view.region.name: view for view in views}
+        self._changed = asyncio.Queue[RegionView]()
+        self.calls: list[tuple[str, object]] = []
+        self.errors: dict[str, ConsoleError] = {}
+        self.outcomes: list[tuple[Outcome, ...]] = []
+
+    @property
+    def views(self) -> Mapping[str, RegionView]:
+        return self._views
+
+    def show(self, *views: RegionView) -> None:
+        for view in views:
+            self._views[view.region.name] = view
+            self._changed.put_nowait(view)
+
+    async def changes(self) -> AsyncIterator[RegionView]:
+        while True:
+            yield await self._changed.get()
+
+    def _asked(self, call: str, about: object) -> None:
+        self.calls.append((call, about))
+        if error := self.errors.get(call):
+            raise error
+
+    async def refresh(self, regions: Sequence[str] = ()) -> None:
+        self._asked("refresh", tuple(regions))
+
+    async def run(
+        self, regions: Sequence[str] = (), *, yes: bool = False, attached: bool = False
+    ) -> tuple[Outcome, ...]:
+        self._asked("run", tuple(regions))
+        return self.outcomes.pop(0) if self.outcomes else ()
+
+    async def start(self, region: str) -> None:
+        self._asked("start", region)
+
+    async def control(self, region: str, verb: Verb) -> Status:
+        self._asked(verb, region)
+        return self._views[region].status
+
+    async def promote(self, region: str) -> Promoted:
+        self._asked("promote", region)
+        return Promoted("r2", "r1", "ada", "laptop", 7)
+
+    async def rollback(self, region: str) -> RolledBack:
+        self._asked("rollback", region)
+        return RolledBack("r1", "r2", "ada", "laptop", 8)
+
+    async def cleanup(self, region: str, *, dry_run: bool = False, previous: bool = False) -> tuple[str, ...]:
+        self._asked("cleanup", region)
+        return ()
+
+    async def query(
+        self, region: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int
+    ) -> Answer:
+        self._asked("query", region)
+        return Answer((), (), "r1")
+
+    async def trigger(self, region: str, kind: Literal["copy", "sink"], name: str) -> dict[str, Any]:
+        self._asked("trigger", region)
+        return {}
+
+    async def close(self) -> None:
+        self.calls.append(("close", None))
+
+
+def plan(region: Region, rows: int = 466_830, **changes: Any) -> Plan:
+    """The demo's change: a column more in `requests`, and what hangs below it."""
+    price = Price(14, rows, rows * 250, 6, rows / 38_000)
+    nodes = (
+        NodeChange("table", "landing", "keep", "nothing about it changes"),
+        NodeChange(
+            "table", "requests", "replay",
+            "user_agent is new and is computed from payload, which only landing keeps: its history is read again",
+            (ColumnChange("user_agent", "added"), ColumnChange("browser", "added")), price, "landing",
+        ),
+        NodeChange(
+            "table", "requests_by_hour", "replay", "its source requests is rebuilt, and its rows depend on it",
+            (), Price(14, rows // 90, rows // 3, 0, 0.0), "requests",
+        ),
+        NodeChange("endpoint", "requests_by_agent", "create", "a new endpoint: no row is moved"),
+        NodeChange("endpoint", "top_errors", "keep", "nothing about it changes"),
+    )  # fmt: skip
+    steps = (
+        CreateTable("requests"), CreateTable("requests_by_hour"),
+        Backfill("parse_requests", "landing", "requests", "replay", "SELECT 1", "ts", rows, rows * 250, 14, 6),
+        CatchUp("parse_requests", "landing", "requests", "fence"),
+        CatchUp("hourly", "requests", "requests_by_hour", "log"), Validate(()), Promote(),
+    )  # fmt: skip
+    made = Plan(
+        1, "0.1.0", "web", region.name, "d" * 64, "r1", "c" * 64, nodes, steps, Release("", "web", "d" * 64, (), ()),
+        price=price, everything=Price(14, rows * 3, rows * 600, 0, 0.0),
+    )  # fmt: skip
+    return replace(made, **changes)
+
+
+def waiting(region: Region, rows: int = 466_830) -> RegionView:
+    """A change waits to be started."""
+    view = RegionView(region, "connected", plan=plan(region, rows), live="r1")
+    if region is not AP or view.plan is None:
+        return view
+    own = Override("tables.landing.retention", "30d", "3d", "regions/ap.yaml:9:17")
+    warning = Problem(
+        "C101", "landing keeps 3 days, requests keeps all", "", "older days stay as they are", "warn", "requests"
+    )
+    return replace(view, plan=replace(view.plan, overrides=(own,), problems=(warning,)))
+
+
+def running(region: Region, done: int = 180_000, rows: int = 466_830) -> RegionView:
+    """In the middle of the backfill."""
+    steps = (
+        StepStatus("create/requests", "done"), StepStatus("create/requests_by_hour", "done"),
+        StepStatus(
+            "backfill/requests/parse_requests", "running", done, rows, 6, 14, "2026-10-27 … 2026-10-25", 24_310, 4.7,
+            done * 250,
+        ),
+        StepStatus("catch-up/requests/parse_requests"), StepStatus("catch-up/requests_by_hour/hourly"),
+        StepStatus("validate"), StepStatus("promote"),
+    )  # fmt: skip
+    log = ("took the lock of web", "Spark is ready: 2 slots, one of them for live", "fence of landing at version 118",
+           "warning: 2026-10-29 is heavy: cut by the hour", "batch 2026-10-28 committed as version 7: 61,003 rows")  # fmt: skip
+    status = Status(
+        "web-2", "r2", "r1", "9f2c41d07b" + "0" * 54, "ada", "backfilling", seq=9, started=NOON - 12, changed=NOON,
+        steps=steps, lag_commits=1, lag_rows=10, lag_seconds=0.4, log=log,
+    )  # fmt: skip
+    return replace(waiting(region, rows), status=status)
+
+
+def at_gate(region: Region, *, wrong: bool = False, rows: int = 466_830) -> RegionView:
+    """Built and validated; a person decides. `wrong`: one check differs, one is inconclusive."""
+    checks = (
+        Checked("requests", "rows per day", True, f"14 days, {rows:,} rows on both sides"),
+        Checked("requests", "values", True, "19 columns equal; left out: user_agent, browser (new)"),
+        Checked("requests_by_hour", "values", not wrong, "count differs on 2026-10-31: 61,003 and 61,004" if wrong else "5 columns equal"),
+        Checked("requests", "feed alive", None if wrong else True, "no live row since the fence" if wrong else "311 live rows since the fence"),
+    )  # fmt: skip
+    view = running(region, rows=rows)
+    steps = tuple(
+        replace(step, state="waiting" if step.id == "promote" else "done", batch="", batch_rows=0,
+                rows_done=step.rows_total, slices_done=step.slices)
+        for step in view.status.steps
+    )  # fmt: skip
+    status = replace(view.status, state="awaiting-confirmation", checks=checks, steps=steps)
+    return replace(view, status=status)
+
+
+def failed(region: Region) -> RegionView:
+    """A row did not convert; the rollout stands, live is untouched."""
+    view = running(region)
+    return replace(
+        view,
+        status=replace(
+            view.status, held="failed",
+            why="parse_requests: 3 rows of 2026-10-27 do not convert: payload.bytes = '-' is no bigint",
+            hint="use try_cast in materializations/parse_requests.sql, then retry",
+        ),
+    )  # fmt: skip
+
+
+def live(region: Region) -> RegionView:
+    """Promoted; the release before is kept fed."""
+    view = at_gate(region)
+    unchanged = plan(
+        region, nodes=tuple(replace(node, action="keep", columns=()) for node in plan(region).nodes), price=Price()
+    )
+    return replace(
+        view, status=replace(view.status, state="live", decided_by="ada"), live="r2", previous="r1", plan=unchanged
+    )

@@ -1,0 +1,51 @@
+"""One sitting in a test: the real app over a scripted cockpit, without a terminal, at a fixed time."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from textual.pilot import Pilot
+
+from console.runner.view import Cockpit
+from console.tui.dialogs.dialog import Dialog
+from console.tui.session import Session
+from tests.screens.scripted import NOON
+
+
+@asynccontextmanager
+async def sitting(
+    cockpit: Cockpit,
+    *,
+    size: tuple[int, int] = (80, 24),
+    coach: bool = True,
+    readonly: bool = False,
+    repaint: float = 0.02,
+) -> AsyncIterator[tuple[Session, Pilot[int]]]:
+    """The app and the one who types."""
+    app = Session(cockpit, title="web", coach=coach, readonly=readonly, clock=lambda: NOON, repaint_seconds=repaint)
+    async with app.run_test(size=size, notifications=True) as pilot:
+        await pilot.pause()
+        yield app, pilot
+
+
+async def settle(pilot: Pilot[int]) -> None:
+    """Wait until what changed is on the screen."""
+    await pilot.pause(0.04)
+    await pilot.pause()
+
+
+def seen(app: Session) -> str:
+    """What the operator reads now, toasts included."""
+    width, height = app.size
+    lines = app.screen._compositor.render_strips(size=app.size)
+    assert (len(lines), width > 0) == (height, True)
+    return "\n".join(line.text for line in lines)
+
+
+def told(app: Session) -> str:
+    """What the toasts say, unwrapped."""
+    return "\n".join(notification.message for notification in app._notifications)
+
+
+def asked(app: Session) -> str:
+    """The title of the open question, "" where none is open."""
+    return str(app.screen._question.title) if isinstance(app.screen, Dialog) else ""

@@ -1,0 +1,139 @@
+"""The drawings over every state and any outside text. Pure: no app, no terminal."""
+
+import unicodedata
+from dataclasses import replace
+from typing import get_args
+
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.content import Content
+
+from console.errors import Problem
+from console.model.event import Checked, State
+from console.model.status import StepStatus
+from console.runner.view import Link, RegionView
+from console.text import safe_text
+from console.tui.ascii import plain
+from console.tui.deeds import Deed, coach, objection
+from console.tui.dialogs.gate import gate, rollback
+from console.tui.dialogs.sure import end, start
+from console.tui.figures import short, size, span
+from console.tui.panes.checks import doubt, draw_checks
+from console.tui.panes.log import draw_log
+from console.tui.panes.plan import draw_plan
+from console.tui.panes.steps import draw_steps
+from console.tui.panes.summary import draw_summary
+from console.tui.scene import Scene, calls
+from console.tui.words import fraction, moving, settled, state_word
+from tests.screens import scripted as s
+
+STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+outside = st.one_of(
+    st.text(max_size=40), st.sampled_from(["\x1b]52;c;x\x07", "[/]", "\u202e", "\x9b2J", "漢字" * 60, "\ud800"])
+)
+rows = st.integers(0, 10**12)
+steps = st.builds(
+    StepStatus, outside, st.sampled_from(["waiting", "running", "done"]), rows, rows, st.integers(0, 99), st.integers(0, 99),
+    outside, rows, st.floats(0, 1e6), rows,
+)  # fmt: skip
+checks = st.builds(Checked, outside, outside, st.sampled_from([True, False, None]), outside)
+
+
+@st.composite
+def views(draw: st.DrawFn) -> RegionView:
+    """Any region in any state, likely or not."""
+    view = s.running(replace(s.US, name=draw(outside), environment=draw(outside), zone=draw(outside)))
+    status = replace(
+        view.status, state=draw(st.sampled_from(["none", *get_args(State)])), held=draw(st.sampled_from(["", "paused", "failed"])),
+        why=draw(outside), hint=draw(outside), steps=tuple(draw(st.lists(steps, max_size=3))),
+        checks=tuple(draw(st.lists(checks, max_size=3))), log=tuple(draw(st.lists(outside, max_size=3))),
+        lag_seconds=draw(st.floats(0, 1e7)), release=draw(outside), was=draw(outside), decided_by=draw(outside),
+    )  # fmt: skip
+    assert view.plan is not None
+    problems = tuple(Problem("C1", draw(outside), draw(outside), draw(outside), draw(st.sampled_from(["refuse", "warn"]))) for _ in range(draw(st.integers(0, 1))))  # fmt: skip
+    nodes = tuple(
+        replace(node, name=draw(outside), why=draw(outside)) for node in view.plan.nodes[: draw(st.integers(0, 5))]
+    )
+    plan = draw(st.sampled_from([None, replace(view.plan, nodes=nodes, problems=problems)]))
+    link = draw(st.sampled_from(get_args(Link)))
+    return replace(view, status=status, plan=plan, link=link, link_why=draw(outside), problem=draw(outside), note=draw(outside), live=draw(outside), previous=draw(outside))  # fmt: skip
+
+
+def clean(content: Content) -> None:
+    strange = [char for char in content.plain if unicodedata.category(char) in STEERING and char != "\n"]
+    assert not strange, content.plain
+
+
+@given(views(), st.integers(24, 200))
+def test_every_drawing_is_safe_fits_its_width_and_never_fails(view: RegionView, width: int) -> None:
+    for drawing in (draw_plan, draw_steps, draw_checks, draw_summary):
+        content = drawing(view, width, s.NOON)
+        clean(content)
+        if drawing in (draw_steps, draw_summary):
+            assert max(line.cell_length for line in content.split("\n")) <= width
+    clean(draw_log(view, width, s.NOON))
+    assert 0.0 <= fraction(view) <= 1.0
+
+
+@given(views())
+def test_every_state_has_a_word_a_symbol_and_a_next_key(view: RegionView) -> None:
+    name = view.region.name
+    scene = Scene({name: view}, coach=True)
+    word = state_word(view)
+    assert word.symbol
+    assert word.text
+    for inside in (False, True):
+        said = coach(scene, name, inside=inside)
+        clean(said)
+        assert said.plain.strip()
+
+
+@given(views())
+def test_no_question_is_open_where_its_deed_does_not_fit(view: RegionView) -> None:
+    name = view.region.name
+    scene, shut = Scene({name: view}), Scene({name: view}, readonly=True)
+    asked = {
+        "promote": gate(scene, name), "rollback": rollback(scene, name), "start": start(scene, (name,)),
+        "cancel": end(scene, (name,), "cancel"), "discard": end(scene, (name,), "discard"),
+    }  # fmt: skip
+    for deed in get_args(Deed):
+        assert deed == "refresh" or objection(deed, view, readonly=True)
+    for deed, question in asked.items():
+        assert bool(question.blocked) >= bool(objection(deed, view))  # type: ignore[arg-type]
+        for line in question.lines:
+            clean(line)
+    assert all(ask.blocked for ask in (gate(shut, name), rollback(shut, name), start(shut, (name,))))
+    if not asked["promote"].blocked:
+        assert view.status.state == "awaiting-confirmation"
+        assert all(check.ok for check in view.status.checks)
+        assert not doubt(view.status)
+
+
+@given(views())
+def test_a_region_is_at_rest_or_moves_or_stands(view: RegionView) -> None:
+    assert not (settled(view) and moving(view))
+    assert moving(view) or settled(view) or view.status.held or view.status.state == "awaiting-confirmation"
+
+
+@given(st.floats(0, 1e18))
+def test_figures_stay_short(number: float) -> None:
+    assert len(short(number)) <= 9
+    assert len(size(number)) <= 8
+    assert not span(min(number, 1e9)).endswith(" 0 h")
+
+
+@given(outside)
+def test_an_ascii_terminal_gets_ascii_of_the_same_width(text: str) -> None:
+    shown = safe_text(text)
+    assert plain(shown).isascii()
+    assert Content(plain(shown)).cell_length == Content(shown).cell_length
+
+
+def test_a_bell_calls_when_a_person_is_needed_and_not_twice() -> None:
+    moves, gate_shut, broken, through = (
+        Scene({"us": view}) for view in (s.running(s.US), s.at_gate(s.US), s.failed(s.US), s.live(s.US))
+    )
+    assert all(calls(moves, now) for now in (gate_shut, broken))
+    assert calls(gate_shut, through)
+    assert not any(calls(now, now) for now in (moves, gate_shut, broken, through))
+    assert not calls(Scene({"us": s.RegionView(s.US)}), through)

@@ -1,0 +1,41 @@
+"""The screens over the real runner and regions in memory: from start to gate, promotion and rollback."""
+
+from pathlib import Path
+
+from textual.pilot import Pilot
+
+from console.drivers.fake import FakeRegion
+from console.tui.session import Session
+from tests.runner.worlds import World, fake
+from tests.screens.sitting import asked, seen, settle, sitting
+
+
+async def until(pilot: Pilot[int], app: Session, text: str) -> None:
+    """Wait until the operator can read this."""
+    for _ in range(200):
+        if text in seen(app):
+            return
+        await settle(pilot)
+    raise AssertionError(f"never read {text!r} on:\n{seen(app)}")
+
+
+async def test_a_change_goes_through_canary_and_wave_and_back_by_keys_alone(tmp_path: Path) -> None:
+    us: FakeRegion = fake("us", canary=True)
+    world = World(tmp_path, us, fake("eu", wave=2))
+    async with sitting(world.console()) as (app, pilot):
+        await until(pilot, app, "change waiting")
+        await pilot.press("s", "enter")
+        await until(pilot, app, "◆ at the gate")
+        assert world.regions["eu"].state().status.state == "none"
+        await pilot.press("P", *"us", "enter")
+        await until(pilot, app, "✓ live")
+        await pilot.press("j")
+        await until(pilot, app, "◆ at the gate")
+        await pilot.press("P")
+        assert asked(app) == "Promote eu"
+        await pilot.press(*"eu", "enter")
+        await until(pilot, app, "2 live")
+        assert [region.state().live for region in world.regions.values()] == ["r2", "r2"]
+        await pilot.press("R", *"eu", "enter")
+        await until(pilot, app, "↶ rolled back")
+        assert [region.state().live for region in world.regions.values()] == ["r2", "r1"]

@@ -1,0 +1,43 @@
+"""What the screens look like, as SVG. `UPDATE_GOLDEN=1 pytest tests/screens` writes them anew; look at them then."""
+
+import os
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.screens.look import moment
+from tests.screens.scripted import ScriptedCockpit
+from tests.screens.sitting import settle, sitting
+
+GOLDEN = Path(__file__).parent / "golden"
+SIZES = [(80, 24), (120, 36), (200, 60)]
+
+
+def normal(svg: str) -> str:
+    """The picture without the ids that Rich derives from its content."""
+    return re.sub(r"terminal-\d+-", "terminal-", svg)
+
+
+def differs(name: str, svg: str) -> bool:
+    """Whether the picture is another than the golden one; writes it where asked to."""
+    path = GOLDEN / f"{name}.svg"
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(normal(svg), encoding="utf-8")
+    return not path.exists() or path.read_text(encoding="utf-8") != normal(svg)
+
+
+@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+async def test_the_screens_look_as_they_were_approved(size: tuple[int, int]) -> None:
+    cockpit = ScriptedCockpit(*moment("before"))
+    changed = []
+    async with sitting(cockpit, size=size) as (app, pilot):
+        for name, typed in (("before", ()), ("running", ()), ("running-region", ("j", "enter")), ("failed", ("escape",)),
+                            ("gate", ("k", "P"))):  # fmt: skip
+            cockpit.show(*moment(name.partition("-")[0]))
+            await settle(pilot)
+            await pilot.press(*typed)
+            await pilot.pause()
+            if differs(f"{name}-{size[0]}x{size[1]}", app.export_screenshot()):
+                changed.append(name)
+    assert not changed

@@ -1,0 +1,134 @@
+"""The house's own laws: which room may know which, what is loaded when, how big a room may grow."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PACKAGE = ROOT / "console"
+MOST_LINES, MOST_FUNCTION_LINES, MOST_FILES = 350, 40, 9
+# where SQL is put together: the compiler itself, and the agent, which runs what the compiler made
+SQL_DOORS = ("planning/sql/", "agent/")
+SQL = re.compile(r"\s*(SELECT|INSERT|DELETE|UPDATE|MERGE|CREATE|ALTER|DROP|TRUNCATE|WITH)\s")
+# spelled so that these lines are no address themselves
+ADDRESS = re.compile(
+    r"(pypi\.org|pythonhosted|maven\.org|/maven[2]/|--(extra-)?index-url|--find-links|/wor[k]/(main|shared))",
+    re.IGNORECASE,
+)
+
+
+def sources() -> list[Path]:
+    return sorted(path for path in PACKAGE.rglob("*.py"))
+
+
+def loaded_after(code: str) -> set[str]:
+    """Top-level modules that a fresh interpreter has loaded after running this."""
+    script = f"{code}\nimport sys; print(' '.join({{name.partition('.')[0] for name in sys.modules}}))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def functions(tree: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+
+
+def test_no_room_knows_one_that_it_must_not_know() -> None:
+    linter = Path(sys.executable).parent / "lint-imports"
+    done = subprocess.run([str(linter), "--no-logo"], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize(
+    ("code", "never"),
+    [
+        ("import console.main", {"pyspark", "textual", "sqlglot", "pydantic", "deltalake", "networkx", "duckdb"}),
+        ("import console.tui, console.demo", {"pyspark", "textual", "duckdb", "deltalake"}),
+        (
+            "import console.planning, console.project, console.runner.fleet, console.drivers.local",
+            {"pyspark", "textual", "delta", "duckdb"},
+        ),
+        ("import console.demo.run, console.demo.traffic.producer", {"pyspark", "textual"}),
+        ("import console.agent.server", {"textual", "sqlglot", "networkx", "asyncssh", "yaml", "pydantic", "click"}),
+    ],
+)
+def test_what_is_not_needed_is_not_loaded(code: str, never: set[str]) -> None:
+    assert loaded_after(code) & never == set()
+
+
+@pytest.mark.parametrize("judge", ["check.py", "reader.py"])
+def test_the_demos_judges_know_nothing_of_what_they_judge(judge: str) -> None:
+    path = PACKAGE / "demo" / judge
+    code = f"import runpy; runpy.run_path({str(path)!r}, run_name='judge')"
+    assert "console" not in loaded_after(code)
+
+
+def test_sql_is_never_put_together_outside_its_doors() -> None:
+    found = []
+    for path in sources():
+        inside = str(path.relative_to(PACKAGE))
+        if inside.startswith(SQL_DOORS):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            first = node.values[0] if isinstance(node, ast.JoinedStr) and node.values else None
+            if isinstance(first, ast.Constant) and SQL.match(str(first.value)):
+                found.append(f"{inside}:{first.lineno}")
+    assert found == []
+
+
+def test_rooms_stay_small() -> None:
+    too_long = [f"{p.relative_to(ROOT)}: {n}" for p in sources() if (n := len(p.read_text().splitlines())) > MOST_LINES]
+    folders = [PACKAGE, *(path for path in PACKAGE.rglob("*") if path.is_dir())]
+    rooms = {folder: [file for file in folder.glob("*.py") if file.name != "__init__.py"] for folder in folders}
+    counts = {str(folder.relative_to(ROOT)): len(files) for folder, files in rooms.items()}
+    assert too_long == []
+    # model has a file for every kind of value, and their number is no disorder
+    assert {name: n for name, n in counts.items() if n > MOST_FILES and name != "console/model"} == {}
+
+
+def test_functions_stay_short() -> None:
+    found = []
+    for path in sources():
+        for function in functions(ast.parse(path.read_text())):
+            lines = (
+                (function.end_lineno or 0) - function.lineno + 1 - len((ast.get_docstring(function) or "").splitlines())
+            )
+            if lines > MOST_FUNCTION_LINES:
+                found.append(f"{path.relative_to(ROOT)}:{function.lineno} {function.name}: {lines}")
+    assert found == []
+
+
+def test_nothing_is_left_undone_or_looked_away_from() -> None:
+    marks = re.compile(
+        r"#\s*(TODO|FIXME|XXX)|#\s*noqa|raise NotImplementedError|pytest\.(skip|xfail)|mark\.(skip|xfail)"
+    )
+    files = [*sources(), *(path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__))]
+    assert [str(path.relative_to(ROOT)) for path in files if marks.search(path.read_text())] == []
+
+
+def test_no_committed_file_names_a_registry_or_a_place_of_one_machine() -> None:
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True)
+    found = []
+    for name in filter(None, listed.stdout.split("\0")):
+        path = ROOT / name
+        if path == Path(__file__) or not path.is_file() or path.suffix in (".gz", ".png"):
+            continue
+        found += [f"{name}: {match[0]}" for match in ADDRESS.finditer(path.read_text(errors="replace"))]
+    assert found == []
+
+
+def test_the_lock_holds_a_hash_for_everything_it_names() -> None:
+    requirements = re.findall(r"^(\S+)==\S+ \\$((?:\n    --hash=sha256:\w{64}(?: \\)?)+)", _lock(), re.MULTILINE)
+    named = re.findall(r"^(\S+)==", _lock(), re.MULTILINE)
+    assert [name for name, _ in requirements] == named
+    assert "setuptools" in named
+
+
+def _lock() -> str:
+    return (ROOT / "requirements.lock").read_text()

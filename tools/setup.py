@@ -1,0 +1,199 @@
+"""Sets the checkout up: the virtual environment, Java's presence, Delta's jars. Doing it twice does nothing.
+
+    python3 tools/setup.py python     .venv/ with the locked dependencies and this project
+    python3 tools/setup.py spark      Java 17 or newer that Spark supports, and the jars of jars.lock in .console/jars/
+
+Needs the standard library only, since it runs before anything is installed. Talks on stderr.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from importlib.util import find_spec
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+LOCK = ROOT / "requirements.lock"
+JARS = ROOT / ".console" / "jars"
+JARS_LOCK = ROOT / "jars.lock"
+LOG = ROOT / ".console" / "setup.log"
+PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
+JAVA_PACKAGE = "openjdk-17-jre-headless"
+JAVA_VERSIONS = (17, 21)
+OLDEST_PYTHON = (3, 11)
+
+
+class SetupError(Exception):
+    """What is missing, and what to type."""
+
+
+def say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def run(*command: str | Path, **env: str) -> None:
+    """Run it quietly: what it says goes to the log, and only the end of it is shown, if it fails."""
+    words = [str(word) for word in command]
+    LOG.parent.mkdir(exist_ok=True)
+    with LOG.open("a+") as log:
+        start = log.seek(0, os.SEEK_END)
+        done = subprocess.run(words, cwd=ROOT, env={**os.environ, **env}, stdout=log, stderr=log, check=False)
+        log.seek(start)
+        if done.returncode:
+            say("".join(log.readlines()[-20:]))
+            raise SetupError(f"failed: {' '.join(words)[:200]} (all of it: {LOG.relative_to(ROOT)})")
+
+
+def debian_may_install() -> bool:
+    """True for root on a machine with apt: there the set-up may install what it misses."""
+    return os.geteuid() == 0 and shutil.which("apt-get") is not None
+
+
+def apt(package: str) -> None:
+    say(f"installing {package}")
+    quiet = {"DEBIAN_FRONTEND": "noninteractive"}
+    run("apt-get", "-qq", "update", **quiet)
+    run("apt-get", "-qq", "install", "-y", "--no-install-recommends", package, **quiet)
+
+
+# ---------------------------------------------------------------------------------------------------------- Python
+
+
+def python_wanted() -> str:
+    """What the environment must have been made from."""
+    parts = (LOCK.read_bytes(), (ROOT / "pyproject.toml").read_bytes(), sys.version.split()[0].encode())
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
+
+
+def set_up_python() -> None:
+    stamp, wanted = VENV / ".console-setup", python_wanted()
+    if PYTHON.exists() and stamp.is_file() and stamp.read_text() == wanted:
+        return
+    if sys.version_info < OLDEST_PYTHON:
+        raise SetupError(f"Python 3.11 or newer is needed, this is {sys.version.split()[0]}: make PYTHON=python3.11 …")
+    if not PYTHON.exists():
+        make_venv()
+    say("installing the locked dependencies into .venv/")
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as first:
+        # pyspark comes as source: its build must use the locked setuptools, not whichever is newest today
+        first.write(locked("setuptools"))
+        first.flush()
+        pip("install", "--require-hashes", "-r", first.name)
+    pip("install", "--require-hashes", "--no-build-isolation", "-r", str(LOCK))
+    pip("install", "--no-deps", "--no-build-isolation", "-e", str(ROOT))
+    stamp.write_text(wanted)
+
+
+def make_venv() -> None:
+    if find_spec("ensurepip") is None:
+        if not debian_may_install():
+            raise SetupError("this Python cannot make virtual environments: apt-get install python3-venv")
+        apt("python3-venv")
+    run(sys.executable, "-m", "venv", VENV)
+
+
+def pip(*words: str) -> None:
+    run(PYTHON, "-m", "pip", "-q", "--disable-pip-version-check", *words)
+
+
+def locked(name: str) -> str:
+    """The lines of one requirement in the lock, hashes included."""
+    found = re.search(rf"^{re.escape(name)}==.*?(?=^\S|\Z)", LOCK.read_text(), re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise SetupError(f"{LOCK.name} holds no {name}")
+    return found[0]
+
+
+# ----------------------------------------------------------------------------------------------------------- Spark
+
+
+def java_version() -> int:
+    """Major version of the Java that Spark would start; 0 without one."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None or not Path(java).exists():
+        return 0
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(\d+)', told.stderr + told.stdout)
+    return int(found[1]) if found else 0
+
+
+def set_up_java() -> None:
+    if java_version() in JAVA_VERSIONS:
+        return
+    if debian_may_install() and "JAVA_HOME" not in os.environ:
+        apt(JAVA_PACKAGE)
+    if (version := java_version()) not in JAVA_VERSIONS:
+        has = f"this is Java {version}" if version else "there is none here"
+        raise SetupError(
+            f"Spark needs Java 17, {has}. Install the package {JAVA_PACKAGE} (or set JAVA_HOME to a Java 17)"
+        )
+
+
+def locked_jars() -> dict[str, str]:
+    """Name → sha256 of each jar."""
+    lines = (line.split() for line in JARS_LOCK.read_text().splitlines() if line)
+    return {name: digest for digest, name in lines}
+
+
+def wrong_jars(directory: Path) -> list[str]:
+    """Names that are absent there or are not what the lock says."""
+
+    def right(name: str, digest: str) -> bool:
+        path = directory / name
+        return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest
+
+    return [name for name, digest in locked_jars().items() if not right(name, digest)]
+
+
+RESOLVE = f"""
+from pyspark.sql import SparkSession
+import sys
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
+builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
+builder.config("spark.jars.packages", "{PACKAGE}").config("spark.jars.ivy", sys.argv[1]).getOrCreate().stop()
+"""
+
+
+def set_up_jars() -> None:
+    """Resolve Delta once through Spark's own Ivy; keep what Spark does not bring itself."""
+    if not wrong_jars(JARS):
+        return
+    say(f"resolving {PACKAGE} (once)")
+    with tempfile.TemporaryDirectory(prefix="console-ivy-") as ivy:
+        run(PYTHON, "-c", RESOLVE, ivy)
+        resolved = Path(ivy) / "jars"
+        if wrong := wrong_jars(resolved):
+            raise SetupError(f"not what jars.lock says, so not used: {', '.join(wrong)}")
+        JARS.mkdir(parents=True, exist_ok=True)
+        for name in locked_jars():
+            part = JARS / f"{name}.part"
+            shutil.copyfile(resolved / name, part)
+            part.replace(JARS / name)
+
+
+def main(what: str) -> int:
+    try:
+        match what:
+            case "python":
+                set_up_python()
+            case "spark":
+                set_up_java()
+                set_up_python()
+                set_up_jars()
+            case _:
+                raise SetupError("say `python` or `spark`")
+    except SetupError as error:
+        say(f"set-up: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:2] or [""]))
