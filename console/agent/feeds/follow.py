@@ -92,19 +92,24 @@ class Follower(threading.Thread):
         while not self._ended:
             started = time.monotonic()
             with self._guard:
-                current = dict(self._pipelines)
-            for name, followed in current.items():
-                if followed.edges and not self._ended:
+                names = list(self._pipelines)
+            for name in names:
+                if not self._ended:
                     with self._moving:
-                        self._move(name, followed)
+                        self._move(name)
             spent = time.monotonic() - started
             self._wake.wait(max(self._tick, min(spent * REST, MAX_REST_SECONDS)))
             self._wake.clear()
 
-    def _move(self, name: str, followed: Followed) -> None:
-        with self._guard:
+    def _move(self, name: str) -> None:
+        with self._guard:  # edges and wishes of one moment: who follows a release and then asks means its feeds as well
+            followed = self._pipelines[name]
             wishes = [wish for pipeline, wish in self._wishes if pipeline == name]
             self._wishes = [entry for entry in self._wishes if entry[0] != name]
+        if not followed.edges:
+            for wish in wishes:
+                wish.set_result({})
+            return
         targets = {edge.target_path for edge in followed.edges}
         try:
             ends = {

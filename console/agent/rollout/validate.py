@@ -85,7 +85,9 @@ def _side(work: Work, table: str, release: Release, pins: dict[str, int]) -> Sid
     if state is None:
         raise RegionError(f"release {release.id} has no table {table}", hint="console plan")
     path = work.path(state.version.path)
-    return Side(state, path, pins[path] if path in pins else log.latest_version(path))
+    if path not in pins:
+        raise RegionError(f"{table} of release {release.id} is not followed: it cannot be compared", hint="console retry")
+    return Side(state, path, pins[path])
 
 
 def _alive(edge: Edge, beat: int | None) -> Checked:

@@ -1,0 +1,86 @@
+"""When the follower answers where old and new stand at one landing position. No Java: the edges only count versions."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from console.agent.feeds.edge import Edge
+from console.agent.feeds.follow import Follower
+from console.model.live import Feed
+
+
+@dataclass(slots=True)
+class Counting(Edge):
+    """Reaches its source's end at the first step; `meanwhile` happens while it moves."""
+
+    meanwhile: Callable[[], None] = lambda: None
+
+    def open(self, session: Any) -> Any:
+        self.seen = max(self.seen, 0)
+        return None
+
+    def step(self, session: Any, end: int, rows_limit: int = 0) -> int:
+        self.meanwhile()
+        self.seen = end
+        return 1
+
+    def pending(self, end: int) -> tuple[int, int, float]:
+        return (0, 0, 0.0)
+
+
+@pytest.fixture
+def follower() -> Iterator[Follower]:
+    spark = SimpleNamespace(session=lambda: object())
+    thread = Follower(cast(Any, spark), 0.01, lambda *_: None)
+    yield thread
+    thread.stop()
+    thread.join(5)
+
+
+def table(place: Path, name: str, commits: int) -> str:
+    path = str(place / name)
+    for n in range(commits):
+        write_deltalake(path, pa.table({"n": [n]}), mode="append")
+    return path
+
+
+def edge(place: Path, source: str, target: str, meanwhile: Callable[[], None] = lambda: None) -> Counting:
+    nothing = cast(Any, None)
+    feed = Feed(target, target, "landing", "SELECT n FROM landing")
+    return Counting(feed, nothing, nothing, (), source, table(place, target, 1), meanwhile=meanwhile)
+
+
+def test_a_wish_means_the_edges_that_were_followed_when_it_was_made(tmp_path: Path, follower: Follower) -> None:
+    """The edges of a new release and the wish arrive while the follower moves another pipeline within the same tick."""
+    landing = table(tmp_path, "landing", 3)
+    old, new = edge(tmp_path, landing, "old"), edge(tmp_path, landing, "new")
+    answers: list[Future[dict[str, int]]] = []
+
+    def build_reaches_validation() -> None:
+        if not answers:
+            follower.follow("mixed", (old, new))
+            answers.append(follower.aligned("mixed"))
+
+    follower.follow("column", (edge(tmp_path, landing, "other", build_reaches_validation),))
+    follower.follow("mixed", (old,))
+    follower.start()
+    while not answers:
+        follower.join(0.01)
+    pins = answers[0].result(10)
+    assert {old.target_path, new.target_path} <= pins.keys()
+    assert (old.seen, new.seen) == (2, 2)
+
+
+def test_a_pipeline_without_feeds_is_aligned_at_once(tmp_path: Path, follower: Follower) -> None:
+    follower.follow("web", (edge(tmp_path, table(tmp_path, "landing", 2), "old"),))
+    wish = follower.aligned("web")
+    follower.follow("web", ())
+    follower.start()
+    assert wish.result(10) == {}
