@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export HEADLESS PLANT LOG
 
-.PHONY: setup python demo check lint test soak bench clean
+.PHONY: setup python postgres demo check lint test soak bench clean
 
 setup:
 	@$(PYTHON) tools/setup.py spark
@@ -17,14 +17,18 @@ demo: setup
 
 # the quick loop: no Java, under 20 seconds once set up
 check: lint
-	@$(BIN)/pytest -q -n 2 -m "not (slow or spark or faults or ssh or bench)"
+	@$(BIN)/pytest -q -n 2 -m "not (slow or stores or spark or faults or ssh or bench)"
 
 lint: python
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo > .console/imports.log 2>&1 || { cat .console/imports.log; exit 1; }
 
-test: setup
+# PostgreSQL's server, for the tests of `console schema` alone
+postgres:
+	@$(PYTHON) tools/setup.py postgres
+
+test: setup postgres
 	@$(BIN)/python tools/test.py
 
 # all kills, in the order in which they build on each other

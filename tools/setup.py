@@ -2,6 +2,7 @@
 
     python3 tools/setup.py python     .venv/ with the locked dependencies and this project
     python3 tools/setup.py spark      Java 17 or newer that Spark supports, and the jars of jars.lock in .console/jars/
+    python3 tools/setup.py postgres   PostgreSQL 13 or newer, which the tests of `console schema` start for themselves
 
 Needs the standard library only, since it runs before anything is installed. Talks on stderr.
 """
@@ -26,6 +27,8 @@ LOG = ROOT / ".console" / "setup.log"
 PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 JAVA_PACKAGE = "openjdk-17-jre-headless"
 JAVA_VERSIONS = (17, 21)
+POSTGRES_PACKAGE = "postgresql"
+OLDEST_POSTGRES = 13
 OLDEST_PYTHON = (3, 11)
 
 
@@ -178,6 +181,27 @@ def set_up_jars() -> None:
             part.replace(JARS / name)
 
 
+# ------------------------------------------------------------------------------------------------------ PostgreSQL
+
+
+def postgres_version() -> int:
+    """Major version of the newest server that Debian's packages put here; 0 without one."""
+    found = Path("/usr/lib/postgresql").glob("*/bin/initdb")
+    return max((int(path.parts[-3]) for path in found if path.parts[-3].isdigit()), default=0)
+
+
+def set_up_postgres() -> None:
+    if postgres_version() >= OLDEST_POSTGRES or shutil.which("initdb"):
+        return
+    if debian_may_install():
+        apt(POSTGRES_PACKAGE)
+    if postgres_version() < OLDEST_POSTGRES:
+        raise SetupError(
+            f"the tests of `console schema` need a PostgreSQL server: apt-get install {POSTGRES_PACKAGE}"
+            " (or have its initdb in PATH)"
+        )
+
+
 def main(what: str) -> int:
     try:
         match what:
@@ -187,8 +211,10 @@ def main(what: str) -> int:
                 set_up_java()
                 set_up_python()
                 set_up_jars()
+            case "postgres":
+                set_up_postgres()
             case _:
-                raise SetupError("say `python` or `spark`")
+                raise SetupError("say `python`, `spark` or `postgres`")
     except SetupError as error:
         say(f"set-up: {error}")
         return 1

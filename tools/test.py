@@ -9,7 +9,8 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / ".console" / "tests"
 AREAS = {
-    "pure": "not (spark or faults or bench)",
+    "pure": "not (stores or spark or faults or bench)",
+    "stores": "stores and not (spark or faults or bench)",
     "spark": "spark and not (faults or bench)",
     "faults": "faults and not (bench or soak)",
 }
