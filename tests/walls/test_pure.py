@@ -1,0 +1,48 @@
+"""The planner computes and does nothing else: no file, no clock, no chance, no word said. The import contract keeps the
+modules out; what needs no import is kept out here."""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+ROOMS = ("planning", "model")
+CALLS = {"open", "print", "input", "exec", "eval", "compile", "__import__", "breakpoint"}
+CLOCKS = {"now", "today", "utcnow", "fromtimestamp"}
+MUST = {
+    "os", "io", "pathlib", "time", "subprocess", "socket", "shutil", "tempfile", "random", "secrets", "threading", "asyncio",
+    "urllib", "http", "sqlite3", "sys", "importlib", "multiprocessing", "pyspark", "deltalake", "duckdb", "pyarrow",
+}  # fmt: skip
+
+
+def impure(tree: ast.AST) -> Iterator[str]:
+    """Calls by bare name of what speaks or opens, and methods that read a clock."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS:
+            yield f"{node.lineno}: {node.func.id}()"
+        if isinstance(node, ast.Attribute) and node.attr in CLOCKS:
+            yield f"{node.lineno}: .{node.attr}"
+
+
+def test_the_planner_opens_nothing_and_reads_no_clock() -> None:
+    files = [path for room in ROOMS for path in sorted((ROOT / "console" / room).rglob("*.py"))]
+    assert len(files) > 20
+    found = [f"{p.relative_to(ROOT)}:{what}" for p in files for what in impure(ast.parse(p.read_text()))]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "code", ["open('x')", "print(1)", "datetime.now(UTC)", "from datetime import date; date.today()"]
+)
+def test_what_is_impure_is_seen(code: str) -> None:
+    assert list(impure(ast.parse(code)))
+
+
+def test_the_contract_names_every_way_out() -> None:
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    pure = next(contract for contract in contracts if contract["name"] == "the planner is pure")
+    assert set(pure["forbidden_modules"]) >= MUST
+    assert pure["source_modules"] == ["console.planning"]
