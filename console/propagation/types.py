@@ -1,0 +1,151 @@
+"""The generic types of a column: what PostgreSQL means, without any store's words. Frozen values and their text.
+
+    boolean  int16  int32  int64  float32  float64  decimal  decimal(p,s)  string  bytes  date  time  time(p)  time_tz
+    timestamp  timestamp(p)  timestamp_tz  timestamp_tz(p)  interval  uuid  json  array<T>  enum<'a','b'>  text_of<inet>
+
+`text_of<…>` is a type of PostgreSQL's that no store has: its values travel as the text PostgreSQL prints.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+SIMPLE: Final = (
+    "boolean", "int16", "int32", "int64", "float32", "float64", "string", "bytes", "date", "interval", "uuid", "json"
+)  # fmt: skip
+TIMES: Final = ("time", "time_tz", "timestamp", "timestamp_tz")
+INTEGERS: Final = {"int16": 15, "int32": 31, "int64": 63}
+FRACTION: Final = 6  # digits of a second that PostgreSQL keeps where none are written
+_LEVELS: Final = 8
+_TOKEN: Final = re.compile(r"\s*(?:('(?:[^']|'')*')|([A-Za-z_]\w*)|(-?\d+)|(.))", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """One generic type.
+
+    name      see the module
+    numbers   decimal: (precision, scale), or () for one without limits; times: (digits of a second,)
+    element   of an array
+    labels    of an enum, in its order
+    of        text_of: PostgreSQL's name of it
+    """
+
+    name: str
+    numbers: tuple[int, ...] = ()
+    element: "Type | None" = None
+    labels: tuple[str, ...] = ()
+    of: str = ""
+
+    def __str__(self) -> str:
+        if self.element is not None:
+            return f"array<{self.element}>"
+        if self.name == "enum":
+            return "enum<" + ",".join(_quoted(label) for label in self.labels) + ">"
+        if self.name == "text_of":
+            return f"text_of<{_quoted(self.of)}>" if re.search(r"[^\w.]", self.of) else f"text_of<{self.of}>"
+        if not self.numbers or (self.name in TIMES and self.numbers == (FRACTION,)):
+            return self.name
+        return f"{self.name}({','.join(map(str, self.numbers))})"
+
+
+def array(element: Type) -> Type:
+    return Type("array", element=element)
+
+
+def decimal(precision: int, scale: int = 0) -> Type:
+    return Type("decimal", (precision, scale))
+
+
+def timed(name: str, digits: int = FRACTION) -> Type:
+    """A time of day or a point in time; one with PostgreSQL's own six digits has no number in its text."""
+    return Type(name, (digits,))
+
+
+def parse(text: str) -> Type:
+    """A generic type from its text.
+
+    raises  ValueError saying what was expected
+    """
+    tokens = [match[0].strip() for match in _TOKEN.finditer(text) if match[0].strip()]
+    found = _type(tokens, 0)
+    if tokens:
+        raise ValueError(f"`{tokens[0][:20]}` after the end of the type `{found}`")
+    return found
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _take(tokens: list[str], expected: str) -> None:
+    if not tokens or tokens[0] != expected:
+        raise ValueError(f"`{expected}` is missing in the type")
+    tokens.pop(0)
+
+
+def _type(tokens: list[str], level: int) -> Type:
+    if level > _LEVELS:
+        raise ValueError(f"a type nested deeper than {_LEVELS} levels")
+    name = tokens.pop(0) if tokens else ""
+    if name in SIMPLE:
+        return Type(name)
+    if name in TIMES:
+        digits = _numbers(tokens) or (FRACTION,)
+        if len(digits) != 1 or not 0 <= digits[0] <= 6:
+            raise ValueError(f"a {name} has 0 to 6 digits of a second")
+        return timed(name, digits[0])
+    if name == "decimal":
+        numbers = _numbers(tokens)
+        if numbers and (len(numbers) != 2 or not 1 <= numbers[0] <= 1000 or not -1000 <= numbers[1] <= 1000):
+            raise ValueError("a decimal is `decimal(precision,scale)`, or `decimal` for one without limits")
+        return Type(name, numbers)
+    if name not in ("array", "enum", "text_of"):
+        known = ", ".join((*SIMPLE, *TIMES, "decimal", "array", "enum", "text_of"))
+        raise ValueError(f"`{name[:40]}` is no generic type; known: {known}")
+    _take(tokens, "<")
+    if name == "array":
+        found = array(_type(tokens, level + 1))
+    elif name == "enum":
+        found = Type(name, labels=_labels(tokens))
+    else:
+        found = Type(name, of=_words(tokens))
+    _take(tokens, ">")
+    return found
+
+
+def _numbers(tokens: list[str]) -> tuple[int, ...]:
+    if not tokens or tokens[0] != "(":
+        return ()
+    tokens.pop(0)
+    found: list[int] = []
+    while not found or tokens[:1] == [","]:
+        if found:
+            tokens.pop(0)
+        if not tokens or not re.fullmatch(r"-?\d{1,4}", tokens[0]):
+            raise ValueError("a number is missing in the type")
+        found.append(int(tokens.pop(0)))
+    _take(tokens, ")")
+    return tuple(found)
+
+
+def _labels(tokens: list[str]) -> tuple[str, ...]:
+    found: list[str] = []
+    while tokens and tokens[0] != ">":
+        if found:
+            _take(tokens, ",")
+        if not tokens or not tokens[0].startswith("'") or len(tokens[0]) < 2:
+            raise ValueError("an enum lists its values in quotes")
+        found.append(tokens.pop(0)[1:-1].replace("''", "'"))
+    return tuple(found)
+
+
+def _words(tokens: list[str]) -> str:
+    if tokens and tokens[0].startswith("'") and len(tokens[0]) > 1:
+        return tokens.pop(0)[1:-1].replace("''", "'")
+    found = ""
+    while tokens and tokens[0] != ">":
+        found += tokens.pop(0)
+    if not found:
+        raise ValueError("text_of names a type of PostgreSQL's")
+    return found
