@@ -1,0 +1,157 @@
+"""What a pipeline replicates: which PostgreSQL tables, into which stores, under which names. Frozen values.
+
+    # plans/<pipeline>/replication.yaml
+    schema: public                       the schema of names written without one
+    tables:
+      issues:                            one that is written as nothing has only defaults
+        ignore: [title_html]             columns that no store is to have
+        name: work_items                 its name in the stores
+        extra: [traversal_path]          columns that only the stores have
+        loose: [state]                   columns where a store may hold no NULL although PostgreSQL does
+      audit.events: {targets: {clickhouse: events_log}}
+    stores:
+      clickhouse: {kind: clickhouse, table: "siphon_{table}", extra: [_siphon_replicated_at, _siphon_deleted]}
+      lake: {kind: iceberg, table: "app.{table}"}
+      raw: {kind: delta, pipeline: web}
+
+A store's further keys (its address, catalog, folder, secrets) belong to whoever opens it: `Target.options`.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+from console.errors import DataError
+from console.propagation.migration import Migration
+
+Kind = Literal["clickhouse", "iceberg", "delta"]
+KINDS: Final[tuple[Kind, ...]] = ("clickhouse", "iceberg", "delta")
+
+
+@dataclass(frozen=True, slots=True)
+class Replicated:
+    """One replicated table.
+
+    name     in the stores, where it is not PostgreSQL's
+    targets  store → the whole name there, where no pattern fits
+    """
+
+    schema: str
+    table: str
+    name: str = ""
+    ignore: frozenset[str] = frozenset()
+    extra: frozenset[str] = frozenset()
+    loose: frozenset[str] = frozenset()
+    targets: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One store.
+
+    table    pattern of a table's name there: `{table}` and `{schema}` are filled in
+    extra    bookkeeping columns that every table has there
+    options  how it is reached, as written
+    """
+
+    name: str
+    kind: Kind
+    table: str = "{table}"
+    extra: frozenset[str] = frozenset()
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def place(self, table: Replicated) -> str:
+        """A table's name in this store."""
+        pattern = table.targets.get(self.name, self.table)
+        return pattern.replace("{table}", table.name or table.table).replace("{schema}", table.schema)
+
+
+@dataclass(frozen=True, slots=True)
+class Replication:
+    """The whole file."""
+
+    tables: tuple[Replicated, ...]
+    stores: tuple[Target, ...] = ()
+    schema: str = "public"
+
+    def find(self, schema: str, table: str) -> Replicated | None:
+        return next((entry for entry in self.tables if (entry.schema, entry.table) == (schema, table)), None)
+
+    def concerns(self, migration: Migration) -> str:
+        """Why a migration is none of this replication's business, or ""."""
+        entry = self.find(migration.schema, migration.table)
+        if entry is None:
+            return "replication.yaml does not name the table"
+        if migration.columns <= entry.ignore:
+            return "replication.yaml ignores the column"
+        return ""
+
+
+def from_data(data: Mapping[str, Any]) -> Replication:
+    """The file's values, as a safe reader hands them over.
+
+    raises  DataError naming the key that does not fit
+    """
+    _known(data, "replication", {"schema", "tables", "stores"})
+    schema = _text(data.get("schema") or "public", "schema")
+    tables = _mapping(data.get("tables"), "tables")
+    stores = _mapping(data.get("stores"), "stores")
+    found = tuple(_table(name, entry, schema) for name, entry in tables.items())
+    return Replication(found, tuple(_target(name, entry) for name, entry in stores.items()), schema)
+
+
+def _table(name: str, data: Any, schema: str) -> Replicated:
+    path = f"tables.{name}"
+    entry = _mapping(data, path)
+    _known(entry, path, {"name", "ignore", "extra", "loose", "targets"})
+    before, dot, after = name.rpartition(".")
+    targets = {
+        key: _text(value, f"{path}.targets.{key}")
+        for key, value in _mapping(entry.get("targets"), f"{path}.targets").items()
+    }
+    return Replicated(
+        before if dot else schema,
+        after,
+        _text(entry.get("name") or "", f"{path}.name", empty=True),
+        _names(entry.get("ignore"), f"{path}.ignore"),
+        _names(entry.get("extra"), f"{path}.extra"),
+        _names(entry.get("loose"), f"{path}.loose"),
+        targets,
+    )
+
+
+def _target(name: str, data: Any) -> Target:
+    path = f"stores.{name}"
+    entry = _mapping(data, path)
+    if entry.get("kind") not in KINDS:
+        raise DataError(f"{path}.kind: expected {', '.join(KINDS)}")
+    options = {key: value for key, value in entry.items() if key not in ("kind", "table", "extra")}
+    table = _text(entry.get("table") or "{table}", f"{path}.table")
+    return Target(name, entry["kind"], table, _names(entry.get("extra"), f"{path}.extra"), options)
+
+
+def _known(data: Mapping[str, Any], path: str, keys: Iterable[str]) -> None:
+    if strange := sorted(set(data) - set(keys)):
+        raise DataError(f"{path}: unknown key {strange[0]!r:.60}", hint=f"known keys: {', '.join(sorted(keys))}")
+
+
+def _mapping(data: Any, path: str) -> Mapping[str, Any]:
+    if data is None:
+        return {}
+    if not isinstance(data, Mapping):
+        raise DataError(f"{path}: expected keys and values")
+    return data
+
+
+def _names(data: Any, path: str) -> frozenset[str]:
+    if data is None:
+        return frozenset()
+    if not isinstance(data, list) or not all(isinstance(name, str) and name for name in data):
+        raise DataError(f"{path}: expected a list of column names")
+    return frozenset(data)
+
+
+def _text(data: Any, path: str, *, empty: bool = False) -> str:
+    if not isinstance(data, str) or not (data or empty):
+        raise DataError(f"{path}: expected a text")
+    return data

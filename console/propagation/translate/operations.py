@@ -1,0 +1,88 @@
+"""What a store is asked to do, as values: statements for ClickHouse, typed operations for Iceberg and Delta."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One SQL statement of ClickHouse.
+
+    why  one sentence for `--dry-run`
+    """
+
+    sql: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class AddField:
+    """Iceberg, Delta: a new column at the end, always one that may be missing in older rows.
+
+    type     in the store's words: `decimal(10,2)`, `list<string>` (Iceberg), `array<string>` (Delta)
+    default  a literal as in a migration, which older rows are to read where the store can do that; else None
+    """
+
+    name: str
+    type: str
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropField:
+    """Iceberg: the field goes from the schema; old files keep it unread."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenameFields:
+    """Iceberg: names change hands in one schema update; field ids stay.
+
+    pairs  (old, new)
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeField:
+    """Iceberg: a promotion of the type that the format allows (int → long, float → double, more digits)."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoosenField:
+    """Iceberg: a required field may be missing from now on."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """Delta: one commit that rewrites the table, for what its log cannot say without column mapping.
+
+    columns  (name, the column its values come from, type), in order; whatever is not read here is gone
+    """
+
+    columns: tuple[tuple[str, str, str], ...]
+    why: str
+
+
+StoreOperation = Statement | AddField | DropField | RenameFields | ChangeField | LoosenField | Rewrite
+
+
+@dataclass(frozen=True, slots=True)
+class Translation:
+    """What is left to do in one store for one migration, seen from the state the store is in.
+
+    A pure function of migration and description: after a kill the store is described again and the rest is translated
+    again; a store that has it all has nothing left to do.
+
+    steps     in order
+    warnings  what is lost on the way, or not carried, each in one sentence
+    """
+
+    steps: tuple[StoreOperation, ...] = ()
+    warnings: tuple[str, ...] = ()
