@@ -4,6 +4,7 @@ import dataclasses
 import json
 import types
 import typing
+from collections.abc import Hashable
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -16,18 +17,26 @@ _DEPTH = 64
 
 def encode(value: object) -> Any:
     """A model value as JSON-able data; every dataclass carries its class name, so that unions can be told apart."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {f.name: encode(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        return {TAG: type(value).__name__, **fields}
+    if value is None or isinstance(value, (str, int, float)):
+        return value
     if isinstance(value, (tuple, list)):
         return [encode(item) for item in value]
     if isinstance(value, (set, frozenset)):
         return sorted(encode(item) for item in value)
     if isinstance(value, dict):
         return {str(key): encode(item) for key, item in value.items()}
-    if value is None or isinstance(value, (str, int, float, bool)):
-        return value
-    raise TypeError(f"no JSON for {type(value).__name__}")
+    kind: Any = type(value)
+    if (names := _names(kind)) is None:
+        raise TypeError(f"no JSON for {kind.__name__}")
+    data: dict[str, Any] = {TAG: kind.__name__}
+    for name in names:
+        data[name] = encode(getattr(value, name))
+    return data
+
+
+@cache
+def _names(kind: Hashable) -> tuple[str, ...] | None:
+    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
 
 
 def dumps(value: object) -> str:

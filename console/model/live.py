@@ -1,6 +1,7 @@
 """What a region holds: its releases, their versions and feeds, and what the Delta logs say of the tables."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from console.model.pipeline import Copy, Endpoint, Sink
@@ -57,7 +58,7 @@ class TableState:
     inexact: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Release:
     """An immutable manifest: what every name means and what keeps it current.
 
@@ -77,10 +78,21 @@ class Release:
     tool: str = ""
 
     def table(self, name: str) -> TableState | None:
-        return next((state for state in self.tables if state.table.name == name), None)
+        return self._by_name.get(name)
 
     def feeds_into(self, name: str) -> tuple[Feed, ...]:
-        return tuple(feed for feed in self.feeds if feed.target == name)
+        return self._by_target.get(name, ())
+
+    @cached_property
+    def _by_name(self) -> dict[str, TableState]:
+        return {state.table.name: state for state in reversed(self.tables)}
+
+    @cached_property
+    def _by_target(self) -> dict[str, tuple[Feed, ...]]:
+        found: dict[str, list[Feed]] = {}
+        for feed in self.feeds:
+            found.setdefault(feed.target, []).append(feed)
+        return {target: tuple(feeds) for target, feeds in found.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +136,7 @@ class TableStats:
     features: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Live:
     """One region's survey of one pipeline: everything the planner may know.
 
@@ -142,4 +154,8 @@ class Live:
     free_bytes: int = 0
 
     def table(self, name: str) -> TableStats | None:
-        return next((stats for stats in self.stats if stats.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, TableStats]:
+        return {stats.name: stats for stats in reversed(self.stats)}

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from console.model.codec import encode
@@ -77,7 +78,7 @@ class Override:
     where: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Pipeline:
     """The desired state for one region. Nodes are sorted by name, so that a moved file changes nothing."""
 
@@ -92,10 +93,18 @@ class Pipeline:
     overrides: tuple[Override, ...] = ()
 
     def table(self, name: str) -> Table | None:
-        return next((table for table in self.tables if table.name == name), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, Table]:
+        return {table.name: table for table in reversed(self.tables)}
 
     def digest(self) -> str:
         """sha256 over everything declared, file positions left out (moving a file is no change)."""
+        return self._digest
+
+    @cached_property
+    def _digest(self) -> str:
         placeless = replace(
             self,
             tables=tuple(replace(node, where="") for node in self.tables),

@@ -1,5 +1,7 @@
 """Desired pipeline and live release to a plan: pure functions, no Spark, no clock, no I/O."""
 
+from dataclasses import replace
+
 from console.errors import Problem, Problems
 from console.model.live import Live, Release
 from console.model.pipeline import Parameter, Pipeline
@@ -7,26 +9,33 @@ from console.model.plan import Plan, Price
 from console.model.region import Region
 from console.model.schema import types
 from console.planning import build, rules
-from console.planning.desired import desired
+from console.planning.desired import Desired, desired
 from console.planning.route import routes
 from console.planning.sql import compile
 from console.planning.sql.compile import Compiled, Known
 from console.planning.sql.tree import Text
+from console.planning.warm.compiler import Compiler, Memory
+from console.planning.warm.same import Once, Same
 
-__all__ = ["Compiled", "check", "compile_query", "plan"]
+__all__ = ["Compiled", "Memory", "check", "compile_query", "plan"]
 
 FORMAT = 1
+_desired: Once[Desired] = Once()
+_releases: Same[Release] = Same(lambda release: (release.pipeline, release.id, release.digest, len(release.tables)))
 
 
-def plan(pipeline: Pipeline, live: Live, region: Region, tool: str) -> Plan:
+def plan(pipeline: Pipeline, live: Live, region: Region, tool: str, memory: Memory | None = None) -> Plan:
     """What it takes to bring one region from its live release to the pipeline as declared, table by table.
 
     live    the region's survey; its release None plans everything as new
     tool    version of console, bound into the plan
+    memory  what earlier runs compiled, and where this one adds to it
     raises  Problems (exit 65) with everything that makes the pipeline impossible, here or anywhere, at once; what the
             rules say about a plan that is possible stands in `Plan.problems`
     """
-    wanted = desired(pipeline)
+    wanted = _desired.of(lambda: desired(pipeline, Compiler(memory)), pipeline)
+    if live.release is not None:
+        live = replace(live, release=_releases.of(live.release))
     wrong = (*wanted.problems, *rules.region_problems(pipeline, live))
     if wrong:
         raise Problems.of(rules.dropped_but_read(wrong, live))
@@ -55,9 +64,9 @@ def plan(pipeline: Pipeline, live: Live, region: Region, tool: str) -> Plan:
     )
 
 
-def check(pipeline: Pipeline) -> tuple[Problem, ...]:
+def check(pipeline: Pipeline, memory: Memory | None = None) -> tuple[Problem, ...]:
     """Everything that is wrong with a pipeline in any region, each with its place in the files."""
-    return desired(pipeline).problems
+    return _desired.of(lambda: desired(pipeline, Compiler(memory)), pipeline).problems
 
 
 def compile_query(sql: str, release: Release, parameters: tuple[Parameter, ...] = ()) -> Compiled:

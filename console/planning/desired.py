@@ -3,18 +3,17 @@
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 
 from console.errors import Problem
 from console.model.live import Feed
 from console.model.pipeline import Copy, Endpoint, Materialization, Pipeline, Sink, digest
 from console.model.schema import Column, Table, types
 from console.planning.graph import ordered
-from console.planning.sql import compile
 from console.planning.sql.compile import FeedCode, Known
 from console.planning.sql.reads import landing_read
 from console.planning.sql.relation import Relation, Value, mix, physical
 from console.planning.sql.tree import Text, kind, schema
+from console.planning.warm.compiler import Compiler
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,24 +61,14 @@ class Desired:
     problems: tuple[Problem, ...]
 
 
-@lru_cache(maxsize=64)
-def desired(pipeline: Pipeline) -> Desired:
+def desired(pipeline: Pipeline, compiler: Compiler | None = None) -> Desired:
     """Compile everything; never raises for what the operator wrote: it is in `problems`.
 
-    Regions without overrides share one pipeline, and so its compilation.
+    compiler  remembers what earlier runs compiled
     """
-    problems: list[Problem] = []
-    feeding: dict[str, list[Materialization]] = {table.name: [] for table in pipeline.tables}
-    reads: dict[str, tuple[str, ...]] = {}
-    for node in pipeline.materializations:
-        reads[node.name] = compile.reads(Text(node.sql, node.where, node.name))
-        if node.into in feeding:
-            feeding[node.into].append(node)
-        else:
-            hint = _nearest(node.into, feeding)
-            problems.append(
-                Problem("C003", f"{node.name} feeds {node.into}, which is no table", node.where, hint, node=node.name)
-            )
+    compiler = compiler or Compiler()
+    feeding, problems = _feeding(pipeline)
+    reads = {n.name: compiler.reads(Text(n.sql, n.where, n.name)) for n in pipeline.materializations}
     order, circles = ordered(pipeline, reads)
     problems += circles
     tables = {table.name: types(table.columns) for table in pipeline.tables}
@@ -91,14 +80,30 @@ def desired(pipeline: Pipeline) -> Desired:
         assert table is not None
         problems += _declared(table, feeding[name])
         made, found = _table(
-            table, feeding[name], Known(tables, relations, mapping), dict(pipeline.variables), pipeline
+            table, feeding[name], Known(tables, relations, mapping), dict(pipeline.variables), pipeline, compiler
         )
         problems += found
         relations[name] = _relation(table, made)
         if made is not None:
             wanted[name] = made
-    ends = _ends(pipeline, Known(tables, relations, mapping), problems)
+            compiler.holds(name, tables[name], made.rows, sorted(made.values.items()), sorted(made.volatile))
+    ends = _ends(pipeline, Known(tables, relations, mapping), problems, compiler)
     return Desired(wanted, *ends, tuple(dict.fromkeys(problems)))
+
+
+def _feeding(pipeline: Pipeline) -> tuple[dict[str, list[Materialization]], list[Problem]]:
+    """The materializations of every table, and those that feed none."""
+    problems: list[Problem] = []
+    feeding: dict[str, list[Materialization]] = {table.name: [] for table in pipeline.tables}
+    for node in pipeline.materializations:
+        if node.into in feeding:
+            feeding[node.into].append(node)
+        else:
+            hint = _nearest(node.into, feeding)
+            problems.append(
+                Problem("C003", f"{node.name} feeds {node.into}, which is no table", node.where, hint, node=node.name)
+            )
+    return feeding, problems
 
 
 def _nearest(name: str, known: Mapping[str, object]) -> str:
@@ -147,17 +152,19 @@ def _declared(table: Table, feeding: list[Materialization]) -> list[Problem]:
 
 
 def _table(
-    table: Table, feeding: list[Materialization], known: Known, variables: Mapping[str, str], pipeline: Pipeline
+    table: Table,
+    feeding: list[Materialization],
+    known: Known,
+    variables: Mapping[str, str],
+    pipeline: Pipeline,
+    compiler: Compiler,
 ) -> tuple[Wanted | None, list[Problem]]:
     if table.kind == "landing":
-        values = {
-            column.name: f"{mix('landing', table.name, column.name.lower())}:{column.type}" for column in table.columns
-        }
-        return Wanted(table, table.columns, landing_read(table.columns), mix("landing", table.name), values), []
+        return _adopted(table), []
     problems: list[Problem] = []
     codes: list[FeedCode] = []
     for node in feeding:
-        code, text = compile.feed(node, table, known, variables)
+        code, text = compiler.feed(node, table, known, variables)
         problems += text.problems
         if code is not None:
             source = pipeline.table(code.feed.source)
@@ -184,6 +191,13 @@ def _table(
         )
         return None, problems
     return _assembled(table, codes, problems), problems
+
+
+def _adopted(table: Table) -> Wanted:
+    """A landing table: its rows and values stand for themselves."""
+    name = table.name
+    values = {column.name: f"{mix('landing', name, column.name.lower())}:{column.type}" for column in table.columns}
+    return Wanted(table, table.columns, landing_read(table.columns), mix("landing", name), values)
 
 
 def _assembled(table: Table, codes: list[FeedCode], problems: list[Problem]) -> Wanted | None:
@@ -238,7 +252,9 @@ def _relation(table: Table, made: Wanted | None) -> Relation:
     return physical(table.name, made.rows, made.values, made.volatile)
 
 
-def _copies(pipeline: Pipeline, known: Known, problems: list[Problem]) -> tuple[tuple[Copy, ...], Known]:
+def _copies(
+    pipeline: Pipeline, known: Known, problems: list[Problem], compiler: Compiler
+) -> tuple[tuple[Copy, ...], Known]:
     """Copies compiled, and what can be read with their outputs added."""
     variables = dict(pipeline.variables)
     copies: list[Copy] = []
@@ -255,23 +271,24 @@ def _copies(pipeline: Pipeline, known: Known, problems: list[Problem]) -> tuple[
                     node=copy.name,
                 )
             )
-        if (done := compile.query(text, known, (), variables)) is not None:
+        if (done := compiler.query(text, known, (), variables)) is not None:
             copies.append(replace(copy, sql=done.sql))
             outputs[copy.into] = dict.fromkeys(done.columns, "string")
+            compiler.holds(copy.into, outputs[copy.into])
         problems += text.problems
     tables = {**known.tables, **outputs}
     return tuple(copies), Known(tables, schema=schema(tables))
 
 
 def _ends(
-    pipeline: Pipeline, known: Known, problems: list[Problem]
+    pipeline: Pipeline, known: Known, problems: list[Problem], compiler: Compiler
 ) -> tuple[tuple[Endpoint, ...], tuple[Copy, ...], tuple[Sink, ...]]:
     variables = dict(pipeline.variables)
-    copies, readable = _copies(pipeline, known, problems)
+    copies, readable = _copies(pipeline, known, problems, compiler)
     endpoints: list[Endpoint] = []
     for endpoint in pipeline.endpoints:
         text = Text(endpoint.sql, endpoint.where, endpoint.name)
-        done = compile.query(text, readable, endpoint.parameters, variables)
+        done = compiler.query(text, readable, endpoint.parameters, variables)
         for parameter in endpoint.parameters:
             if done is not None and parameter.name not in done.parameters:
                 text.blame(
@@ -286,7 +303,7 @@ def _ends(
     sinks: list[Sink] = []
     for sink in pipeline.sinks:
         text = Text(sink.sql, sink.where, sink.name)
-        if (done := compile.query(text, readable, (), variables)) is not None:
+        if (done := compiler.query(text, readable, (), variables)) is not None:
             sinks.append(replace(sink, sql=done.sql))
         problems += text.problems
     return tuple(endpoints), copies, tuple(sinks)
