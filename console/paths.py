@@ -18,6 +18,14 @@ def state_dir() -> Path:
     return _own(Path(base) / "console")
 
 
+def cache_dir() -> Path:
+    """What may be deleted at any time: `$CONSOLE_HOME/cache`, else `$XDG_CACHE_HOME/console`, else `~/.cache/console`."""
+    if home := os.environ.get("CONSOLE_HOME"):
+        return _own(Path(home) / "cache")
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return _own(Path(base) / "console")
+
+
 def log_dir() -> Path:
     return _own(state_dir() / "log")
 

@@ -107,10 +107,12 @@ class Desk:
 
 
 def plan_of(pipeline: "Pipeline", live: "Live", region: "Region") -> "Plan":
-    """The planner, signed with this tool's version."""
+    """The planner, signed with this tool's version and with what earlier runs compiled."""
     from console.planning import plan
+    from console.project.remembered import remembered
 
-    return plan(pipeline, live, region, tool())
+    with remembered() as memory:
+        return plan(pipeline, live, region, tool(), memory)
 
 
 def tool() -> str:
@@ -166,28 +168,16 @@ def open_desk(*, need_regions: bool = False, one: bool = False) -> Desk:
     return Desk(project, name, regions, pipelines, lambda: now.wiring.drivers(regions))
 
 
-def local_drivers(regions: "Sequence[Region]") -> "Mapping[str, Driver]":
-    """The real drivers.
-
-    raises  DataError for a region that can only be reached over SSH
-    """
+def real_drivers(regions: "Sequence[Region]") -> "Mapping[str, Driver]":
+    """The real drivers: of this machine's regions, and of those behind SSH."""
     from console.drivers import local
-    from console.errors import Problem, Problems
 
+    drivers: dict[str, Driver] = dict(local.local_drivers(r for r in regions if r.transport is None))
     if remote := [region for region in regions if region.transport]:
-        raise Problems.of(
-            [
-                Problem(
-                    "P190",
-                    f"region {region.name} is reached over SSH, which this version of console cannot do",
-                    region.where,
-                    f"leave it out (--regions …), or run console on {region.transport.host if region.transport else ''}"
-                    " with transport removed",
-                )
-                for region in remote
-            ]
-        )
-    return dict(local.local_drivers(regions))
+        from console.drivers.ssh.reach import SshDriver
+
+        drivers |= {region.name: SshDriver(region) for region in remote}
+    return {region.name: drivers[region.name] for region in regions}
 
 
 def execute(argv: list[str], stdin: bytes) -> NoReturn:
