@@ -127,7 +127,7 @@ class Handler(BaseHTTPRequestHandler):
             answer = self.engine.run(query, arguments)
         except Exception as error:  # whatever the engine says is the client's to read
             text = str(error)
-            code = text[5:].split(".")[0].strip() if text.startswith("Code:") else "1000"
+            code = text[5:].split(".", maxsplit=1)[0].strip() if text.startswith("Code:") else "1000"
             self._reply(404 if code in ("60", "81") else 500, text.encode(), {"X-ClickHouse-Exception-Code": code})
             return
         headers = {"X-ClickHouse-Format": arguments.get("default_format", "Native"), "X-ClickHouse-Timezone": "UTC"}

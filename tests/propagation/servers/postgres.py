@@ -41,7 +41,9 @@ class Postgres:
         self._data = self._folder / "data"
 
     def start(self) -> "Postgres":
-        self._run("initdb", "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C")
+        self._run(
+            "initdb", "-D", str(self._data), "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-sync", "--locale=C"
+        )
         options = " ".join(f"-c {key}='{value}'" for key, value in OPTIONS.items())
         log = str(self._folder / "log")
         words = (f"{options} -c unix_socket_directories='{self._folder}'", "-l", log, "-w", "-t", "60", "start")
@@ -65,7 +67,9 @@ class Postgres:
             command = ["setpriv", f"--reuid={self._user}", f"--regid={self._user}", "--init-groups", *command]
         # the server inherits what it is given: a pipe would stay open as long as it lives
         with tempfile.TemporaryFile("w+") as said:
-            code = subprocess.run(command, cwd="/", stdout=said, stderr=said, stdin=subprocess.DEVNULL, check=False).returncode
+            code = subprocess.run(
+                command, cwd="/", stdout=said, stderr=said, stdin=subprocess.DEVNULL, check=False
+            ).returncode
             said.seek(0)
             if code:
                 raise RuntimeError(f"{program}: {said.read()}")

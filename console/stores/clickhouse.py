@@ -1,0 +1,297 @@
+"""ClickHouse over its HTTP protocol."""
+
+import logging
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from console.errors import Conflict, DataError, RegionError, Unreachable
+from console.propagation.tables import Dependent, StoreColumn, StoreTable
+from console.propagation.translate.operations import Statement, StoreOperation
+from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record
+
+# ALTER waits for the rows that it rewrites
+_LONGEST_SECONDS: Final = 3600
+_NAME: Final = r"(?:`(?:[^`\\]|\\.)*`|\w+)"
+_TO: Final = re.compile(rf"^CREATE MATERIALIZED VIEW\s+{_NAME}(?:\.{_NAME})?\s+TO\s+({_NAME}\.{_NAME})")
+_TABLES: Final = {
+    RECORDS: (
+        "seq UInt64, migration String, body String, place String, state String, left UInt32, before String,"
+        " at Float64, by String, host String",
+        "seq",
+    ),
+    ARRIVING: ("place String, column String, rows UInt64, at Float64", "place, column"),
+}
+
+
+class ClickHouse:
+    """One database of one server.
+
+    url       `http://user:password@host:8123/database`
+    database  instead of the url's
+    """
+
+    def __init__(self, name: str, url: str, database: str = "") -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise DataError(f"stores.{name}.url: expected http://host:8123/database or https://…")
+        self.name = name
+        self.database = database or parts.path.strip("/") or "default"
+        self.address = f"{parts.scheme}://{parts.hostname}:{parts.port or 8123}/{self.database}"
+        self._url = url
+        self._client: Any = None
+        self._made: set[str] = set()
+
+    def describe(self, places: Collection[str]) -> dict[str, StoreTable]:
+        if not places:
+            return {}
+        views = self._views()
+        columns = self._columns([*(f"{self.database}.{place}" for place in places), *(v["target"] for v in views)])
+        tables = self._tables(places)
+        found = {}
+        for place in places:
+            if place not in tables:
+                continue
+            feeds = sorted(tables[place]["feeds"])
+            dependents = tuple(_dependent(view, columns) for view in views if view["name"] in feeds)
+            mine = columns.get(f"{self.database}.{place}", [])
+            found[place] = StoreTable(f"{self.database}.{place}", _stored(mine), _key(mine, tables[place]), dependents)
+        return found
+
+    def run(self, table: StoreTable, operation: StoreOperation) -> None:
+        if not isinstance(operation, Statement):
+            raise TypeError(f"{type(operation).__name__} is no statement of ClickHouse")
+        self._command(operation.sql)
+
+    def records(self) -> tuple[Record, ...]:
+        if not self._exists(RECORDS):
+            return ()
+        rows = self._query(f"SELECT * FROM {self._own(RECORDS)} ORDER BY seq, at")
+        return tuple(Record(**row) for row in rows)
+
+    def record(self, record: Record) -> None:
+        self._make(RECORDS)
+        names = list(Record.__dataclass_fields__)
+        self._insert(RECORDS, names, [[getattr(record, name) for name in names]])
+
+    def left_out(self) -> tuple[LeftOut, ...]:
+        if not self._exists(ARRIVING):
+            return ()
+        rows = self._query(
+            f"SELECT place, column, sum(rows) AS total, min(at) AS since FROM {self._own(ARRIVING)} GROUP BY place, column"
+        )
+        return tuple(LeftOut(row["place"], row["column"], int(row["total"]), row["since"]) for row in rows)
+
+    def note_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
+        self._make(ARRIVING)
+        self._insert(ARRIVING, ["place", "column", "rows", "at"], [[place, name, n, at] for name, n in rows.items()])
+
+    @contextmanager
+    def hold(self, by: str, host: str, *, take_over: bool) -> Iterator[None]:
+        mark = f"{host}\n{by}"
+        if take_over:
+            self._command(f"DROP TABLE IF EXISTS {self._own(LOCK)} SYNC")
+        try:
+            self._command(f"CREATE TABLE {self._own(LOCK)} (held UInt8) ENGINE = Memory COMMENT {literal(mark)}")
+        except RegionError:
+            holder = self._comment(LOCK)
+            if holder is None:
+                raise
+            if holder.partition("\n")[0] != host:
+                raise held(self.name, holder.partition("\n")[2]) from None
+        try:
+            yield
+        finally:
+            self._command(f"DROP TABLE IF EXISTS {self._own(LOCK)} SYNC")
+
+    @contextmanager
+    def copied(self, place: str) -> Iterator[StoreTable]:
+        copy = f"{place}__rehearsal"
+        source, target = self._own(place), self._own(copy)
+        self._command(f"DROP TABLE IF EXISTS {target} SYNC")
+        self._command(f"CREATE TABLE {target} AS {source}")
+        try:
+            for partition in self._newest(place):
+                self._command(f"ALTER TABLE {target} ATTACH PARTITION ID {literal(partition)} FROM {source}")
+            yield self.describe([copy])[copy]
+        finally:
+            self._command(f"DROP TABLE IF EXISTS {target} SYNC")
+
+    def count(self, table: StoreTable) -> int:
+        place = table.name.rpartition(".")[2]
+        return int(self._query(f"SELECT count() AS n FROM {self._own(place)}")[0]["n"])
+
+    def close(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def _newest(self, place: str) -> list[str]:
+        rows = self._query(
+            "SELECT partition_id FROM system.parts WHERE database = {db:String} AND table = {place:String} AND active"
+            " GROUP BY partition_id ORDER BY max(modification_time) DESC, partition_id DESC LIMIT 1",
+            {"db": self.database, "place": place},
+        )
+        return [row["partition_id"] for row in rows]
+
+    def _views(self) -> list[dict[str, Any]]:
+        rows = self._query(
+            "SELECT database, name, as_select, create_table_query FROM system.tables"
+            " WHERE engine = 'MaterializedView' ORDER BY database, name"
+        )
+        for row in rows:
+            to = _TO.match(row["create_table_query"])
+            row["target"] = _bare(to[1]) if to else ""
+            row["name"] = f"{row['database']}.{row['name']}"
+        return rows
+
+    def _columns(self, tables: Collection[str]) -> dict[str, list[dict[str, Any]]]:
+        """Qualified table name → its columns' rows, in order."""
+        rows = self._query(
+            "SELECT concat(database, '.', table) AS whole, name, type, default_kind, default_expression,"
+            " is_in_partition_key, is_in_sorting_key FROM system.columns"
+            " WHERE table IN {tables:Array(String)} AND whole IN {wholes:Array(String)} ORDER BY whole, position",
+            {"tables": sorted({table.rpartition(".")[2] for table in tables}), "wholes": sorted(set(tables))},
+        )
+        found: dict[str, list[dict[str, Any]]] = {}
+        for row in rows:
+            found.setdefault(row["whole"], []).append(row)
+        return found
+
+    def _tables(self, places: Collection[str]) -> dict[str, dict[str, Any]]:
+        rows = self._query(
+            "SELECT name, sorting_key, dependencies_database, dependencies_table FROM system.tables"
+            " WHERE database = {db:String} AND name IN {places:Array(String)}",
+            {"db": self.database, "places": sorted(places)},
+        )
+        for row in rows:
+            pairs = zip(row["dependencies_database"], row["dependencies_table"], strict=True)
+            row["feeds"] = [f"{database}.{table}" for database, table in pairs]
+        return {row["name"]: row for row in rows}
+
+    def _exists(self, table: str) -> bool:
+        return self._comment(table) is not None
+
+    def _comment(self, table: str) -> str | None:
+        rows = self._query(
+            "SELECT comment FROM system.tables WHERE database = {db:String} AND name = {name:String}",
+            {"db": self.database, "name": table},
+        )
+        return str(rows[0]["comment"]) if rows else None
+
+    def _own(self, table: str) -> str:
+        return f"{identifier(self.database)}.{identifier(table)}"
+
+    def _make(self, table: str) -> None:
+        if table not in self._made:
+            columns, order = _TABLES[table]
+            self._command(
+                f"CREATE TABLE IF NOT EXISTS {self._own(table)} ({columns}) ENGINE = MergeTree ORDER BY ({order})"
+            )
+            self._made.add(table)
+
+    def _insert(self, table: str, names: list[str], rows: list[list[Any]]) -> None:
+        with self._telling():
+            self._open().insert(table, rows, column_names=names, database=self.database)
+
+    def _query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+        with self._telling():
+            return list(self._open().query(sql, parameters=dict(parameters or {})).named_results())
+
+    def _command(self, sql: str) -> None:
+        with self._telling():
+            self._open().command(sql)
+
+    def _open(self) -> Any:
+        if self._client is None:
+            import clickhouse_connect
+
+            # it logs what it also raises
+            logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())
+            self._client = clickhouse_connect.get_client(
+                dsn=self._url,
+                database=self.database,
+                autogenerate_session_id=False,
+                connect_timeout=5,
+                send_receive_timeout=_LONGEST_SECONDS,
+                query_retries=0,
+            )
+        return self._client
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            from clickhouse_connect.driver import exceptions
+        except ImportError:
+            raise lacks("clickhouse-connect", self.name) from None
+        try:
+            yield
+        except exceptions.OperationalError as error:
+            raise Unreachable(
+                f"{self.name}: no answer from ClickHouse at {self.address}: {first_line(error)}",
+                hint="see that it runs and that its url is right; the same command goes on where it stopped",
+            ) from None
+        except exceptions.Error as error:
+            raise RegionError(f"{self.name}: ClickHouse refused: {first_line(error)}") from None
+
+
+def _dependent(view: Mapping[str, Any], columns: Mapping[str, list[dict[str, Any]]]) -> Dependent:
+    mine = columns.get(view["target"], [])
+    keys = tuple(row["name"] for row in mine if row["is_in_sorting_key"])
+    return Dependent(view["name"], view["target"], view["as_select"], _stored(mine), keys)
+
+
+def _stored(rows: Sequence[Mapping[str, Any]]) -> tuple[StoreColumn, ...]:
+    found = []
+    for row in rows:
+        kind, expression = row["default_kind"], row["default_expression"]
+        default = expression if kind in ("", "DEFAULT") else f"{kind} {expression}"
+        nullable = row["type"].startswith(("Nullable(", "LowCardinality(Nullable("))
+        found.append(StoreColumn(row["name"], row["type"], nullable, default))
+    return tuple(found)
+
+
+def _key(rows: Sequence[Mapping[str, Any]], table: Mapping[str, Any]) -> tuple[str, ...]:
+    """Sorting columns in their order, then those that only partition."""
+    words = re.findall(_NAME, table["sorting_key"])
+    rank = {_bare(word): place for place, word in reversed(list(enumerate(words)))}
+    sorting = sorted((row["name"] for row in rows if row["is_in_sorting_key"]), key=lambda name: rank.get(name, 0))
+    return (*sorting, *(r["name"] for r in rows if r["is_in_partition_key"] and not r["is_in_sorting_key"]))
+
+
+def _bare(name: str) -> str:
+    """A qualified name without its quotes."""
+    return ".".join(
+        re.sub(r"\\(.)", r"\1", part[1:-1]) if part.startswith("`") else part for part in re.findall(_NAME, name)
+    )
+
+
+def identifier(name: str) -> str:
+    return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+
+
+def literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def first_line(error: BaseException) -> str:
+    """A client's error on one line, without the address that it may hold a password in."""
+    text = " ".join(str(error).split("(for url", maxsplit=1)[0].split())
+    if cause := re.search(r"Caused by \w+\([\"'](.*?)[\"']\)", text):
+        text = cause[1]
+    text = text.removeprefix("Received ClickHouse exception, ").partition("server response: ")[2] or text
+    return re.sub(r"//[^/@\s]*@", "//", text)[:600]
+
+
+def lacks(package: str, store: str) -> DataError:
+    return DataError(f"{store}: {package} is not installed here", hint="pip install 'console[stores]'")
+
+
+def held(store: str, holder: str) -> Conflict:
+    return Conflict(
+        f"{store}: migrations are being applied by {holder or 'someone else'}",
+        hint="wait for it; if that console is gone for good: the same command with --take-over",
+        code="E_SCHEMA_LOCK",
+    )

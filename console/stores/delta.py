@@ -1,0 +1,268 @@
+"""Delta tables in a folder, through deltalake."""
+
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+from urllib.parse import urlsplit
+
+from console.errors import DataError, RegionError, Unreachable
+from console.propagation.tables import StoreColumn, StoreTable
+from console.propagation.translate.operations import AddField, Rewrite, StoreOperation
+from console.stores.clickhouse import first_line, held
+from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record
+
+T = TypeVar("T")
+_ATTEMPTS: Final = 12  # of a commit that others overtake
+_OWN: Final = "_console"
+_NUMBERS: Final = {"seq": "int64", "left": "int64", "at": "float64", "rows": "int64"}
+
+
+class Delta:
+    """A folder whose tables are nobody's but their writers'.
+
+    root  absolute path or URI; a table's name is its folder below it
+    """
+
+    def __init__(self, name: str, root: str) -> None:
+        if not urlsplit(root).scheme and not Path(root).is_absolute():
+            raise DataError(f"stores.{name}.root: expected an absolute path or a URI")
+        self.name = name
+        self.address = root.rstrip("/")
+
+    def describe(self, places: Collection[str]) -> dict[str, StoreTable]:
+        self._reach()
+        found = {}
+        for place in places:
+            if (table := self._table(place)) is not None:
+                partitions = tuple(table.metadata().partition_columns)
+                found[place] = StoreTable(place, _columns(table), partitions)
+        return found
+
+    def run(self, table: StoreTable, operation: StoreOperation) -> None:
+        def change() -> None:
+            opened = self._table(table.name)
+            if opened is None:
+                raise RegionError(f"{self.name}: the table {table.name} is gone")
+            match operation:
+                case AddField():
+                    _add(opened, operation)
+                case Rewrite():
+                    _rewrite(opened, operation)
+                case _:
+                    raise TypeError(f"{type(operation).__name__} is not for Delta")
+
+        self._retried(change)
+
+    def records(self) -> tuple[Record, ...]:
+        rows = self._rows(RECORDS)
+        return tuple(Record(**row) for row in sorted(rows, key=lambda row: (row["seq"], row["at"])))
+
+    def record(self, record: Record) -> None:
+        self._append(RECORDS, [{name: getattr(record, name) for name in Record.__dataclass_fields__}])
+
+    def left_out(self) -> tuple[LeftOut, ...]:
+        sums: dict[tuple[str, str], tuple[int, float]] = {}
+        for row in self._rows(ARRIVING):
+            key = (row["place"], row["column"])
+            rows, since = sums.get(key, (0, row["at"]))
+            sums[key] = (rows + row["rows"], min(since, row["at"]))
+        return tuple(LeftOut(*key, *value) for key, value in sorted(sums.items()))
+
+    def note_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
+        self._append(ARRIVING, [{"place": place, "column": c, "rows": n, "at": at} for c, n in rows.items()])
+
+    @contextmanager
+    def hold(self, by: str, host: str, *, take_over: bool) -> Iterator[None]:
+        place = f"{_OWN}/{LOCK}"
+        if take_over:
+            self._append(LOCK, [{"by": "", "host": ""}], mode="overwrite")
+        rows = self._rows(LOCK)
+        holder = rows[0] if rows else {"by": "", "host": ""}
+        if holder["host"] not in ("", host):
+            raise held(self.name, holder["by"])
+        version = -1 if (table := self._table(place)) is None else table.version()
+        if not self._claimed(place, version, [{"by": by, "host": host}]):
+            raise held(self.name, "")
+        try:
+            yield
+        finally:
+            self._append(LOCK, [{"by": "", "host": ""}], mode="overwrite")
+
+    @contextmanager
+    def copied(self, place: str) -> Iterator[StoreTable]:
+        source = self._table(place)
+        if source is None:
+            raise RegionError(f"{self.name}: no table {place}")
+        copy = f"{_OWN}/rehearsal/{place}"
+        with self._telling():
+            write(self._path(copy), _newest(source), mode="overwrite", schema_mode="overwrite")
+            described = self._table(copy)
+        try:
+            yield StoreTable(copy, _columns(described), tuple(source.metadata().partition_columns))
+        finally:
+            with self._telling():
+                empty = self._table(copy).to_pyarrow_table().slice(0, 0)
+                write(self._path(copy), empty, mode="overwrite", schema_mode="overwrite")
+
+    def count(self, table: StoreTable) -> int:
+        with self._telling():
+            opened = self._table(table.name)
+            return 0 if opened is None else int(opened.to_pyarrow_dataset().count_rows())
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _path(self, place: str) -> str:
+        return f"{self.address}/{place}"
+
+    def _reach(self) -> None:
+        if not urlsplit(self.address).scheme and not Path(self.address).is_dir():
+            raise Unreachable(f"{self.name}: no folder {self.address}", hint="see that it is mounted, or mend its root")
+
+    def _table(self, place: str) -> Any:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import TableNotFoundError
+
+        with self._telling():
+            try:
+                return DeltaTable(self._path(place))
+            except TableNotFoundError:
+                return None
+
+    def _rows(self, name: str) -> list[dict[str, Any]]:
+        self._reach()
+        table = self._table(f"{_OWN}/{name}")
+        if table is None:
+            return []
+        with self._telling():
+            rows: list[dict[str, Any]] = table.to_pyarrow_table().to_pylist()
+        return rows
+
+    def _append(self, name: str, rows: Sequence[Mapping[str, Any]], mode: str = "append") -> None:
+        self._reach()
+        path = self._path(f"{_OWN}/{name}")
+        self._retried(lambda: write(path, _arrow(rows), mode=mode))
+
+    def _claimed(self, place: str, version: int, rows: Sequence[Mapping[str, Any]]) -> bool:
+        """True where this very version was the last one until now: of two who try, one."""
+        from deltalake import CommitProperties, DeltaTable
+        from deltalake.exceptions import CommitFailedError, DeltaError
+
+        path = self._path(place)
+        with self._telling():
+            try:
+                if version < 0:
+                    write(path, _arrow(rows), mode="error")
+                else:
+                    table = DeltaTable(path, version=version)
+                    once = CommitProperties(max_commit_retries=0)
+                    write(table, _arrow(rows), mode="overwrite", commit_properties=once)
+            except (CommitFailedError, DeltaError, FileExistsError):
+                return False
+            return True
+
+    def _retried(self, commit: Callable[[], T]) -> T:
+        from deltalake.exceptions import CommitFailedError
+
+        with self._telling():
+            for _ in range(_ATTEMPTS):
+                try:
+                    return commit()
+                except CommitFailedError:
+                    continue
+            return commit()
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        from deltalake.exceptions import DeltaError
+
+        from console.errors import ConsoleError
+
+        try:
+            yield
+        except (ConsoleError, TypeError):
+            raise
+        except OSError as error:
+            raise Unreachable(f"{self.name}: {self.address} cannot be read: {first_line(error)}") from None
+        except (DeltaError, ValueError) as error:
+            raise RegionError(f"{self.name}: Delta refused: {first_line(error)}") from None
+
+
+def write(table: Any, rows: Any, **options: Any) -> None:
+    """One commit."""
+    from deltalake import write_deltalake
+
+    write_deltalake(table, rows, **options)
+
+
+def _arrow(rows: Sequence[Mapping[str, Any]]) -> Any:
+    import pyarrow
+
+    fields = [(name, getattr(pyarrow, _NUMBERS.get(name, "string"))()) for name in rows[0]]
+    return pyarrow.Table.from_pylist([dict(row) for row in rows], schema=pyarrow.schema(fields))
+
+
+def _columns(table: Any) -> tuple[StoreColumn, ...]:
+    return tuple(StoreColumn(field.name, spelled(field.type), field.nullable) for field in table.schema().fields)
+
+
+def spelled(kind: Any) -> str:
+    """A Delta type as Spark writes it: `decimal(10,2)`, `array<string>`."""
+    if hasattr(kind, "element_type"):
+        return f"array<{spelled(kind.element_type)}>"
+    if hasattr(kind, "key_type"):
+        return f"map<{spelled(kind.key_type)},{spelled(kind.value_type)}>"
+    if hasattr(kind, "fields"):
+        return "struct<" + ",".join(f"{field.name}:{spelled(field.type)}" for field in kind.fields) + ">"
+    return {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}.get(kind.type, str(kind.type))
+
+
+def delta_type(text: str) -> Any:
+    """A Delta type from its text, in Spark's words."""
+    from deltalake.schema import ArrayType, PrimitiveType
+
+    if inside := re.fullmatch(r"\s*array\s*<(.*)>\s*", text):
+        return ArrayType(delta_type(inside[1]), contains_null=True)
+    word = text.strip().replace(" ", "")
+    return PrimitiveType({"int": "integer", "bigint": "long", "smallint": "short", "tinyint": "byte"}.get(word, word))
+
+
+def _add(table: Any, operation: AddField) -> None:
+    from deltalake import Field
+
+    if operation.name not in [field.name for field in table.schema().fields]:
+        table.alter.add_columns(Field(operation.name, delta_type(operation.type), nullable=True))
+
+
+def _rewrite(table: Any, operation: Rewrite) -> None:
+    """Read this version and replace it whole; a commit in between makes it fail, and it is read again."""
+    from deltalake import CommitProperties
+
+    dataset = table.to_pyarrow_dataset()
+    whole = dataset.to_table(columns=sorted({source for _, source, _ in operation.columns}))
+    once = CommitProperties(max_commit_retries=0, custom_metadata={"userMetadata": operation.why})
+    write(table, _cast(whole, operation.columns), mode="overwrite", schema_mode="overwrite", commit_properties=once)
+
+
+def _cast(whole: Any, columns: Sequence[tuple[str, str, str]]) -> Any:
+    import pyarrow
+    from deltalake import Field, Schema
+
+    fields = [Field(name, delta_type(kind), nullable=True) for name, _, kind in columns]
+    wanted = pyarrow.schema(Schema(fields).to_arrow())
+    values = [whole.column(source).cast(wanted.field(name).type) for name, source, _ in columns]
+    return pyarrow.Table.from_arrays(values, schema=wanted)
+
+
+def _newest(table: Any) -> Any:
+    """The rows of the partition that was written last."""
+    import pyarrow
+
+    actions = pyarrow.table(table.get_add_actions(flatten=True)).to_pylist()
+    if not actions:
+        return table.to_pyarrow_table()
+    last = max(actions, key=lambda action: action["modification_time"])
+    pairs = [(name, "=", last[f"partition.{name}"]) for name in table.metadata().partition_columns]
+    return table.to_pyarrow_table(filters=pairs or None)

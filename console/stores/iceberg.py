@@ -1,0 +1,293 @@
+"""Iceberg through a catalog of pyiceberg's."""
+
+import re
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any, Final, TypeVar, assert_never
+
+from console.errors import RegionError, Unreachable
+from console.propagation.tables import StoreColumn, StoreTable
+from console.propagation.translate.operations import (
+    AddField,
+    ChangeField,
+    DropField,
+    LoosenField,
+    RenameFields,
+    Rewrite,
+    Statement,
+    StoreOperation,
+)
+from console.stores.clickhouse import first_line, held, lacks
+from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record
+
+T = TypeVar("T")
+_ATTEMPTS: Final = 12  # of a commit that others overtake
+_OUT_OF_REACH: Final = ("OperationalError", "ConnectionError", "ServiceUnavailableError", "ServerError", "Timeout")
+_RECORD_TYPES: Final = {"seq": "long", "left": "long", "at": "double"}
+_ARRIVING_TYPES: Final = {"place": "string", "column": "string", "rows": "long", "at": "double"}
+_DEFAULTS_FROM: Final = 3  # the format's version that knows default values
+
+
+class Iceberg:
+    """One catalog.
+
+    properties  pyiceberg's own: type, uri, warehouse, credential …
+    namespace   where the tables of what was applied lie
+    """
+
+    def __init__(self, name: str, properties: Mapping[str, str], namespace: str) -> None:
+        self.name = name
+        self.address = first_line(Exception(f"{properties.get('uri', '')} {properties.get('warehouse', '')}")).strip()
+        self._properties = dict(properties)
+        self._namespace = namespace
+        self._catalog: Any = None
+
+    def describe(self, places: Collection[str]) -> dict[str, StoreTable]:
+        found = {}
+        for place in places:
+            if (table := self._table(place)) is not None:
+                found[place] = _described(place, table)
+        return found
+
+    def run(self, table: StoreTable, operation: StoreOperation) -> None:
+        def change() -> None:
+            opened = self._table(table.name)
+            if opened is None:
+                raise RegionError(f"{self.name}: the table {table.name} is gone")
+            with opened.update_schema() as update:
+                _change(update, operation, int(opened.metadata.format_version))
+
+        self._retried(change)
+
+    def records(self) -> tuple[Record, ...]:
+        rows = self._rows(RECORDS)
+        return tuple(Record(**row) for row in sorted(rows, key=lambda row: (row["seq"], row["at"])))
+
+    def record(self, record: Record) -> None:
+        types = {name: _RECORD_TYPES.get(name, "string") for name in Record.__dataclass_fields__}
+        self._append(RECORDS, types, [{name: getattr(record, name) for name in types}])
+
+    def left_out(self) -> tuple[LeftOut, ...]:
+        sums: dict[tuple[str, str], tuple[int, float]] = {}
+        for row in self._rows(ARRIVING):
+            key = (row["place"], row["column"])
+            rows, since = sums.get(key, (0, row["at"]))
+            sums[key] = (rows + row["rows"], min(since, row["at"]))
+        return tuple(LeftOut(*key, *value) for key, value in sorted(sums.items()))
+
+    def note_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
+        lines = [{"place": place, "column": name, "rows": count, "at": at} for name, count in rows.items()]
+        self._append(ARRIVING, _ARRIVING_TYPES, lines)
+
+    @contextmanager
+    def hold(self, by: str, host: str, *, take_over: bool) -> Iterator[None]:
+        place = f"{self._namespace}.{LOCK}"
+        if take_over:
+            self._drop(place)
+        if not self._create(LOCK, {"held": "boolean"}, {"held.by": by, "held.host": host}):
+            holder = self._table(place)
+            marks = dict(holder.properties) if holder is not None else {}
+            if marks.get("held.host") != host:
+                raise held(self.name, marks.get("held.by", ""))
+        try:
+            yield
+        finally:
+            self._drop(place)
+
+    @contextmanager
+    def copied(self, place: str) -> Iterator[StoreTable]:
+        source = self._table(place)
+        if source is None:
+            raise RegionError(f"{self.name}: no table {place}")
+        copy = f"{place}__rehearsal"
+        self._drop(copy)
+        try:
+            with self._telling():
+                # unpartitioned, for a transform may need more than is installed here; the key is the source's
+                made = self._open().create_table(copy, source.schema(), properties=_format(source))
+                made.append(_newest(source))
+            yield replace(_described(copy, made), key=_described(place, source).key)
+        finally:
+            self._drop(copy)
+
+    def count(self, table: StoreTable) -> int:
+        with self._telling():
+            opened = self._table(table.name)
+            return int(opened.scan().count()) if opened is not None else 0
+
+    def close(self) -> None:
+        if self._catalog is not None and hasattr(self._catalog, "engine"):
+            self._catalog.engine.dispose()
+        self._catalog = None
+
+    def _open(self) -> Any:
+        if self._catalog is None:
+            try:
+                from pyiceberg.catalog import load_catalog
+            except ImportError:
+                raise lacks("pyiceberg", self.name) from None
+            self._catalog = load_catalog(self.name, **self._properties)
+        return self._catalog
+
+    def _table(self, place: str) -> Any:
+        with self._telling():
+            catalog = self._open()
+            from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
+
+            try:
+                return catalog.load_table(place)
+            except (NoSuchTableError, NoSuchNamespaceError):
+                return None
+
+    def _rows(self, name: str) -> list[dict[str, Any]]:
+        table = self._table(f"{self._namespace}.{name}")
+        if table is None:
+            return []
+        with self._telling():
+            rows: list[dict[str, Any]] = table.scan().to_arrow().to_pylist()
+        return rows
+
+    def _append(self, name: str, types: Mapping[str, str], rows: list[dict[str, Any]]) -> None:
+        self._create(name, types, {})
+
+        def append() -> None:
+            import pyarrow
+
+            table = self._table(f"{self._namespace}.{name}")
+            table.append(pyarrow.Table.from_pylist(rows, schema=table.schema().as_arrow()))
+
+        self._retried(append)
+
+    def _create(self, name: str, types: Mapping[str, str], properties: Mapping[str, str]) -> bool:
+        """False where it exists."""
+        with self._telling():
+            catalog = self._open()
+            from pyiceberg.exceptions import TableAlreadyExistsError
+            from pyiceberg.schema import Schema
+            from pyiceberg.types import NestedField
+
+            place = f"{self._namespace}.{name}"
+            if catalog.table_exists(place):
+                return False
+            fields = [NestedField(at, key, iceberg_type(kind)) for at, (key, kind) in enumerate(types.items(), 1)]
+            catalog.create_namespace_if_not_exists(self._namespace)
+            try:
+                catalog.create_table(place, Schema(*fields), properties=dict(properties))
+            except TableAlreadyExistsError:
+                return False
+            return True
+
+    def _drop(self, place: str) -> None:
+        with self._telling():
+            catalog = self._open()
+            from pyiceberg.exceptions import NoSuchTableError
+
+            with suppress(NoSuchTableError):
+                catalog.drop_table(place)
+
+    def _retried(self, commit: Callable[[], T]) -> T:
+        with self._telling():
+            from pyiceberg.exceptions import CommitFailedException
+
+            for attempt in range(_ATTEMPTS):
+                try:
+                    return commit()
+                except CommitFailedException:
+                    time.sleep(0.05 * (attempt + 1))
+            return commit()
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        from console.errors import ConsoleError
+
+        try:
+            yield
+        except (ConsoleError, TypeError):
+            raise
+        except Exception as error:
+            names = {kind.__name__ for kind in type(error).__mro__}
+            if isinstance(error, OSError) or names & set(_OUT_OF_REACH):
+                raise Unreachable(
+                    f"{self.name}: no answer from the Iceberg catalog {self.address}: {first_line(error)}",
+                    hint="see that it runs and that its uri is right; the same command goes on where it stopped",
+                ) from None
+            raise RegionError(f"{self.name}: Iceberg refused: {type(error).__name__}: {first_line(error)}") from None
+
+
+def _change(update: Any, operation: StoreOperation, version: int) -> None:
+    match operation:
+        case AddField():
+            kind = iceberg_type(operation.type)
+            default = None if version < _DEFAULTS_FROM else default_value(operation.default)
+            update.add_column(operation.name, kind, default_value=default)
+        case DropField():
+            update.delete_column(operation.name)
+        case RenameFields():
+            for old, new in operation.pairs:
+                update.rename_column(old, new)
+        case ChangeField():
+            update.update_column(operation.name, iceberg_type(operation.type))
+        case LoosenField():
+            update.make_column_optional(operation.name)
+        case Statement() | Rewrite():
+            raise TypeError(f"{type(operation).__name__} is not for Iceberg")
+        case _:
+            assert_never(operation)
+
+
+def _described(place: str, table: Any) -> StoreTable:
+    schema = table.schema()
+    columns = tuple(
+        StoreColumn(
+            field.name,
+            str(field.field_type).replace(", ", ","),
+            not field.required,
+            "" if field.initial_default is None else repr(field.initial_default),
+        )
+        for field in schema.fields
+    )
+    ids = [*schema.identifier_field_ids, *(field.source_id for field in table.spec().fields)]
+    ids += [field.source_id for field in table.sort_order().fields]
+    names = [schema.find_column_name(found) for found in ids]
+    return StoreTable(place, columns, tuple(dict.fromkeys(name for name in names if name)))
+
+
+def _newest(table: Any) -> Any:
+    """The rows of the partition that was written last."""
+    from pyiceberg.expressions import AlwaysTrue
+    from pyiceberg.io.pyarrow import ArrowScan
+
+    tasks = list(table.scan().plan_files())
+    if not tasks:
+        return table.schema().as_arrow().empty_table()
+    entries = table.inspect.entries().select(["sequence_number", "data_file"]).to_pylist()
+    written = {entry["data_file"]["file_path"]: entry["sequence_number"] for entry in entries}
+    last = max(tasks, key=lambda task: written.get(task.file.file_path, 0)).file.partition
+    chosen = [task for task in tasks if task.file.partition == last]
+    return ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue()).to_table(chosen)
+
+
+def _format(table: Any) -> dict[str, str]:
+    return {"format-version": str(table.metadata.format_version)}
+
+
+def iceberg_type(text: str) -> Any:
+    """A type from its text; the ids inside are given by the table."""
+    from pyiceberg.types import IcebergType, ListType
+
+    if inside := re.fullmatch(r"\s*list\s*<(.*)>\s*", text):
+        return ListType(-1, iceberg_type(inside[1]), element_required=False)
+    return IcebergType.model_validate(re.sub(r"decimal\((\d+),(\d+)\)", r"decimal(\1, \2)", text.strip()))
+
+
+def default_value(default: str | None) -> object:
+    """A migration's literal as a value; None for what only a reader's clock or an empty list could say."""
+    if default is None or default in ("now()", "[]"):
+        return None
+    if default.startswith("'"):
+        return default[1:-1].replace("''", "'")
+    if default in ("true", "false"):
+        return default == "true"
+    return int(default) if re.fullmatch(r"[+-]?\d+", default) else float(default)

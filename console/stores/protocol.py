@@ -1,0 +1,106 @@
+"""What every store answers, and the table in which each keeps what was applied to it."""
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol
+
+from console.model.codec import dumps
+from console.propagation.tables import StoreTable
+from console.propagation.translate.operations import StoreOperation
+
+RECORDS: Final = "console_schema_migrations"
+ARRIVING: Final = "console_arriving"
+LOCK: Final = "console_schema_lock"
+
+State = Literal["announced", "step", "applied"]
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One line of a store's table of migrations; lines are only ever added.
+
+    seq        rank in the table, from 1
+    migration  the file's name without `.json`;  body  its JSON;  place  the table's name in this store
+    state      announced: a rename that a consumer will meet before it is applied here · step: about to be asked for ·
+               applied: nothing is left to do
+    left       with `step`: how many operations were left, this one included
+    before     with `step`: `looks` of the table before it
+    at         seconds since 1970, UTC
+    """
+
+    seq: int
+    migration: str
+    body: str
+    place: str
+    state: State
+    left: int
+    before: str
+    at: float
+    by: str
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Rows that arrived with a column which the store's table did not have."""
+
+    place: str
+    column: str
+    rows: int
+    since: float
+
+
+class Store(Protocol):
+    """One store at one address. Calls block; each may raise `Unreachable` (safe to repeat) or `RegionError`."""
+
+    name: str
+    address: str  # without secrets: what two stores that are one have in common
+
+    def describe(self, places: Collection[str]) -> dict[str, StoreTable]:
+        """The tables of these names that exist."""
+        ...
+
+    def run(self, table: StoreTable, operation: StoreOperation) -> None:
+        """Do one thing to one table, wholly or not at all."""
+        ...
+
+    def records(self) -> tuple[Record, ...]:
+        """Everything recorded, in the order of `seq`."""
+        ...
+
+    def record(self, record: Record) -> None:
+        """Keep it; when this returns it is durable."""
+        ...
+
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Columns that arrived and were not stored, summed up."""
+        ...
+
+    def note_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
+        """Add to what arrived and was not stored: column → rows."""
+        ...
+
+    def hold(self, by: str, host: str, *, take_over: bool) -> AbstractContextManager[None]:
+        """Be the only one who applies migrations here.
+
+        raises  Conflict naming the holder
+        """
+        ...
+
+    def copied(self, place: str) -> AbstractContextManager[StoreTable]:
+        """A copy of the table's newest partition, for as long as the block lasts."""
+        ...
+
+    def count(self, table: StoreTable) -> int:
+        """How many rows a table holds."""
+        ...
+
+    def close(self) -> None: ...
+
+
+def looks(tables: Iterable[StoreTable]) -> str:
+    """Digest of tables as described: columns in order, types, nullability, defaults, keys and dependents' queries."""
+    text = "\n".join(dumps(table) for table in sorted(tables, key=lambda table: table.name))
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
