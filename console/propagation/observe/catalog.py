@@ -1,0 +1,86 @@
+"""The tables and types that the files read so far define, as far as they do."""
+
+from dataclasses import dataclass, field, replace
+
+from console.propagation.sql.cursor import Cursor, Name
+from console.propagation.sql.postgres import UserTypes, Written
+from console.propagation.tables import Column, Table
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """One table.
+
+    whole      its CREATE TABLE was read: a column that is not here does not exist
+    new        created in the transaction that is being read
+    temporary  gone with its session
+    partition  part of another table, whose changes are its own
+    """
+
+    schema: str
+    name: str
+    columns: tuple[Column, ...] = ()
+    key: tuple[str, ...] = ()
+    whole: bool = False
+    new: bool = False
+    temporary: bool = False
+    partition: bool = False
+
+    def column(self, name: str) -> Column | None:
+        return next((column for column in self.columns if column.name == name), None)
+
+    def with_column(self, column: Column) -> "Known":
+        """The column in its place, or at the end."""
+        if self.column(column.name) is None:
+            return replace(self, columns=(*self.columns, column))
+        return replace(self, columns=tuple(column if old.name == column.name else old for old in self.columns))
+
+    def without(self, name: str) -> "Known":
+        kept = tuple(column for column in self.columns if column.name != name)
+        return replace(self, columns=kept, key=() if name in self.key else self.key)
+
+    def renamed(self, old: str, new: str) -> "Known":
+        columns = tuple(replace(c, name=new) if c.name == old else c for c in self.columns)
+        return replace(self, columns=columns, key=tuple(new if name == old else name for name in self.key))
+
+    def required(self, names: "frozenset[str] | tuple[str, ...]") -> "Known":
+        columns = tuple(replace(c, nullable=False) if c.name in names else c for c in self.columns)
+        return replace(self, columns=columns)
+
+
+@dataclass
+class Catalog:
+    """What is known; `schema` is where names without one live."""
+
+    tables: dict[Name, Known] = field(default_factory=dict)
+    types: UserTypes = field(default_factory=UserTypes)
+    schema: str = "public"
+
+    def full(self, name: Name) -> Name:
+        return (name[0] or self.schema, name[1])
+
+    def table(self, name: Name) -> Known:
+        """A table by its full name; one that no file defines is known to exist, and nothing more."""
+        return self.tables.get(name) or Known(*name)
+
+    def put(self, table: Known) -> None:
+        self.tables[(table.schema, table.name)] = table
+
+    def copy(self) -> "Catalog":
+        return Catalog(dict(self.tables), UserTypes(dict(self.types.found)), self.schema)
+
+    def settle(self) -> None:
+        """A transaction has ended: what it created is there."""
+        self.tables = {name: replace(table, new=False) for name, table in self.tables.items()}
+
+    def all(self) -> tuple[Table, ...]:
+        """Every whole table that outlives its session and is no part of another, by name."""
+        found = (t for t in self.tables.values() if t.whole and not t.temporary and not t.partition)
+        return tuple(Table(t.schema, t.name, t.columns, t.key) for t in sorted(found, key=lambda t: (t.schema, t.name)))
+
+
+def define_type(cursor: Cursor, catalog: Catalog, name: Name, written: Written) -> None:
+    """raises NotUnderstood where the statement goes on"""
+    catalog.types.found[catalog.full(name)] = written
+    if not cursor.done:
+        raise cursor.wrong("expected the end of the statement")

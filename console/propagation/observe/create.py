@@ -1,0 +1,141 @@
+"""CREATE TABLE, CREATE TYPE and CREATE DOMAIN: what later statements build on. They are no changes themselves."""
+
+from dataclasses import replace
+
+from console.propagation.observe.catalog import Catalog, Known, define_type
+from console.propagation.sql.columns import Definition, read_column, required_by
+from console.propagation.sql.cursor import Cursor, Name
+from console.propagation.sql.postgres import Written, read_type
+from console.propagation.types import Type
+
+_TABLE_CONSTRAINTS = ("constraint", "primary", "unique", "check", "foreign", "exclude")
+
+
+def create_table(cursor: Cursor, catalog: Catalog) -> Known:
+    """CREATE TABLE, from behind TABLE; the table is put into the catalog.
+
+    raises  NotUnderstood
+    """
+    cursor.take("if", "not", "exists")
+    name = catalog.full(cursor.qualified())
+    if (there := catalog.tables.get(name)) is not None and there.whole:
+        return there
+    table = Known(*name, whole=True, new=True)
+    if cursor.take("partition", "of"):
+        parent = catalog.table(catalog.full(cursor.qualified()))
+        table = replace(parent, schema=name[0], name=name[1], new=True, partition=True)
+    elif cursor.take("of"):
+        cursor.qualified()
+        table = replace(table, whole=False)
+    elif cursor.sees("("):
+        inside = cursor.bracketed()
+        table = _elements(inside, catalog, table)
+    else:
+        table = replace(table, whole=False)  # CREATE TABLE … AS: its columns are a query's
+    table = _inherited(cursor, catalog, table)
+    catalog.put(table)
+    return table
+
+
+def _elements(inside: Cursor, catalog: Catalog, table: Known) -> Known:
+    for part in inside.parts():
+        if part.take("like"):
+            model = catalog.table(catalog.full(part.qualified()))
+            for column in model.columns:
+                table = table.with_column(column)
+            table = replace(table, whole=table.whole and model.whole)
+        elif part.sees_any(*_TABLE_CONSTRAINTS):
+            table = constrained(part, table)
+        elif part.peek(1) is None or part.sees_any(","):
+            return replace(table, whole=False)  # CREATE TABLE t (a, b) AS …
+        else:
+            definition = read_column(part, catalog.types, catalog.schema)
+            table = table.with_column(definition.column)
+            if definition.key:
+                table = replace(table, key=(definition.name,))
+    return table
+
+
+def constrained(part: Cursor, table: Known) -> Known:
+    """A table with the NOT NULL and the key that a table constraint brings."""
+    if part.take("constraint"):
+        part.name()
+    if part.take("primary", "key") and part.sees("("):
+        key = tuple(column.name() for column in part.bracketed().parts())
+        return replace(table.required(key), key=key)
+    if part.take("check"):
+        condition = required_by(part.bracketed())
+        # a CHECK that is NOT VALID says nothing about the rows that are there
+        return table if part.sees("not", "valid") else table.required(condition)
+    return table
+
+
+def _inherited(cursor: Cursor, catalog: Catalog, table: Known) -> Known:
+    while not cursor.done:
+        if cursor.take("inherits"):
+            for parent in cursor.bracketed().parts():
+                above = catalog.table(catalog.full(parent.qualified()))
+                table = replace(table, columns=(*above.columns, *table.columns), whole=table.whole and above.whole)
+        else:
+            cursor.at += 1
+    return table
+
+
+def create_type(cursor: Cursor, catalog: Catalog) -> Name:
+    """CREATE TYPE, from behind TYPE."""
+    name = cursor.qualified()
+    if cursor.take("as", "enum"):
+        inside = cursor.bracketed()
+        labels = tuple(part.text() for part in inside.parts())
+        written = Written(".".join(part for part in name if part), Type("enum", labels=labels))
+        define_type(cursor, catalog, name, written)
+    return name
+
+
+def create_domain(cursor: Cursor, catalog: Catalog) -> Name:
+    """CREATE DOMAIN, from behind DOMAIN: its values are those of the type below."""
+    name = cursor.qualified()
+    cursor.take("as")
+    base = read_type(cursor, catalog.types, catalog.schema)
+    required = base.required
+    while not cursor.done:
+        required |= cursor.sees("not", "null") or cursor.sees("value", "is", "not", "null")
+        cursor.at += 1
+    written = Written(".".join(part for part in name if part), base.type, required=required, unknown=base.unknown)
+    catalog.types.found[catalog.full(name)] = written
+    return name
+
+
+def alter_type(cursor: Cursor, catalog: Catalog) -> str:
+    """ALTER TYPE, from behind TYPE: a new enum value is remembered.
+
+    returns  what to warn of, or ""
+    raises   NotUnderstood for changes that reach into columns
+    """
+    name = catalog.full(cursor.qualified())
+    shown = ".".join(name)
+    if cursor.take("add", "value"):
+        cursor.take("if", "not", "exists")
+        known, value = catalog.types.found.get(name), cursor.text()
+        if known is not None and known.type.name == "enum":
+            labels = (*known.type.labels, value)
+            catalog.types.found[name] = replace(known, type=replace(known.type, labels=labels))
+        return ""
+    if cursor.take("rename", "value"):
+        return (
+            f"rows that hold the old value of {shown} keep it in the stores: PostgreSQL does not publish the renaming"
+        )
+    if cursor.sees_any("owner", "set", "rename"):
+        if cursor.take("rename", "to") and (known := catalog.types.found.pop(name, None)) is not None:
+            catalog.types.found[(name[0], cursor.name())] = known
+        return ""
+    raise cursor.wrong(
+        f"a change of the composite type {shown}", "say which columns hold it, and change them one by one"
+    )
+
+
+def definition_of(column: Definition) -> str:
+    """What a person should know about a column that is added or created, or ""."""
+    if column.written.unknown:
+        return f"{column.name}: {column.written.postgres} is defined in no file given, its values are taken as text"
+    return ""

@@ -1,0 +1,217 @@
+"""The changes of one transaction as what they come to: renames folded into swaps, what is undone left out."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from console.propagation.migration import (
+    CLASSIFICATIONS,
+    KEPT,
+    AddColumn,
+    ChangeColumn,
+    DropColumn,
+    Facets,
+    Migration,
+    Operation,
+    SwapColumns,
+    default_phase,
+)
+from console.propagation.observe.events import Change, Event, Observed
+
+_FACETS: Final = ("data_type", "nullable", "default")
+
+
+@dataclass
+class _Column:
+    """One column on its way through a transaction.
+
+    origin  its name before; None for one that was added
+    rank    the index of the first change of it; `renamed` of the last renaming
+    """
+
+    origin: str | None
+    name: str
+    rank: int
+    where: str
+    added: AddColumn | None = None
+    changed: ChangeColumn | None = None
+    dropped: bool = False
+    renamed: int = -1
+
+
+def fold(transaction: Iterable[Event]) -> list[Observed]:
+    """Migrations in an order in which they can be applied, each in its default phase.
+
+    A column that takes a name which another gives up waits for it: its phase is never the earlier one.
+    """
+    tables: dict[tuple[str, str], list[_Column]] = {}
+    for rank, event in enumerate(transaction):
+        if isinstance(event, Change):
+            _follow(tables.setdefault((event.schema, event.table), []), event, rank)
+    found: list[tuple[int, Observed]] = []
+    for (schema, table), columns in tables.items():
+        for rank, operation, where in _ordered(_operations(columns)):
+            migration = Migration(default_phase(operation), schema, table, operation)
+            found.append((rank, Observed(migration, where)))
+    return settled(_merged(found))
+
+
+def settled(found: list[Observed]) -> list[Observed]:
+    """No migration before the application's own that builds on one after it."""
+    late: set[tuple[str, str, str]] = set()
+    result = []
+    for observed in found:
+        migration = observed.migration
+        touched = {(migration.schema, migration.table, name) for name in migration.columns}
+        if touched & late:
+            migration = migration.in_phase("post")
+        if migration.phase == "post":
+            late |= touched
+        result.append(replace(observed, migration=migration))
+    return result
+
+
+def _merged(found: list[tuple[int, Observed]]) -> list[Observed]:
+    """By rank across tables; within one table the order that `_ordered` chose."""
+    left: dict[tuple[str, str], list[tuple[int, Observed]]] = {}
+    for rank, observed in found:
+        left.setdefault((observed.migration.schema, observed.migration.table), []).append((rank, observed))
+    result = []
+    while left:
+        first = min(left, key=lambda table: left[table][0][0])
+        result.append(left[first].pop(0)[1])
+        if not left[first]:
+            del left[first]
+    return result
+
+
+def _follow(columns: list[_Column], change: Change, rank: int) -> None:
+    def find(name: str) -> _Column:
+        for column in columns:
+            if column.name == name and not column.dropped:
+                return column
+        columns.append(_Column(name, name, rank, change.where))
+        return columns[-1]
+
+    match change.operation:
+        case AddColumn() as added:
+            columns.append(_Column(None, added.name, rank, change.where, added=added))
+        case DropColumn(name=name):
+            column = find(name)
+            column.dropped = True
+            column.rank, column.where = (rank, change.where) if column.origin is not None else (column.rank, "")
+        case SwapColumns(columns=pairs):
+            for column, new in [(find(old), new) for old, new in pairs]:
+                column.name, column.renamed = new, rank
+                column.where = change.where
+        case ChangeColumn(name=name) as changed:
+            column = find(name)
+            if column.added is not None:
+                column.added = _added(column.added, changed.to)
+            else:
+                column.changed = changed if column.changed is None else _both(column.changed, changed)
+
+
+def _added(added: AddColumn, to: Facets) -> AddColumn:
+    return AddColumn(
+        added.name,
+        added.data_type if to.data_type is KEPT else to.data_type,
+        added.nullable if to.nullable is KEPT else to.nullable,
+        added.default if to.default is KEPT else to.default,
+    )
+
+
+def _both(first: ChangeColumn, second: ChangeColumn) -> ChangeColumn:
+    """Two changes as one: the type is as bad as the worse of them, for values went through both."""
+    to, was = first.to, first.was
+    for facet in _FACETS:
+        new = getattr(second.to, facet)
+        if new is not KEPT:
+            if getattr(first.to, facet) is KEPT:
+                was = replace(was, **{facet: getattr(second.was, facet)})
+            to = replace(to, **{facet: new})
+    worse = max(first.classification, second.classification, key=CLASSIFICATIONS.index)
+    return ChangeColumn(second.name, to, was, worse)
+
+
+def _operations(columns: list[_Column]) -> list[tuple[int, Operation, str]]:
+    found: list[tuple[int, Operation, str]] = []
+    renamed: dict[str, _Column] = {}
+    for column in columns:
+        if column.dropped:
+            if column.origin is not None:
+                found.append((column.rank, DropColumn(column.origin), column.where))
+            continue
+        if column.added is not None:
+            found.append((column.rank, replace(column.added, name=column.name), column.where))
+            continue
+        if column.origin is not None and column.origin != column.name:
+            renamed[column.origin] = column
+        changed = column.changed
+        if changed is not None and changed.to != _known(changed.was, changed.to):
+            found.append((column.rank, replace(changed, name=column.name), column.where))
+    return [*found, *_swaps(renamed)]
+
+
+def _known(was: Facets, to: Facets) -> Facets:
+    """`was` without what the change does not touch."""
+    return Facets(
+        was.data_type if to.data_type is not KEPT else KEPT,
+        was.nullable if to.nullable is not KEPT else KEPT,
+        was.default if to.default is not KEPT else KEPT,
+    )
+
+
+def _swaps(renamed: dict[str, _Column]) -> list[tuple[int, Operation, str]]:
+    """One swap for the columns whose names hang together."""
+    found: list[tuple[int, Operation, str]] = []
+    left = dict(renamed)
+    while left:
+        group = {next(iter(left))}
+        while True:
+            names = group | {left[old].name for old in group}
+            grown = {old for old, column in left.items() if old in names or column.name in names}
+            if grown == group:
+                break
+            group = grown
+        members = [left.pop(old) for old in sorted(group)]
+        pairs = tuple(sorted((str(column.origin), column.name) for column in members))
+        first = min(members, key=lambda column: column.rank)
+        found.append((first.rank, SwapColumns(pairs), first.where))
+    return found
+
+
+def _ordered(found: list[tuple[int, Operation, str]]) -> list[tuple[int, Operation, str]]:
+    """By rank, but what takes a name comes after what gives it up."""
+    left = sorted(found, key=lambda entry: entry[0])
+    result: list[tuple[int, Operation, str]] = []
+    while left:
+        ready = next(
+            entry
+            for entry in left
+            if not any(_gives(other[1]) & _needs(entry[1]) for other in left if other is not entry)
+        )
+        left.remove(ready)
+        result.append(ready)
+    return result
+
+
+def _gives(operation: Operation) -> set[str]:
+    """Names that are free, or stand for another column, after the operation."""
+    match operation:
+        case DropColumn(name=name):
+            return {name}
+        case SwapColumns(columns=pairs):
+            return {name for pair in pairs for name in pair}
+        case _:
+            return set()
+
+
+def _needs(operation: Operation) -> set[str]:
+    match operation:
+        case AddColumn(name=name) | ChangeColumn(name=name):
+            return {name}
+        case SwapColumns(columns=pairs):
+            return {new for _, new in pairs}
+        case _:
+            return set()

@@ -1,0 +1,197 @@
+"""Observing: from a migration's SQL, or from a schema before and after, to generic migrations."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from console.errors import Problem, Problems
+from console.propagation.migration import (
+    AddColumn,
+    ChangeColumn,
+    Classification,
+    DropColumn,
+    Facets,
+    Migration,
+    Operation,
+    Phase,
+    default_phase,
+)
+from console.propagation.observe.catalog import Catalog
+from console.propagation.observe.classify import change_of_type
+from console.propagation.observe.events import Ignored, Observation, Observed, Remark
+from console.propagation.observe.fold import fold, settled
+from console.propagation.observe.scope import GONE, NEW
+from console.propagation.observe.script import Script
+from console.propagation.replication import Replication
+from console.propagation.tables import Column, Table
+from console.propagation.types import Type
+
+File = tuple[str, str]  # its name as shown in errors, its text
+_NO_LABELS: Final = Type("enum")
+
+
+def observe(
+    files: Sequence[File],
+    schema: Sequence[File] = (),
+    replication: Replication | None = None,
+    phase: Phase | None = None,
+) -> Observation:
+    """What migrations of an application change, file after file.
+
+    schema       files that say what was there before: a dump, or the migrations up to here
+    replication  tables that it does not name are left out; None: every table counts
+    phase        instead of each migration's default
+    raises       Problems with all that was not understood, by file and line
+    """
+    catalog = Catalog(schema=replication.schema if replication else "public")
+    problems = _learn(catalog, schema)
+    found: list[Observed] = []
+    ignored: list[Ignored] = []
+    remarks: list[Remark] = []
+    for name, text in files:
+        script = Script(text, name, catalog, problems)
+        for transaction in script.transactions():
+            found += fold(transaction)
+            ignored += [event for event in transaction if isinstance(event, Ignored)]
+            remarks += [event for event in transaction if isinstance(event, Remark)]
+    _stop(problems)
+    return _scoped(Observation(tuple(settled(found)), tuple(ignored), tuple(remarks)), replication, phase)
+
+
+def read_schema(files: Sequence[File], schema: str = "public") -> tuple[Table, ...]:
+    """The tables that files of SQL define, partitions and temporary ones left out.
+
+    raises  Problems
+    """
+    catalog = Catalog(schema=schema)
+    _stop(_learn(catalog, files))
+    return catalog.all()
+
+
+def compare_dumps(
+    before: Sequence[File], after: Sequence[File], replication: Replication | None = None, phase: Phase | None = None
+) -> Observation:
+    """What lies between two schemas. A renaming cannot be told from a drop and an addition.
+
+    raises  Problems
+    """
+    schema = replication.schema if replication else "public"
+    old = {(t.schema, t.name): t for t in read_schema(before, schema)}
+    new = {(t.schema, t.name): t for t in read_schema(after, schema)}
+    where = after[-1][0]
+    found: list[Observed] = []
+    ignored = [
+        Ignored(where, "create_table", NEW, f"CREATE TABLE {new[n].full}", new[n].full) for n in new.keys() - old
+    ]
+    ignored += [Ignored(where, "drop_table", GONE, f"DROP TABLE {old[n].full}", old[n].full) for n in old.keys() - new]
+    remarks: list[Remark] = []
+    for name in sorted(old.keys() & new.keys()):
+        for operation in _differences(old[name], new[name]):
+            found.append(Observed(Migration(default_phase(operation), *name, operation), where))
+        ignored += _relabelled(old[name], new[name], where)
+        remarks += _doubts(old[name], new[name], where)
+    ignored.sort(key=lambda one: (one.table, one.kind))
+    return _scoped(Observation(tuple(settled(found)), tuple(ignored), tuple(remarks)), replication, phase)
+
+
+def _learn(catalog: Catalog, files: Iterable[File]) -> list[Problem]:
+    problems: list[Problem] = []
+    for name, text in files:
+        for _ in Script(text, name, catalog, problems).transactions():
+            pass
+    return problems
+
+
+def _stop(problems: list[Problem]) -> None:
+    if problems:
+        raise Problems.of(problems)
+
+
+def _scoped(found: Observation, replication: Replication | None, phase: Phase | None) -> Observation:
+    kept: list[Observed] = []
+    left = list(found.ignored)
+    for observed in found.migrations:
+        migration = observed.migration
+        reason = replication.concerns(migration) if replication else ""
+        if reason:
+            title = migration.title.replace("_", " ")
+            left.append(
+                Ignored(observed.where, kind_of(migration), reason, title, f"{migration.schema}.{migration.table}")
+            )
+        else:
+            kept.append(replace(observed, migration=migration.in_phase(phase)) if phase else observed)
+    remarks = found.remarks
+    if replication is not None:
+        places = {observed.where for observed in kept}
+        remarks = tuple(remark for remark in remarks if remark.where in places)
+    return Observation(tuple(kept), tuple(left), remarks)
+
+
+def kind_of(migration: Migration) -> str:
+    """The operation's name in JSON."""
+    match migration.operation:
+        case AddColumn():
+            return "add_column"
+        case DropColumn():
+            return "drop_column"
+        case ChangeColumn():
+            return "change_column"
+        case _:
+            return "swap_columns"
+
+
+def _differences(old: Table, new: Table) -> Iterator[Operation]:
+    for column in old.columns:
+        if new.column(column.name) is None:
+            yield DropColumn(column.name)
+    for column in new.columns:
+        was = old.column(column.name)
+        if was is None:
+            yield AddColumn(column.name, column.type, column.nullable, column.default)
+        elif changed := _changed(was, column):
+            yield changed
+
+
+def _changed(was: Column, now: Column) -> ChangeColumn | None:
+    """The change between two states of a column; enums that differ in their values alone are text like before."""
+    to = was_facets = Facets()
+    found: Classification = "safe"
+    if was.postgres != now.postgres or unlabelled(was.type) != unlabelled(now.type):
+        to, was_facets = replace(to, data_type=now.type), replace(was_facets, data_type=was.type)
+        found = change_of_type(was.type, now.type)
+    if was.nullable != now.nullable:
+        to, was_facets = replace(to, nullable=now.nullable), replace(was_facets, nullable=was.nullable)
+        found = "widening" if now.nullable and found == "safe" else found
+    if was.default != now.default:
+        to, was_facets = replace(to, default=now.default), replace(was_facets, default=was.default)
+    return None if to == Facets() else ChangeColumn(now.name, to, was_facets, found)
+
+
+def unlabelled(kind: Type) -> Type:
+    if kind.element is not None:
+        return replace(kind, element=unlabelled(kind.element))
+    return _NO_LABELS if kind.name == "enum" else kind
+
+
+def _relabelled(old: Table, new: Table, where: str) -> Iterator[Ignored]:
+    for column in new.columns:
+        was = old.column(column.name)
+        if was is not None and was.type != column.type and unlabelled(was.type) == unlabelled(column.type):
+            reason = "the stores keep its values as text"
+            yield Ignored(where, "alter_type", reason, f"{new.full}.{column.name} {column.postgres}", new.full)
+
+
+def _doubts(old: Table, new: Table, where: str) -> Iterator[Remark]:
+    gone = [column for column in old.columns if new.column(column.name) is None]
+    for column in new.columns:
+        alike = [was.name for was in gone if was.type == column.type]
+        if old.column(column.name) is None and alike:
+            either = " or ".join(alike)
+            yield Remark(
+                where, f"{new.full}: if {either} was renamed to {column.name}, observe the migration's SQL instead"
+            )
+    common = [column.name for column in old.columns if new.column(column.name) is not None]
+    if common != [column.name for column in new.columns if old.column(column.name) is not None]:
+        yield Remark(
+            where, f"{new.full}: columns changed places; if names were swapped, observe the migration's SQL instead"
+        )

@@ -1,0 +1,144 @@
+"""Statements that change no column: recognised by how they begin, each with the reason why stores need not hear of it.
+
+What begins like none of these is not understood. So are the ones that can hide a change of a column.
+"""
+
+from typing import Final
+
+from console.propagation.sql.cursor import Cursor
+
+NEW: Final = "a new table gets its place in the stores when replication.yaml names it"
+GONE: Final = "its rows stay in the stores until somebody drops them there"
+_DATA: Final = "it changes rows, which replicate as rows"
+_ALONE: Final = "it concerns PostgreSQL alone"
+_VIEWS: Final = "views do not replicate"
+
+# neither a change nor worth a line: settings, transactions, locks, maintenance
+SILENT: Final = frozenset(
+    (
+        "set", "reset", "show", "discard", "lock", "begin", "start", "commit", "end", "rollback", "abort", "savepoint",
+        "release", "listen", "unlisten", "notify", "checkpoint", "vacuum", "analyze", "analyse", "load", "fetch",
+        "close", "declare", "move", "deallocate",
+    )
+)  # fmt: skip
+_STARTS: Final = {
+    **dict.fromkeys(
+        ("select", "insert", "update", "delete", "merge", "with", "values", "copy", "truncate", "table", "explain"),
+        ("data", _DATA),
+    ),
+    "(": ("data", _DATA),
+    "refresh": ("refresh", _VIEWS),
+    "comment": ("comment", _ALONE),
+    "grant": ("privilege", _ALONE),
+    "revoke": ("privilege", _ALONE),
+    "security": ("privilege", _ALONE),
+    "reassign": ("privilege", _ALONE),
+    "reindex": ("index", _ALONE),
+    "cluster": ("storage", _ALONE),
+    "import": ("foreign_table", _ALONE),
+}
+# objects of CREATE, ALTER and DROP → the name of it; longer beginnings first
+_OBJECTS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
+    (("unique", "index"), "index"),
+    (("index",), "index"),
+    (("materialized", "view"), "view"),
+    (("recursive", "view"), "view"),
+    (("view",), "view"),
+    (("foreign", "data", "wrapper"), "foreign_table"),
+    (("foreign", "table"), "foreign_table"),
+    (("server",), "foreign_table"),
+    (("user", "mapping"), "foreign_table"),
+    (("event", "trigger"), "trigger"),
+    (("constraint", "trigger"), "trigger"),
+    (("trigger",), "trigger"),
+    (("function",), "function"),
+    (("procedure",), "function"),
+    (("routine",), "function"),
+    (("aggregate",), "function"),
+    (("cast",), "function"),
+    (("conversion",), "function"),
+    (("transform",), "function"),
+    (("operator",), "operator"),
+    (("access", "method"), "operator"),
+    (("text", "search"), "text_search"),
+    (("trusted", "language"), "function"),
+    (("trusted", "procedural", "language"), "function"),
+    (("procedural", "language"), "function"),
+    (("language",), "function"),
+    (("sequence",), "sequence"),
+    (("policy",), "policy"),
+    (("rule",), "rule"),
+    (("extension",), "extension"),
+    (("schema",), "schema"),
+    (("collation",), "collation"),
+    (("statistics",), "statistics"),
+    (("publication",), "publication"),
+    (("subscription",), "publication"),
+    (("tablespace",), "storage"),
+    (("database",), "database"),
+    (("system",), "database"),
+    (("role",), "privilege"),
+    (("user",), "privilege"),
+    (("group",), "privilege"),
+    (("default", "privileges"), "privilege"),
+    (("large", "object"), "data"),
+    (("type",), "type"),
+    (("domain",), "type"),
+    (("table",), "table"),
+)
+_REASONS: Final = {"view": _VIEWS, "data": _DATA}
+# with CASCADE they drop columns that nobody names
+_REACHING: Final = ("type", "domain", "extension", "schema", "function", "operator", "collation", "owned")
+_CHANGES: Final = ("alter", "create", "drop", "execute", "call", "rename", "import")
+
+
+def ignored(cursor: Cursor) -> tuple[str, str] | None:
+    """The kind of a statement that changes no column, and the reason to leave it out; None where it is not known.
+
+    raises  NotUnderstood for what may hide a change of a column
+    """
+    first = cursor.peek()
+    assert first is not None
+    if first.kind not in ("word", "sign"):
+        return None
+    if first.text in ("do", "call", "execute"):
+        return _hiding(cursor)
+    if first.text in ("create", "alter", "drop"):
+        return _object(Cursor(cursor.statement, cursor.at, cursor.end), first.text)
+    return _STARTS.get(first.text)
+
+
+def _object(cursor: Cursor, verb: str) -> tuple[str, str] | None:
+    cursor.at += 1
+    cursor.take("or", "replace")
+    for word in ("global", "local", "temporary", "temp", "unlogged"):
+        cursor.take(word)
+    for words, kind in _OBJECTS:
+        if cursor.take(*words):
+            if verb == "drop" and _cascades(cursor) and words[0] in _REACHING:
+                raise cursor.wrong(
+                    f"DROP {words[0].upper()} … CASCADE drops columns without naming them",
+                    "drop the columns by name first, then leave CASCADE out",
+                )
+            return f"{verb}_{kind}", _REASONS.get(kind, _ALONE)
+    if cursor.sees("owned"):
+        raise cursor.wrong("DROP OWNED drops tables without naming them", "drop them by name")
+    return None
+
+
+def _cascades(cursor: Cursor) -> bool:
+    last = cursor.statement.words[cursor.end - 1]
+    return last.kind == "word" and last.text == "cascade"
+
+
+def _hiding(cursor: Cursor) -> tuple[str, str]:
+    """A DO block is data as long as nothing in it could change a table; CALL and EXECUTE run what is not in the file."""
+    from console.propagation.sql.words import statements
+
+    bodies = [word.text for word in cursor.statement.words if word.kind == "text"]
+    inside = {word.text for body in bodies for found in statements(body) for word in found.words if word.kind == "word"}
+    if not cursor.sees("do") or inside & set(_CHANGES):
+        hint = "write the changes of tables as statements of their own"
+        what = "a DO block that can change tables" if cursor.sees("do") else "what it runs is not in the file"
+        raise cursor.wrong(what, hint)
+    return "data", _DATA

@@ -1,0 +1,174 @@
+"""A column's definition, as CREATE TABLE and ADD COLUMN have it.
+
+source  PostgreSQL 15 documentation, CREATE TABLE (column_constraint)
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from console.propagation.sql.cursor import Cursor
+from console.propagation.sql.defaults import Computed, literal
+from console.propagation.sql.postgres import UserTypes, Written, read_type
+from console.propagation.tables import Column
+
+_CONSTRAINTS: Final = (
+    "collate", "constraint", "not", "null", "check", "default", "generated", "unique", "primary", "references",
+    "deferrable", "initially", "storage", "compression", "options", "enforced",
+)  # fmt: skip
+IDENTITY: Final = "identity"
+GENERATED: Final = "generated"
+SERIAL: Final = "serial"
+
+
+@dataclass
+class Definition:
+    """A column being read.
+
+    key  it says PRIMARY KEY itself
+    """
+
+    name: str
+    written: Written
+    nullable: bool = True
+    default: str | None = None
+    computed: str = ""
+    key: bool = False
+
+    @property
+    def column(self) -> Column:
+        return Column(self.name, self.written.postgres, self.written.type, self.nullable, self.default, self.computed)
+
+
+def read_column(cursor: Cursor, types: UserTypes, schema: str) -> Definition:
+    """One whole definition: all of the cursor is used up.
+
+    raises  NotUnderstood
+    """
+    name = cursor.name()
+    written = read_type(cursor, types, schema)
+    found = Definition(name, written, nullable=not (written.serial or written.required))
+    found.computed = SERIAL if written.serial else ""
+    while not cursor.done:
+        _constraint(cursor, found, types, schema)
+    return found
+
+
+def read_default(cursor: Cursor, found: Definition, types: UserTypes, schema: str) -> None:
+    """The expression that is next, up to the next constraint, as the definition's default."""
+    start = cursor.at
+    if cursor.sees("("):
+        cursor.bracketed()
+    else:
+        cursor.at += 1
+    cursor.until(*_CONSTRAINTS)
+    expression = Cursor(cursor.statement, start, cursor.at)
+    try:
+        found.default, found.computed = literal(expression, found.written.type, types, schema), ""
+    except Computed as computed:
+        found.default, found.computed = None, str(computed)
+
+
+def _constraint(cursor: Cursor, found: Definition, types: UserTypes, schema: str) -> None:
+    if cursor.take("constraint"):
+        cursor.name()
+    if cursor.take("not", "null"):
+        found.nullable = False
+        cursor.take("no", "inherit")
+    elif cursor.take("null"):
+        pass
+    elif cursor.take("default"):
+        read_default(cursor, found, types, schema)
+    elif cursor.take("generated"):
+        _generated(cursor, found)
+    elif cursor.take("check"):
+        if required_by(cursor.bracketed()) == {found.name}:
+            found.nullable = False
+        cursor.take("no", "inherit")
+    elif cursor.take("primary", "key"):
+        found.nullable, found.key = False, True
+        _index(cursor)
+    elif cursor.take("unique"):
+        cursor.take("nulls", "distinct")
+        cursor.take("nulls", "not", "distinct")
+        _index(cursor)
+    elif cursor.take("references"):
+        _references(cursor)
+    elif cursor.take("collate"):
+        cursor.qualified()
+    elif cursor.take("storage") or cursor.take("compression"):
+        cursor.name()
+    elif cursor.take("options"):
+        cursor.bracketed()
+    elif not _deferral(cursor):
+        raise cursor.wrong("expected a constraint of the column")
+
+
+def _generated(cursor: Cursor, found: Definition) -> None:
+    if not cursor.take("always"):
+        cursor.expect("by", "default")
+    cursor.expect("as")
+    if cursor.take("identity"):
+        found.nullable, found.computed = False, IDENTITY
+        if cursor.sees("("):
+            cursor.bracketed()
+        return
+    cursor.bracketed()
+    found.computed = GENERATED
+    if not cursor.take("stored"):
+        cursor.take("virtual")
+
+
+def _index(cursor: Cursor) -> None:
+    if cursor.take("include"):
+        cursor.bracketed()
+    if cursor.take("with"):
+        cursor.bracketed()
+    if cursor.take("using", "index", "tablespace"):
+        cursor.name()
+
+
+def _references(cursor: Cursor) -> None:
+    cursor.qualified()
+    if cursor.sees("("):
+        cursor.bracketed()
+    if cursor.take("match"):
+        cursor.name()
+    while cursor.take("on"):
+        if not (cursor.take("delete") or cursor.take("update")):
+            raise cursor.wrong("expected DELETE or UPDATE")
+        if cursor.take("no", "action") or cursor.take("restrict") or cursor.take("cascade"):
+            continue
+        if not (cursor.take("set", "null") or cursor.take("set", "default")):
+            raise cursor.wrong("expected what happens ON DELETE or UPDATE")
+        if cursor.sees("("):
+            cursor.bracketed()
+
+
+def _deferral(cursor: Cursor) -> bool:
+    return (
+        cursor.take("deferrable")
+        or cursor.take("not", "deferrable")
+        or cursor.take("initially", "deferred")
+        or cursor.take("initially", "immediate")
+        or cursor.take("enforced")
+        or cursor.take("not", "enforced")
+    )
+
+
+def required_by(check: Cursor) -> frozenset[str]:
+    """The columns that a CHECK's condition keeps from being NULL, as far as that is plain: `(a IS NOT NULL) AND …`."""
+    found: set[str] = set()
+    while not check.done:
+        part = check.until("and", "or")
+        if part.sees("("):
+            inside = part.bracketed()
+            found |= required_by(inside) if part.done else set()
+        else:
+            word = part.peek()
+            part.at += 1
+            if word is not None and word.kind in ("word", "name") and part.take("is", "not", "null") and part.done:
+                found.add(word.text)
+        if check.take("or"):
+            return frozenset()
+        check.take("and")
+    return frozenset(found)

@@ -1,0 +1,243 @@
+"""PostgreSQL's SQL as words with their places, cut into statements. Knows no grammar beyond quotes and brackets.
+
+source  PostgreSQL 15 documentation, §4.1 (lexical structure); psql's own lines as in its reference page
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Final, Literal
+
+Kind = Literal["word", "name", "text", "number", "sign"]
+
+_SPACE: Final = re.compile(r"\s+")
+_LINE_COMMENT: Final = re.compile(r"--[^\n]*")
+_WORD: Final = re.compile(r"[^\W\d][\w$]*")
+_NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F_]+|(?:\d[\d_]*(?:\.(?!\.)\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_DOLLAR: Final = re.compile(r"\$(?:[^\W\d]\w*)?\$")
+_PLAIN: Final = re.compile(r"'((?:[^']|'')*)'")
+_ESCAPED: Final = re.compile(r"[eE]'((?:[^'\\]|\\.|'')*)'", re.DOTALL)
+_BITS: Final = re.compile(r"[bBxX]'([0-9a-fA-F]*)'")
+_NATIONAL: Final = re.compile(r"[nN]'((?:[^']|'')*)'")
+_UNICODE: Final = re.compile(r"[uU]&[\"']")
+_NAME: Final = re.compile(r'"((?:[^"]|"")+)"')
+_LETTERS: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_ESCAPE: Final = re.compile(r"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
+# psql's lines that move no table; `\copy` moves rows only
+_HARMLESS: Final = frozenset(
+    (
+        "set", "unset", "echo", "qecho", "warn", "restrict", "unrestrict", "timing", "encoding", "pset", "connect",
+        "c", "x", "a", "t", "o", "copy", "conninfo", "errverbose", "password", "cd", "p", "r", "reset",
+    )
+)  # fmt: skip
+
+
+class NotUnderstood(Exception):
+    """What cannot be read is refused, never guessed.
+
+    line, column  where, from 1
+    """
+
+    def __init__(self, message: str, line: int, column: int = 1, hint: str = "") -> None:
+        super().__init__(message)
+        self.line, self.column, self.hint = line, column, hint
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One token.
+
+    text   a word in lower case, a quoted name or text without its quotes, a number or sign as written
+    start  offset in the file, `end` the one after it
+    """
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """What stands between two semicolons; `source` is the whole file."""
+
+    words: tuple[Word, ...]
+    source: str
+
+    @property
+    def line(self) -> int:
+        return self.words[0].line
+
+    def between(self, first: int, last: int) -> str:
+        """The source from one word up to, not with, another, on one line and without its comments."""
+        found = ""
+        end = self.words[first].start if first < last else 0
+        for word in self.words[first:last]:
+            found += (" " if word.start > end else "") + " ".join(self.source[word.start : word.end].split())
+            end = word.end
+        return found
+
+    def __str__(self) -> str:
+        return self.between(0, len(self.words))
+
+
+def statements(source: str) -> Iterator[Statement]:
+    """The statements of a file, in order; comments, psql's own lines and the rows of `COPY … FROM stdin` are passed over.
+
+    raises  NotUnderstood
+    """
+    reader = _Reader(source)
+    while True:
+        words = reader.statement()
+        if words:
+            yield Statement(tuple(words), source)
+            if words[0].text == "copy" and _from_stdin(words):
+                reader.pass_rows()
+        elif reader.at >= len(source):
+            return
+
+
+def _from_stdin(words: list[Word]) -> bool:
+    texts = [word.text for word in words]
+    return any(pair == ("from", "stdin") for pair in pairwise(texts))
+
+
+class _Reader:
+    """A place in the source, moving forward."""
+
+    def __init__(self, source: str) -> None:
+        self.source, self.at = source, 1 if source.startswith("\ufeff") else 0
+        self._line, self._line_start, self._counted = 1, 0, 0
+
+    def statement(self) -> list[Word]:
+        """The words up to the next semicolon outside brackets and bodies, or up to the end."""
+        found: list[Word] = []
+        depth = bodies = 0
+        while (word := self._word(begins=not found)) is not None:
+            if word.kind == "sign" and word.text in "([":
+                depth += 1
+            elif word.kind == "sign" and word.text in ")]":
+                depth = max(0, depth - 1)
+            elif word.kind == "word" and (bodies or _opens_body(word, found)):
+                bodies += _nesting(word, found)
+            elif word.kind == "sign" and word.text == ";" and not depth and not bodies:
+                return found
+            found.append(word)
+        if depth or bodies:
+            raise NotUnderstood("the statement does not end: a bracket or body stays open", found[0].line)
+        return found
+
+    def pass_rows(self) -> None:
+        """Go behind the `\\.` that ends the rows of a COPY."""
+        end = re.compile(r"^\\\.\r?$", re.MULTILINE).search(self.source, self.at)
+        if end is None:
+            raise self._wrong("the rows of COPY … FROM stdin do not end", "they end with a line that holds only \\.")
+        self.at = end.end()
+
+    def _word(self, *, begins: bool) -> Word | None:
+        self._pass_blanks(begins=begins)
+        if self.at >= len(self.source):
+            return None
+        kind, text, end = self._next()
+        line, column = self._place()
+        word = Word(kind, text, self.at, end, line, column)
+        self.at = end
+        return word
+
+    def _pass_blanks(self, *, begins: bool) -> None:
+        while self.at < len(self.source):
+            here = self.source[self.at]
+            if found := _SPACE.match(self.source, self.at) or _LINE_COMMENT.match(self.source, self.at):
+                self.at = found.end()
+            elif self.source.startswith("/*", self.at):
+                self.at = self._comment_end()
+            elif here == "\\":
+                self._pass_psql(begins)
+            else:
+                return
+
+    def _comment_end(self) -> int:
+        depth, at = 0, self.at
+        for mark in re.compile(r"/\*|\*/").finditer(self.source, at):
+            depth += 1 if mark[0] == "/*" else -1
+            if not depth:
+                return mark.end()
+        raise self._wrong("a comment does not end")
+
+    def _pass_psql(self, begins: bool) -> None:
+        end = self.source.find("\n", self.at)
+        line = self.source[self.at : end if end >= 0 else len(self.source)].strip()
+        command = re.match(r"\\([a-z]*)", line)
+        if not begins or command is None or command[1] not in _HARMLESS:
+            shown = line.split()[0][:20] if line.split() else "\\"
+            raise self._wrong(f"psql's {shown} is not followed here", "give the SQL that psql would run")
+        self.at += len(self.source[self.at : end if end >= 0 else len(self.source)])
+
+    def _next(self) -> tuple[Kind, str, int]:
+        source, at = self.source, self.at
+        if _UNICODE.match(source, at):
+            raise self._wrong("a text or name with Unicode escapes", "write the characters themselves")
+        if found := _ESCAPED.match(source, at):
+            return "text", _unescaped(found[1]), found.end()
+        if found := _NATIONAL.match(source, at) or _PLAIN.match(source, at):
+            return "text", found[1].replace("''", "'"), found.end()
+        if found := _BITS.match(source, at):
+            return "text", found[1], found.end()
+        if found := _NAME.match(source, at):
+            return "name", found[1].replace('""', '"'), found.end()
+        if source[at] in "'\"":
+            raise self._wrong("a quote does not end")
+        if found := _DOLLAR.match(source, at):
+            end = source.find(found[0], found.end())
+            if end < 0:
+                raise self._wrong(f"the text that {found[0]} begins does not end")
+            return "text", source[found.end() : end], end + len(found[0])
+        if found := _WORD.match(source, at):
+            return "word", found[0].lower(), found.end()
+        if found := _NUMBER.match(source, at):
+            return "number", found[0], found.end()
+        return "sign", *(("::", at + 2) if source.startswith("::", at) else (source[at], at + 1))
+
+    def _place(self) -> tuple[int, int]:
+        new = self.source.count("\n", self._counted, self.at)
+        if new:
+            self._line += new
+            self._line_start = self.source.rfind("\n", 0, self.at) + 1
+        self._counted = self.at
+        return self._line, self.at - self._line_start + 1
+
+    def _wrong(self, message: str, hint: str = "") -> NotUnderstood:
+        line, column = self._place()
+        return NotUnderstood(message, line, column, hint)
+
+
+def _opens_body(word: Word, before: list[Word]) -> bool:
+    """`BEGIN ATOMIC` of a routine: the only place outside brackets where a semicolon does not end a statement."""
+    routine = (
+        bool(before) and before[0].text == "create" and any(w.text in ("function", "procedure") for w in before[:4])
+    )
+    return routine and word.text == "atomic" and before[-1].text == "begin"
+
+
+def _nesting(word: Word, before: list[Word]) -> int:
+    if word.text == "atomic" and before[-1].text == "begin":
+        return 1
+    return {"case": 1, "end": -1}.get(word.text, 0)
+
+
+def _unescaped(text: str) -> str:
+    def char(match: re.Match[str]) -> str:
+        what = match[1]
+        if what[0] in "01234567":
+            return chr(int(what, 8))
+        if what[0] in "xuU" and len(what) > 1:
+            return chr(int(what[1:], 16))
+        return _LETTERS.get(what, what)
+
+    return _ESCAPE.sub(char, text.replace("''", "'"))
