@@ -80,10 +80,8 @@ def compare_dumps(
     new = {(t.schema, t.name): t for t in read_schema(after, schema)}
     where = after[-1][0]
     found: list[Observed] = []
-    ignored = [
-        Ignored(where, "create_table", NEW, f"CREATE TABLE {new[n].full}", new[n].full) for n in new.keys() - old
-    ]
-    ignored += [Ignored(where, "drop_table", GONE, f"DROP TABLE {old[n].full}", old[n].full) for n in old.keys() - new]
+    ignored = [Ignored(where, "create_table", NEW, f"{new[n].full} is new", new[n].full) for n in new.keys() - old]
+    ignored += [Ignored(where, "drop_table", GONE, f"{old[n].full} is gone", old[n].full) for n in old.keys() - new]
     remarks: list[Remark] = []
     for name in sorted(old.keys() & new.keys()):
         for operation in _differences(old[name], new[name]):
