@@ -202,6 +202,21 @@ def set_up_postgres() -> None:
         )
 
 
+def set_up_archive() -> None:
+    """Prepare the JVM's classes once (console/agent/archive.py); only a faster start depends on it."""
+    stamp, archive = JARS / "classes.stamp", JARS / "classes.jsa"
+    installed = (VENV / ".console-setup").stat().st_mtime_ns  # the archive holds the jars' times, pyspark's as well
+    wanted = f"{java_version()} {installed} {hashlib.sha256(JARS_LOCK.read_bytes()).hexdigest()}"
+    if archive.is_file() and stamp.is_file() and stamp.read_text() == wanted:
+        return
+    say("preparing the JVM's class archive (once)")
+    try:
+        run(PYTHON, "-m", "console.agent", "archive")
+    except SetupError as error:
+        say(f"without an archive every start of Spark takes some seconds longer: {error}")
+    stamp.write_text(wanted)
+
+
 def main(what: str) -> int:
     try:
         match what:

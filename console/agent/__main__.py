@@ -1,4 +1,4 @@
-"""`python -m console.agent serve|survey`: the region's service, and a look at it that needs neither lock nor JVM."""
+"""`python -m console.agent serve|survey|archive`: the region's service, and a look at it that needs neither lock nor JVM."""
 
 import argparse
 import asyncio
@@ -22,9 +22,16 @@ def main(argv: list[str] | None = None) -> int:
     serve.add_argument("--warehouse", required=True)
     serve.add_argument("--config", default="", help="`-`: settings as JSON on stdin; else those kept in the region")
     commands.add_parser("survey", help="answer surveys for many regions: JSON list on stdin, a line each on stdout")
+    commands.add_parser("archive", help="prepare the JVM's classes once, for faster starts")
     args = parser.parse_args(argv)
     try:
-        return _serve(args.warehouse, args.config) if args.command == "serve" else _survey()
+        match args.command:
+            case "serve":
+                return _serve(args.warehouse, args.config)
+            case "survey":
+                return _survey()
+            case _:
+                return _archive()
     except ConsoleError as error:
         print(json.dumps({"error": _fields(error)}), flush=True)
         print(f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else ""), file=sys.stderr)
@@ -54,6 +61,13 @@ def _survey() -> int:
         except ConsoleError as error:
             answer = {"error": _fields(error)}
         print(json.dumps(answer, separators=(",", ":")), flush=True)
+    return 0
+
+
+def _archive() -> int:
+    from console.agent import archive
+
+    print(archive.make())
     return 0
 
 

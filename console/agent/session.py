@@ -25,6 +25,9 @@ _FIXED = {
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
 }
+GC = "-XX:+UseParallelGC -Xshare:auto"
+ARCHIVE = "classes.jsa"  # beside the jars; see agent/archive.py
+QUIET = "-Xlog:disable -Xlog:all=error:stderr"  # an archive that does not fit is no news
 _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -37,7 +40,7 @@ _LOCAL = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "2",
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "4096",
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:+UseParallelGC -Xshare:auto",
+    "spark.driver.extraJavaOptions": GC,
     "spark.log.level": "ERROR",
 }
 
@@ -147,7 +150,11 @@ def _launch(settings: Settings, lock_fd: int, slots: int) -> Any:
         raise RegionError(f"no Delta jars in {paths.jars_dir()}", hint="make setup", code="E_JARS")
     conf = SparkConf(loadDefaults=False)
     own = {**(_LOCAL if slots else {}), **settings.conf, **_FIXED}
-    own["spark.jars"] = ",".join(jars)
+    if slots:  # on the class path itself, which a class archive covers
+        own["spark.driver.extraClassPath"] = ":".join(jars)
+        own["spark.driver.extraJavaOptions"] += _archived(paths.jars_dir() / ARCHIVE)
+    else:
+        own["spark.jars"] = ",".join(jars)
     own["spark.master"] = f"local[{slots}]" if slots else settings.master
     own["spark.app.name"] = f"console {settings.region}"
     own.setdefault("spark.local.dir", tempfile.gettempdir())
@@ -160,6 +167,10 @@ def _launch(settings: Settings, lock_fd: int, slots: int) -> Any:
     gateway = launch_gateway(conf, popen_kwargs={"pass_fds": (lock_fd,)} if lock_fd >= 0 else {})
     context = SparkContext(gateway=gateway, conf=conf)
     return SparkSession(context)
+
+
+def _archived(archive: Path) -> str:
+    return f" -XX:SharedArchiveFile={archive} {QUIET}" if archive.is_file() else ""
 
 
 def load_settings(text: str) -> Settings:
