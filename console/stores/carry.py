@@ -1,0 +1,207 @@
+"""Carrying migrations into one store: what is left of each, and doing it so that a kill at any statement changes nothing."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from console import crash
+from console.errors import CheckFailed, Conflict, DataError, RegionError
+from console.propagation.migration import Migration, Phase, SwapColumns
+from console.propagation.replication import Replication, Target
+from console.propagation.tables import StoreTable
+from console.propagation.translate.operations import StoreOperation, Translation
+from console.stores.files import Change
+from console.stores.protocol import Record, State, Store, looks
+
+Translate = Callable[[Migration, StoreTable], Translation]
+_MOST_STEPS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Todo:
+    """What one migration still needs in one store.
+
+    place    the table's name there
+    steps    seen from the state the store is in; () where nothing is left but to write that down
+    """
+
+    change: Change
+    place: str
+    steps: tuple[StoreOperation, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One thing that was done: an operation, or (None) a migration that needs nothing more."""
+
+    change: Change
+    place: str
+    operation: StoreOperation | None
+
+
+class Carrier:
+    """One store and the migrations of one pipeline.
+
+    changes  those that concern it, in their order
+    by       who asks;  host  from where
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        target: Target,
+        replication: Replication,
+        changes: Sequence[Change],
+        translate: Translate,
+        *,
+        by: str,
+        host: str,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._store = store
+        self._target = target
+        self._replication = replication
+        self._changes = tuple(changes)
+        self._translate = translate
+        self._who = (by, host)
+        self._clock = clock
+
+    def place(self, change: Change) -> str:
+        """The table's name in this store."""
+        entry = self._replication.find(change.migration.schema, change.migration.table)
+        assert entry is not None, "changes concern the replication"
+        return self._target.place(entry)
+
+    def todo(self, phase: Phase) -> tuple[Todo, ...]:
+        """What a phase has left to do here; nothing is done.
+
+        raises  Conflict where a migration must wait for the other phase, or is not the one that was applied
+        """
+        records = self._store.records()
+        self._orderly(phase, records)
+        mine = [change for change in self._changes if change.migration.phase == phase]
+        open_ = [change for change in mine if not self._applied(change, records)]
+        tables = self._store.describe(sorted({self.place(change) for change in open_}))
+        found = []
+        for change in open_:
+            place = self.place(change)
+            if place not in tables:
+                raise DataError(
+                    f"{self._store.name}: no table {place}, which {change.id} is about",
+                    hint="create it, or leave the table out of replication.yaml for this store",
+                )
+            if _finished(change, place, records, tables[place]):
+                found.append(Todo(change, place, ()))
+            else:
+                translation = self._translate(change.migration, tables[place])
+                found.append(Todo(change, place, translation.steps, translation.warnings))
+        return tuple(found)
+
+    def apply(self, phase: Phase, *, allow_destructive: bool = False) -> Iterator[Done]:
+        """Do what is left, one operation at a time; each is recorded before it is asked for.
+
+        raises  CheckFailed before anything is done, if a migration may lose something and nobody allowed it
+        """
+        todo = self.todo(phase)
+        if not allow_destructive:
+            refuse_lossy(self._store.name, todo)
+        if phase == "pre":
+            self._announce()
+        for one in todo:
+            yield from self._carry(one.change, one.place)
+
+    def skip(self, phase: Phase) -> Iterator[Done]:
+        """Write down that what is left is there already, without doing any of it."""
+        for one in self.todo(phase):
+            self._write(one.change, one.place, "applied")
+            yield Done(one.change, one.place, None)
+
+    def _carry(self, change: Change, place: str) -> Iterator[Done]:
+        for _ in range(_MOST_STEPS):
+            table = self._store.describe([place])[place]
+            if _finished(change, place, self._store.records(), table):
+                break
+            steps = self._translate(change.migration, table).steps
+            if not steps:
+                break
+            self._write(change, place, "step", len(steps), looks([table]))
+            crash.point(f"schema-before-{change.id}-{len(steps)}")
+            self._store.run(table, steps[0])
+            crash.point(f"schema-after-{change.id}-{len(steps)}")
+            if looks([self._store.describe([place])[place]]) == looks([table]):
+                raise RegionError(f"{self._store.name}: {change.id}: {steps[0]} changed nothing")
+            yield Done(change, place, steps[0])
+            if len(steps) == 1:
+                break
+        else:
+            raise RegionError(f"{self._store.name}: {change.id} has no end")
+        self._write(change, place, "applied")
+        crash.point(f"schema-applied-{change.id}")
+        yield Done(change, place, None)
+
+    def _announce(self) -> None:
+        """Tell consumers the new names that rows will arrive under before they hold here."""
+        known = {(record.migration, record.place) for record in self._store.records()}
+        for change in self._changes:
+            renames = isinstance(change.migration.operation, SwapColumns)
+            if renames and (change.id, self.place(change)) not in known:
+                self._write(change, self.place(change), "announced")
+
+    def _write(self, change: Change, place: str, state: State, left: int = 0, before: str = "") -> None:
+        last = max((record.seq for record in self._store.records()), default=0)
+        record = Record(last + 1, change.id, change.body, place, state, left, before, self._clock(), *self._who)
+        self._store.record(record)
+
+    def _orderly(self, phase: Phase, records: Sequence[Record]) -> None:
+        waiting: list[Change] = []
+        for change in self._changes:
+            if self._applied(change, records):
+                continue
+            if change.migration.phase != phase:
+                waiting.append(change)
+                continue
+            for earlier in waiting:
+                if _meet(earlier.migration, change.migration):
+                    raise Conflict(
+                        f"{self._store.name}: {change.id} must wait for {earlier.id}, which is not applied here",
+                        hint=f"console schema apply --phase {earlier.migration.phase} first",
+                        code="E_SCHEMA_ORDER",
+                    )
+
+    def _applied(self, change: Change, records: Sequence[Record]) -> bool:
+        """raises Conflict where what was applied under this name is another migration"""
+        mine = [record for record in records if (record.migration, record.place) == (change.id, self.place(change))]
+        done = [record for record in mine if record.state == "applied"]
+        for record in done:
+            if record.body != change.body:
+                raise Conflict(
+                    f"{self._store.name}: {change.id} was applied as another migration than the file now has",
+                    hint="put the file back, and write what is wanted now as a new migration",
+                    code="E_SCHEMA_CHANGED",
+                )
+        return bool(done)
+
+
+def refuse_lossy(name: str, todo: Sequence[Todo]) -> None:
+    """raises CheckFailed naming the migrations that may lose something in a store (DESIGN P6)"""
+    if lossy := [one.change.id for one in todo if one.change.migration.destructive]:
+        raise CheckFailed(
+            f"{name}: may lose what is stored: {', '.join(lossy)}; nothing was done here",
+            hint="when that is meant: the same command with --allow-destructive",
+            code="E_DESTRUCTIVE",
+        )
+
+
+def _meet(one: Migration, other: Migration) -> bool:
+    same = (one.schema, one.table) == (other.schema, other.table)
+    return same and bool(one.columns & other.columns)
+
+
+def _finished(change: Change, place: str, records: Sequence[Record], table: StoreTable) -> bool:
+    """True for a renaming whose last operation was asked for and took effect: the state alone cannot tell."""
+    if not isinstance(change.migration.operation, SwapColumns):
+        return False
+    mine = [record for record in records if (record.migration, record.place) == (change.id, place)]
+    steps = [record for record in mine if record.state == "step"]
+    return bool(steps) and steps[-1].left == 1 and steps[-1].before != looks([table])

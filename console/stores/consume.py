@@ -1,0 +1,135 @@
+"""What a consumer of replicated rows needs: which of a package's columns a store takes, now, and what it leaves out.
+
+A package is a run of rows of one table that came under one list of columns, in PostgreSQL's own order (the relation
+message of its replication protocol has both). A package never mixes schemas: cut it where the list changes.
+
+    target = store.describe([place])[place]
+    fitted = fit(package.columns, names(target), renamed(swaps, passed, applied_here(store, place)))
+    insert(target, {there: package[here] for here, there in fitted.insert})
+    left.add(place, fitted, rows)                         # and `left.flush()` now and then
+    if store.describe([place])[place] != target: do it again: the table changed in between
+
+Rows may arrive twice, so tables are such that this does no harm (ReplacingMergeTree; a key with a version).
+"""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from console.propagation.migration import SwapColumns, read
+from console.propagation.tables import StoreTable
+from console.stores.protocol import LeftOut, Record, Store
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """How one package goes into one table.
+
+    insert    (the package's column, the store's column), in the package's order
+    left_out  columns that arrive and have no place in the store
+    """
+
+    insert: tuple[tuple[str, str], ...]
+    left_out: tuple[str, ...] = ()
+
+
+def fit(columns: Sequence[str], target: Collection[str], renamed: Mapping[str, str] | None = None) -> Fit:
+    """Which columns of a package to insert.
+
+    columns  the package's, each once
+    target   the store's columns that can be written
+    renamed  the package's name → the store's, where only one of them knows of a new name yet
+    raises   ValueError where two columns of a package would go into one of the store's
+    """
+    names = renamed or {}
+    pairs = [(name, names.get(name, name)) for name in columns]
+    insert = tuple((here, there) for here, there in pairs if there in target)
+    if len({there for _, there in insert}) != len(insert):
+        raise ValueError(f"two of the columns {', '.join(columns)} would be one")
+    return Fit(insert, tuple(here for here, there in pairs if there not in target))
+
+
+def writable(table: StoreTable) -> tuple[str, ...]:
+    """The columns that an INSERT may name: not those that the store computes."""
+    return tuple(c.name for c in table.columns if not c.default.startswith(("ALIAS ", "MATERIALIZED ")))
+
+
+@dataclass(frozen=True, slots=True)
+class Renaming:
+    """A renaming that a store was told of: its migration's name, and old name → new name."""
+
+    migration: str
+    names: tuple[tuple[str, str], ...]
+
+
+def renamings(records: Iterable[Record], place: str) -> tuple[tuple[Renaming, bool], ...]:
+    """A table's renamings in the order in which they were announced, and whether each holds in the store by now."""
+    found: dict[str, Renaming] = {}
+    applied: set[str] = set()
+    for record in records:
+        if record.place != place or not isinstance(operation := read(record.body).operation, SwapColumns):
+            continue
+        found.setdefault(record.migration, Renaming(record.migration, operation.columns))
+        if record.state == "applied":
+            applied.add(record.migration)
+    return tuple((renaming, name in applied) for name, renaming in found.items())
+
+
+def passed(before: Sequence[str], after: Sequence[str], known: Iterable[Renaming]) -> Renaming | None:
+    """The renaming that lies between two lists of columns of one table, in PostgreSQL's own order.
+
+    PostgreSQL keeps a renamed column in its place, so the lists tell a swap from anything else exactly.
+    """
+    for renaming in known:
+        names = dict(renaming.names)
+        if not set(names) <= set(before):
+            continue
+        kept = [name for name in (names.get(name, name) for name in before) if name in after]
+        if set(names.values()) <= set(kept) and kept == list(after)[: len(kept)] and kept != list(before):
+            return renaming
+    return None
+
+
+def renamed(known: Iterable[tuple[Renaming, bool]], seen: Collection[str]) -> dict[str, str]:
+    """A package's name → the store's, for columns that only one of the two has under the new name.
+
+    known  the table's renamings, and whether each holds in the store
+    seen   the migrations whose renaming the package comes after
+    """
+    found: dict[str, str] = {}
+    for renaming, holds in known:
+        if (renaming.migration in seen) == holds:
+            continue
+        step = {old: new for old, new in renaming.names} if holds else {new: old for old, new in renaming.names}
+        found = {**step, **{here: step.get(there, there) for here, there in found.items()}}
+    return found
+
+
+class Left:
+    """Counts what arrived and was not stored, and keeps the counts in the store, where `console status` finds them."""
+
+    def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
+        self._store = store
+        self._clock = clock
+        self._rows: dict[str, dict[str, int]] = {}
+
+    def add(self, place: str, fitted: Fit, rows: int) -> None:
+        """Count a package's rows for every column that was left out of it."""
+        counts = self._rows.setdefault(place, {})
+        for name in fitted.left_out:
+            counts[name] = counts.get(name, 0) + rows
+
+    def flush(self) -> None:
+        """Write down what was counted since the last time."""
+        for place, counts in self._rows.items():
+            if counts:
+                self._store.note_left_out(place, counts, self._clock())
+        self._rows.clear()
+
+
+def lagging(store: Store, places: Collection[str]) -> tuple[LeftOut, ...]:
+    """What arrives and is not stored: the counts of columns that the store still has not."""
+    tables = store.describe(places)
+    counted = [one for one in store.left_out() if one.place in tables]
+    return tuple(one for one in counted if tables[one.place].column(one.column) is None)
+

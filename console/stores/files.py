@@ -1,0 +1,218 @@
+"""plans/<pipeline>/replication.yaml and migrations/: what goes where, and how each store is reached."""
+
+import os
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from console.errors import DataError, Problem, Problems, UsageError
+from console.model.region import Region
+from console.propagation.migration import Migration, read
+from console.propagation.replication import Replication, Target, from_data
+from console.stores.protocol import Store
+
+REPLICATION: Final = "replication.yaml"
+MIGRATIONS: Final = "migrations"
+_REFERENCE: Final = re.compile(r"(env|file):(.+)", re.DOTALL)
+_KEYS: Final = {
+    "clickhouse": frozenset(("url", "database")),
+    "iceberg": frozenset(("catalog", "namespace")),
+    "delta": frozenset(("root", "pipeline")),
+}
+_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "clickhouse": {"url": "env:CLICKHOUSE_URL"},
+    "iceberg": {"namespace": "console"},
+    "delta": {"root": "{warehouse}"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One pipeline's replication.
+
+    source   how PostgreSQL is reached, as written: `{url: env:DATABASE_URL}`; {} where nobody said
+    file     relative to the project, for errors
+    """
+
+    pipeline: str
+    replication: Replication
+    source: Mapping[str, Any]
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One migration file. id: its name without `.json`; body: its text."""
+
+    id: str
+    migration: Migration
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One store of one region; a store that several regions share belongs to the first of them."""
+
+    region: Region
+    target: Target
+    options: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return f"{self.region.name}/{self.target.name}"
+
+    @property
+    def pipeline(self) -> str:
+        """The pipeline that owns this store's tables, or ""."""
+        return str(self.options.get("pipeline") or "")
+
+    def open(self) -> Store:
+        """The store; nothing is reached yet."""
+        match self.target.kind:
+            case "clickhouse":
+                from console.stores.clickhouse import ClickHouse
+
+                return ClickHouse(self.name, self.options["url"], self.options.get("database", ""))
+            case "iceberg":
+                from console.stores.iceberg import Iceberg
+
+                properties = {key: str(value) for key, value in (self.options.get("catalog") or {}).items()}
+                return Iceberg(self.name, properties, self.options["namespace"])
+            case "delta":
+                from console.stores.delta import Delta
+
+                return Delta(self.name, self.options["root"])
+
+
+def read_plan(root: Path, pipeline: str | None) -> Plan:
+    """The replication of a pipeline, or of the only one that has any.
+
+    raises  UsageError where there is none; Problems with the place of what does not fit
+    """
+    from console.project.yaml import parse, read_text
+
+    having = sorted(path.parent.name for path in root.glob(f"plans/*/{REPLICATION}"))
+    if pipeline is None and len(having) == 1:
+        pipeline = having[0]
+    if pipeline is None or pipeline not in having:
+        said = f"pipeline {pipeline} has" if pipeline else f"{len(having)} pipelines have"
+        raise UsageError(
+            f"{said} a {REPLICATION}" if having and not pipeline else f"no {REPLICATION} in plans/{pipeline or '*'}/",
+            hint=f"--pipeline {' or --pipeline '.join(having)}" if having else f"write plans/NAME/{REPLICATION}",
+        )
+    path = root / "plans" / pipeline / REPLICATION
+    file = path.relative_to(root).as_posix()
+    document = parse(read_text(path, root), file)
+    data = dict(document.data)
+    source = data.pop("source", None) or {}
+    try:
+        if not isinstance(source, dict):
+            raise DataError("source: expected {url: env:NAME}")
+        return Plan(pipeline, from_data(data), source, file)
+    except DataError as error:
+        keys = tuple(str(error).partition(":")[0].split("."))
+        raise Problems.of([Problem("P030", str(error), document.place(keys), error.hint)]) from None
+
+
+def read_changes(root: Path, pipeline: str) -> tuple[Change, ...]:
+    """The committed migrations, in the order of their names.
+
+    raises  Problems with every file that is no migration
+    """
+    from console.project.yaml import read_text
+
+    found: list[Change] = []
+    problems: list[Problem] = []
+    for path in sorted((root / "plans" / pipeline / MIGRATIONS).glob("*.json")):
+        try:
+            body = read_text(path, root)
+            found.append(Change(path.stem, read(body), body))
+        except Problems as error:
+            problems += error.problems
+        except DataError as error:
+            problems.append(Problem("P031", str(error), f"{path.relative_to(root).as_posix()}:1:1", error.hint))
+    if problems:
+        raise Problems.of(problems)
+    return tuple(found)
+
+
+def sites(plan: Plan, regions: Sequence[Region], names: Collection[str] = ()) -> tuple[Site, ...]:
+    """Where the named stores (none named: all) are, region by region, each address once.
+
+    raises  UsageError for a name that is none; DataError for addresses
+    """
+    known = {target.name: target for target in plan.replication.stores}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"no store is named {name}", hint=f"{plan.file} has: {', '.join(known) or 'none'}")
+    chosen = [target for name, target in known.items() if not names or name in names]
+    found: dict[tuple[str, ...], Site] = {}
+    for region in regions:
+        for target in chosen:
+            if (options := _options(target, region)) is not None:
+                site = Site(region, target, options)
+                own = (target.kind, site.pipeline, *([region.name] if site.pipeline else []), site.open().address)
+                found.setdefault((target.name, *own), site)
+    return tuple(found.values())
+
+
+def source_of(plan: Plan, region: Region) -> str:
+    """PostgreSQL's address for a region; "" where none is configured."""
+    per_region = plan.source.get("regions") or {}
+    written = {**plan.source, **(per_region.get(region.name) or {})}.get("url")
+    return "" if written is None else resolved(f"{plan.file}: source.url", str(written), region)
+
+
+def _options(target: Target, region: Region) -> dict[str, Any] | None:
+    """A store's options in a region, references resolved; None where the region has no such store."""
+    written = dict(target.options)
+    per_region = written.pop("regions", None)
+    if per_region is not None:
+        if not isinstance(per_region, dict):
+            raise DataError(f"stores.{target.name}.regions: expected region → options")
+        if region.name not in per_region:
+            return None
+        written |= per_region[region.name] or {}
+    if strange := sorted(set(written) - _KEYS[target.kind]):
+        known = ", ".join(sorted(_KEYS[target.kind]))
+        raise DataError(
+            f"stores.{target.name}: unknown key {strange[0]!r:.60}", hint=f"a {target.kind} store has {known}"
+        )
+    merged = {**_DEFAULTS[target.kind], **written}
+    return {key: _filled(f"stores.{target.name}.{key}", value, region) for key, value in merged.items()}
+
+
+def _filled(path: str, value: Any, region: Region) -> Any:
+    if isinstance(value, dict):
+        return {key: _filled(f"{path}.{key}", inner, region) for key, inner in value.items()}
+    return resolved(path, value, region) if isinstance(value, str) else value
+
+
+def resolved(path: str, written: str, region: Region) -> str:
+    """A text with `{region}` and `{warehouse}` filled in, and a reference followed.
+
+    raises  DataError for a reference that leads nowhere, or a password in the file
+    """
+    text = written.replace("{region}", region.name).replace("{warehouse}", region.warehouse)
+    reference = _REFERENCE.fullmatch(text)
+    if reference is None:
+        if urlsplit(text).password:
+            raise DataError(f"{path}: a password in the file", hint="put the address in a variable: env:NAME")
+        return text
+    kind, name = reference.groups()
+    if kind == "env":
+        if not os.environ.get(name):
+            raise DataError(f"{path}: the variable {name} is not set", hint=f"export {name}=…")
+        return os.environ[name]
+    try:
+        return Path(name).expanduser().read_text().strip()
+    except OSError as error:
+        raise DataError(f"{path}: {name} cannot be read: {error.strerror}") from None
+
+
+def concerning(plan: Plan, changes: Iterable[Change]) -> tuple[Change, ...]:
+    """The changes of tables and columns that are replicated."""
+    return tuple(change for change in changes if not plan.replication.concerns(change.migration))
