@@ -51,12 +51,16 @@ class StoreColumn:
 
     type     in the store's own words, nullability included where it is part of the type (`Nullable(String)`)
     default  the store's own expression, or ""
+    kind     ClickHouse: `DEFAULT`, `ALIAS`, `MATERIALIZED` or ""
+    comment  as the store keeps it
     """
 
     name: str
     type: str
     nullable: bool = True
     default: str = ""
+    kind: str = ""
+    comment: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,10 @@ class Dependent:
     select: str
     columns: tuple[StoreColumn, ...] = ()
     key: tuple[str, ...] = ()
+
+    def column(self, name: str) -> StoreColumn | None:
+        """A column of the target's."""
+        return next((column for column in self.columns if column.name == name), None)
 
 
 @dataclass(frozen=True, slots=True)

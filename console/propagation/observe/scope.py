@@ -117,7 +117,7 @@ def _object(cursor: Cursor, verb: str) -> tuple[str, str] | None:
         if cursor.take(*words):
             if verb == "drop" and _cascades(cursor) and words[0] in _REACHING:
                 raise cursor.wrong(
-                    f"DROP {words[0].upper()} … CASCADE drops columns without naming them",
+                    f"{verb} {words[0]} … cascade takes columns along without naming them",
                     "drop the columns by name first, then leave CASCADE out",
                 )
             return f"{verb}_{kind}", _REASONS.get(kind, _ALONE)
