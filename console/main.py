@@ -4,7 +4,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from console.cli.root import cli
-from console.cli.wiring import Session, Wiring, execute, local_drivers
+from console.cli.wiring import Session, Wiring, execute, real_drivers
 
 if TYPE_CHECKING:
     from console.runner.view import Cockpit
@@ -23,7 +23,7 @@ def main() -> NoReturn:
         if hasattr(stream, "reconfigure"):
             # a name in another alphabet must not end a run on an ASCII terminal
             stream.reconfigure(errors="backslashreplace")
-    cli.main(prog_name="console", obj=Session(Wiring(local_drivers, screen, execute)))
+    cli.main(prog_name="console", obj=Session(Wiring(real_drivers, screen, execute)))
 
 
 if __name__ == "__main__":

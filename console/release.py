@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from console.errors import DataError, RegionError, Unreachable
+from console.errors import DataError, RegionError, Unreachable, UsageError
 from console.model import codec
 from console.model.live import Release, TableState
 
@@ -88,6 +88,10 @@ def open_release(
 
     loaded = load(find(Path(project)))
     found = loaded.region(region)
+    if found.transport:
+        raise UsageError(
+            f"{region} is behind SSH: its tables are files of {found.transport.host}", hint="console query"
+        )
     return _open(Path(found.warehouse.removeprefix("file://")), loaded.pipeline(pipeline, found).name)
 
 

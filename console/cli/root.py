@@ -38,6 +38,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "sink": ("reading", "Run an export of a region's live release."),
         "ingest": ("feeding", "Append a file of NDJSON events to a landing table, once per file."),
         "follow": ("feeding", "Run a region's agent here, as a service would."),
+        "agent": ("feeding", "Serve one request of a console that came over SSH."),
     },
     "Look around": {
         "demo": ("around", "Three regions on this machine with live traffic and a change to make."),

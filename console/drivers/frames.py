@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
+from typing import Protocol as Shape
 
 from console.errors import BY_NAME, ConsoleError, DataError, Protocol, RegionError, Unreachable
 from console.model import codec
@@ -59,6 +60,24 @@ def rebuild(error: Any) -> ConsoleError:
             return RegionError(message)
 
 
+class Source(Shape):
+    """Where bytes come from: an `asyncio.StreamReader`, or what reads like one."""
+
+    async def read(self, n: int, /) -> bytes: ...
+
+
+class Sink(Shape):
+    """Where bytes go: an `asyncio.StreamWriter`, or what writes like one."""
+
+    def write(self, data: bytes, /) -> None: ...
+
+    async def drain(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    async def wait_closed(self) -> None: ...
+
+
 class Link:
     """One connection to an agent: calls out, answers and notifications in.
 
@@ -68,7 +87,7 @@ class Link:
     peer  who is at the other end, for messages: `eu`
     """
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, peer: str) -> None:
+    def __init__(self, reader: Source, writer: Sink, peer: str) -> None:
         self.peer = peer
         self.tail = b""
         self._reader = reader

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from console import paths
 from console.drivers.frames import Link
@@ -49,13 +49,24 @@ def local_drivers(regions: Iterable[Region], *, tick_seconds: float = 0.5) -> di
 
 
 class LocalReach:
-    """How a local region's agent is found, or started: `drivers.rpc.Reach`."""
+    """How a local region's agent is found, or started: `drivers.rpc.Reach`.
 
-    def __init__(self, region: Region, surveyor: Surveyor, tick_seconds: float, start_seconds: float) -> None:
+    config  what an agent that is started is told; by default what the region's file says
+    """
+
+    def __init__(
+        self,
+        region: Region,
+        surveyor: Surveyor,
+        tick_seconds: float,
+        start_seconds: float,
+        config: dict[str, Any] | None = None,
+    ) -> None:
         self._region = region
         self._surveyor = surveyor
-        self._tick_seconds = tick_seconds
         self._start_seconds = start_seconds
+        self._config = config or agent_config(region, tick_seconds)
+        self.met_at: Path | None = None  # the socket at which the agent was met last
 
     async def dial(self, *, start: bool) -> Link:
         self._see_warehouse()
@@ -73,12 +84,7 @@ class LocalReach:
         return await self._surveyor.ask(Ask(self._region.name, self._region.warehouse, pipeline, tuple(landing), state))
 
     def keep(self, tail: bytes) -> str:
-        path = paths.log_dir() / f"protocol-{self._region.name}.log"
-        with suppress(OSError):
-            path.unlink(missing_ok=True)
-            with _append(path) as log:
-                log.write(tail)
-        return str(path)
+        return keep_tail(self._region.name, tail)
 
     def _see_warehouse(self) -> None:
         path = local_path(self._region.warehouse)
@@ -104,6 +110,7 @@ class LocalReach:
             except BaseException:
                 await link.close()
                 raise
+            self.met_at = path
             return link
         return None
 
@@ -122,7 +129,7 @@ class LocalReach:
 
     async def _started(self) -> Link:
         log = paths.log_dir() / f"agent-{self._region.name}.log"
-        agent = AgentProcess(self._region.warehouse, self._config(), log)
+        agent = AgentProcess(self._region.warehouse, self._config, log)
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + self._start_seconds, 0.05
         held = False
@@ -145,15 +152,26 @@ class LocalReach:
         kind = _ENDS.get(agent.code, RegionError)
         return kind(f"{name}: the agent ended with exit code {agent.code}: {agent.last_words()}", hint=hint)
 
-    def _config(self) -> dict[str, object]:
-        spark = self._region.spark
-        return {
-            "region": self._region.name,
-            "master": spark.remote or spark.master,
-            "conf": dict(spark.conf),
-            "tick_seconds": self._tick_seconds,
-            "rollback_window_hours": self._region.policy.rollback_window_hours,
-        }
+
+def agent_config(region: Region, tick_seconds: float) -> dict[str, Any]:
+    """What an agent is told on its stdin (docs/architecture.md, Agent commands)."""
+    return {
+        "region": region.name,
+        "master": region.spark.remote or region.spark.master,
+        "conf": dict(region.spark.conf),
+        "tick_seconds": tick_seconds,
+        "rollback_window_hours": region.policy.rollback_window_hours,
+    }
+
+
+def keep_tail(region: str, tail: bytes) -> str:
+    """Put away what a broken agent said last; returns where it lies."""
+    path = paths.log_dir() / f"protocol-{region}.log"
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
+        with _append(path) as log:
+            log.write(tail)
+    return str(path)
 
 
 class AgentProcess:
@@ -162,7 +180,7 @@ class AgentProcess:
     code  its exit code, None while it runs
     """
 
-    def __init__(self, warehouse: str, config: dict[str, object], log: Path) -> None:
+    def __init__(self, warehouse: str, config: dict[str, Any], log: Path) -> None:
         self.code: int | None = None
         self.log = log
         if log.exists() and log.stat().st_size > _LOG_BYTES:
@@ -218,12 +236,19 @@ async def _connect(path: Path, peer: str) -> Link | None:
         reader, writer = await asyncio.open_unix_connection(str(path))
     except (OSError, ValueError):
         return None
-    end: socket.socket = writer.get_extra_info("socket")
+    try:
+        see_peer(writer.get_extra_info("socket"), path, peer)
+    except Conflict:
+        writer.close()
+        raise
+    return Link(reader, writer, peer)
+
+
+def see_peer(end: socket.socket, path: Path, peer: str) -> None:
+    """raises  Conflict if the process at the other end of a unix socket is another user's"""
     _, user, _ = struct.unpack("3i", end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
     if user not in (os.getuid(), 0):
-        writer.close()
         raise Conflict(f"{peer}: the socket {path} is held by user {user}", hint="work as that user", code="E_USER")
-    return Link(reader, writer, peer)
 
 
 def _append(path: Path) -> BinaryIO:

@@ -209,6 +209,9 @@ class RpcDriver:
         await self.close()
 
     async def close(self) -> None:
+        await self._drop()
+
+    async def _drop(self) -> None:
         link, self._link = self._link, None
         if link:
             await link.close()
@@ -224,7 +227,7 @@ class RpcDriver:
     async def _dialed(self, *, start: bool) -> Link:
         async with self._dialing:
             if self._link and self._link.ended:
-                await self.close()
+                await self._drop()
             if self._link is None:
                 self._link = await self._reach.dial(start=start)
             return self._link

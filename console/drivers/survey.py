@@ -13,7 +13,7 @@ import console
 from console.drivers.frames import rebuild
 from console.drivers.protocol import RegionState
 from console.drivers.rpc import Surveyed, shaped
-from console.errors import ConsoleError, Protocol, RegionError, Unreachable
+from console.errors import ConsoleError, DataError, Protocol, RegionError, Unreachable
 from console.model import codec
 from console.model.live import Live
 
@@ -53,35 +53,43 @@ async def survey_many(asks: Sequence[Ask]) -> tuple[Surveyed | ConsoleError, ...
 
     raises  RegionError, Unreachable or Protocol where the process itself fails
     """
+    lines = (await raw_answers(asks)).rstrip(b"\n").split(b"\n")
+    if len(lines) != len(asks):
+        raise Protocol(f"the survey answered {len(lines)} of {len(asks)} regions", code="E_PROTOCOL")
+    return tuple(surveyed(ask, line) for ask, line in zip(asks, lines, strict=True))
+
+
+async def raw_answers(asks: Sequence[Ask]) -> bytes:
+    """A line of JSON for each ask, as the survey's process wrote it."""
     question = json.dumps(
         [
             {"region": a.region, "warehouse": a.warehouse, "pipeline": a.pipeline, "landing": list(a.landing), "state": a.state}
             for a in asks
         ]
     )  # fmt: skip
-    lines = (await _run(question.encode())).rstrip(b"\n").split(b"\n")
-    if len(lines) != len(asks):
-        raise Protocol(f"the survey answered {len(lines)} of {len(asks)} regions", code="E_PROTOCOL")
-    return tuple(_surveyed(ask, line) for ask, line in zip(asks, lines, strict=True))
+    return await _run(question.encode())
 
 
-def _surveyed(ask: Ask, line: bytes) -> Surveyed | ConsoleError:
+def surveyed(ask: Ask, line: bytes) -> Surveyed | ConsoleError:
+    """One line of a survey's answer; what is wrong with it is an answer too."""
     try:
-        match codec.loads(line.decode("utf-8")):
+        told = codec.loads(line.decode("utf-8"))
+        match told:
             case {"error": {"message": message, **rest}}:
                 return rebuild({"code": 0, "message": message, "data": rest})
-            case {"live": live, **rest}:
+    except (UnicodeDecodeError, DataError, Protocol) as error:
+        return Protocol(f"{ask.region}: the survey's answer is none: {error}", code="E_PROTOCOL")
+    match told:
+        case {"live": live, **rest}:
+            try:
                 state = rest.get("state")
                 return Surveyed(
                     shaped(Live, live, ask.region),
                     None if state is None else shaped(RegionState, state, ask.region),
                 )
-            case _:
-                return Protocol(f"{ask.region}: the survey's answer has neither live nor error", code="E_PROTOCOL")
-    except UnicodeDecodeError:
-        return Protocol(f"{ask.region}: the survey's answer is not UTF-8", code="E_PROTOCOL")
-    except ConsoleError as error:
-        return error
+            except Protocol as error:
+                return error
+    return Protocol(f"{ask.region}: the survey's answer has neither live nor error", code="E_PROTOCOL")
 
 
 async def _run(question: bytes) -> bytes:

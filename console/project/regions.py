@@ -113,6 +113,9 @@ def _entry(root: Path, name: str, document: Document) -> tuple[Entry, list[Probl
     warehouse, why, hint = place_of(doc.warehouse, root, remote)
     if why:
         wrong("P040", f"warehouse: {why}", ("warehouse",), hint)
+    ssh, why, hint = _ssh(doc, root)
+    if why:
+        wrong("P042", f"transport.ssh.known_hosts: {why}", ("transport", "ssh", "known_hosts"), hint)
     region = Region(
         name=name,
         warehouse=warehouse,
@@ -121,7 +124,7 @@ def _entry(root: Path, name: str, document: Document) -> tuple[Entry, list[Probl
         zone=doc.zone,
         wave=doc.wave,
         canary=doc.canary,
-        transport=_ssh(doc),
+        transport=ssh,
         spark=_spark(doc.spark, document, ("spark", "conf")),
         limits=Limits(doc.limits.rows, doc.limits.bytes, doc.limits.target_seconds),
         policy=Policy(
@@ -143,11 +146,15 @@ def _parts(document: Document) -> dict[str, OverrideDoc]:
     return parts
 
 
-def _ssh(doc: RegionDoc) -> Ssh | None:
+def _ssh(doc: RegionDoc, root: Path) -> tuple[Ssh | None, str, str]:
+    """How it is reached, what is wrong with that or "", and a hint. A relative `known_hosts` is a file of the project."""
     ssh = doc.transport.ssh
     if ssh is None:
-        return None
-    return Ssh(ssh.host, ssh.port, ssh.user, ssh.key, ssh.known_hosts, ssh.jump, ssh.bootstrap)
+        return None, "", ""
+    known, why, hint = ssh.known_hosts, "", ""
+    if known and not known.startswith("~/"):
+        known, why, hint = _local(known, root, False)
+    return Ssh(ssh.host, ssh.port, ssh.user, ssh.key, known, ssh.jump, ssh.bootstrap), why, hint
 
 
 def _spark(doc: SparkDoc, document: Document, path: tuple[str, ...]) -> Spark:

@@ -1,6 +1,7 @@
 """The latest view of every region: who keeps it in step with the region, and who waits for the next one."""
 
 import asyncio
+import random
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
@@ -183,7 +184,8 @@ class Follower:
                 self.broken = error
                 self._board.set(self._name, link="unreachable", link_why=str(error))
                 return
-            await self._sleep(pause)
+            # what went away together must not come back to its host together
+            await self._sleep(pause * random.uniform(0.5, 1.0))
             pause = min(LAST_SECONDS, pause * 2)
 
     async def _watched(self) -> AsyncGenerator[Recorded, None]:

@@ -90,7 +90,7 @@ def test_a_region_is_its_file_over_the_defaults(project: Write) -> None:
     assert (us.name, eu.name, xx.name) == ("us", "eu", "xx")  # by wave, the canary first
     assert (us.owner, us.warehouse, us.limits) == ("data", "s3://acme-us/web", Limits(1_000, 20 * 2**30))
     assert (eu.warehouse, eu.spark) == (str(root.resolve() / "lake/eu"), Spark(conf=(("spark.a", "0123"),)))
-    assert xx.transport == Ssh("xx.example.net", 2222, "ops", "file:/k", "h", "j", True)
+    assert xx.transport == Ssh("xx.example.net", 2222, "ops", "file:/k", str(root / "h"), "j", True)
     assert xx.spark == Spark("spark://x:7077", "", (("spark.a", "0123"), ("spark.b", "true")))
     assert (xx.policy.promote, xx.policy.keep_failed_hours, xx.policy.rollback_window_hours) == ("never", 24.0, 48.0)
     assert (xx.prices.tb_month, xx.limits.target_seconds, xx.where) == (23.0, 90.0, "regions/xx.yaml:1:1")

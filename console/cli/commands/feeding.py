@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shlex
 import shutil
 import sys
 import tempfile
@@ -196,11 +197,30 @@ def follow(warehouse: str | None, stop: bool) -> int:
         place, config = _kept(warehouse)
     else:
         region = open_desk(one=True).regions[0]
+        if region.transport:
+            raise UsageError(
+                f"{region.name} is behind SSH: its agent runs on {region.transport.host}",
+                hint=f"there: console follow --warehouse {shlex.quote(region.warehouse)}; --stop ends it from here",
+            )
         place, config = region.warehouse, agent_config(region)
     execute = session().wiring.execute
     if execute is None:
         raise UsageError("this console cannot start another program", hint="python -m console.agent serve")
     execute(agent_command("serve", "--warehouse", place, "--config", "-"), json.dumps(config).encode())
+
+
+@command("agent", examples="console agent remote\nconsole agent remote --only /srv/acme/eu")
+@click.argument("what", type=click.Choice(["remote"]))
+@click.option("--only", multiple=True, metavar="WAREHOUSE", help="Refuse requests about any other.")
+def agent(what: str, only: tuple[str, ...]) -> int:
+    """Serve one request of a console that came over SSH.
+
+    It speaks JSON on stdin and stdout, not with people. As the forced command of a key in ~/.ssh/authorized_keys,
+    with --only, it is all that this key can do (docs/ssh.md).
+    """
+    from console.drivers.ssh import far
+
+    return far.main([word for place in only for word in ("--only", place)])
 
 
 def agent_config(region: "Region") -> dict[str, Any]:

@@ -100,7 +100,7 @@ class FakeAgent:
         accepted = numbered(plan, number)
         disk.propose(accepted, who)
         steps = tuple((step.id, step.rows if isinstance(step, Backfill) else 0) for step in plan.steps)
-        event = Accepted(accepted.release.id, plan.live, plan.digest(), who.name, who.host, steps)
+        event = Accepted(accepted.release.id, plan.live, plan.digest(), who.name, who.host, steps, plan.allowed)
         disk.keep(event, rollout=f"{disk.pipeline}-{number}")
         self._carry()
         return disk.status.rollout

@@ -10,7 +10,7 @@ from console.drivers.fake.disk import FakeDisk
 from console.drivers.protocol import Answer, RegionState, Verb, Who
 from console.errors import Conflict, DataError, Unreachable
 from console.model.event import Event, Promoted, Recorded, RolledBack
-from console.model.live import Live, Release, ReleaseRow
+from console.model.live import Live, Release, ReleaseRow, TableState, TableStats
 from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status
@@ -73,8 +73,9 @@ class FakeRegion:
     def survey(self) -> Live:
         disk = self.disk
         release = disk.manifests.get(disk.live)
-        rows, stats = tuple(disk.releases), tuple(disk.stats.values())
-        return replace(self._survey, release=release, releases=rows, stats=stats)
+        made = [state for state in release.tables if state.table.name not in disk.stats] if release else []
+        stats = (*disk.stats.values(), *(_empty(state) for state in made))
+        return replace(self._survey, release=release, releases=tuple(disk.releases), stats=stats)
 
     def state(self) -> RegionState:
         return RegionState(self.disk.status, self.disk.plan, tuple(self.disk.releases))
@@ -264,3 +265,9 @@ async def _no_time(_: float) -> None:
 def said(world: FakeRegion, kind: type[Event]) -> list[Event]:
     """The stored events of one kind, over all rollouts, in order."""
     return [recorded.event for recorded in world.disk.stored if isinstance(recorded.event, kind)]
+
+
+def _empty(state: TableState) -> TableStats:
+    """A version as it was created: the fake stores no rows of ours."""
+    version = state.version
+    return TableStats(state.table.name, version.path, 0, 0, 0, 0, version.columns, version.partition_by)

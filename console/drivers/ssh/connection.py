@@ -1,0 +1,291 @@
+"""One verified SSH connection a region, and the far processes started through it.
+
+Nothing of ~/.ssh/config is read: it can switch off the check of host keys or run programs (`ProxyCommand`, `Match exec`).
+"""
+
+import asyncio
+import random
+import re
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import asyncssh
+
+from console.drivers.frames import TAIL
+from console.drivers.ssh.trust import HostKeys, refused, signing
+from console.errors import ConsoleError, DataError, RegionError, Unreachable
+from console.model.region import Region
+
+_ATTEMPTS = 3  # to connect, where the host refuses at once: its sshd restarts, or sheds load
+_QUICK_SECONDS = 2.0
+_JUMP = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^:@\[\]\s]+)(?::(?P<port>\d{1,5}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """Patience in seconds. A link that says nothing for `beat` is asked, `beats` times, before it counts as lost.
+
+    connect  until the host answers · login  until it lets us in · answer  until the far side's first word
+    start    until an agent that is started there listens
+    """
+
+    connect: float = 10.0
+    login: float = 20.0
+    answer: float = 30.0
+    start: float = 90.0
+    beat: float = 15.0
+    beats: int = 3
+
+
+class Channel:
+    """A far process; its stdin and stdout read and write like asyncio's streams. A lost connection is an OSError."""
+
+    def __init__(self, process: "asyncssh.SSHClientProcess[bytes]", peer: str) -> None:
+        self.said = b""  # the last bytes of its stderr
+        self._process = process
+        self._peer = peer
+        self._held = b""
+        self._tasks = [asyncio.create_task(self._listen(), name=f"stderr {peer}")]
+
+    async def read(self, n: int, /) -> bytes:
+        if self._held:
+            held, self._held = self._held[:n], self._held[n:]
+            return held
+        try:
+            return await self._process.stdout.read(n)
+        except asyncssh.Error as error:
+            raise ConnectionError(error.reason or type(error).__name__) from None
+
+    async def line(self, limit: int, seconds: float) -> bytes:
+        """The first line without its end, or what came before the stream ended.
+
+        raises  Unreachable if neither comes in time or the connection breaks
+        """
+        got = b""
+        try:
+            async with asyncio.timeout(seconds):
+                while b"\n" not in got and len(got) < limit:
+                    chunk = await self.read(1 << 16)
+                    if not chunk:
+                        return got
+                    got += chunk
+        except TimeoutError:
+            raise Unreachable(
+                f"{self._peer}: its host let us in, but nothing answers there after {seconds:g} s",
+                hint="log in there: is it short of memory or disk?",
+            ) from None
+        except OSError as error:
+            raise Unreachable(f"{self._peer}: the connection broke: {error}") from None
+        line, _, self._held = got.partition(b"\n")
+        return line
+
+    def write(self, data: bytes, /) -> None:
+        with suppress(OSError):  # as with asyncio's streams, who reads learns of a lost connection
+            self._process.stdin.write(data)
+
+    async def drain(self) -> None:
+        try:
+            await self._process.stdin.drain()
+        except asyncssh.Error as error:
+            raise ConnectionError(error.reason) from None
+
+    def end_input(self) -> None:
+        with suppress(OSError):
+            self._process.stdin.write_eof()
+
+    def beat(self, seconds: float) -> None:
+        """From now on show with a blank line that we are still here; the far side goes when it hears none."""
+        self._tasks.append(asyncio.create_task(self._beating(seconds), name=f"beat {self._peer}"))
+
+    async def code(self) -> int | None:
+        """Its exit code once it has ended; None where it was killed or the connection broke."""
+        with suppress(TimeoutError, asyncssh.Error):
+            async with asyncio.timeout(5):
+                await self._process.wait_closed()
+        return self._process.returncode if self._process.exit_signal is None else None
+
+    def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        self._process.close()
+
+    async def wait_closed(self) -> None:
+        with suppress(TimeoutError, asyncssh.Error):
+            async with asyncio.timeout(2):  # over a dead connection no farewell is answered
+                await self._process.wait_closed()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _listen(self) -> None:
+        with suppress(asyncssh.Error):
+            while chunk := await self._process.stderr.read(1 << 16):
+                self.said = (self.said + chunk)[-TAIL:]
+
+    async def _beating(self, seconds: float) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            self.write(b"\n")
+
+
+class Connection:
+    """The region's connection, made when it is first needed and again after it broke.
+
+    made  how often it was made
+    """
+
+    def __init__(self, region: Region, pace: Pace) -> None:
+        assert region.transport
+        self.made = 0
+        self._region = region
+        self._ssh = region.transport
+        self._pace = pace
+        self._hops: list[asyncssh.SSHClientConnection] = []  # the region's host is the last
+        self._making = asyncio.Lock()
+
+    @property
+    def host(self) -> str:
+        return self._ssh.host
+
+    async def run(self, command: str) -> Channel:
+        """Start a far process.
+
+        raises  Unreachable; RegionError for a host key that is not known or a key that is not let in;
+                DataError for files of ours that cannot be used
+        """
+        connection = await self._connected()
+        try:
+            async with asyncio.timeout(self._pace.login):
+                process = await connection.create_process(command, encoding=None)
+        except TimeoutError:
+            raise self._lost(f"does not answer for {self._pace.login:g} s") from None
+        except (asyncssh.Error, OSError) as error:
+            raise self._lost(f"starts no process for us: {error}") from None
+        return Channel(process, self._region.name)
+
+    async def close(self) -> None:
+        """Part from the hosts; what runs there goes on."""
+        async with self._making:
+            await self._part()
+
+    async def _part(self) -> None:
+        hops, self._hops = self._hops, []
+        for hop in reversed(hops):
+            hop.close()
+            try:
+                async with asyncio.timeout(2):
+                    await hop.wait_closed()
+            except (TimeoutError, asyncssh.Error, OSError):
+                hop.abort()
+                await asyncio.sleep(0)  # for the socket to be closed
+
+    async def _connected(self) -> asyncssh.SSHClientConnection:
+        async with self._making:
+            if self._hops and not any(hop.is_closed() for hop in self._hops):
+                return self._hops[-1]
+            await self._part()
+            for attempt in range(1, _ATTEMPTS + 1):
+                began = time.monotonic()
+                try:
+                    await self._make()
+                    break
+                except Unreachable:
+                    await self._part()
+                    if attempt == _ATTEMPTS or time.monotonic() - began > _QUICK_SECONDS:
+                        raise
+                except ConsoleError:
+                    await self._part()
+                    raise
+                await asyncio.sleep(0.3 * 3**attempt * random.uniform(0.3, 1.0))
+            self.made += 1
+            return self._hops[-1]
+
+    async def _make(self) -> None:
+        if self._ssh.jump:
+            found = _JUMP.fullmatch(self._ssh.jump)
+            if not found or not 0 < int(found["port"] or 22) < 65_536:
+                raise DataError(
+                    f"{self._region.name}: jump: {self._ssh.jump!r:.80} is no host", hint="write it as user@host:port"
+                )
+            await self._hop(found["host"].strip("[]"), int(found["port"] or 22), found["user"] or self._ssh.user)
+        await self._hop(self._ssh.host.strip("[]"), self._ssh.port, self._ssh.user)
+
+    async def _hop(self, host: str, port: int, user: str) -> None:
+        name = self._region.name
+        keys = HostKeys(name, self._ssh.known_hosts)
+        try:
+            hop = await asyncssh.connect(
+                host,
+                port,
+                tunnel=self._hops[-1] if self._hops else (),
+                client_factory=lambda: keys,
+                known_hosts=keys.known,
+                connect_timeout=self._pace.connect,
+                login_timeout=self._pace.login,
+                keepalive_interval=self._pace.beat,
+                keepalive_count_max=self._pace.beats,
+                username=user or (),
+                **signing(name, self._ssh.key),
+                **_CLOSED,
+            )
+        except (asyncssh.Error, OSError, ValueError) as error:
+            # a host that has no key of the kind we know of it hangs up without a word
+            lost = isinstance(error, asyncssh.ConnectionLost) and keys.knows(host, port)
+            if lost and await self._strange(keys, host, port):
+                raise refused(name, keys, host, port, "") from None
+            raise self._sorted(error, keys, host, port) from None
+        self._hops.append(hop)
+
+    async def _strange(self, keys: HostKeys, host: str, port: int) -> bool:
+        """Whether the host's key is none of those that we know of it."""
+        with suppress(TimeoutError, asyncssh.Error, OSError):
+            async with asyncio.timeout(self._pace.connect):
+                tunnel: Any = self._hops[-1] if self._hops else ()
+                key = await asyncssh.get_server_host_key(host, port, tunnel=tunnel, config=None)
+                return key is not None and not keys.trusts(host, port, key)
+        return False
+
+    def _sorted(self, error: Exception, keys: HostKeys, host: str, port: int) -> ConsoleError:
+        """What a failure to connect means to the operator."""
+        name, place = self._region.name, f"{host}:{port}"
+        match error:
+            case asyncssh.HostKeyNotVerifiable() | asyncssh.KeyExchangeFailed():
+                return refused(name, keys, host, port, error.reason)
+            case asyncssh.PermissionDenied():
+                user = self._ssh.user or "your own name"
+                return RegionError(
+                    f"{name}: {place} does not let {user} in by public key",
+                    hint="set `user` and `key` of `transport.ssh`, or ssh-add the key; passwords are never asked for",
+                    code="E_SSH_AUTH",
+                )
+            case TimeoutError():
+                return self._lost(f"{place} does not answer in {self._pace.connect:g} s")
+            case asyncssh.Error():
+                return self._lost(f"{place}: {error.reason}")
+        return self._lost(f"{place}: {error.strerror if isinstance(error, OSError) and error.strerror else error}")
+
+    def _lost(self, why: str) -> Unreachable:
+        return Unreachable(
+            f"{self._region.name}: no SSH: {why}", hint="is the host up, and the way to it open?", code="E_SSH"
+        )
+
+
+# everything by which a host could be believed unchecked, ask for something, or reach back to us
+_CLOSED: dict[str, Any] = {
+    "config": None,
+    "password": None,
+    "password_auth": False,
+    "kbdint_auth": False,
+    "host_based_auth": False,
+    "gss_auth": False,
+    "gss_kex": False,
+    "preferred_auth": "publickey",
+    "disable_trivial_auth": True,
+    "agent_forwarding": False,
+    "x11_forwarding": False,
+    "x509_trusted_certs": None,
+    "pkcs11_provider": None,
+    "proxy_command": None,
+    "send_env": None,
+    "env": None,
+}

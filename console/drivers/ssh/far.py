@@ -1,0 +1,189 @@
+"""The far side of SSH: what a console elsewhere starts on the region's host, once for each channel.
+
+Its command line is fixed: what the console wants comes as one JSON line on stdin, so that nothing secret shows in `ps`
+and nothing needs quoting. It answers with one line and then, for `dial`, is a pipe to the agent's socket.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import re
+import select
+import socket
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NoReturn
+
+from console.drivers.frames import FRAME
+from console.drivers.local import LocalReach, local_path, see_peer
+from console.drivers.survey import Ask, Surveyor, raw_answers
+from console.errors import ConsoleError, DataError, RegionError, Unreachable
+from console.model import codec
+from console.model.region import Region
+
+COMMAND = ("console", "agent", "remote")
+READY = 1
+SILENT_BEATS = 4  # beats of the console that may stay out before its channel counts as dead
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a console asks for. `beat`: seconds between two blank lines by which it shows that it is still there."""
+
+    do: Literal["dial", "survey"]
+    region: str
+    warehouse: str
+    pipeline: str = ""
+    landing: tuple[str, ...] = ()
+    state: bool = False
+    start: bool = False
+    start_seconds: float = 90.0
+    beat: float = 0.0
+    config: dict[str, Any] = field(default_factory=dict)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Serve one request; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="console agent remote")
+    parser.add_argument("--only", action="append", default=[], metavar="WAREHOUSE", help="refuse any other warehouse")
+    only = parser.parse_args(argv).only
+    try:
+        held, request = _request()
+        _see(request, only)
+        if request.do == "survey":
+            return asyncio.run(_survey(request))
+        path = asyncio.run(_door(request))
+        _pipe(path, request, held)
+    except ConsoleError as error:
+        _say({"error": {"message": str(error), "type": type(error).__name__, "hint": error.hint, "code": error.code}})
+        return error.exit_code
+
+
+def _request() -> tuple[bytes, Request]:
+    """The first line of stdin, and what came after it."""
+    held = b""
+    while b"\n" not in held and len(held) < FRAME:
+        chunk = os.read(0, _CHUNK)
+        if not chunk:
+            break
+        held += chunk
+    line, end, rest = held.partition(b"\n")
+    if not end:
+        raise DataError(
+            "no request came: this command speaks with a console, not with people",
+            hint="console plan, on the machine with the project",
+        )
+    return rest, codec.decode(Request, codec.loads(line))
+
+
+def _see(request: Request, only: Sequence[str]) -> None:
+    """raises  DataError for a name or place that cannot be a region's, or one that this key may not reach"""
+    if not _NAME.fullmatch(request.region):
+        raise DataError(f"{request.region!r:.80} is no region's name")
+    path = local_path(request.warehouse)
+    if path is None:
+        raise DataError(f"{request.warehouse!r:.200} is in an object store, which no agent serves yet", code="E_STORE")
+    if not path.is_absolute() or ".." in path.parts or "\0" in request.warehouse:
+        raise DataError(f"{request.warehouse!r:.200} is no absolute path without `..`")
+    if only and os.path.realpath(path) not in {os.path.realpath(place) for place in only}:
+        raise RegionError(
+            f"{request.region}: this key may not reach {path}",
+            hint="see `--only` at its line in ~/.ssh/authorized_keys of that host",
+            code="E_ONLY",
+        )
+
+
+def _reach(request: Request) -> LocalReach:
+    region = Region(request.region, request.warehouse)
+    return LocalReach(region, Surveyor(), 0.5, request.start_seconds, {**request.config, "region": request.region})
+
+
+async def _survey(request: Request) -> int:
+    _see_directory(request)
+    ask = Ask(request.region, request.warehouse, request.pipeline, request.landing, request.state)
+    sys.stdout.buffer.write(await raw_answers([ask]))
+    sys.stdout.flush()
+    return 0
+
+
+def _see_directory(request: Request) -> None:
+    path = local_path(request.warehouse)
+    if path is not None and not path.is_dir():
+        raise Unreachable(f"{request.region}: there is no warehouse at {path}", hint="create it there, or mount it")
+
+
+async def _door(request: Request) -> Path:
+    """The socket of the region's agent, greeted, and started first where it is to be."""
+    reach = _reach(request)
+    link = await reach.dial(start=request.start)
+    try:
+        told = await link.call("hello", {"protocol": 1}, seconds=30)
+    finally:
+        await link.close()
+    assert reach.met_at
+    _say({"ready": READY, "warehouse": told["warehouse"]})
+    return reach.met_at
+
+
+def _say(word: dict[str, Any]) -> None:
+    sys.stdout.write(json.dumps(word, separators=(",", ":")) + "\n")
+    sys.stdout.flush()
+
+
+def _pipe(path: Path, request: Request, held: bytes) -> NoReturn:
+    """stdin to the agent and the agent to stdout, until one of them ends or the console falls silent.
+
+    A link that was cut without a word leaves this process behind: it must go by itself, or an agent tied to its console
+    would believe it still there.
+    """
+    agent = socket.socket(socket.AF_UNIX)
+    try:
+        agent.connect(str(path))
+    except OSError:
+        os._exit(Unreachable.exit_code)
+    see_peer(agent, path, request.region)
+    threading.Thread(target=_back, args=(agent,), daemon=True).start()
+    silence = request.beat * SILENT_BEATS if request.beat > 0 else None
+    begins = True
+    while True:
+        data, begins = without_beats(held, begins)
+        if data:
+            agent.sendall(data)
+        if not select.select([0], [], [], silence)[0]:
+            os._exit(Unreachable.exit_code)
+        held = os.read(0, _CHUNK)
+        if not held:
+            os._exit(0)
+
+
+def _back(agent: socket.socket) -> None:
+    code = 0
+    try:
+        while chunk := agent.recv(_CHUNK):
+            while chunk:
+                chunk = chunk[os.write(1, chunk) :]
+    except OSError:
+        code = Unreachable.exit_code
+    os._exit(code)
+
+
+def without_beats(chunk: bytes, begins: bool) -> tuple[bytes, bool]:
+    """A chunk of lines without the blank ones.
+
+    begins   whether the chunk begins a line
+    returns  what is left, and whether the next chunk begins a line
+    """
+    kept = re.sub(rb"\n+", b"\n", chunk)
+    if begins:
+        kept = kept.removeprefix(b"\n")
+    return kept, kept.endswith(b"\n") if kept else begins or chunk.endswith(b"\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
