@@ -1,0 +1,190 @@
+"""What the comparison says of an edit, held against the truth of how it was made, and against rows in DuckDB."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import duckdb
+import sqlglot
+from sqlglot import exp
+
+from console.planning.compare import QueryDifference, compare
+from tests.planning.property.build import Rows, World
+from tests.planning.property.edits import Edit
+
+_VOLATILE = ("TABLESAMPLE", "LIMIT", "OFFSET")  # which rows they keep is not said
+
+
+def wrong(edit: Edit, said: QueryDifference) -> str:
+    """Why the answer is unsafe by how the edit was made, or ""."""
+    kept = {*said.same, *said.renamed}
+    if edit.group == "harmless" or said.rows != "same":
+        return ""
+    if edit.rows:
+        return "the rows differ and are called the same"
+    if edit.group == "value" and (lost := edit.changed & kept):
+        return f"{', '.join(sorted(lost))} differs and is called the same"
+    if edit.group == "hazard" and kept >= set(edit.columns):
+        return "old values differ and nothing old is called changed"
+    return ""
+
+
+def recognised(edit: Edit, said: QueryDifference) -> bool:
+    """Whether a harmless edit is seen for exactly what it is."""
+    return (
+        said.rows == "same"
+        and not said.changed
+        and set(said.added) == edit.added
+        and set(said.removed) == edit.removed
+        and dict(said.renamed) == dict(edit.renamed)
+    )
+
+
+@dataclass
+class Engine:
+    """DuckDB holding the databases of the worlds it has met, each in a schema of its own."""
+
+    db: Any = field(default_factory=duckdb.connect)
+    worlds: dict[int, World] = field(default_factory=dict)
+
+    def run(self, world: World, number: int, sql: str, names: Sequence[str]) -> Counter[tuple[str, ...]]:
+        """The rows as a multiset, of these columns.
+
+        raises  duckdb.Error, sqlglot.errors.SqlglotError where it cannot be run there
+        """
+        self._enter(world, number)
+        found = self.db.execute(self.translated(sql))
+        held = [column[0].lower() for column in found.description]
+        at = [held.index(name.lower()) for name in names]
+        return multiset(found.fetchall(), at)
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def translated(sql: str) -> str:
+        return in_duckdb(sql)
+
+    def _enter(self, world: World, number: int) -> None:
+        if id(world) not in self.worlds:
+            self.worlds[id(world)] = world
+            for i, database in enumerate(world.databases):
+                self.db.execute(f"CREATE SCHEMA w{id(world)}_{i}")
+                self.db.execute(f"SET schema = 'w{id(world)}_{i}'")
+                for table, rows in database.items():
+                    self._fill(table, world.tables[table], rows)
+        self.db.execute(f"SET schema = 'w{id(world)}_{number}'")
+
+    def _fill(self, table: str, columns: dict[str, str], rows: Rows) -> None:
+        kinds = [f"{name} {'int[]' if kind == 'array<int>' else kind}" for name, kind in columns.items()]
+        self.db.execute(f"CREATE TABLE {table} ({', '.join(kinds)})")
+        if rows:
+            self.db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * len(columns))})", rows)
+
+
+def in_duckdb(sql: str) -> str:
+    """The judge's own translation: the rows are its witness, so it asks nothing of what it judges."""
+    tree = sqlglot.parse_one(sql, read="spark")
+    for call in list(tree.find_all(exp.JSONExtractScalar)):
+        document = call.this.copy()
+        # Spark reads NULL from a text that is no JSON, DuckDB refuses it
+        valid = exp.Anonymous(this="json_valid", expressions=[document])
+        call.replace(exp.Case(ifs=[exp.If(this=valid, true=call.copy())]))
+    text: str = tree.sql("duckdb")
+    return text
+
+
+def multiset(rows: Iterable[Sequence[Any]], at: Sequence[int]) -> Counter[tuple[str, ...]]:
+    return Counter(tuple(_form(row[i]) for i in at) for row in rows)
+
+
+def _form(value: Any) -> str:
+    match value:
+        case float() if value == int(value):
+            return str(int(value))
+        case float():
+            return f"{value:.9g}"
+    return str(value)
+
+
+def truth(edit: Edit, said: QueryDifference) -> QueryDifference:
+    """What is to be held against rows: the answer, and for edits whose whole truth is known, that truth."""
+    if edit.group == "hazard":
+        return said
+    kept = tuple(c for c in edit.columns if c not in edit.removed | edit.changed | set(dict(edit.renamed)))
+    return QueryDifference("same", kept, renamed=dict(edit.renamed))
+
+
+def contradicted(edit: Edit, said: QueryDifference, engine: Engine, every: bool = False) -> str | None:
+    """What DuckDB finds to differ although it is called the same; "" where nothing, None where it cannot be run.
+
+    every  queries too whose rows depend on which ones an engine happens to take
+    """
+    if said.rows != "same" or edit.old == edit.new:
+        return ""
+    if not every and any(word in edit.old + edit.new for word in _VOLATILE):
+        return ""
+    old_names = [*said.same, *said.renamed]
+    new_names = [*said.same, *said.renamed.values()]
+    for number in range(len(edit.world.databases)):
+        try:
+            old = engine.run(edit.world, number, edit.old, old_names)
+            new = engine.run(edit.world, number, edit.new, new_names)
+        except (duckdb.Error, sqlglot.errors.SqlglotError, ValueError):
+            return None
+        if old != new:
+            return f"database {number}: only old {dict(old - new)}, only new {dict(new - old)}"
+    return ""
+
+
+@dataclass
+class Score:
+    """What came out, edit by edit."""
+
+    edits: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[tuple[str, str]] = field(default_factory=Counter)
+    missed: Counter[str] = field(default_factory=Counter)
+    precise: int = 0
+    checked: int = 0
+    not_run: int = 0
+    unsafe: list[tuple[Edit, str]] = field(default_factory=list)
+    suspected: list[tuple[Edit, str]] = field(default_factory=list)
+    examples: dict[str, tuple[Edit, QueryDifference]] = field(default_factory=dict)
+
+    def add(self, edit: Edit, engine: Engine) -> QueryDifference:
+        said = compare(edit.old, edit.new, edit.world.tables)
+        self.edits[edit.group] += 1
+        self.kinds[edit.group, edit.kind] += 1
+        if reason := wrong(edit, said):
+            self.unsafe.append((edit, reason))
+        if edit.group == "harmless" and not recognised(edit, said):
+            self.missed[edit.kind] += 1
+            self.examples.setdefault(edit.kind, (edit, said))
+        self.precise += edit.group == "value" and said.rows == "same" and set(said.changed) == edit.changed
+        claim = truth(edit, said)
+        found = contradicted(edit, claim, engine)
+        self.checked += claim.rows == "same" and found is not None
+        self.not_run += found is None
+        if found:
+            self.suspected.append((edit, found))
+        return said
+
+    @property
+    def recognised(self) -> float:
+        harmless = self.edits["harmless"]
+        return (harmless - self.missed.total()) / harmless if harmless else 1.0
+
+    def text(self) -> str:
+        """The scoreboard."""
+        total = self.edits.total()
+        shares = ", ".join(f"{n} {group} ({n / total:.0%})" for group, n in sorted(self.edits.items()))
+        lines = [
+            f"{total} edits: {shares}",
+            f"unsafe {len(self.unsafe)}; suspected by rows in DuckDB {len(self.suspected)} "
+            f"({self.checked} pairs of which something stays were run on their data, {self.not_run} could not be)",
+            f"recognised {self.recognised:.1%} of the harmless; "
+            f"{self.precise} of {self.edits['value']} value edits told to the column",
+        ]
+        for kind, missed in self.missed.most_common():
+            lines.append(f"  missed {missed} of {self.kinds['harmless', kind]}: {kind}")
+        return "\n".join(lines)

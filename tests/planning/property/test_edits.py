@@ -1,0 +1,66 @@
+"""Is the comparison right? Random pipelines, random edits whose truth is known, and rows to hold it against.
+
+`EDITS` in the environment says how many; `make soak` asks for 50,000.
+"""
+
+import os
+from collections import Counter
+
+import pytest
+
+from console.planning.compare import QueryDifference
+from tests.planning.property.draw import SEED, drawn
+from tests.planning.property.edits import Edit
+from tests.planning.property.hazards import HAZARDS
+from tests.planning.property.judge import Engine, Score, contradicted, wrong
+
+PART = 2000
+PARTS = max(1, int(os.environ.get("EDITS", PART)) // PART)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_harmful_edit_is_called_harmless_and_nine_in_ten_harmless_ones_are_known(
+    part: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    score, engine = Score(), Engine()
+    for edit in drawn(PART, SEED + part):
+        score.add(edit, engine)
+    with capsys.disabled():
+        print(f"\n{score.text()}")
+    assert told(score.unsafe) == []
+    assert told(score.suspected) == []
+    assert score.recognised >= 0.9
+    assert min(score.edits["hazard"], score.edits["harmless"]) >= 0.3 * score.edits.total()
+    assert score.edits["value"] == score.precise
+
+
+def told(found: list[tuple[Edit, str]]) -> list[str]:
+    return [f"{edit.kind}: {why}\n  {edit.old}\n  {edit.new}" for edit, why in found]
+
+
+def trusting(edit: Edit) -> QueryDifference:
+    """The answer of a careless planner: what is still projected is the same."""
+    return QueryDifference("same", edit.columns)
+
+
+def test_a_comparison_that_trusts_projections_is_caught_in_every_hazard() -> None:
+    caught: Counter[str] = Counter()
+    for edit in (edit for edit in drawn(700) if edit.group == "hazard"):
+        caught[edit.kind] += bool(wrong(edit, trusting(edit)))
+    assert set(HAZARDS) - set(caught) == set()
+    assert [kind for kind in HAZARDS if not caught[kind]] == []
+
+
+@pytest.mark.slow
+def test_every_hazard_is_real_on_some_rows() -> None:
+    """Were the edits' truth only asserted, a kind that changes nothing would make the score worthless."""
+    engine, real = Engine(), Counter[str]()
+    for edit in (edit for edit in drawn(1000) if edit.group == "hazard"):
+        if not real[edit.kind]:
+            real[edit.kind] += bool(contradicted(edit, QueryDifference("same", edit.columns), engine, every=True))
+    assert [kind for kind in HAZARDS if not real[kind]] == []
+
+
+def test_the_same_seed_draws_the_same_edits() -> None:
+    assert [(e.old, e.new) for e in drawn(50)] == [(e.old, e.new) for e in drawn(50)]
