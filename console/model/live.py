@@ -122,7 +122,10 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class TableStats:
-    """What the Delta log of one table says, read without Spark. `version` is the Delta version it was read at."""
+    """What the Delta log of one table says, read without Spark. `version` is the Delta version it was read at.
+
+    properties  the table's `delta.*` settings, sorted; others may hold what is nobody's business
+    """
 
     name: str
     path: str
@@ -134,6 +137,7 @@ class TableStats:
     partition_by: tuple[str, ...] = ()
     days: tuple[Day, ...] = ()
     features: tuple[str, ...] = ()
+    properties: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ class Materialization:
     into: str
     sql: str
     description: str = ""
+    owner: str = ""
     where: str = ""  # file:line:column of the SQL's first line
 
 
@@ -52,6 +53,7 @@ class Copy:
     mode: Literal["append", "replace"] = "replace"
     schedule: str = ""
     description: str = ""
+    owner: str = ""
     where: str = ""
 
 
@@ -65,6 +67,7 @@ class Sink:
     format: Literal["ndjson", "csv", "parquet"] = "ndjson"
     schedule: str = ""
     description: str = ""
+    owner: str = ""
     where: str = ""
 
 

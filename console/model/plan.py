@@ -18,13 +18,20 @@ SYMBOLS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What moving costs, from file statistics. seconds is 0 where no rate was ever measured in the region."""
+    """What moving costs, from file statistics. seconds is 0 where no rate was ever measured in the region.
+
+    bytes, written   read, and written (about as much as the table holds now)
+    money, monthly   in the region's currency: reading and computing; keeping what is written beside the old for a month
+    """
 
     days: int = 0
     rows: int = 0
     bytes: int = 0
     batches: int = 0
     seconds: float = 0.0
+    written: int = 0
+    money: float = 0.0
+    monthly: float = 0.0
 
     def __add__(self, other: "Price") -> "Price":
         return Price(
@@ -33,6 +40,9 @@ class Price:
             self.bytes + other.bytes,
             self.batches + other.batches,
             self.seconds + other.seconds,
+            self.written + other.written,
+            self.money + other.money,
+            self.monthly + other.monthly,
         )
 
 
@@ -59,6 +69,43 @@ class NodeChange:
 
 
 @dataclass(frozen=True, slots=True)
+class Drift:
+    """One place where a region's real table is not what its own live release says: somebody altered it by hand.
+
+    name     the column, property or feature; "" where the table as a whole is meant
+    said, found  what the release says and what is there; "" is nothing
+    adopt, repair  what to do to keep it, and what to do to undo it
+    """
+
+    table: str
+    what: Literal["missing", "column", "type", "nullability", "partitioning", "property", "feature"]
+    name: str
+    said: str
+    found: str
+    adopt: str
+    repair: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An endpoint, copy or sink whose answer changes, who owns it, and why. owner is "" where nobody is named."""
+
+    kind: Literal["endpoint", "copy", "sink"]
+    name: str
+    owner: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """Whether going back after the promotion loses nothing; else which columns, as `table.column`, and why."""
+
+    lossless: bool = True
+    columns: tuple[str, ...] = ()
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """One region's plan; `digest()` binds it to the files and to the live release it was computed from.
 
@@ -66,6 +113,9 @@ class Plan:
     content  digest over what the plan depends on in the region (versions, schemas), never Delta log versions
     release  the manifest to become live; new versions have no path and the release no id until a region accepts it
     everything  price of rebuilding every table, so that the saving shows
+    drift    where the region's tables were altered by hand;  answers  whose readers will see other numbers
+    free_bytes  room in the region's warehouse, 0 where it is not known; `price.written` is what the plan needs of it
+    allowed   losses that the operator accepted by name, `CODE:table`
     """
 
     format_version: int
@@ -85,6 +135,11 @@ class Plan:
     rows_limit: int | None = None
     bytes_limit: int | None = None
     target_seconds: float = 60.0
+    drift: tuple[Drift, ...] = ()
+    answers: tuple[Answer, ...] = ()
+    free_bytes: int = 0
+    allowed: tuple[str, ...] = ()
+    rollback: Rollback = field(default_factory=Rollback)
 
     @property
     def refusals(self) -> tuple[Problem, ...]:

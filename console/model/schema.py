@@ -30,6 +30,8 @@ class Table:
     retention_days  rows older than this may be gone; None keeps all
     forward_query   SELECT list over the live table (no FROM, no WHERE), or ""
     managed         landing only: the agent alone writes it
+    backfill        `read` allows a column that the table's others give to be computed at read time
+    read_time_days  as `read`, where retention ends it within so many days
     where           `file:line:column` of the declaration; takes no part in digests
     """
 
@@ -44,6 +46,8 @@ class Table:
     managed: bool = False
     owner: str = ""
     on_rewrite: OnRewrite = "stop"
+    backfill: Literal["auto", "read"] = "auto"
+    read_time_days: int = 0
     where: str = ""
 
     def column(self, name: str) -> Column | None:

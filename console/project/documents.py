@@ -252,6 +252,7 @@ class MaterializationDoc(Doc):
 
     into: str
     description: str = ""
+    owner: str = ""
 
 
 class ParameterDoc(Doc):
@@ -274,6 +275,7 @@ class CopyDoc(Doc):
     mode: Literal["append", "replace"] = "replace"
     schedule: str = ""
     description: str = ""
+    owner: str = ""
 
 
 class SinkDoc(Doc):
@@ -283,6 +285,7 @@ class SinkDoc(Doc):
     format: Literal["ndjson", "csv", "parquet"] = "ndjson"
     schedule: str = ""
     description: str = ""
+    owner: str = ""
 
 
 @cache

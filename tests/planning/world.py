@@ -116,7 +116,10 @@ def empty(*tables: TableStats) -> Live:
 def promoted(done: Plan, was: Live) -> Live:
     """The region after a plan was carried through: every table of the release has fourteen days."""
     release = numbered(done, len(was.releases) + 1).release
-    tables = tuple(stats(s.table.name, s.version.path, s.version.columns) for s in release.tables)
+    tables = tuple(
+        replace(stats(s.table.name, s.version.path, s.version.columns), partition_by=s.version.partition_by)
+        for s in release.tables
+    )
     return replace(was, release=release, stats=tables)
 
 

@@ -87,6 +87,7 @@ def table_stats(name: str, path: str, time: str = "", version: int | None = None
         tuple(table.metadata().partition_columns),
         _days(files, time),
         tuple(sorted({*(protocol.reader_features or ()), *(protocol.writer_features or ())})),
+        tuple(sorted((k, str(v)) for k, v in table.metadata().configuration.items() if k.startswith("delta."))),
     )
 
 

@@ -95,6 +95,8 @@ class _Nodes:
             managed=doc.managed,
             owner=doc.owner,
             on_rewrite=doc.on_rewrite,
+            backfill=doc.backfill,
+            read_time_days=doc.read_time_days,
             where=source.place(()),
         )
 
@@ -166,7 +168,7 @@ class _Nodes:
 
     def materialization(self, name: str, query: Query) -> Materialization | None:
         doc = self.valid(docs.MaterializationDoc, query.front, name)
-        return Materialization(name, doc.into, query.sql, doc.description, query.where) if doc else None
+        return Materialization(name, doc.into, query.sql, doc.description, doc.owner, query.where) if doc else None
 
     def endpoint(self, name: str, query: Query) -> Endpoint | None:
         doc = self.valid(docs.EndpointDoc, query.front, name)
@@ -200,7 +202,7 @@ class _Nodes:
             return None
         if why := wrong_name(doc.into):
             self.wrong("P013", f"into: {why}", query.front.place(("into",)), "", name)
-        return Copy(name, doc.into, query.sql, doc.mode, doc.schedule, doc.description, query.where)
+        return Copy(name, doc.into, query.sql, doc.mode, doc.schedule, doc.description, doc.owner, query.where)
 
     def sink(self, name: str, query: Query) -> Sink | None:
         doc = self.valid(docs.SinkDoc, query.front, name)
@@ -212,4 +214,4 @@ class _Nodes:
             hint = "write a relative path without `..`, such as exports/daily"
             message = f"path: expected a place below the region's warehouse, found `{doc.path[:60]}`"
             self.wrong("P040", message, query.front.place(("path",)), hint, name)
-        return Sink(name, query.sql, doc.path, doc.format, doc.schedule, doc.description, query.where)
+        return Sink(name, query.sql, doc.path, doc.format, doc.schedule, doc.description, doc.owner, query.where)

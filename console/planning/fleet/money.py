@@ -1,0 +1,66 @@
+"""What a plan costs in the region's money, and the room that it needs there."""
+
+from dataclasses import replace
+
+from console.errors import Problem
+from console.model.live import Live
+from console.model.plan import NodeChange, Plan, Price
+from console.model.region import Region
+
+_TB = 1e12
+_MOVES = ("create", "forward", "replay", "hybrid")
+
+
+def cores(region: Region) -> int:
+    """Cores that the region's Spark keeps busy, as far as its master says so; else 1."""
+    inside = region.spark.master.removeprefix("local[").partition("]")[0]
+    return int(inside) if inside.isdigit() else 1
+
+
+def priced(price: Price, region: Region) -> Price:
+    """The same with money: what is read, the cores meanwhile, and what is written kept for a month."""
+    prices = region.prices
+    hours = price.seconds / 3600 * cores(region)
+    return replace(
+        price,
+        money=price.bytes / _TB * prices.tb_read + hours * prices.core_hour,
+        monthly=price.written / _TB * prices.tb_month,
+    )
+
+
+def _written(node: NodeChange, live: Live) -> int:
+    """Bytes of a node's new version: what its live one has, or for a new table at most what it is computed from."""
+    if node.kind != "table" or node.action not in _MOVES or not (node.source or node.price.bytes):
+        return 0
+    stats = live.table(node.name)
+    return stats.bytes if stats is not None and stats.bytes else node.price.bytes
+
+
+def with_money(plan: Plan, live: Live, region: Region) -> Plan:
+    """Every price of a plan with what is written and what it costs, and whether there is room for it."""
+    nodes = tuple(
+        replace(node, price=priced(replace(node.price, written=_written(node, live)), region))
+        if node.action in _MOVES
+        else node
+        for node in plan.nodes
+    )
+    written = sum(node.price.written for node in nodes)
+    everything = sum(stats.bytes for stats in live.stats)
+    made = replace(
+        plan,
+        nodes=nodes,
+        price=priced(replace(plan.price, written=written), region),
+        everything=priced(replace(plan.everything, written=everything), region),
+        free_bytes=live.free_bytes,
+    )
+    return replace(made, problems=(*made.problems, *room(made)))
+
+
+def room(plan: Plan) -> tuple[Problem, ...]:
+    """C120: the plan writes more than the region has room for; it would stop in the middle of a night."""
+    needed, free = plan.price.written, plan.free_bytes
+    if not free or needed <= free:
+        return ()
+    message = f"{plan.region} has {free:,} bytes free and the plan writes about {needed:,}"
+    hint = "free space, drop older releases (console cleanup), or carry it through table by table"
+    return (Problem("C120", message, "", hint, "refuse"),)
