@@ -99,7 +99,8 @@ class Line:
             plan_digest, plan = plan.digest(), numbered(plan, number)
             steps = tuple((s.id, s.rows if isinstance(s, Backfill) else 0) for s in plan.steps)
             self.releases.propose(plan.release, rollout, by, host)
-            self.recorder.accept(rollout, plan, Accepted(plan.release.id, plan.live, plan_digest, by, host, steps))
+            event = Accepted(plan.release.id, plan.live, plan_digest, by, host, steps, plan.allowed)
+            self.recorder.accept(rollout, plan, event)
             self._carry()
             return rollout
 

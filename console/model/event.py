@@ -23,7 +23,11 @@ ENDED: frozenset[str] = frozenset(("live", "cancelled", "discarded", "rolled-bac
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The region has stored the plan and carries it on alone. steps: (id, estimated rows) in order."""
+    """The region has stored the plan and carries it on alone.
+
+    steps    (id, estimated rows) in order
+    allowed  losses that were accepted by name, `CODE:table`
+    """
 
     release: str
     was: str  # live release it starts from
@@ -31,6 +35,7 @@ class Accepted:
     by: str
     host: str
     steps: tuple[tuple[str, int], ...]
+    allowed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

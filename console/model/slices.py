@@ -1,7 +1,7 @@
 """How history is cut: slices in a fixed order, and which run of them one batch carries. Pure."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from itertools import pairwise
 
@@ -61,6 +61,21 @@ def cut(days: Iterable[Day], rows_limit: int | None = None, hours: bool = True) 
         Slice(len(slices) + 1, "no day", "", "", sum(d.rows for d in nulls), sum(d.bytes for d in nulls), null=True)
     )
     return tuple(slices)
+
+
+def half(slices: Sequence[Slice], since: str = "", until: str = "") -> tuple[Slice, ...]:
+    """The slices of one side of a day, cut there and counted anew; the NULL slice belongs to the older side.
+
+    since, until  days, one of them "": every row of a table is in exactly one of `half(s, since=d)` and `half(s, until=d)`
+    """
+    low, high = (f"{day}T00:00:00" if day else "" for day in (since, until))
+    kept: list[Slice] = []
+    for piece in slices:
+        first = max(piece.first, low)
+        end = min(piece.end or high, high) if high else piece.end
+        if (piece.null and until) or (not piece.null and (not end or first < end)):
+            kept.append(piece if piece.null else replace(piece, first=first, end=end))
+    return tuple(replace(piece, index=index) for index, piece in enumerate(kept, 1))
 
 
 def pack(slices: Sequence[Slice], after: int, rows: float | None, size: float | None) -> tuple[Slice, ...]:

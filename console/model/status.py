@@ -107,7 +107,7 @@ def fold(status: Status, recorded: Recorded) -> Status:
     seq = recorded.seq or status.seq
     status = replace(status, seq=seq, changed=max(status.changed, recorded.at))
     match recorded.event:
-        case Accepted(release, was, plan, by, _, steps):
+        case Accepted(release, was, plan, by, _, steps, _):
             fresh = tuple(StepStatus(id, rows_total=rows) for id, rows in steps)
             return Status(
                 recorded.rollout, release, was, plan, by, "planned", seq=seq, started=recorded.at,

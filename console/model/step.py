@@ -37,6 +37,9 @@ class Backfill:
             forward: `sql` reads the live version of the table itself; afterwards each feed goes on from the position
             which that version had reached at the fence
     time    the source's raw time column; "" where it has none (one slice)
+    stored  forward over the stored rows (an aggregate's partial states) instead of what the table reads as
+    since, until  the halves of a hybrid, by day: a forward ends before `until` and has the rows without a time; a
+            replay begins with `since`, as of the landing position of that forward's fence. "" is unbounded.
     rows, bytes, days, batches  estimates, from the log's statistics
     """
 
@@ -50,6 +53,9 @@ class Backfill:
     bytes: int
     days: int
     batches: int
+    stored: bool = False
+    since: str = ""
+    until: str = ""
 
     @property
     def id(self) -> str:

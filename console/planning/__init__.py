@@ -1,5 +1,6 @@
 """Desired pipeline and live release to a plan: pure functions, no Spark, no clock, no I/O."""
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from console.errors import Problem, Problems
@@ -10,6 +11,8 @@ from console.model.region import Region
 from console.model.schema import types
 from console.planning import build, rules
 from console.planning.desired import Desired, desired
+from console.planning.loss.allowed import accepted
+from console.planning.loss.back import rollback
 from console.planning.route import routes
 from console.planning.sql import compile
 from console.planning.sql.compile import Compiled, Known
@@ -24,25 +27,32 @@ _desired: Once[Desired] = Once()
 _releases: Same[Release] = Same(lambda release: (release.pipeline, release.id, release.digest, len(release.tables)))
 
 
-def plan(pipeline: Pipeline, live: Live, region: Region, tool: str, memory: Memory | None = None) -> Plan:
+def plan(
+    pipeline: Pipeline,
+    live: Live,
+    region: Region,
+    tool: str,
+    memory: Memory | None = None,
+    *,
+    allowed: Collection[str] = (),
+) -> Plan:
     """What it takes to bring one region from its live release to the pipeline as declared, table by table.
 
     live    the region's survey; its release None plans everything as new
     tool    version of console, bound into the plan
     memory  what earlier runs compiled, and where this one adds to it
+    allowed losses that the operator accepts by name: `C101:requests`
     raises  Problems (exit 65) with everything that makes the pipeline impossible, here or anywhere, at once; what the
             rules say about a plan that is possible stands in `Plan.problems`
     """
-    wanted = _desired.of(lambda: desired(pipeline, Compiler(memory)), pipeline)
     if live.release is not None:
         live = replace(live, release=_releases.of(live.release))
-    wrong = (*wanted.problems, *rules.region_problems(pipeline, live))
-    if wrong:
-        raise Problems.of(rules.dropped_but_read(wrong, live))
+    wanted = _possible(pipeline, live, memory)
     verdicts, spoken = routes(wanted, live)
     limits = region.limits
     nodes = build.nodes(wanted, verdicts, live, limits)
     price = sum((node.price for node in nodes), Price())
+    problems, used = accepted((*spoken, *rules.plan_problems(wanted, verdicts, live, price)), allowed)
     return Plan(
         FORMAT,
         tool,
@@ -54,14 +64,24 @@ def plan(pipeline: Pipeline, live: Live, region: Region, tool: str, memory: Memo
         nodes,
         build.with_promote(build.steps(verdicts, live, limits), nodes),
         build.release(pipeline, wanted, verdicts, live, tool),
-        (*spoken, *rules.plan_problems(wanted, verdicts, live, price)),
+        problems,
         price,
         build.everything(verdicts, live, limits),
         pipeline.overrides,
         limits.rows,
         limits.bytes,
         limits.target_seconds,
+        allowed=used,
+        rollback=rollback(pipeline, verdicts, live),
     )
+
+
+def _possible(pipeline: Pipeline, live: Live, memory: Memory | None) -> Desired:
+    wanted = _desired.of(lambda: desired(pipeline, Compiler(memory)), pipeline)
+    wrong = (*wanted.problems, *rules.region_problems(pipeline, live))
+    if wrong:
+        raise Problems.of(rules.dropped_but_read(wrong, live))
+    return wanted
 
 
 def check(pipeline: Pipeline, memory: Memory | None = None) -> tuple[Problem, ...]:

@@ -1,6 +1,6 @@
 """Verdicts to a plan: the manifest to become live, the steps that make it, what they cost and what is compared."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Literal
 
@@ -24,6 +24,7 @@ from console.planning.desired import Desired, Wanted
 from console.planning.estimate import cutting, history, log
 from console.planning.route import Verdict
 
+FORWARDED = ("forward", "hybrid")
 ReadSide = Literal["endpoint", "copy", "sink"]
 
 Verdicts = Mapping[str, Verdict]
@@ -116,24 +117,45 @@ def _from_log(feed: Feed, verdicts: Verdicts) -> bool:
 
 def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> list[Step]:
     assert verdict.wanted is not None
-    if verdict.action == "forward":
-        assert verdict.live is not None
-        before = verdict.live.table
-        price = history(live, verdict.name, cutting(before), limits)
-        return [
-            Backfill("", verdict.name, verdict.name, "forward", verdict.forward, before.time, price.rows, price.bytes, price.days, price.batches)
-        ]  # fmt: skip
     made: list[Step] = []
+    if verdict.action in FORWARDED:
+        assert verdict.live is not None
+        time, before = verdict.live.table.time, _until(live, verdict.boundary)
+        price = history(before, verdict.name, cutting(verdict.live.table), limits)
+        made.append(
+            Backfill("", verdict.name, verdict.name, "forward", verdict.forward, time, price.rows, price.bytes, price.days, price.batches, verdict.states, "", verdict.boundary)
+        )  # fmt: skip
+    if verdict.action == "forward":
+        return made
     for feed in verdict.wanted.feeds:
         if _from_log(feed, verdicts):
             continue
         source = verdicts[feed.source].wanted
         assert source is not None
-        price = history(live, feed.source, cutting(source.table), limits)
+        price = history(_since(live, verdict.boundary), feed.source, cutting(source.table), limits)
         made.append(
-            Backfill(feed.materialization, feed.source, verdict.name, "replay", feed.sql, source.table.time, price.rows, price.bytes, price.days, price.batches)
+            Backfill(feed.materialization, feed.source, verdict.name, "replay", feed.sql, source.table.time, price.rows, price.bytes, price.days, price.batches, False, verdict.boundary)
         )  # fmt: skip
     return made
+
+
+def _since(live: Live, day: str) -> Live:
+    """The region as if its tables began with a day; "" leaves it whole."""
+    return _some(live, lambda held: held >= day) if day else live
+
+
+def _until(live: Live, day: str) -> Live:
+    """The region as if its tables ended before a day; rows without a time stay."""
+    return _some(live, lambda held: held < day) if day else live
+
+
+def _some(live: Live, keeps: Callable[[str], bool]) -> Live:
+    stats = []
+    for held in live.stats:
+        days = tuple(day for day in held.days if keeps(day.day))
+        rows, size = sum(day.rows for day in days), sum(day.bytes for day in days)
+        stats.append(replace(held, days=days, rows=rows, bytes=size))
+    return replace(live, stats=tuple(stats))
 
 
 def _catch_ups(verdict: Verdict, verdicts: Verdicts) -> list[Step]:
@@ -162,7 +184,7 @@ def _comparison(verdict: Verdict) -> Comparison:
             out.append((name, "other rows are wanted"))
         elif name in wanted.volatile:
             out.append((name, "two computations of it may differ"))
-        elif name in wanted.joined and verdict.action != "forward":
+        elif name in wanted.joined and verdict.action not in FORWARDED:
             out.append((name, "it comes through a join, whose other side may have changed since"))
         elif old is None:
             out.append((name, diff.computed.get(name, "its type or its reading changes")))
@@ -175,16 +197,15 @@ def price(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> P
     """What one rebuilt table moves; nothing for all others."""
     if not verdict.rebuilt or verdict.wanted is None:
         return Price()
-    if verdict.action == "forward":
+    total = Price()
+    if verdict.action in FORWARDED:
         assert verdict.live is not None
-        return history(live, verdict.name, cutting(verdict.live.table), limits)
-    return _feeds(
-        verdict.wanted,
-        live,
-        limits,
-        {feed.source for feed in verdict.wanted.feeds if _from_log(feed, verdicts)},
-        verdicts,
-    )
+        total += history(_until(live, verdict.boundary), verdict.name, cutting(verdict.live.table), limits)
+    if verdict.action == "forward":
+        return total
+    by_log = {feed.source for feed in verdict.wanted.feeds if _from_log(feed, verdicts)}
+    replayed = _feeds(verdict.wanted, _since(live, verdict.boundary), limits, by_log, verdicts)
+    return replace(total + replayed, days=total.days + replayed.days)
 
 
 def everything(verdicts: Verdicts, live: Live, limits: Limits) -> Price:

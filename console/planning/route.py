@@ -2,19 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from datetime import date, timedelta
 
 from console.errors import Problem
-from console.model.live import Live, Release, TableState
+from console.model.live import Live, TableState
 from console.model.plan import Action, ColumnChange
-from console.model.schema import types
+from console.planning.choice import feeds, hybrid, words
+from console.planning.choice.prove import Proof, proven
+from console.planning.choice.words import listed
 from console.planning.desired import Desired, Wanted
 from console.planning.diff import Diff, compare, same_declaration
-from console.planning.sql.compile import Known, needs
-from console.planning.sql.reads import Pick, compose, forward, landing_read, select
-from console.planning.sql.relation import physical
+from console.planning.sql.reads import Pick, compose, forward, landing_read, select, stored
 
-REBUILT: frozenset[Action] = frozenset(("create", "forward", "replay"))
+REBUILT: frozenset[Action] = frozenset(("create", "forward", "replay", "hybrid"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,11 @@ class Verdict:
     """What becomes of one table.
 
     read      its read in the new release, where the live version stays
-    forward   the query of a forward, else ""
+    forward   the query of a forward or of a hybrid's older half, else ""
+    picks     columns that a read-time route computes from the others
+    states    the forward copies an aggregate's partial states as they are
+    boundary  first day of a hybrid's replayed half
+    filters   materializations that only filter more than before
     exposed   live columns that its read goes on showing, since a feed that stays reads them
     """
 
@@ -36,6 +40,10 @@ class Verdict:
     read: str = ""
     exposed: tuple[str, ...] = ()
     columns: tuple[ColumnChange, ...] = ()
+    picks: tuple[Pick, ...] = ()
+    states: bool = False
+    boundary: str = ""
+    filters: tuple[str, ...] = ()
 
     @property
     def rebuilt(self) -> bool:
@@ -78,9 +86,9 @@ def _landing(router: _Router, wanted: Wanted, live: TableState | None) -> Verdic
     added = [column.name for column in wanted.table.columns if column.name in diff.computed]
     said = list(diff.settings)
     if added:
-        said.insert(0, f"{_list(added)} added")
+        said.insert(0, f"{listed(added)} added")
     if diff.hidden:
-        said.insert(0, f"{_list(diff.hidden)} no longer read")
+        said.insert(0, f"{listed(diff.hidden)} no longer read")
     if not said and same_declaration(wanted.table, live.table):
         return Verdict(name, "keep", "unchanged", wanted, live, diff)
     return Verdict(
@@ -91,131 +99,141 @@ def _landing(router: _Router, wanted: Wanted, live: TableState | None) -> Verdic
 def _table(router: _Router, wanted: Wanted, live: TableState | None) -> Verdict:
     name = wanted.table.name
     if live is None:
-        sources = _list(sorted({feed.source for feed in wanted.feeds}))
+        sources = listed(sorted({feed.source for feed in wanted.feeds}))
         return Verdict(name, "create", f"new: its history is computed from {sources}", wanted, None)
     diff = compare(wanted, live)
+    found = Verdict(name, "replay", "", wanted, live, diff, columns=diff.columns)
     moved = sorted({f.source for f in wanted.feeds if (v := router.verdicts.get(f.source)) and v.rebuilt})
     if moved:
-        _forward_unused(
-            router,
-            wanted,
-            f"its source {_list(moved)} is rebuilt, and positions in the old one say nothing about the new",
-        )
-        own = _why_computed(router, wanted, live, diff) if not diff.readable else "its own values are unchanged"
-        return Verdict(
-            name,
-            "replay",
-            f"{_list(moved)} is rebuilt and {name} is fed from its log; {own}",
-            wanted,
-            live,
-            diff,
-            columns=diff.columns,
-        )
+        why = f"its source {listed(moved)} is rebuilt, and positions in the old one say nothing about the new"
+        _forward_unused(router, wanted, live, why)
+        own = words.computed(wanted, live, diff, {}) if not diff.readable else "its own values are unchanged"
+        return replace(found, why=f"{listed(moved)} is rebuilt and {name} is fed from its log; {own}")
     if not diff.readable:
-        return _recomputed(router, wanted, live, diff)
+        return _recomputed(router, found, wanted, live, diff)
     if not diff.layout:
-        return _relaid(router, wanted, live, diff)
-    if (lost := _feeds_lose(router, wanted, live)) is not None:
-        return Verdict(name, "replay", lost, wanted, live, diff, columns=diff.columns)
-    _forward_unused(router, wanted, "nothing of it has to be computed")
+        return _relaid(router, found, wanted, live, diff)
+    assert router.live.release is not None
+    if (lost := feeds.lost(name, router.live.release, router.verdicts, router.exposed)) is not None:
+        return replace(found, why=lost)
+    _forward_unused(router, wanted, live, "nothing of it has to be computed")
     plain = all(pick.of == pick.name and not pick.type and not pick.fresh for pick in diff.picks)
     if plain and not diff.hidden and not diff.settings:
-        return Verdict(name, "keep", "unchanged", wanted, live, diff)
-    return Verdict(name, "metadata", _why_metadata(diff), wanted, live, diff, columns=diff.columns)
+        return replace(found, action="keep", why="unchanged")
+    return replace(found, action="metadata", why=words.metadata(diff))
 
 
-def _recomputed(router: _Router, wanted: Wanted, live: TableState, diff: Diff) -> Verdict:
-    name, why = wanted.table.name, _why_computed(router, wanted, live, diff)
-    if wanted.table.forward_query:
-        if wanted.table.kind == "aggregate":
-            hint = "drop forward_query: its history is re-read from its source"
-            router.problems.append(
-                Problem(
-                    "C107",
-                    f"{name} is an aggregate: merged results give no states back",
-                    wanted.table.where,
-                    hint,
-                    node=name,
-                )
-            )
-        elif not diff.rows:
-            _forward_unused(router, wanted, "other rows are wanted than it holds")
-        else:
-            sql, problems = forward(wanted.table, live)
-            router.problems += problems
-            what = f"{_list(list(diff.computed))} computed from the live {name} by its forward_query"
-            return Verdict(name, "forward", what, wanted, live, diff, forward=sql, columns=diff.columns)
-    return Verdict(name, "replay", why, wanted, live, diff, columns=diff.columns)
-
-
-def _relaid(router: _Router, wanted: Wanted, live: TableState, diff: Diff) -> Verdict:
+def _recomputed(router: _Router, found: Verdict, wanted: Wanted, live: TableState, diff: Diff) -> Verdict:
+    """The live table cannot serve it: by the operator's query, by proof, by both halves, else from the source."""
     name = wanted.table.name
-    to = f"partitioned by {_list(wanted.table.partition_by)}" if wanted.table.partition_by else "no longer partitioned"
-    was = f"by {_list(live.table.partition_by)}" if live.table.partition_by else "not at all"
-    if wanted.table.kind == "aggregate":
-        return Verdict(
-            name,
-            "replay",
-            f"{to} instead of {was}; partial states are computed anew",
-            wanted,
-            live,
-            diff,
-            columns=diff.columns,
-        )
-    written = wanted.table.forward_query.strip()
-    if written and written != "*" and written.upper() != "SELECT *":
-        _forward_unused(router, wanted, "only its layout changes, for which every column is taken as it is")
-    sql = select(name, diff.picks)
-    return Verdict(
-        name,
-        "forward",
-        f"{to} instead of {was}: the same rows, copied from the live {name}",
-        wanted,
-        live,
-        diff,
-        forward=sql,
-        columns=diff.columns,
-    )
+    if wanted.table.forward_query and (given := _given(router, found, wanted, live, diff)) is not None:
+        return given
+    proof = _prove(router, wanted, live, diff)
+    if diff.rows and not proof.missing:
+        return _proven(router, found, wanted, live, diff, proof)
+    why = words.computed(wanted, live, diff, proof.missing)
+    assert router.live.release is not None
+    if not diff.rows:
+        found = replace(found, filters=feeds.narrowed(wanted, router.live.release, feeds.as_wanted(router.desired)))
+    if diff.rows and diff.layout and len(wanted.feeds) == 1:
+        source = wanted.feeds[0].source
+        start = hybrid.boundary(wanted, live, router.desired.tables.get(source), router.live)
+        picks = hybrid.older(wanted, diff, proof.given)
+        if start and picks is not None:
+            older = f"days before {start} are gone there and carried from the live {name} with the declared defaults"
+            return replace(found, action="hybrid", why=f"{why}; {older}", forward=select(name, picks), boundary=start)
+    return replace(found, why=why)
 
 
-def _forward_unused(router: _Router, wanted: Wanted, why: str) -> None:
-    if wanted.table.forward_query:
-        message = f"forward_query of {wanted.table.name} is not used: {why}"
-        router.problems.append(
-            Problem("C108", message, wanted.table.where, "drop it once the change is live", "warn", wanted.table.name)
-        )
+def _given(router: _Router, found: Verdict, wanted: Wanted, live: TableState, diff: Diff) -> Verdict | None:
+    """The operator's forward query, where it may be used."""
+    table = wanted.table
+    if table.kind == "aggregate":
+        message = f"{table.name} is an aggregate: merged results give no states back"
+        hint = "drop forward_query: its history is re-read from its source"
+        router.problems.append(Problem("C107", message, table.where, hint, node=table.name))
+        return None
+    if not diff.rows:
+        _forward_unused(router, wanted, live, "other rows are wanted than it holds")
+        return None
+    if table.forward_query == live.table.forward_query:
+        message = f"forward_query of {table.name} is stale: it made the release that is live, not this change"
+        hint = "drop it, or write one for this change"
+        router.problems.append(Problem("C109", message, table.where, hint, node=table.name))
+    sql, problems = forward(table, live)
+    router.problems += problems
+    what = f"{listed(list(diff.computed))} computed from the live {table.name} by its forward_query"
+    return replace(found, action="forward", why=what, forward=sql)
 
 
-def _feeds_lose(router: _Router, wanted: Wanted, live: TableState) -> str | None:
-    """Why the live feeds cannot go on as they are, or None; what they still need of their sources is exposed there."""
+def _prove(router: _Router, wanted: Wanted, live: TableState, diff: Diff) -> Proof:
+    """What lineage proves of the columns that must be computed; where other rows are wanted, nothing."""
     release = router.live.release
-    assert release is not None
-    needed: dict[str, set[str]] = {}
-    for feed in release.feeds_into(wanted.table.name):
-        for source in (feed.source, *feed.joins):
-            verdict = router.verdicts.get(source)
-            if verdict is None:
-                return f"its feed reads {source}, which is dropped"
-            if verdict.action == "keep":
-                continue
-            state = release.table(source)
-            columns = {column for table, column in needs(feed.sql, _known(release)) if table == source}
-            for column in sorted(columns):
-                now = verdict.wanted.values.get(column) if verdict.wanted else None
-                if state is not None and now == state.values.get(column):
-                    continue
-                if now is not None or verdict.rebuilt:
-                    return f"its feed reads {source}.{column}, which means something else now"
-                needed.setdefault(source, set()).add(column)
-    for source, names in needed.items():
-        router.exposed.setdefault(source, set()).update(names)
-    return None
+    impossible = {column: "" for column, why in diff.computed.items() if "may no longer be NULL" in why}
+    if release is None or not diff.rows or impossible or wanted.table.kind != live.table.kind:
+        return Proof({}, dict.fromkeys(diff.computed, "") | impossible)
+    now, was = feeds.as_wanted(router.desired), feeds.as_live(release)
+    return proven(wanted, live, release.feeds_into(wanted.table.name), diff.computed, now=now, was=was)
 
 
-def _known(release: Release) -> Known:
-    tables = {state.table.name: types(state.table.columns) for state in release.tables}
-    relations = {state.table.name: physical(state.table.name, state.rows, state.values) for state in release.tables}
-    return Known(tables, relations)
+def _proven(router: _Router, found: Verdict, wanted: Wanted, live: TableState, diff: Diff, proof: Proof) -> Verdict:
+    """Every missing column is a function of the table's own: copied with it, or read with it where that is allowed."""
+    name = wanted.table.name
+    made = {column: Pick(column, made=sql) for column, sql in proof.given.items()}
+    by_name = {pick.name: pick for pick in diff.picks} | made
+    picks = tuple(by_name[column.name] for column in wanted.table.columns)
+    what = f"{listed(list(made))} {words.be(list(made))} proven to be computable from columns that {name} keeps"
+    table = wanted.table
+    soon = table.retention_days is not None and table.retention_days <= table.read_time_days
+    free = diff.layout and not set(made) & {*table.partition_by, table.time}
+    assert router.live.release is not None
+    allowed = free and (table.backfill == "read" or soon)
+    if allowed and feeds.lost(name, router.live.release, router.verdicts, router.exposed) is None:
+        why = f"{what}; computed at read, no row moves{_expiry(router, wanted)}"
+        return replace(found, action="read", why=why, picks=tuple(made.values()))
+    return replace(found, action="forward", why=f"{what}: copied from the live {name}", forward=select(name, picks))
+
+
+def _expiry(router: _Router, wanted: Wanted) -> str:
+    """The day on which the last row that is stored today goes."""
+    stats, keeps = router.live.table(wanted.table.name), wanted.table.retention_days
+    days = sorted(day.day for day in stats.days if day.day) if stats else []
+    if keeps is None or not days:
+        return ""
+    last = date.fromisoformat(days[-1]) + timedelta(keeps)
+    return f"; the last row stored so far expires on {last.isoformat()}"
+
+
+def _relaid(router: _Router, found: Verdict, wanted: Wanted, live: TableState, diff: Diff) -> Verdict:
+    """Only the layout changes: the same rows, copied; of an aggregate, its partial states."""
+    name = wanted.table.name
+    to = f"partitioned by {listed(wanted.table.partition_by)}" if wanted.table.partition_by else "no longer partitioned"
+    was = f"by {listed(live.table.partition_by)}" if live.table.partition_by else "not at all"
+    _forward_unused(router, wanted, live, "only its layout changes, for which every column is taken as it is")
+    if wanted.table.kind == "aggregate":
+        held = {(column.name, column.type) for column in live.version.columns}
+        if any((column.name, column.type) not in held for column in wanted.columns):
+            return replace(found, why=f"{to} instead of {was}; partial states are computed anew")
+        why = f"{to} instead of {was}: the same partial states, copied from the live {name}"
+        return replace(found, action="forward", why=why, forward=stored(name, wanted.columns), states=True)
+    why = f"{to} instead of {was}: the same rows, copied from the live {name}"
+    return replace(found, action="forward", why=why, forward=select(name, diff.picks))
+
+
+def _forward_unused(router: _Router, wanted: Wanted, live: TableState, why: str) -> None:
+    """A forward query that does nothing: left over from the live release, the harmless `*`, or a mistake."""
+    table, written = wanted.table, wanted.table.forward_query.strip()
+    if not written:
+        return
+    if table.forward_query == live.table.forward_query:
+        message = f"forward_query of {table.name} is left over from the release that is live: {why}"
+        found = Problem("C109", message, table.where, "drop it", "warn", table.name)
+    else:
+        harmless = written.upper().removeprefix("SELECT").strip() == "*" or "layout" in why
+        message = f"forward_query of {table.name} is not used: {why}"
+        hint = "drop it once the change is live" if harmless else "drop it; here it may only be `SELECT *`"
+        found = Problem("C108", message, table.where, hint, "warn" if harmless else "refuse", table.name)
+    router.problems.append(found)
 
 
 def _with_read(router: _Router, verdict: Verdict) -> Verdict:
@@ -229,44 +247,10 @@ def _with_read(router: _Router, verdict: Verdict) -> Verdict:
     assert diff is not None
     if verdict.action == "keep" and not extra:
         return replace(verdict, read=live.read)
-    picks = [*diff.picks, *(Pick(name, of=name) for name in extra)]
+    order = {column.name: at for at, column in enumerate(wanted.table.columns)}
+    picks = sorted([*diff.picks, *verdict.picks], key=lambda pick: order[pick.name])
+    picks += [Pick(name, of=name) for name in extra]
     return replace(verdict, read=compose(live.read, picks, wanted.read), exposed=extra)
-
-
-def _why_computed(router: _Router, wanted: Wanted, live: TableState, diff: Diff) -> str:
-    name, sources = wanted.table.name, _list(sorted({feed.source for feed in wanted.feeds}))
-    if wanted.table.kind != live.table.kind:
-        return f"{name} is now of kind {wanted.table.kind}: it is computed anew from {sources}"
-    if not diff.rows:
-        return f"which rows {name} holds changes (FROM, WHERE, JOIN or GROUP BY): history is re-read from {sources}"
-    fresh = [column for column, why in diff.computed.items() if why.endswith(" is new")]
-    others = [why for column, why in diff.computed.items() if column not in fresh]
-    said = []
-    if fresh:
-        origin = sorted({f"{t}.{c}" for column in fresh for t, c in wanted.reads.get(column, frozenset())})
-        kept = f", which {name} does not keep" if origin else ""
-        verb = "is new and" if len(fresh) == 1 else "are new and"
-        said.append(f"{_list(fresh)} {verb} computed from {_list(origin) or sources}{kept}")
-    said += others
-    return f"{'; '.join(said)}: history is re-read from {sources}"
-
-
-def _why_metadata(diff: Diff) -> str:
-    said = [f"{c.was} becomes {c.column}" for c in diff.columns if c.change == "renamed"]
-    said += [f"{c.column} widens from {c.was}" for c in diff.columns if c.change == "type"]
-    if constant := [pick.name for pick in diff.picks if pick.literal]:
-        said.append(f"{_list(constant)} {_is(constant)} constant and supplied at read")
-    if diff.hidden:
-        said.append(f"{_list(diff.hidden)} {_is(diff.hidden)} hidden, not erased")
-    return f"{', '.join([*said, *diff.settings])}: no row moves"
-
-
-def _is(names: tuple[str, ...] | list[str]) -> Literal["is", "are"]:
-    return "is" if len(names) == 1 else "are"
-
-
-def _list(names: tuple[str, ...] | list[str]) -> str:
-    return " and ".join([", ".join(names[:-1]), names[-1]]) if len(names) > 1 else "".join(names)
 
 
 def by_action(verdicts: Mapping[str, Verdict]) -> tuple[Verdict, ...]:

@@ -3,14 +3,17 @@
 from collections.abc import Mapping
 
 from console.errors import Problem
-from console.model.live import Live, TableState
+from console.model.live import Live
 from console.model.pipeline import Pipeline
 from console.model.plan import Price
 from console.model.schema import Column, Table
 from console.planning.desired import Desired, Wanted
-from console.planning.diff import narrows
+from console.planning.diff import Diff
+from console.planning.loss import history, values
 from console.planning.route import Verdict
 from console.planning.sql.tree import kind
+
+FEATURES = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}  # type → the table feature it needs
 
 
 def region_problems(pipeline: Pipeline, live: Live) -> list[Problem]:
@@ -85,121 +88,82 @@ def dropped_but_read(problems: tuple[Problem, ...], live: Live) -> tuple[Problem
 
 def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live, price: Price) -> list[Problem]:
     """What the rules say about a plan that could run."""
-    found: list[Problem] = []
+    found = [problem for verdict in verdicts.values() for problem in _protocol(verdict, live)]
     for verdict in verdicts.values():
         if not verdict.rebuilt or verdict.wanted is None:
             continue
-        wanted = verdict.wanted
         if verdict.action != "forward":
-            for source in sorted(_roots(verdict.name, verdicts)):
-                found += _retention(wanted, verdict.live, desired.tables.get(source), live)
-                found += _spanning(source, live)
-            found += _repeatable(wanted, verdict.live)
+            found += _replayed(verdict, verdict.wanted, desired, verdicts, live)
         if verdict.live is not None and verdict.diff is not None:
-            found += _types(verdict)
-            if verdict.diff.hidden:
-                names = ", ".join(verdict.diff.hidden)
-                hint = "the previous version keeps them until cleanup"
-                found.append(
-                    Problem(
-                        "C116",
-                        f"{wanted.table.name} is rewritten without {names}",
-                        wanted.table.where,
-                        hint,
-                        "warn",
-                        wanted.table.name,
-                    )
-                )
+            forwarded = verdict.forward if verdict.action == "forward" else ""
+            found += values.types(verdict.wanted, verdict.diff, forward=forwarded)
+            found += values.partitions(verdict.wanted, verdict.diff)
+            found += _erased(verdict.wanted, verdict.diff)
     if live.free_bytes and price.bytes > live.free_bytes:
         message = f"{live.region} has {live.free_bytes:,} bytes free and the plan writes about {price.bytes:,}"
         found.append(Problem("C120", message, "", "free space first, or clean up older releases", "warn"))
     return list(dict.fromkeys(found))
 
 
+def _replayed(
+    verdict: Verdict, wanted: Wanted, desired: Desired, verdicts: Mapping[str, Verdict], live: Live
+) -> list[Problem]:
+    found: list[Problem] = []
+    if verdict.action == "hybrid":
+        table = wanted.table
+        without = [c.name for c in table.columns if verdict.diff is not None and c.name in verdict.diff.computed]
+        message = f"days of {table.name} before {verdict.boundary} keep their rows; {', '.join(without)} get what is declared for them"
+        found.append(Problem("C118", message, table.where, "a forward_query computes them", "warn", table.name))
+    else:
+        for source in sorted(_roots(verdict.name, verdicts)):
+            found += history.retention(wanted, verdict.live, desired.tables.get(source), live)
+            found += history.spanning(source, live)
+        if verdict.live is not None:
+            found += history.filtered(wanted, desired.tables, live)
+    if verdict.live is not None:
+        found += values.repeatable(wanted, verdict.live)
+        found += _narrower(verdict, wanted)
+    return found
+
+
 def _roots(name: str, verdicts: Mapping[str, Verdict]) -> frozenset[str]:
-    """The tables that stand and from which a replayed table's history comes in the end."""
+    """The tables whose history a replayed table's comes from in the end: such as stand, or carry their own over."""
     verdict = verdicts[name]
-    if not verdict.rebuilt or verdict.wanted is None or verdict.action == "forward":
+    if not verdict.rebuilt or verdict.wanted is None or verdict.action in ("forward", "hybrid"):
         return frozenset({name})
     return frozenset().union(*(_roots(feed.source, verdicts) for feed in verdict.wanted.feeds))
 
 
-def _spanning(source: str, live: Live) -> list[Problem]:
-    stats = live.table(source)
-    if stats is None or all(day.exact for day in stats.days):
+def _narrower(verdict: Verdict, wanted: Wanted) -> list[Problem]:
+    """A filter more than before, and else the same rows."""
+    if not verdict.filters:
         return []
-    message = f"files of {source} span several days: rows per day are estimates, and a batch reads more than its days"
-    return [Problem("C117", message, "", "", "note", source)]
+    message = f"{wanted.table.name}: rows that do not pass the new filter of {', '.join(verdict.filters)} are left out of the new version"
+    hint = "the previous version keeps them until cleanup"
+    return [Problem("C121", message, wanted.table.where, hint, "warn", wanted.table.name)]
 
 
-def _retention(wanted: Wanted, before: TableState | None, source: Wanted | None, live: Live) -> list[Problem]:
-    if source is None:
+def _erased(wanted: Wanted, diff: Diff) -> list[Problem]:
+    if not diff.hidden:
         return []
-    table, keeps = wanted.table, source.table.retention_days
-    hint = f"a forward_query on {table.name} carries the older days; or keep {source.table.name} longer"
-    mine, theirs = (live.table(name) for name in (table.name, source.table.name))
-    if before is not None and mine is not None and theirs is not None and mine.rows and theirs.days:
-        first = min((day.day for day in theirs.days if day.day), default="")
-        lost = sorted(day.day for day in mine.days if day.day and day.day < first and day.rows)
-        if lost:
-            message = f"{len(lost)} days of {table.name} before {first} ({lost[0]} … {lost[-1]}) are no longer in {source.table.name}: a replay would lose them"
-            return [Problem("C101", message, table.where, hint, "refuse", table.name)]
-    if keeps == 0:
-        message = f"{source.table.name} stores nothing (retention 0): {table.name} starts empty"
-        return [Problem("C102", message, source.table.where, hint, "warn", table.name)]
-    if keeps is not None and (table.retention_days is None or table.retention_days > keeps):
-        wish = "for ever" if table.retention_days is None else f"{table.retention_days} days"
-        message = (
-            f"{source.table.name} keeps {keeps} days, {table.name} {wish}: only what is still there can be re-read"
-        )
-        return [Problem("C101", message, table.where, hint, "warn", table.name)]
-    return []
+    message = f"{wanted.table.name} is rewritten without {', '.join(diff.hidden)}"
+    hint = "the previous version keeps them until cleanup"
+    return [Problem("C116", message, wanted.table.where, hint, "warn", wanted.table.name)]
 
 
-def _repeatable(wanted: Wanted, before: TableState | None) -> list[Problem]:
-    """Only a table that readers already know can differ from what they know."""
-    if before is None:
+def _protocol(verdict: Verdict, live: Live) -> list[Problem]:
+    """A column type that Delta has only behind a table feature, for a table that others may read with older tools."""
+    stats = live.table(verdict.name)
+    if verdict.wanted is None or verdict.wanted.table.kind != "landing" or stats is None:
         return []
-    table, found = wanted.table, []
-    if joined := [name for name in wanted.values if name in wanted.joined]:
-        message = f"{table.name} is replayed through a join: {', '.join(joined)} may differ where the joined table has changed since"
-        found.append(Problem("C113", message, table.where, "these columns are not compared", "warn", table.name))
-    if wanted.volatile:
-        message = f"{table.name}: {', '.join(sorted(wanted.volatile))} will not come out as before (now(), rand() and the like)"
-        found.append(Problem("C114", message, table.where, "these columns are not compared", "warn", table.name))
-    sketches = [
-        n for n in wanted.inexact if any(c.name.startswith(f"{n}__") and c.type == "binary" for c in wanted.columns)
-    ]
-    if changed := [n for n in sketches if n in before.values and before.values[n] != wanted.values[n]]:
-        message = f"{table.name}: the estimates in {', '.join(changed)} are computed another way: published numbers will change"
-        found.append(Problem("C115", message, table.where, "", "note", table.name))
-    return found
-
-
-def _types(verdict: Verdict) -> list[Problem]:
-    assert verdict.wanted is not None
-    assert verdict.live is not None
-    table, found = verdict.wanted.table, []
-    tried = verdict.wanted.tries if verdict.action != "forward" else frozenset()
-    for change in verdict.diff.columns if verdict.diff else ():
-        column = table.column(change.column)
-        if change.change != "type" or column is None or change.column in tried or "try_" in verdict.forward.lower():
-            continue
-        old, new = kind(change.was), kind(column.type)
-        if narrows(old, new):
-            message = f"{table.name}.{column.name} narrows from {old} to {new}, which loses digits without an error"
-            hint = "compute it with try_cast and a default, or give it another name"
-            found.append(Problem("C103", message, table.where, hint, "refuse", table.name))
-        elif (old, new) not in {("string", "string")} and new != "string" and not _wider(old, new):
-            message = (
-                f"{table.name}.{column.name} changes from {old} to {new}: a value that does not convert stops its batch"
-            )
-            found.append(
-                Problem("C103", message, table.where, "try_cast and coalesce accept such values", "warn", table.name)
-            )
-    return found
-
-
-def _wider(old: str, new: str) -> bool:
-    order = ("tinyint", "smallint", "int", "bigint")
-    return (old in order and new in order and order.index(old) < order.index(new)) or (old, new) == ("float", "double")
+    table, real = verdict.wanted.table, {column.name.lower() for column in stats.columns}
+    new = [column for column in table.columns if column.name.lower() not in real]
+    needed = {feature for column in new for type, feature in FEATURES.items() if type in column.type}
+    if not table.managed or not (missing := sorted(needed - set(stats.features))):
+        return []
+    message = (
+        f"{', '.join(c.name for c in new)} would raise the Delta protocol of {table.name} ({', '.join(missing)}):"
+        " it cannot be taken back, and older readers are locked out"
+    )
+    hint = "choose another type, or accept it with --allow-protocol"
+    return [Problem("C122", message, table.where, hint, "refuse", table.name)]

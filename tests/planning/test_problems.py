@@ -159,9 +159,22 @@ def test_a_forward_query_that_does_not_fit_refuses(query: str, code: str) -> Non
     assert all(p.where == REQUESTS.where for p in done.refusals)
 
 
-def test_a_forward_query_that_nothing_needs_is_a_warning() -> None:
-    done = planned(with_table(pipeline(), replace(REQUESTS, forward_query="*, 1 AS x", owner="me")))
-    assert [(p.code, p.severity) for p in done.problems] == [("C108", "warn")]
+def test_a_forward_query_on_an_unchanged_table_may_only_be_everything() -> None:
+    def said(query: str, was: str = "") -> list[tuple[str, str]]:
+        region = live(with_table(pipeline(), replace(REQUESTS, forward_query=was))) if was else live()
+        done = planned(with_table(pipeline(), replace(REQUESTS, forward_query=query, owner="me")), region)
+        return [(p.code, p.severity) for p in done.problems]
+
+    assert said("*, 1 AS x") == [("C108", "refuse")]
+    assert said("SELECT *") == [("C108", "warn")]
+    assert said("*, 1 AS x", was="*, 1 AS x") == [("C109", "warn")]
+
+
+def test_a_forward_query_left_over_from_the_live_release_is_not_taken_for_another_change() -> None:
+    left = replace(REQUESTS, forward_query="*")
+    region = live(with_table(pipeline(), left))
+    changed = with_sql(with_table(pipeline(), left), "parse", PARSE.replace("'$.ip'", "'$.addr'"))
+    assert [(p.code, p.severity) for p in planned(changed, region).refusals] == [("C109", "refuse")]
 
 
 def test_narrowing_that_loses_silently_refuses_and_one_that_fails_loudly_warns() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from console.model.codec import decode, dumps, loads
+from console.model.live import Day, Live
 from console.model.pipeline import Pipeline
 from console.model.plan import Plan, numbered
 from console.model.schema import Column
@@ -220,11 +221,13 @@ REPLAY = {
     "a filter": lambda p: with_sql(p, "parse", PARSE + " WHERE region = 'eu'"),
     "another expression": lambda p: with_sql(p, "parse", PARSE.replace("'$.ip'", "'$.addr'")),
     "a type that its text may not fit": lambda p: with_sql(
-        requests(p, columns=retyped("host", "int")),
+        requests(p, columns=retyped("ms", "int")),
         "parse",
-        PARSE.replace("region AS host", "try_cast(region AS INT) AS host"),
+        PARSE.replace(
+            "CAST(get_json_object(payload, '$.ms') AS DOUBLE)", "try_cast(get_json_object(payload, '$.ms') AS INT)"
+        ),
     ),
-    "distinct": lambda p: with_column(p, "part", "string", "explode(split(region, '-'))"),
+    "more rows": lambda p: with_column(p, "part", "string", "explode(split(region, '-'))"),
     "not null": lambda p: requests(p, columns=tuple(replace(c, nullable=c.name != "ip") for c in REQUESTS.columns)),
 }
 
@@ -261,6 +264,177 @@ def test_an_aggregates_declared_type_is_met_at_read() -> None:
     )
     done = planned(replace(desired, copies=(), sinks=()))
     assert actions(done)["requests_by_hour"] == "metadata"
+
+
+PROVEN = {
+    "a cast of a kept column": (
+        "kb",
+        "bigint",
+        "CAST(get_json_object(payload, '$.bytes') AS BIGINT) div 1024",
+        "`bytes` DIV 1024",
+    ),
+    "a function of one": ("up", "string", "upper(get_json_object(payload, '$.ip'))", "UPPER(`ip`)"),
+    "of two, one of them renamed": (
+        "at",
+        "string",
+        "concat(region, date_trunc('HOUR', ts))",
+        "CONCAT(`host`, DATE_TRUNC('HOUR', `ts`))",
+    ),
+    "a bare text as another type": ("zone", "int", "try_cast(region AS INT)", "TRY_CAST(`host` AS INT)"),
+    "a lambda": ("n", "int", "transform(array(length(region)), x -> x + 1)[0]", "LENGTH(`host`)"),
+}
+
+
+@pytest.mark.parametrize("name", PROVEN)
+def test_a_column_proven_to_be_a_function_of_kept_ones_is_copied_forward(name: str) -> None:
+    column, type, expression, over = PROVEN[name]
+    done = planned(with_column(pipeline(), column, type, expression))
+    assert actions(done)["requests"] == "forward"
+    backfill = next(step for step in done.steps if isinstance(step, Backfill))
+    assert over in backfill.sql
+    assert "payload" not in backfill.sql
+    assert backfill.sql.endswith("FROM `requests`")
+    assert "landing" not in {step.source for step in done.steps if isinstance(step, Backfill)}
+    assert done.refusals == ()
+
+
+def test_a_changed_column_is_proven_from_others_and_from_itself() -> None:
+    other = with_sql(pipeline(), "parse", PARSE.replace("region AS host", "concat(region, '-1') AS host"))
+    assert "CONCAT(`host`, '-1')" in next(s for s in planned(other).steps if isinstance(s, Backfill)).sql
+    wrapped = with_column(pipeline(), "up", "string", "upper(q.ip)")
+    wrapped = with_sql(wrapped, "parse", f"SELECT *, upper(ip) AS up FROM ({PARSE}) q")
+    assert actions(planned(wrapped))["requests"] == "forward"
+
+
+NOT_PROVEN = {
+    "the source's own column": "get_json_object(payload, '$.ua')",
+    "half of it": "concat(get_json_object(payload, '$.ip'), id, payload)",
+    "chance": "concat(region, rand())",
+    "a part that the stored type has cut": "CAST(get_json_object(payload, '$.bytes') AS STRING) || payload",
+    "a subquery": "(SELECT max(host) FROM requests_by_hour)",
+}
+
+
+@pytest.mark.parametrize("name", NOT_PROVEN)
+def test_what_is_not_proven_is_re_read_from_its_source(name: str) -> None:
+    desired = with_column(pipeline(), "x", "string", NOT_PROVEN[name].replace("max(host)", "CAST(max(hits) AS STRING)"))
+    if name == "a subquery":
+        desired = replace(
+            desired,
+            tables=(LANDING, desired.table("requests")),
+            materializations=desired.materializations[1:],
+            copies=(),
+            sinks=(),
+        )  # type: ignore[arg-type]
+        desired = with_sql(
+            desired,
+            "parse",
+            desired.materializations[0]
+            .sql.replace("requests_by_hour", "landing l2")
+            .replace("max(hits)", "max(l2.id)"),
+        )
+    assert actions(planned(desired))["requests"] == "replay"
+
+
+def test_a_stored_type_that_may_have_cut_the_value_proves_nothing() -> None:
+    bare = with_sql(
+        pipeline(), "parse", PARSE.replace("CAST(get_json_object(payload, '$.status') AS INT)", "length(payload) * 1")
+    )
+    more = with_sql(with_column(bare, "twice", "bigint", "0"), "parse", "")
+    more = with_sql(
+        more, "parse", bare.materializations[1].sql.replace("\nFROM", ", (length(payload) * 1) * 2 AS twice\nFROM")
+    )
+    assert actions(planned(more, live(bare)))["requests"] == "replay"
+
+
+def test_feeds_that_compute_a_column_alike_prove_it_and_else_not() -> None:
+    second = replace(pipeline().materializations[1], name="parse_b", sql=PARSE + " WHERE region = 'b'")
+    both = replace(pipeline(), materializations=(*pipeline().materializations, second))
+    region = live(both)
+
+    def wider(other: str) -> Pipeline:
+        desired = with_column(both, "up", "string", "upper(get_json_object(payload, '$.ip'))")
+        return with_sql(desired, "parse_b", second.sql.replace("\nFROM", f", {other} AS up\nFROM"))
+
+    assert actions(planned(wider("upper(get_json_object(payload, '$.ip'))"), region))["requests"] == "forward"
+    assert actions(planned(wider("lower(get_json_object(payload, '$.ip'))"), region))["requests"] == "replay"
+
+
+def kb(desired: Pipeline, **changes: object) -> Pipeline:
+    return requests(
+        with_column(desired, "kb", "bigint", "CAST(get_json_object(payload, '$.bytes') AS BIGINT) div 1024"), **changes
+    )
+
+
+@pytest.mark.parametrize("allowed", [{"backfill": "read"}, {"retention_days": 7, "read_time_days": 7}])
+def test_a_proven_column_may_be_computed_at_read(allowed: dict[str, object]) -> None:
+    was = live(requests(pipeline(), **allowed))
+    done = planned(kb(pipeline(), **allowed), was)
+    assert actions(done) == {"requests": "read"}
+    assert done.steps == (Promote(),)
+    new, old = done.release.table("requests"), release(was).table("requests")
+    assert new is not None
+    assert old is not None
+    assert new.version == old.version
+    assert done.release.feeds_into("requests") == release(was).feeds_into("requests")
+    assert "CAST((`bytes`) DIV 1024 AS BIGINT) AS `kb`" in new.read
+    assert ("2026-11-21" in node(done, "requests").why) == ("retention_days" in allowed)
+
+
+def test_a_column_computed_at_read_stays_so_and_can_be_built_upon() -> None:
+    start = requests(pipeline(), backfill="read")
+    was = live(start)
+    once = kb(pipeline(), backfill="read")
+    region = promoted(planned(once, was), was)
+    assert planned(once, region).steps == ()
+    twice = with_column(once, "mb", "bigint", "(CAST(get_json_object(payload, '$.bytes') AS BIGINT) div 1024) div 1024")
+    state = planned(twice, region).release.table("requests")
+    assert state is not None
+    assert "AS `mb`" in state.read
+    assert actions(planned(twice, region)) == {"requests": "read"}
+
+
+def test_what_partitions_a_table_is_never_computed_at_read() -> None:
+    start = requests(pipeline(), backfill="read")
+    other = with_sql(start, "parse", PARSE.replace("to_date(ts) AS day", "date_add(to_date(ts), 1) AS day"))
+    assert actions(planned(other, live(start)))["requests"] == "forward"
+
+
+def test_an_aggregate_laid_out_otherwise_copies_its_states() -> None:
+    done = planned(with_table(pipeline(), replace(HOURLY, partition_by=("day", "hour"))))
+    assert actions(done) == {"requests_by_hour": "forward"}
+    backfill = next(step for step in done.steps if isinstance(step, Backfill))
+    assert (backfill.stored, backfill.source) == (True, "requests_by_hour")
+    assert "`visitors__hll`" in backfill.sql
+    compared = next(s for s in done.steps if isinstance(s, Validate)).comparisons[0]
+    assert {pair.new for pair in compared.pairs} == {column.name for column in HOURLY.columns}
+
+
+def with_short_landing(desired: Pipeline, first: int) -> Live:
+    """The region where landing has lost its days before the first."""
+    was = live(desired)
+    short = tuple(Day(f"2026-11-{day:02}", 1000, 9000) for day in range(first, 15))
+    tables = tuple(stats("landing", "landing", LANDING.columns, short) if s.name == "landing" else s for s in was.stats)
+    return replace(was, stats=tables)
+
+
+def test_days_that_the_source_has_lost_are_carried_forward_with_declared_defaults() -> None:
+    desired = with_agent(pipeline())
+    table = desired.table("requests")
+    assert table is not None
+    defaulted = tuple(
+        replace(c, default="'unknown'") if c.name in ("user_agent", "family") else c for c in table.columns
+    )
+    done = planned(requests(desired, columns=defaulted), with_short_landing(pipeline(), 10))
+    assert actions(done)["requests"] == "hybrid"
+    older, newer = [step for step in done.steps if isinstance(step, Backfill)]
+    assert (older.route, older.until, older.since, older.days, older.rows) == ("forward", "2026-11-11", "", 10, 10000)
+    assert (newer.route, newer.since, newer.until, newer.days, newer.rows) == ("replay", "2026-11-11", "", 4, 4000)
+    assert "CAST('unknown' AS STRING) AS `user_agent`" in older.sql
+    assert node(done, "requests").price.days == 14
+    assert done.refusals == ()
+    undeclared = planned(desired, with_short_landing(pipeline(), 10))
+    assert (actions(undeclared)["requests"], {p.code for p in undeclared.refusals}) == ("replay", {"C101"})
 
 
 def test_a_forward_query_reads_the_live_table_and_goes_on_from_its_positions() -> None:

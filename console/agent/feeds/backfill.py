@@ -98,6 +98,12 @@ def count_rows(session: Any, history: History, run: Sequence[Slice]) -> int:
     return int(_part(session, history, run).count())
 
 
+def count_half(session: Any, step: Backfill, source: TableState, place: tuple[str, int], run: Sequence[Slice]) -> int:
+    """Rows of a source, given as its path and the fence, in one half of a hybrid."""
+    stored = session.read.format("delta").option("versionAsOf", place[1]).load(place[0])
+    return int(within(logical(session, source, stored), step.time, run).count())
+
+
 def count_days(session: Any, source: TableState, path: str, fence: int, time: str) -> list[tuple[str, int]]:
     """Day (ISO, "" for NULL) and rows of a source as of a version; reads one column."""
     from pyspark.sql.functions import col, to_date
@@ -109,7 +115,8 @@ def count_days(session: Any, source: TableState, path: str, fence: int, time: st
 
 def _part(session: Any, history: History, run: Sequence[Slice]) -> Any:
     stored = session.read.format("delta").option("versionAsOf", history.fence).load(history.source_path)
-    return within(logical(session, history.source, stored), history.step.time, run)
+    rows = stored if history.step.stored else logical(session, history.source, stored)
+    return within(rows, history.step.time, run)
 
 
 def within(rows: Any, column: str, run: Sequence[Slice]) -> Any:

@@ -12,7 +12,7 @@ from console.agent.store import log
 from console.errors import RegionError
 from console.model.event import BatchDone, BatchStarted, Fenced, Progress, Waiting
 from console.model.live import Day, TableState
-from console.model.slices import Slice, cut, pack
+from console.model.slices import Slice, cut, half, pack
 from console.model.step import Backfill
 
 FIRST_ROWS = 400_000  # what the first batch carries at most, since it is the one that measures
@@ -49,11 +49,15 @@ def open_history(work: Work, step: Backfill, session: Any) -> backfill.History:
     source = work.live_state(step.source) if step.route == "forward" else work.state(step.source)
     source_path, target_path = work.path(source.version.path), work.path(target.version.path)
     fenced = next((f for f in work.recorder.events(Fenced) if f.step == step.id), None)
-    fence = fenced.version if fenced else log.latest_version(source_path)
+    fence = fenced.version if fenced else _fence(work, step, source_path)
     stats = work.stats(step.source, source_path, _stored_time(source, step.time), fence)
     slices: tuple[Slice, ...] = (Slice(1, "all", "", "", stats.rows, stats.bytes),)
     if step.time:
         slices = _slices(work, step, source, _days(session, step, source, source_path, stats.days, fence=fence))
+    rows = stats.rows
+    if fenced is None and (step.since or step.until):
+        _still_held(step, stats.days)
+        rows = backfill.count_half(session, step, source, (source_path, fence), slices)
     if fenced is not None and fenced.slices != len(slices):
         raise RegionError(
             f"{step.id}: the source at version {fence} is cut into {len(slices)} slices, not into {fenced.slices} as before",
@@ -61,11 +65,31 @@ def open_history(work: Work, step: Backfill, session: Any) -> backfill.History:
             code="E_SLICES",
         )
     if fenced is None:
-        work.recorder.store(Fenced(step.id, step.source, fence, len(slices), stats.rows))
+        work.recorder.store(Fenced(step.id, step.source, fence, len(slices), rows))
     app_id = once.history_id(target_path, step.materialization or "forward", fence)
     writer = once.open_feed(session, app_id, target_path, 0)
     joins = work.edge(step.target, step.materialization).joins if step.materialization else ()
     return backfill.History(step, source, source_path, target, target_path, fence, slices, writer, joins)
+
+
+def _fence(work: Work, step: Backfill, source_path: str) -> int:
+    """Where history ends: now; for the replayed half of a hybrid, at the position of the forwarded half's fence."""
+    if not step.since:
+        return log.latest_version(source_path)
+    older = next((f for f in work.recorder.events(Fenced) if f.step == f"backfill/{step.target}"), None)
+    if older is None:
+        raise RegionError(f"{step.id}: the older half has no fence", hint="console retry", code="E_FENCE")
+    return work.vector(step.target, step.materialization, older.version)
+
+
+def _still_held(step: Backfill, days: tuple[Day, ...]) -> None:
+    """A replay may begin with a day only while the source holds rows of an older one: retention deletes oldest first."""
+    if step.since and not any(day.day and day.day < step.since and day.rows for day in days):
+        raise RegionError(
+            f"{step.source} has lost days since the plan was made: {step.since} may no longer be whole",
+            hint="console discard, then plan again",
+            code="E_HISTORY_GONE",
+        )
 
 
 def _days(
@@ -86,7 +110,8 @@ def _days(
 
 def _slices(work: Work, step: Backfill, source: TableState, days: Any) -> tuple[Slice, ...]:
     date_only = any(c.name == step.time and c.type == "date" for c in source.table.columns)
-    return cut(days, work.plan.rows_limit, hours=not date_only)
+    slices = cut(days, work.plan.rows_limit, hours=not date_only)
+    return half(slices, step.since, step.until) if step.since or step.until else slices
 
 
 def _stored_time(source: TableState, time_column: str) -> str:

@@ -1,6 +1,6 @@
 """Reads and forward queries: SQL made from an existing table's columns instead of its sources."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import sqlglot
@@ -17,7 +17,9 @@ _FORBIDDEN = ("from_", "joins", "where", "group", "having", "distinct", "order",
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One logical column: `of` an older logical column, or a `literal`; `type` casts it, "" leaves it.
+    """One logical column: `of` an older logical column, or a `literal`, or `made` from older ones; `type` casts it.
+
+    made   SQL over older logical columns
 
     fresh  an aggregate's column whose states are kept and whose reading is a new one
     """
@@ -27,6 +29,7 @@ class Pick:
     literal: str = ""
     type: str = ""
     fresh: bool = False
+    made: str = ""
 
 
 def compose(read: str, picks: Sequence[Pick], wanted: str) -> str:
@@ -46,9 +49,13 @@ def _projections(tree: exp.Expr) -> dict[str, exp.Expr]:
 
 def select(table: str, picks: Sequence[Pick]) -> str:
     """The same over a view with the table's name: what a forward reads."""
-    old: dict[str, exp.Expr] = {pick.of.lower(): exp.column(name(pick.of)) for pick in picks if pick.of}
-    chosen = [exp.alias_(_picked(pick, old), name(pick.name)) for pick in picks]
+    chosen = [exp.alias_(_picked(pick), name(pick.name)) for pick in picks]
     return render(exp.select(*chosen).from_(exp.Table(this=name(table))))
+
+
+def stored(table: str, columns: Sequence[Column]) -> str:
+    """Stored columns as they are, over a view with the table's name."""
+    return render(exp.select(*(exp.column(name(c.name)) for c in columns)).from_(exp.Table(this=name(table))))
 
 
 def landing_read(columns: Sequence[Column], extra: Sequence[str] = ()) -> str:
@@ -56,8 +63,20 @@ def landing_read(columns: Sequence[Column], extra: Sequence[str] = ()) -> str:
     return render(exp.select(*(exp.column(name(n)) for n in names)).from_(exp.to_table(STORED)))
 
 
-def _picked(pick: Pick, old: dict[str, exp.Expr]) -> exp.Expr:
-    value = old[pick.of.lower()].copy() if pick.of else sqlglot.parse_one(pick.literal, read=DIALECT)
+def _picked(pick: Pick, old: Mapping[str, exp.Expr] | None = None) -> exp.Expr:
+    """Its expression; `old` says how older columns are read, None by their names."""
+
+    def read(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column) or old is None:
+            return node
+        return exp.Paren(this=old[node.name.lower()].copy())
+
+    if pick.of:
+        value = exp.column(name(pick.of)) if old is None else old[pick.of.lower()].copy()
+    elif pick.made:
+        value = sqlglot.parse_one(pick.made, read=DIALECT).transform(read)
+    else:
+        value = sqlglot.parse_one(pick.literal, read=DIALECT)
     return cast(value, pick.type) if pick.type else value
 
 

@@ -1,0 +1,29 @@
+"""Losses that an operator accepts by name, `CODE:table`, and only those."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from console.errors import Problem
+
+LOSSES = frozenset(("C101", "C102", "C103", "C119"))  # the refusals that are about losing something
+PROTOCOL = "C122"
+
+
+def accepted(problems: Iterable[Problem], allowed: Collection[str]) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
+    """The problems with what was accepted no longer refusing, and the acceptances that were used.
+
+    allowed  `C101:requests`; `C122:*` accepts every protocol change
+    """
+    found: list[Problem] = []
+    used: set[str] = set()
+    for problem in problems:
+        name = f"{problem.code}:{problem.node}"
+        by = name if name in allowed and problem.code in LOSSES else ""
+        if problem.code == PROTOCOL and f"{PROTOCOL}:*" in allowed:
+            by = name
+        if by and problem.severity == "refuse":
+            used.add(by)
+            found.append(replace(problem, severity="allowed"))
+        else:
+            found.append(problem)
+    return tuple(found), tuple(sorted(used))

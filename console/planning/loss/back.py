@@ -1,0 +1,49 @@
+"""Can it go back? What a rollback after the promotion would not find again.
+
+The previous release goes on being fed from its own versions, so it stays whole, but for what both releases share:
+landing tables, and tables that only change in the release.
+"""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from console.model.live import Live, TableState
+from console.model.pipeline import Pipeline
+from console.model.plan import Rollback
+from console.planning.desired import Wanted
+
+
+class Changed(Protocol):
+    @property
+    def wanted(self) -> Wanted | None: ...
+    @property
+    def live(self) -> TableState | None: ...
+    @property
+    def rebuilt(self) -> bool: ...
+
+
+def rollback(pipeline: Pipeline, verdicts: Mapping[str, Changed], live: Live) -> Rollback:
+    """Whether the previous release will answer as if the new one had never been live."""
+    if live.release is None:
+        return Rollback(True, (), "there is nothing to go back to: this is the first release")
+    lost: list[str] = []
+    said: list[str] = []
+    for name, verdict in verdicts.items():
+        if verdict.wanted is None or verdict.live is None or verdict.rebuilt:
+            continue
+        now, was = verdict.wanted.table, verdict.live.table
+        keeps, kept = now.retention_days, was.retention_days
+        if keeps is not None and (kept is None or keeps < kept):
+            lost += [f"{name}.{column.name}" for column in was.columns]
+            said.append(f"rows of {name} older than {keeps} days may be gone")
+        elif now.kind == "landing" and (gone := [c.name for c in was.columns if now.column(c.name) is None]):
+            lost += [f"{name}.{column}" for column in gone]
+            them = "its producers may no longer send" if not now.managed else "rows that arrive meanwhile may lack"
+            said.append(f"{them} {', '.join(gone)} of {name}")
+    for copy in live.release.copies:
+        if copy.mode == "append" and not any(c.name == copy.name and c.into == copy.into for c in pipeline.copies):
+            lost.append(f"{copy.into}.*")
+            said.append(f"{copy.into} gets no rows from {copy.name} meanwhile")
+    if lost:
+        return Rollback(False, tuple(lost), "; ".join(said))
+    return Rollback(True, (), "the previous release goes on being fed from its own versions until cleanup")
