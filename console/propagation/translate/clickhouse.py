@@ -1,0 +1,255 @@
+"""A generic migration as ClickHouse statements, the materialized views that hang on the table included.
+
+The statements are what is left to do, read off the state the store is in: after a kill they are read off again. Views
+are replaced by name: the new one is made beside the old one as `<view>__next`, the two change names in one EXCHANGE, and
+the old one goes; so every row meets at least one of them, and a target that merges by key keeps one row.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, assert_never
+
+from console.errors import DataError
+from console.propagation.mapping import fits, is_nullable, mapped, nullable_in_clickhouse
+from console.propagation.migration import KEPT, AddColumn, ChangeColumn, DropColumn, Migration, SwapColumns
+from console.propagation.sql.defaults import EMPTY, NOW, unquoted
+from console.propagation.tables import Dependent, StoreColumn, StoreTable
+from console.propagation.translate.operations import Statement, Translation
+from console.propagation.translate.swap import Swap
+from console.propagation.translate.views import View, qualified, quoted, same
+from console.propagation.types import TIMES, Type
+
+NEXT: Final = "__next"
+_BOOKKEEPING: Final = "_"  # how the names of columns begin that are the replication's own
+
+
+def translate(migration: Migration, table: StoreTable, mark: str) -> Translation:
+    """What is left to do for a migration.
+
+    table   as it is now, with the views that it feeds (those named `…__next` too)
+    mark    the migration's own name, left in comments where the columns alone cannot tell how far it got
+    raises  DataError for what cannot be done here without a person
+    """
+    work = Work(table, mark)
+    match migration.operation:
+        case AddColumn() as operation:
+            steps = list(work.add(operation))
+        case DropColumn(name=name):
+            steps = list(work.drop(name))
+        case SwapColumns(columns=pairs):
+            steps = list(Swap(work, dict(pairs)).steps())
+        case ChangeColumn() as operation:
+            steps = list(work.change(operation))
+        case _:
+            assert_never(migration.operation)
+    return Translation(tuple(steps), tuple(work.warnings))
+
+
+def type_of(kind: Type, *, nullable: bool) -> str:
+    word = mapped(kind, "clickhouse").type
+    return nullable_in_clickhouse(word) if nullable else word
+
+
+def default_of(default: str, kind: Type) -> str:
+    """A generic literal in ClickHouse's words."""
+    if not default.startswith("'"):
+        return default
+    text = unquoted(default)
+    written = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    if kind.name in TIMES and kind.name.startswith("timestamp"):
+        return f"parseDateTime64BestEffort({written}, {kind.numbers[0]}, 'UTC')"
+    return written
+
+
+@dataclass
+class Work:
+    """One migration on one table."""
+
+    table: StoreTable
+    mark: str
+
+    def __post_init__(self) -> None:
+        self.warnings: list[str] = []
+        names = {view.name for view in self.table.dependents}
+        # a view that lost its first name to a kill between DROP and RENAME does not occur: names are exchanged
+        self.views = [view for view in self.table.dependents if view.name.removesuffix(NEXT) not in names - {view.name}]
+        self.next = {view.name: view for view in self.table.dependents if view not in self.views}
+
+    def query(self, view: Dependent, columns: tuple[str, ...] = ()) -> View:
+        return View(
+            view.select, columns or tuple(column.name for column in self.table.columns if column.kind != "ALIAS")
+        )
+
+    def targets(self, views: list[Dependent]) -> Iterator[Dependent]:
+        """Each view whose target was not met before: two views may feed one table."""
+        met: set[str] = set()
+        for view in views:
+            if view.target and view.target not in met:
+                met.add(view.target)
+                yield view
+
+    def add(self, operation: AddColumn) -> Iterator[Statement]:
+        name = operation.name
+        there = self.table.column(name)
+        if there is not None and not fits(there.type, operation.data_type, "clickhouse"):
+            raise self._refused(name, there, operation.data_type)
+        data = [c.name for c in self.table.columns if c.kind in ("", "DEFAULT") and c.name != name]
+        data = [column for column in data if not column.startswith(_BOOKKEEPING)]
+        mirrors = [view for view in self.views if view.target and self.query(view).mirrors(data)]
+        for view in self.views:
+            if view not in mirrors:
+                self.warnings.append(f"the view {view.name} does not hand on every column: {name} stays out of it")
+        definition = self._definition(operation)
+        for view in self.targets(mirrors):
+            in_target = view.column(name)
+            if in_target is None:
+                why = f"{view.target} gets the column, before its view hands it on"
+                yield Statement(f"ALTER TABLE {qualified(view.target)} ADD COLUMN IF NOT EXISTS {definition}", why)
+            elif not fits(in_target.type, operation.data_type, "clickhouse"):
+                raise self._refused(name, in_target, operation.data_type, view.target)
+        if there is None:
+            place = qualified(self.table.name)
+            yield Statement(
+                f"ALTER TABLE {place} ADD COLUMN IF NOT EXISTS {definition}", "metadata, no row is rewritten"
+            )
+        for view in mirrors:
+            query = self.query(view, tuple(c for c in self.query(view).columns if c != name))
+            if not query.carried(name):
+                yield from self.replaced(view, query.with_column(name))
+            else:
+                yield from self.replaced(view, view.select)
+
+    def _definition(self, operation: AddColumn) -> str:
+        constant = operation.default is not None and operation.default != NOW
+        nullable = operation.nullable or not constant
+        loss = mapped(operation.data_type, "clickhouse").lossy
+        if loss:
+            self.warnings.append(f"{operation.name}: {operation.data_type} in ClickHouse: {loss}")
+        found = f"{quoted(operation.name)} {type_of(operation.data_type, nullable=nullable)}"
+        if constant and operation.default != EMPTY:
+            found += f" DEFAULT {default_of(str(operation.default), operation.data_type)}"
+        return found
+
+    def _refused(self, name: str, there: StoreColumn, kind: Type, table: str = "") -> DataError:
+        return DataError(
+            f"{table or self.table.name}.{name} is there as {there.type}, which does not hold {kind}",
+            hint="change or drop that column first",
+        )
+
+    def drop(self, name: str) -> Iterator[Statement]:
+        self.free(name)
+        affected = [view for view in self.views if self.query(view).reads(name)]
+        marked = f"drop {self.mark}"
+        for view in affected:
+            query = self.query(view)
+            if not query.row_by_row or query.computes_with(name):
+                raise DataError(
+                    f"the view {view.name} computes with {name}",
+                    hint=f"rewrite the view without {name} first, then apply again",
+                )
+        for view in self.targets(affected):
+            for column in {
+                c for other in affected if other.target == view.target for c in self.query(other).carried(name)
+            }:
+                if column in view.key:
+                    raise DataError(f"{view.target} is ordered by {column}", hint="build a new table without it first")
+                if (found := view.column(column)) is not None and found.comment != marked:
+                    sql = f"ALTER TABLE {qualified(view.target)} COMMENT COLUMN {quoted(column)} '{_text(marked)}'"
+                    yield Statement(sql, "a mark, so that an interrupted drop is finished")
+        for view in self.views:
+            query = self.query(view)
+            yield from self.replaced(view, query.without(name) if view in affected else view.select)
+        for view in self.targets(self.views):
+            carried = {c for other in affected if other.target == view.target for c in self.query(other).carried(name)}
+            going = {column.name for column in view.columns if column.comment == marked} | carried
+            for column in sorted(going & {column.name for column in view.columns}):
+                sql = f"ALTER TABLE {qualified(view.target)} DROP COLUMN IF EXISTS {quoted(column)}"
+                yield Statement(sql, f"no view writes {column} any more")
+        if self.table.column(name) is not None:
+            place = qualified(self.table.name)
+            yield Statement(f"ALTER TABLE {place} DROP COLUMN IF EXISTS {quoted(name)}", "no view reads it any more")
+
+    def free(self, name: str) -> None:
+        """raises  DataError for a column that the table's rows are ordered or found by"""
+        if name in self.table.key:
+            hint = "build a new table and switch to it"
+            raise DataError(
+                f"{self.table.name} is ordered by {name}, which can be neither dropped nor renamed", hint=hint
+            )
+
+    def replaced(self, view: Dependent, select: str) -> Iterator[Statement]:
+        """What is left of putting a view with another query in a view's place."""
+        twin = view.name + NEXT
+        name, beside = qualified(view.name), qualified(twin)
+        there = self.next.get(twin)
+        if same(view.select, select):
+            if there is not None:
+                yield Statement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
+            return
+        if not view.target:
+            raise DataError(f"the view {view.name} keeps its rows itself", hint="give it a table of its own: TO …")
+        if there is not None and not same(there.select, select):
+            yield Statement(f"DROP VIEW IF EXISTS {beside}", "left over from another change")
+            there = None
+        if there is None:
+            sql = f"CREATE MATERIALIZED VIEW {beside} TO {qualified(view.target)} AS {select}"
+            yield Statement(sql, f"the new query beside the old one, into {view.target} as before")
+        yield Statement(f"EXCHANGE TABLES {name} AND {beside}", "the two change names at one instant")
+        yield Statement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
+
+    def change(self, operation: ChangeColumn) -> Iterator[Statement]:
+        name, to = operation.name, operation.to
+        there = self.table.column(name)
+        if there is None:
+            raise DataError(
+                f"{self.table.name} has no column {name}", hint="add it first: console schema verify shows how"
+            )
+        places: list[tuple[str, StoreColumn, tuple[str, ...]]] = []
+        for view in self.views:
+            carried = self.query(view).carried(name)
+            places += [(view.target, c, view.key) for c in view.columns if c.name in carried and view.target]
+            if self.query(view).reads(name) and not carried and to.data_type is not KEPT:
+                self.warnings.append(f"the view {view.name} computes with {name}: look at its target's types")
+        done: set[tuple[str, str]] = set()
+        for table, column, key in [*places, (self.table.name, there, self.table.key)]:
+            if (table, column.name) not in done:
+                done.add((table, column.name))
+                yield from self._modified(table, column, key, operation)
+        if to.nullable is False and is_nullable(there.type):
+            self.warnings.append(f"{name} goes on taking NULL in ClickHouse: rows from before may hold it")
+
+    def _modified(
+        self, table: str, column: StoreColumn, key: tuple[str, ...], operation: ChangeColumn
+    ) -> Iterator[Statement]:
+        to, place = operation.to, f"ALTER TABLE {qualified(table)} MODIFY COLUMN {quoted(column.name)}"
+        takes_null = is_nullable(column.type)
+        loosened = to.nullable is True and not takes_null and not column.type.startswith("Array(")
+        word = column.type
+        if to.data_type is not KEPT and not fits(column.type, to.data_type, "clickhouse"):
+            word = type_of(to.data_type, nullable=takes_null or loosened)
+        elif loosened:
+            word = nullable_in_clickhouse(column.type)
+        if word != column.type:
+            if column.name in key:
+                raise DataError(f"{table} is ordered by {column.name}", hint="build a new table and switch to it")
+            yield Statement(f"{place} {word}", f"{column.type} becomes {word}")
+        if to.default is KEPT:
+            return
+        if to.default in (None, NOW, EMPTY):
+            if column.default and column.kind == "DEFAULT":
+                yield Statement(f"{place} REMOVE DEFAULT", "rows arrive with their values")
+        elif not _says(column.default, written := default_of(str(to.default), self._kind(operation))):
+            yield Statement(f"{place} DEFAULT {written}", "for rows that arrive without a value")
+
+    @staticmethod
+    def _kind(operation: ChangeColumn) -> Type:
+        kinds = [kind for kind in (operation.to.data_type, operation.was.data_type) if isinstance(kind, Type)]
+        return kinds[0] if kinds else Type("string")
+
+
+def _says(default: str, written: str) -> bool:
+    return default.replace(" ", "") == written.replace(" ", "")
+
+
+def _text(text: str) -> str:
+    return text.replace("\\", "\\\\").replace("'", "\\'")

@@ -1,0 +1,152 @@
+"""The query of a ClickHouse materialized view, read and edited as a tree.
+
+Only views that hand on rows one by one can be edited: one table, no grouping, no window, no LIMIT. The others are the
+operator's.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import sqlglot
+from sqlglot import exp
+
+DIALECT = "clickhouse"
+_NOT_ROW_BY_ROW = ("group", "having", "distinct", "limit", "offset", "joins", "laterals", "qualify", "with", "with_")
+
+
+def quoted(name: str) -> str:
+    """An identifier as ClickHouse takes every character of it."""
+    return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
+
+
+def qualified(name: str) -> str:
+    """`database.table` with each part quoted."""
+    return ".".join(quoted(part) for part in name.split(".", 1))
+
+
+@dataclass(frozen=True)
+class View:
+    """One view's query over a table with these columns."""
+
+    select: str
+    columns: tuple[str, ...]
+
+    @cached_property
+    def tree(self) -> exp.Select | None:
+        """None for what is no plain SELECT."""
+        try:
+            found = sqlglot.parse_one(self.select, read=DIALECT)
+        except sqlglot.errors.SqlglotError:
+            return None
+        return found if isinstance(found, exp.Select) else None
+
+    @cached_property
+    def row_by_row(self) -> bool:
+        tree = self.tree
+        if tree is None or any(tree.args.get(part) for part in _NOT_ROW_BY_ROW):
+            return False
+        return not (
+            tree.find(exp.AggFunc, exp.Window, exp.Subquery, exp.Explode) or len(list(tree.find_all(exp.Select))) > 1
+        )
+
+    @cached_property
+    def outputs(self) -> tuple[tuple[str, exp.Expression], ...]:
+        """(name in the target, expression), stars written out."""
+        found: list[tuple[str, exp.Expression]] = []
+        for item in self.tree.expressions if self.tree is not None else ():
+            if item.is_star:
+                left_out = {name.name for name in item.args.get("except_") or item.args.get("except") or ()}
+                found += [(name, exp.column(name)) for name in self.columns if name not in left_out]
+            else:
+                found.append((item.alias_or_name, item))
+        return tuple(found)
+
+    def reads(self, column: str) -> bool:
+        """The query mentions the column, be it through a star."""
+        if self.tree is None:
+            return False
+        named = any(node.name == column for node in self.tree.find_all(exp.Column))
+        return named or any(name == column for name, _ in self.outputs)
+
+    def carried(self, column: str) -> tuple[str, ...]:
+        """The target's columns that are the column itself, under whatever name."""
+        return tuple(name for name, item in self.outputs if _bare(item) == column)
+
+    def computes_with(self, column: str) -> bool:
+        """The query uses the column for more than handing it on."""
+        if self.tree is None:
+            return True
+        handed_on = sum(len(list(item.find_all(exp.Column))) for _, item in self.outputs if _bare(item) == column)
+        uses = sum(node.name == column for item in self._parts() for node in item.find_all(exp.Column))
+        return uses > handed_on
+
+    def _parts(self) -> list[exp.Expression]:
+        assert self.tree is not None
+        others = [
+            self.tree.args[key] for key in ("where", "prewhere", "order", "having", "group") if self.tree.args.get(key)
+        ]
+        return [*(item for _, item in self.outputs), *others]
+
+    def mirrors(self, columns: Sequence[str]) -> bool:
+        """It hands on every one of these columns, row by row."""
+        return self.row_by_row and all(self.carried(column) for column in columns)
+
+    def with_column(self, column: str) -> str:
+        return self._select([*self.outputs, (column, exp.column(exp.to_identifier(column, quoted=True)))])
+
+    def without(self, column: str) -> str:
+        return self._select([(name, item) for name, item in self.outputs if _bare(item) != column])
+
+    def renamed(self, names: Mapping[str, str], *, keep_outputs: bool) -> str:
+        """Every mention of a column under its new name.
+
+        keep_outputs  the target's names stay; else those that were the column's own change with it
+        """
+        found: list[tuple[str, exp.Expression]] = []
+        for name, item in self.outputs:
+            new = _renamed(item, names)
+            if keep_outputs and new.alias_or_name != name:
+                new = exp.alias_(new, name, quoted=True)
+            elif isinstance(new, exp.Alias) and _bare(new) == new.alias:
+                new = new.this
+            found.append((new.alias_or_name, new))
+        return self._select(found, names)
+
+    def _select(self, outputs: Sequence[tuple[str, exp.Expression]], names: Mapping[str, str] | None = None) -> str:
+        assert self.tree is not None
+        tree = self.tree.copy()
+        tree.set("expressions", [item.copy() for _, item in outputs])
+        for key in ("where", "prewhere", "order"):
+            if names and tree.args.get(key):
+                tree.set(key, _renamed(tree.args[key], names))
+        return tree.sql(dialect=DIALECT)
+
+
+def same(one: str, other: str) -> bool:
+    """Two queries that differ in quotes and layout alone."""
+    return _normal(one) == _normal(other)
+
+
+def _normal(select: str) -> str:
+    try:
+        tree = sqlglot.parse_one(select, read=DIALECT)
+    except sqlglot.errors.SqlglotError:
+        return " ".join(select.split())
+    for name in tree.find_all(exp.Identifier):
+        name.set("quoted", True)
+    return tree.sql(dialect=DIALECT)
+
+
+def _bare(item: exp.Expression) -> str:
+    """The column that an output is, under whatever name; "" where it is more than that."""
+    inner = item.this if isinstance(item, exp.Alias) else item
+    return inner.name if isinstance(inner, exp.Column) and not isinstance(inner.this, exp.Star) else ""
+
+
+def _renamed(item: exp.Expression, names: Mapping[str, str]) -> exp.Expression:
+    copied = item.copy()
+    for node in list(copied.find_all(exp.Column)):
+        if node.name in names:
+            node.this.replace(exp.to_identifier(names[node.name], quoted=True))
+    return copied
