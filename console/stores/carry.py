@@ -13,7 +13,7 @@ from console.propagation.translate.operations import StoreOperation, Translation
 from console.stores.files import Change
 from console.stores.protocol import Record, State, Store, looks
 
-Translate = Callable[[Migration, StoreTable], Translation]
+Translate = Callable[[Change, StoreTable], Translation]
 _MOST_STEPS = 1000
 
 
@@ -94,7 +94,7 @@ class Carrier:
             if _finished(change, place, records, tables[place]):
                 found.append(Todo(change, place, ()))
             else:
-                translation = self._translate(change.migration, tables[place])
+                translation = self._translate(change, tables[place])
                 found.append(Todo(change, place, translation.steps, translation.warnings))
         return tuple(found)
 
@@ -122,7 +122,7 @@ class Carrier:
             table = self._store.describe([place])[place]
             if _finished(change, place, self._store.records(), table):
                 break
-            steps = self._translate(change.migration, table).steps
+            steps = self._translate(change, table).steps
             if not steps:
                 break
             self._write(change, place, "step", len(steps), looks([table]))

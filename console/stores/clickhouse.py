@@ -151,7 +151,7 @@ class ClickHouse:
         """Qualified table name → its columns' rows, in order."""
         rows = self._query(
             "SELECT concat(database, '.', table) AS whole, name, type, default_kind, default_expression,"
-            " is_in_partition_key, is_in_sorting_key FROM system.columns"
+            " comment, is_in_partition_key, is_in_sorting_key FROM system.columns"
             " WHERE table IN {tables:Array(String)} AND whole IN {wholes:Array(String)} ORDER BY whole, position",
             {"tables": sorted({table.rpartition(".")[2] for table in tables}), "wholes": sorted(set(tables))},
         )
@@ -246,10 +246,9 @@ def _dependent(view: Mapping[str, Any], columns: Mapping[str, list[dict[str, Any
 def _stored(rows: Sequence[Mapping[str, Any]]) -> tuple[StoreColumn, ...]:
     found = []
     for row in rows:
-        kind, expression = row["default_kind"], row["default_expression"]
-        default = expression if kind in ("", "DEFAULT") else f"{kind} {expression}"
         nullable = row["type"].startswith(("Nullable(", "LowCardinality(Nullable("))
-        found.append(StoreColumn(row["name"], row["type"], nullable, default))
+        default = row["default_expression"]
+        found.append(StoreColumn(row["name"], row["type"], nullable, default, row["default_kind"], row["comment"]))
     return tuple(found)
 
 

@@ -7,6 +7,7 @@ operator's.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -105,7 +106,7 @@ class View:
         """
         found: list[tuple[str, exp.Expression]] = []
         for name, item in self.outputs:
-            new = _renamed(item, names)
+            new: Any = _renamed(item, names)
             if keep_outputs and new.alias_or_name != name:
                 new = exp.alias_(new, name, quoted=True)
             elif isinstance(new, exp.Alias) and _bare(new) == new.alias:
