@@ -11,6 +11,10 @@ from console.model.region import Region
 from console.model.schema import types
 from console.planning import build, rules
 from console.planning.desired import Desired, desired
+from console.planning.fleet.answers import answers
+from console.planning.fleet.drift import drift
+from console.planning.fleet.ground import ground, sealed
+from console.planning.fleet.money import with_money
 from console.planning.loss.allowed import accepted
 from console.planning.loss.back import rollback
 from console.planning.route import routes
@@ -45,22 +49,20 @@ def plan(
     raises  Problems (exit 65) with everything that makes the pipeline impossible, here or anywhere, at once; what the
             rules say about a plan that is possible stands in `Plan.problems`
     """
-    if live.release is not None:
-        live = replace(live, release=_releases.of(live.release))
-    wanted = _possible(pipeline, live, memory)
+    wanted, live = _possible(pipeline, live, memory)
     verdicts, spoken = routes(wanted, live)
     limits = region.limits
     nodes = build.nodes(wanted, verdicts, live, limits)
     price = sum((node.price for node in nodes), Price())
     problems, used = accepted((*spoken, *rules.plan_problems(wanted, verdicts, live, price)), allowed)
-    return Plan(
+    made = Plan(
         FORMAT,
         tool,
         pipeline.name,
         region.name,
         pipeline.digest(),
         live.release.id if live.release else "",
-        build.content(pipeline, live),
+        sealed(ground(pipeline, live)),
         nodes,
         build.with_promote(build.steps(verdicts, live, limits), nodes),
         build.release(pipeline, wanted, verdicts, live, tool),
@@ -71,17 +73,22 @@ def plan(
         limits.rows,
         limits.bytes,
         limits.target_seconds,
+        drift=drift(live),
+        answers=answers(wanted, live),
         allowed=used,
         rollback=rollback(pipeline, verdicts, live),
     )
+    return with_money(made, live, region)
 
 
-def _possible(pipeline: Pipeline, live: Live, memory: Memory | None) -> Desired:
+def _possible(pipeline: Pipeline, live: Live, memory: Memory | None) -> tuple[Desired, Live]:
+    """The pipeline compiled, and the region with the one object that stands for all releases equal to its own."""
     wanted = _desired.of(lambda: desired(pipeline, Compiler(memory)), pipeline)
-    wrong = (*wanted.problems, *rules.region_problems(pipeline, live))
-    if wrong:
+    if live.release is not None:
+        live = replace(live, release=_releases.of(live.release))
+    if wrong := (*wanted.problems, *rules.region_problems(pipeline, live)):
         raise Problems.of(rules.dropped_but_read(wrong, live))
-    return wanted
+    return wanted, live
 
 
 def check(pipeline: Pipeline, memory: Memory | None = None) -> tuple[Problem, ...]:

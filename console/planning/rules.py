@@ -99,9 +99,6 @@ def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live,
             found += values.types(verdict.wanted, verdict.diff, forward=forwarded)
             found += values.partitions(verdict.wanted, verdict.diff)
             found += _erased(verdict.wanted, verdict.diff)
-    if live.free_bytes and price.bytes > live.free_bytes:
-        message = f"{live.region} has {live.free_bytes:,} bytes free and the plan writes about {price.bytes:,}"
-        found.append(Problem("C120", message, "", "free space first, or clean up older releases", "warn"))
     return list(dict.fromkeys(found))
 
 
