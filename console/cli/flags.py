@@ -1,5 +1,6 @@
 """The flags that every command takes, before or after its name, and the commands that take them."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from console.errors import UsageError
 
 Output = Literal["text", "json", "jsonl"]
 COMMON = "Flags of every command"
+_LOSS = re.compile(r"C\d{3}:[^:\s]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,7 @@ class Flags:
     """What was asked for on the command line or in `CONSOLE_*`; the later word wins.
 
     regions  `eu,us`, `@wave1`, `all`, or "" where none were named
+    allow_destructive  losses accepted by name, `C101:requests`
     """
 
     project: Path | None = None
@@ -32,6 +35,8 @@ class Flags:
     readonly: bool = False
     quiet: bool = False
     verbose: int = 0
+    allow_destructive: tuple[str, ...] = ()
+    allow_protocol: bool = False
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
@@ -113,6 +118,35 @@ def _how() -> list[click.Option]:
         _Common("-q", "--quiet", is_flag=True, help="Say nothing on stderr but errors."),
         _Common("-v", "--verbose", count=True, help="Say more on stderr."),
     ]
+
+
+def _losses(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) -> None:
+    for name in value:
+        if not _LOSS.fullmatch(name):
+            raise UsageError(
+                f"--allow-destructive {name!r:.60} names no loss", hint="CODE:TABLE, such as C101:requests"
+            )
+    _keep(ctx, param, value)
+
+
+def accepting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options by which an operator accepts what a plan is refused for, loss by loss."""
+    named = click.option(
+        "--allow-destructive",
+        multiple=True,
+        metavar="CODE:TABLE",
+        expose_value=False,
+        callback=_losses,
+        help="Accept this one loss, as the plan names it; may be given again for another.",
+    )
+    protocol = click.option(
+        "--allow-protocol",
+        is_flag=True,
+        expose_value=False,
+        callback=_keep,
+        help="Accept that a landing table's Delta protocol is raised, for good.",
+    )
+    return named(protocol(function))
 
 
 class Command(click.Command):

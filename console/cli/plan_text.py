@@ -18,7 +18,7 @@ Paint = Callable[[str, str], str]
 _COUNTED = ("replay", "forward", "hybrid", "read", "rebind", "metadata", "create", "drop")
 _COLOURS = {"keep": "", "drop": "red", "create": "green", "metadata": "cyan", "read": "cyan", "rebind": "cyan"}
 _SIGNS = {"added": "+", "removed": "-", "changed": "~", "renamed": "~", "type": "~"}
-_SEVERITY = {"refuse": "refused", "warn": "warning", "note": "note"}
+_SEVERITY = {"refuse": "refused", "warn": "warning", "note": "note", "allowed": "accepted"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,7 @@ def plan_text(
         lines += _tree(group, paint) or ["  nothing to do"]
         lines += _loose_overrides(group)
         lines += _problems(group[0].problems, paint)
+        lines += _way_back(group[0], paint)
         if any(plan.changes for plan in group):
             lines += ["", _figures(group, regions or {})]
         if explain:
@@ -85,7 +86,7 @@ def _same(plans: Sequence[Plan]) -> list[list[Plan]]:
     groups: dict[object, list[Plan]] = {}
     for plan in plans:
         nodes = tuple((n.kind, n.name, n.action, n.why, n.columns, n.source) for n in plan.nodes)
-        groups.setdefault((nodes, plan.problems), []).append(plan)
+        groups.setdefault((nodes, plan.problems, plan.rollback), []).append(plan)
     return list(groups.values())
 
 
@@ -177,6 +178,17 @@ def _problems(problems: Sequence[Problem], paint: Paint) -> list[str]:
     return ["", *lines] if lines else []
 
 
+def _way_back(plan: Plan, paint: Paint) -> list[str]:
+    """Whether a rollback after the promotion will be lossless."""
+    if not plan.changes:
+        return []
+    back = plan.rollback
+    if back.lossless:
+        return ["", f"  rollback: lossless; {safe_text(back.why)}"]
+    lost = f"  rollback: {paint('loses', 'red')} {', '.join(map(safe_text, back.columns))}"
+    return ["", lost, f"      {safe_text(back.why)}"]
+
+
 def _figures(group: Sequence[Plan], regions: Mapping[str, Region]) -> str:
     costs = [_cost(plan.price, regions.get(plan.region)) for plan in group]
     heads = ["region", "live", "days", "rows", "bytes", "batches", "time", "migrate everything"]
@@ -226,6 +238,7 @@ def step_text(step: Step) -> str:
             return f"add {', '.join(f'{c.name} {c.type}' for c in columns)} to {name} (metadata only)"
         case Backfill():
             how = f"from {step.source}" if step.route == "replay" else "from its own live version"
+            how += f" since {step.since}" if step.since else f" before {step.until}" if step.until else ""
             days = f"{count(step.days, 'day')}, " if step.days else ""
             return (
                 f"backfill {step.target} {how}: {days}{count(step.rows, 'row')}, {size(step.bytes)}, "

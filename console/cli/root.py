@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
-from console.cli.flags import Flags, common, refuse_readonly, write_options
+from console.cli.flags import Flags, accepting, common, refuse_readonly, write_options
 from console.cli.interrupt import Interrupted
 from console.cli.voice import Voice
 from console.cli.wiring import Session, session
@@ -134,6 +134,7 @@ def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 @click.option("--headless", is_flag=True, help="Plan and carry through without a screen, like apply.")
 @click.option("--dry-run", is_flag=True, help="With --headless: only plan.")
 @click.option("--attached", is_flag=True, help="With --headless: the agents stop when this console does.")
+@accepting
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
 )

@@ -71,6 +71,7 @@ class Desk:
     regions: "tuple[Region, ...]"
     pipelines: "Mapping[str, Pipeline]"
     connect: "Callable[[], Mapping[str, Driver]]"  # new drivers: each belongs to one event loop
+    allowed: frozenset[str] = frozenset()  # losses accepted on the command line
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,16 +104,20 @@ class Desk:
         from console.runner.fleet import Fleet
         from console.runner.journal import Journal
 
-        return Fleet(self.name, self.connect(), self.pipelines, planner or plan_of, Journal(), who())
+        return Fleet(self.name, self.connect(), self.pipelines, planner or self.plan_of, Journal(), who())
+
+    def plan_of(self, pipeline: "Pipeline", live: "Live", region: "Region") -> "Plan":
+        """`plan_of`, with the losses that were accepted on the command line."""
+        return plan_of(pipeline, live, region, self.allowed)
 
 
-def plan_of(pipeline: "Pipeline", live: "Live", region: "Region") -> "Plan":
+def plan_of(pipeline: "Pipeline", live: "Live", region: "Region", allowed: frozenset[str] = frozenset()) -> "Plan":
     """The planner, signed with this tool's version and with what earlier runs compiled."""
     from console.planning import plan
     from console.project.remembered import remembered
 
     with remembered() as memory:
-        return plan(pipeline, live, region, tool(), memory)
+        return plan(pipeline, live, region, tool(), memory, allowed=allowed)
 
 
 def tool() -> str:
@@ -165,7 +170,8 @@ def open_desk(*, need_regions: bool = False, one: bool = False) -> Desk:
         raise UsageError(f"this command is about one region, not {len(regions)}", hint=f"--region, one of {everyone}")
     pipelines = {region.name: project.pipeline(now.flags.pipeline, region) for region in regions}
     name = next(iter(pipelines.values())).name
-    return Desk(project, name, regions, pipelines, lambda: now.wiring.drivers(regions))
+    allowed = frozenset(now.flags.allow_destructive) | ({"C122:*"} if now.flags.allow_protocol else frozenset())
+    return Desk(project, name, regions, pipelines, lambda: now.wiring.drivers(regions), allowed)
 
 
 def real_drivers(regions: "Sequence[Region]") -> "Mapping[str, Driver]":

@@ -6,7 +6,7 @@ import pytest
 
 from console.cli.root import COMMANDS
 from console.drivers.fake import said
-from console.model.event import Promoted
+from console.model.event import Accepted, Promoted
 from tests.cli.conftest import FILES, World
 
 
@@ -246,3 +246,40 @@ def test_every_command_is_known_as_one_that_changes_or_one_that_looks(deployed: 
     assert {name for section in COMMANDS.values() for name in section} == {*CHANGES, *LOOKS}
     assert deployed.call("--headless", "--readonly", "--yes").exit_code == 64
     assert deployed.call("apply", "--readonly", "--dry-run").exit_code == 0
+
+
+NARROWER = {
+    "plans/web/tables/requests.yaml": FILES["plans/web/tables/requests.yaml"].replace("ts: timestamp", "ts: date"),
+    "plans/web/materializations/parse.sql": (
+        "/*\ninto: requests\n*/\nSELECT id, CAST(ts AS DATE) AS ts, to_date(ts) AS day FROM landing\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("words", [["apply", "--yes"], ["--headless", "--yes"]])
+def test_a_loss_stops_a_run_until_it_is_accepted_by_its_name(deployed: World, words: list[str]) -> None:
+    deployed.write(NARROWER)
+    refused = deployed.call(*words)
+    assert (refused.exit_code, "C103" in refused.stderr) == (65, True)
+    assert [region.disk.live for region in deployed.regions.values()] == ["r1", "r1"]
+    other = deployed.call(*words, "--allow-destructive", "C101:requests")
+    assert (other.exit_code, "refused is C103:requests" in other.stderr) == (64, True)
+    accepted = deployed.call(*words, "--allow-destructive", "C103:requests")
+    assert accepted.exit_code == 0, accepted.output
+    assert "accepted C103: requests.ts narrows from timestamp to date" in accepted.stdout
+    for region in deployed.regions.values():
+        assert region.disk.live == "r2"
+        assert said(region, Accepted)[-1].allowed == ("C103:requests",)
+
+
+def test_a_saved_plan_keeps_what_was_accepted(deployed: World) -> None:
+    deployed.write(NARROWER)
+    path = deployed.root / "change.json"
+    assert deployed.call("plan", "--out", str(path), "--allow-destructive", "C103:requests").exit_code == 0
+    assert deployed.call("apply", str(path), "--yes").exit_code == 0
+    assert {said(region, Accepted)[-1].allowed for region in deployed.regions.values()} == {("C103:requests",)}
+
+
+@pytest.mark.parametrize("name", ["C103", "requests", "C103:", "C103:a b", "*"])
+def test_a_loss_is_accepted_by_code_and_table_or_not_at_all(deployed: World, name: str) -> None:
+    assert deployed.call("plan", "--allow-destructive", name).exit_code == 64

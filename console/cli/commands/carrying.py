@@ -12,7 +12,7 @@ from console.cli.plan_text import plan_data, plan_text, summary, summary_line
 from console.cli.status_text import outcomes_data, outcomes_text, told
 from console.cli.voice import Voice
 from console.cli.wiring import Desk, plan_of, session
-from console.errors import Conflict, ConsoleError, Problem, Problems
+from console.errors import Conflict, ConsoleError, Problem, Problems, UsageError
 from console.model.codec import encode
 from console.model.event import RUNNING
 from console.model.live import Live
@@ -47,14 +47,24 @@ async def plan_all(desk: Desk) -> tuple[Plan, ...]:
                 unanswered.append((region.name, live))
                 problems += _structural(desk.pipelines[region.name])
             else:
-                plans.append(plan_of(desk.pipelines[region.name], live, region))
+                plans.append(desk.plan_of(desk.pipelines[region.name], live, region))
         except Problems as found:
             problems += found.problems
     if problems:
         raise Problems.of(list(dict.fromkeys(problems)))
     if unanswered:
         raise _joined(unanswered)
+    _all_used(desk, plans)
     return tuple(plans)
+
+
+def _all_used(desk: Desk, plans: Sequence[Plan]) -> None:
+    """A loss that was accepted and is none, or cannot be accepted, is a mistake that must not pass in silence."""
+    used = {name for plan in plans for name in plan.allowed}
+    for name in sorted(desk.allowed - used - {"C122:*"}):
+        refused = sorted({f"{p.code}:{p.node}" for plan in plans for p in plan.refusals})
+        hint = f"refused is {', '.join(refused)}" if refused else "nothing is refused; leave it out"
+        raise UsageError(f"--allow-destructive {name} accepts nothing: no plan would lose that", hint=hint)
 
 
 async def _survey(desk: Desk, driver: "Driver", name: str) -> Live | ConsoleError:

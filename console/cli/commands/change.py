@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from console.cli.flags import command
+from console.cli.flags import accepting, command
 from console.cli.voice import Voice
 from console.cli.wiring import Desk, open_desk, session
 from console.errors import Conflict, DataError, UsageError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     console plan --out change.json && console apply change.json""",
 )
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Save the plans as well.")
+@accepting
 @click.option("--explain", is_flag=True, help="List the steps that apply will take.")
 @click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when there are changes.")
 def plan(out: Path | None, explain: bool, detailed_exitcode: bool) -> int:
@@ -44,6 +45,7 @@ def plan(out: Path | None, explain: bool, detailed_exitcode: bool) -> int:
 @click.argument("planfile", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--dry-run", "--check", is_flag=True, help="Only plan; with PLANFILE say whether it still holds.")
 @click.option("--attached", is_flag=True, help="The agents stop when this console does.")
+@accepting
 def apply(planfile: Path | None, dry_run: bool, attached: bool) -> int:
     """Carry a plan through the regions, up to the gate; with --yes through it.
 
