@@ -1,0 +1,203 @@
+"""`console schema observe`: what changes in PostgreSQL, as migrations to commit."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from console.cli.flags import command
+from console.cli.voice import Voice
+from console.cli.wiring import root_of, session
+from console.errors import DataError, UsageError
+from console.text import safe_text
+
+if TYPE_CHECKING:
+    from console.propagation.migration import Migration, Phase
+    from console.propagation.observe.events import Observation
+    from console.propagation.observe.read import File
+    from console.propagation.replication import Replication
+
+_MOST_BYTES = 64 * 1024 * 1024
+
+
+@command(
+    "observe",
+    examples="""console schema observe db/migrate/20260102_add_title.sql
+    console schema observe --schema db/structure.sql change.sql --output json
+    console schema observe --before old.sql --after new.sql --all""",
+)
+@click.argument("files", nargs=-1, metavar="[FILE.sql]…")
+@click.option(
+    "--before", multiple=True, metavar="FILE", help="The schema as it was: a dump, or CREATE TABLE statements."
+)
+@click.option("--after", multiple=True, metavar="FILE", help="The schema as it is to be.")
+@click.option(
+    "--schema", "known", multiple=True, metavar="FILE", help="What is there before FILE.sql: tells old types apart."
+)
+@click.option("--phase", type=click.Choice(["pre", "post"]), help="Instead of each change's default.")
+@click.option("--all", "every", is_flag=True, help="Every table, not only those of replication.yaml.")
+def observe(
+    files: tuple[str, ...],
+    before: tuple[str, ...],
+    after: tuple[str, ...],
+    known: tuple[str, ...],
+    phase: "Phase | None",
+    every: bool,
+) -> int:
+    """Turn a change of the PostgreSQL schema into migrations, one file each, ready to commit.
+
+    From the SQL that makes the change, or from two dumps. What changes no column is listed as ignored; what is not
+    understood is refused by file and line, and nothing is written. With --output json it prints instead of writing.
+    """
+    from console.propagation.observe.read import compare_dumps
+    from console.propagation.observe.read import observe as observed
+
+    if bool(before) != bool(after) or bool(files) == bool(before) or (before and known):
+        hint = "console schema observe FILE.sql, or --before OLD.sql --after NEW.sql"
+        raise UsageError("observe needs either files of SQL, or --before and --after", hint=hint)
+    place = Place.find(every=every)
+    if before:
+        found = compare_dumps(_read(before), _read(after), place.replication, phase)
+    else:
+        found = observed(_read(files), _read(known), place.replication, phase)
+    return place.deliver(found)
+
+
+class Place:
+    """Where migrations go, and which tables they may be about.
+
+    folder       of the migrations; None where there is no project, or only printing is asked for
+    replication  None: every table counts
+    """
+
+    def __init__(self, root: Path, folder: Path | None, replication: "Replication | None") -> None:
+        self.root, self.folder, self.replication = root, folder, replication
+
+    @classmethod
+    def find(cls, *, every: bool) -> "Place":
+        """raises  UsageError where files are to be written and nobody knows where; Problems for replication.yaml"""
+        flags = session().flags
+        printing = flags.output != "text"
+        try:
+            root = root_of(flags)
+            pipeline = _pipeline(root, flags.pipeline)
+        except UsageError:
+            if not printing or flags.project or flags.pipeline:
+                raise
+            return cls(Path.cwd(), None, None)
+        replication = None
+        if (root / "plans" / pipeline / "replication.yaml").exists() and not every:
+            from console.stores.files import read_plan
+
+            replication = read_plan(root, pipeline).replication
+        return cls(root, None if printing else root / "plans" / pipeline / "migrations", replication)
+
+    def deliver(self, found: "Observation") -> int:
+        """Print or write; returns the exit code."""
+        voice = Voice(session().flags)
+        if self.folder is None:
+            _print(voice, found)
+            return 0
+        from console.cli.commands.schema.written import write
+
+        migrations = [observed.migration for observed in found.migrations]
+        for migration, path, there in write(self.folder, migrations):
+            shown = path.relative_to(self.root).as_posix()
+            voice.data(f"{'.' if there else '+'} {safe_text(shown)}  {describe(migration)}")
+            if there:
+                voice.talk(f"{safe_text(shown)} says so already")
+        _talk(voice, found)
+        return 0
+
+
+def describe(migration: "Migration") -> str:
+    """A migration in one line: `public.issues: add title string (pre)`."""
+    from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, SwapColumns
+
+    table = f"{migration.schema}.{migration.table}"
+    match migration.operation:
+        case AddColumn() as op:
+            what = f"add {op.name} {op.data_type}{'' if op.nullable else ' not null'}"
+            what += f" default {op.default}" if op.default is not None else ""
+        case DropColumn(name=name):
+            what = f"drop {name}"
+        case SwapColumns(columns=pairs):
+            what = "names " + ", ".join(f"{old} → {new}" for old, new in pairs)
+        case ChangeColumn() as op:
+            what = f"change {op.name} ({op.classification})"
+    return safe_text(f"{table}: {what} ({migration.phase})")
+
+
+def _talk(voice: Voice, found: "Observation") -> None:
+    for left in found.ignored:
+        about = f" {left.table}" if left.table else ""
+        voice.talk(safe_text(f"ignored  {left.where}: {left.kind}{about}: {left.reason}"))
+    for remark in found.remarks:
+        voice.talk(safe_text(f"note     {remark.where}: {remark.message}"))
+    count = len(found.migrations)
+    voice.talk(f"{count} migration{'' if count == 1 else 's'}, {len(found.ignored)} ignored")
+
+
+def as_data(found: "Observation") -> dict[str, Any]:
+    """An observation for programs; `migrations` are exactly what would be written, `sources` where each was seen."""
+    from console.propagation.migration import to_data
+
+    return {
+        "migrations": [to_data(observed.migration) for observed in found.migrations],
+        "sources": [observed.where for observed in found.migrations],
+        "ignored": [
+            {"where": i.where, "kind": i.kind, "table": i.table, "reason": i.reason, "statement": i.statement}
+            for i in found.ignored
+        ],
+        "warnings": [{"where": remark.where, "message": remark.message} for remark in found.remarks],
+    }
+
+
+def _print(voice: Voice, found: "Observation") -> None:
+    data = as_data(found)
+    if voice.flags.output == "json":
+        voice.document(data)
+        return
+    for migration, source in zip(data["migrations"], data["sources"], strict=True):
+        voice.line({"type": "migration", "migration": migration, "where": source})
+    for left in data["ignored"]:
+        voice.line({"type": "ignored", **left})
+    for warning in data["warnings"]:
+        voice.line({"type": "warning", **warning})
+
+
+def _pipeline(root: Path, named: str | None) -> str:
+    names = sorted(path.parent.name for path in root.glob("plans/*/pipeline.yaml"))
+    if named is not None:
+        if named not in names:
+            raise UsageError(f"no pipeline is named {named}", hint=f"there are: {', '.join(names) or 'none'}")
+        return named
+    having = [name for name in names if (root / "plans" / name / "replication.yaml").exists()]
+    if len(having) == 1 or len(names) == 1:
+        return (having or names)[0]
+    raise UsageError(f"the project has {len(names)} pipelines", hint=f"--pipeline {' or --pipeline '.join(names)}")
+
+
+def _read(names: Sequence[str]) -> "list[File]":
+    return [(_shown(name), _text(name)) for name in names]
+
+
+def _shown(name: str) -> str:
+    return "stdin" if name == "-" else name
+
+
+def _text(name: str) -> str:
+    try:
+        data = click.get_binary_stream("stdin").read() if name == "-" else Path(name).read_bytes()
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
+    if len(data) > _MOST_BYTES:
+        raise DataError(
+            f"{name}: larger than {_MOST_BYTES // 1024 // 1024} MiB", hint="give a dump of the schema alone"
+        )
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise DataError(f"{_shown(name)}:{line}: not UTF-8", hint="save it as UTF-8") from None
