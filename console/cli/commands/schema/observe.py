@@ -1,5 +1,6 @@
 """`console schema observe`: what changes in PostgreSQL, as migrations to commit."""
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -189,7 +190,7 @@ def _shown(name: str) -> str:
 
 def _text(name: str) -> str:
     try:
-        data = click.get_binary_stream("stdin").read() if name == "-" else Path(name).read_bytes()
+        data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     except (OSError, ValueError) as error:
         raise UsageError(f"{name} cannot be read: {getattr(error, 'strerror', None) or error}") from None
     if len(data) > _MOST_BYTES:
