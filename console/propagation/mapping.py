@@ -6,6 +6,7 @@ source  ClickHouse, Iceberg (format v2) and Delta documentation of their types
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 from console.propagation.replication import Kind
@@ -67,6 +68,7 @@ ROWS: Final[dict[str, Row]] = {
 _COLUMN: Final[dict[Kind, int]] = {"clickhouse": 0, "iceberg": 1, "delta": 2}
 
 
+@cache
 def mapped(kind: Type, store: Kind) -> Mapped:
     """A generic type in a store's words, nullability left out."""
     row = ROWS["decimal(p,s)" if kind.name == "decimal" and _fits(kind, store) else kind.name]
@@ -98,6 +100,7 @@ def meaning(word: str, store: Kind) -> Type | None:
     return _READERS[store](word.strip())
 
 
+@cache
 def fits(word: str, kind: Type, store: Kind) -> bool:
     """A column of this type in a store holds every value of a generic type."""
     actual, expected = meaning(word, store), meaning(mapped(kind, store).type, store)

@@ -1,0 +1,185 @@
+"""Whether a store has what PostgreSQL has: columns, types, nullability and keys, and the migration that mends each gap."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from console.propagation.mapping import fits, mapped, meaning, nullable_in_clickhouse
+from console.propagation.migration import (
+    AddColumn,
+    ChangeColumn,
+    DropColumn,
+    Facets,
+    Migration,
+    Operation,
+    default_phase,
+)
+from console.propagation.observe.classify import change_of_type
+from console.propagation.replication import Replicated, Replication, Target
+from console.propagation.tables import Column, StoreColumn, StoreTable, Table
+
+Kind = Literal["missing_table", "missing", "extra", "wrong_type", "nullability", "key", "looser"]
+# told, but no reason to fail: the store takes more than PostgreSQL ever sends
+NOTES: Final[tuple[Kind, ...]] = ("looser",)
+_OWN: Final = "_"  # how the names of columns begin that a replication adds for itself
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing in which a store is not what PostgreSQL is.
+
+    expected, actual  types in the store's words, or key columns; "" where there is none
+    fix               what to commit and apply; None where a person must choose
+    """
+
+    kind: Kind
+    column: str
+    expected: str
+    actual: str
+    message: str
+    fix: Migration | None = None
+
+    @property
+    def note(self) -> bool:
+        return self.kind in NOTES
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """One table in one store.
+
+    store  as the report names it: `eu/clickhouse`
+    table  PostgreSQL's full name of it
+    place  its name in the store
+    """
+
+    store: str
+    table: str
+    place: str
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def wrong(self) -> tuple[Difference, ...]:
+        return tuple(difference for difference in self.differences if not difference.note)
+
+
+def compare(
+    tables: Iterable[Table], replication: Replication, target: Target, found: Mapping[str, StoreTable], store: str = ""
+) -> tuple[Checked, ...]:
+    """Every replicated table against one store.
+
+    tables  PostgreSQL's
+    found   the store's tables by the name it knows them under
+    store   as the report is to name it; default: the target's name
+    """
+    by_name = {(table.schema, table.name): table for table in tables}
+    checked = []
+    for entry in replication.tables:
+        place = target.place(entry)
+        table, there = by_name.get((entry.schema, entry.table)), found.get(place)
+        full = f"{entry.schema}.{entry.table}"
+        if table is None or there is None:
+            where = "PostgreSQL" if table is None else store or target.name
+            name = full if table is None else place
+            differences = (Difference("missing_table", "", name, "", f"{where} has no table {name}"),)
+        else:
+            differences = tuple(_Comparison(entry, table, there, target).differences())
+        checked.append(Checked(store or target.name, full, place, differences))
+    return tuple(checked)
+
+
+@dataclass(frozen=True, slots=True)
+class _Comparison:
+    entry: Replicated
+    table: Table
+    there: StoreTable
+    target: Target
+
+    def differences(self) -> Iterator[Difference]:
+        known = {column.name: column for column in self.there.columns}
+        for column in self.table.columns:
+            if column.name in self.entry.ignore:
+                continue
+            if (stored := known.get(column.name)) is None:
+                yield self._missing(column)
+            else:
+                yield from self._column(column, stored)
+        ours = {column.name for column in self.table.columns} | self.entry.ignore
+        allowed = self.entry.extra | self.target.extra
+        for stored in self.there.columns:
+            computed = stored.kind in ("ALIAS", "MATERIALIZED") or stored.name.startswith(_OWN)
+            if stored.name not in ours and stored.name not in allowed and not computed:
+                yield self._extra(stored)
+        if self.target.kind == "clickhouse" and self.table.key:
+            yield from self._keys()
+
+    def _fix(self, operation: Operation) -> Migration:
+        return Migration(default_phase(operation), self.table.schema, self.table.name, operation)
+
+    def _missing(self, column: Column) -> Difference:
+        operation = AddColumn(column.name, column.type, column.nullable, column.default)
+        message = f"{self.there.name} has no column {column.name}: its values arrive and are not stored"
+        return Difference("missing", column.name, self._expected(column), "", message, self._fix(operation))
+
+    def _extra(self, stored: StoreColumn) -> Difference:
+        message = f"{self.there.name}.{stored.name} is no column of {self.table.full}"
+        return Difference("extra", stored.name, "", stored.type, message, self._fix(DropColumn(stored.name)))
+
+    def _expected(self, column: Column, *, nullable: bool | None = None) -> str:
+        word = mapped(column.type, self.target.kind).type
+        wanted = column.nullable if nullable is None else nullable
+        return nullable_in_clickhouse(word) if self.target.kind == "clickhouse" and wanted else word
+
+    def _column(self, column: Column, stored: StoreColumn) -> Iterator[Difference]:
+        kind = self.target.kind
+        if not fits(stored.type, column.type, kind):
+            was = meaning(stored.type, kind)
+            facets = Facets(was) if was else Facets()
+            found = change_of_type(was, column.type)
+            change = ChangeColumn(column.name, Facets(column.type), facets, found)
+            message = f"{self.there.name}.{column.name} is {stored.type}, which does not hold every {column.postgres}"
+            expected = self._expected(column, nullable=stored.nullable)
+            yield Difference("wrong_type", column.name, expected, stored.type, message, self._fix(change))
+        if column.nullable and not stored.nullable and column.name not in self.entry.loose:
+            if kind == "clickhouse" and stored.type.startswith("Array("):
+                return
+            change = ChangeColumn(column.name, Facets(nullable=True), Facets(nullable=False), "widening")
+            message = f"{self.there.name}.{column.name} takes no NULL: one that arrives becomes the type's default"
+            expected = self._expected(column)
+            yield Difference("nullability", column.name, expected, stored.type, message, self._fix(change))
+        if not column.nullable and stored.nullable:
+            message = f"{self.there.name}.{column.name} also takes NULL, which PostgreSQL forbids"
+            yield Difference("looser", column.name, self._expected(column), stored.type, message)
+
+    def _keys(self) -> Iterator[Difference]:
+        """Rows are told apart by the sorting key: PostgreSQL's key must be in it, or two rows become one."""
+        expected, actual = ", ".join(self.table.key), ", ".join(self.there.key)
+        if missing := [name for name in self.table.key if name not in self.there.key]:
+            message = f"{self.there.name} is not ordered by {', '.join(missing)}, a part of PostgreSQL's primary key"
+            yield Difference("key", missing[0], expected, actual, message)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreached:
+    """A store that did not answer."""
+
+    store: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One run of `verify`."""
+
+    checked: tuple[Checked, ...]
+    unreached: tuple[Unreached, ...] = ()
+
+    @property
+    def wrong(self) -> int:
+        return sum(len(checked.wrong) for checked in self.checked)
+
+    @property
+    def exit_code(self) -> int:
+        """5 before 1: what was not seen may be right or wrong."""
+        return 5 if self.unreached else 1 if self.wrong else 0
