@@ -17,6 +17,7 @@ from console.errors import ConsoleError, UsageError
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Change the regions": {
         "plan": ("change", "Show what apply would do, region by region."),
+        "check": ("review.check", "Judge the files, and plan them offline against a snapshot or an older commit."),
         "apply": ("change", "Carry a plan through the regions, up to the gate; with --yes through it."),
         "status": ("watching", "Where each region's rollout stands."),
         "watch": ("watching", "Follow the rollouts under way until they end or wait at the gate."),
@@ -36,11 +37,16 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "endpoint": ("reading", "Call an endpoint of a region's live release."),
         "copy": ("reading", "Run a copy of a region's live release."),
         "sink": ("reading", "Run an export of a region's live release."),
+        "profile": ("review.profile", "List the keys that a landing table's JSON column carries."),
         "ingest": ("feeding", "Append a file of NDJSON events to a landing table, once per file."),
         "follow": ("feeding", "Run a region's agent here, as a service would."),
         "agent": ("feeding", "Serve one request of a console that came over SSH."),
     },
+    "Follow an application's database": {
+        "schema": ("schema", "Carry PostgreSQL schema changes into the stores, and verify that none was forgotten."),
+    },
     "Look around": {
+        "snapshot": ("review.check", "Write what every region holds live to a file, to plan against elsewhere."),
         "demo": ("around", "Three regions on this machine with live traffic and a change to make."),
         "doctor": ("around", "Check what this machine needs, and say how to mend it."),
         "info": ("around", "Where console keeps and finds things, and which settings hold."),

@@ -91,11 +91,8 @@ class Carrier:
                     f"{self._store.name}: no table {place}, which {change.id} is about",
                     hint="create it, or leave the table out of replication.yaml for this store",
                 )
-            if _finished(change, place, records, tables[place]):
-                found.append(Todo(change, place, ()))
-            else:
-                translation = self._translate(change, tables[place])
-                found.append(Todo(change, place, translation.steps, translation.warnings))
+            left = self._left(change, place, tables[place])
+            found.append(Todo(change, place, left.steps, left.warnings))
         return tuple(found)
 
     def apply(self, phase: Phase, *, allow_destructive: bool = False) -> Iterator[Done]:
@@ -120,25 +117,29 @@ class Carrier:
     def _carry(self, change: Change, place: str) -> Iterator[Done]:
         for _ in range(_MOST_STEPS):
             table = self._store.describe([place])[place]
-            if _finished(change, place, self._store.records(), table):
-                break
-            steps = self._translate(change, table).steps
+            steps = self._left(change, place, table).steps
             if not steps:
                 break
-            self._write(change, place, "step", len(steps), looks([table]))
+            now = steps if self._store.at_once else steps[:1]
+            self._write(change, place, "step", len(steps))
             crash.point(f"schema-before-{change.id}-{len(steps)}")
-            self._store.run(table, steps[0])
+            self._store.run(table, now, change.id)
             crash.point(f"schema-after-{change.id}-{len(steps)}")
-            if looks([self._store.describe([place])[place]]) == looks([table]):
+            for step in now:
+                yield Done(change, place, step)
+            if not self._store.at_once and looks([self._store.describe([place])[place]]) == looks([table]):
                 raise RegionError(f"{self._store.name}: {change.id}: {steps[0]} changed nothing")
-            yield Done(change, place, steps[0])
-            if len(steps) == 1:
-                break
         else:
             raise RegionError(f"{self._store.name}: {change.id} has no end")
         self._write(change, place, "applied")
         crash.point(f"schema-applied-{change.id}")
         yield Done(change, place, None)
+
+    def _left(self, change: Change, place: str, table: StoreTable) -> Translation:
+        """Read off the state that the store is in: nothing needs to be remembered to go on after a kill."""
+        if self._store.marked(place, change.id):
+            return Translation()
+        return self._translate(change, table)
 
     def _announce(self) -> None:
         """Tell consumers the new names that rows will arrive under before they hold here."""
@@ -148,9 +149,9 @@ class Carrier:
             if renames and (change.id, self.place(change)) not in known:
                 self._write(change, self.place(change), "announced")
 
-    def _write(self, change: Change, place: str, state: State, left: int = 0, before: str = "") -> None:
+    def _write(self, change: Change, place: str, state: State, left: int = 0) -> None:
         last = max((record.seq for record in self._store.records()), default=0)
-        record = Record(last + 1, change.id, change.body, place, state, left, before, self._clock(), *self._who)
+        record = Record(last + 1, change.id, change.body, place, state, left, self._clock(), *self._who)
         self._store.record(record)
 
     def _orderly(self, phase: Phase, records: Sequence[Record]) -> None:
@@ -196,12 +197,3 @@ def refuse_lossy(name: str, todo: Sequence[Todo]) -> None:
 def _meet(one: Migration, other: Migration) -> bool:
     same = (one.schema, one.table) == (other.schema, other.table)
     return same and bool(one.columns & other.columns)
-
-
-def _finished(change: Change, place: str, records: Sequence[Record], table: StoreTable) -> bool:
-    """True for a renaming whose last operation was asked for and took effect: the state alone cannot tell."""
-    if not isinstance(change.migration.operation, SwapColumns):
-        return False
-    mine = [record for record in records if (record.migration, record.place) == (change.id, place)]
-    steps = [record for record in mine if record.state == "step"]
-    return bool(steps) and steps[-1].left == 1 and steps[-1].before != looks([table])

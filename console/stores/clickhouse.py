@@ -18,7 +18,7 @@ _NAME: Final = r"(?:`(?:[^`\\]|\\.)*`|\w+)"
 _TO: Final = re.compile(rf"^CREATE MATERIALIZED VIEW\s+{_NAME}(?:\.{_NAME})?\s+TO\s+({_NAME}\.{_NAME})")
 _TABLES: Final = {
     RECORDS: (
-        "seq UInt64, migration String, body String, place String, state String, left UInt32, before String,"
+        "seq UInt64, migration String, body String, place String, state String, left UInt32,"
         " at Float64, by String, host String",
         "seq",
     ),
@@ -32,6 +32,8 @@ class ClickHouse:
     url       `http://user:password@host:8123/database`
     database  instead of the url's
     """
+
+    at_once = False
 
     def __init__(self, name: str, url: str, database: str = "") -> None:
         parts = urlsplit(url)
@@ -60,10 +62,14 @@ class ClickHouse:
             found[place] = StoreTable(f"{self.database}.{place}", _stored(mine), _key(mine, tables[place]), dependents)
         return found
 
-    def run(self, table: StoreTable, operation: StoreOperation) -> None:
-        if not isinstance(operation, Statement):
-            raise TypeError(f"{type(operation).__name__} is no statement of ClickHouse")
-        self._command(operation.sql)
+    def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
+        for operation in operations:
+            if not isinstance(operation, Statement):
+                raise TypeError(f"{type(operation).__name__} is no statement of ClickHouse")
+            self._command(operation.sql)
+
+    def marked(self, place: str, mark: str) -> bool:
+        return False  # its statements leave their marks in the columns' comments
 
     def records(self) -> tuple[Record, ...]:
         if not self._exists(RECORDS):
@@ -247,8 +253,8 @@ def _stored(rows: Sequence[Mapping[str, Any]]) -> tuple[StoreColumn, ...]:
     found = []
     for row in rows:
         nullable = row["type"].startswith(("Nullable(", "LowCardinality(Nullable("))
-        default = row["default_expression"]
-        found.append(StoreColumn(row["name"], row["type"], nullable, default, row["default_kind"], row["comment"]))
+        told = (row["default_expression"], row["default_kind"], row["comment"])
+        found.append(StoreColumn(row["name"], row["type"], nullable, *told))
     return tuple(found)
 
 

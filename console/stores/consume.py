@@ -51,7 +51,7 @@ def fit(columns: Sequence[str], target: Collection[str], renamed: Mapping[str, s
 
 def writable(table: StoreTable) -> tuple[str, ...]:
     """The columns that an INSERT may name: not those that the store computes."""
-    return tuple(c.name for c in table.columns if not c.default.startswith(("ALIAS ", "MATERIALIZED ")))
+    return tuple(c.name for c in table.columns if c.kind not in ("ALIAS", "MATERIALIZED"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,4 +132,3 @@ def lagging(store: Store, places: Collection[str]) -> tuple[LeftOut, ...]:
     tables = store.describe(places)
     counted = [one for one in store.left_out() if one.place in tables]
     return tuple(one for one in counted if tables[one.place].column(one.column) is None)
-

@@ -16,6 +16,7 @@ from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record
 T = TypeVar("T")
 _ATTEMPTS: Final = 12  # of a commit that others overtake
 _OWN: Final = "_console"
+_MARK: Final = "console-migration/"
 _NUMBERS: Final = {"seq": "int64", "left": "int64", "at": "float64", "rows": "int64"}
 
 
@@ -24,6 +25,8 @@ class Delta:
 
     root  absolute path or URI; a table's name is its folder below it
     """
+
+    at_once = True
 
     def __init__(self, name: str, root: str) -> None:
         if not urlsplit(root).scheme and not Path(root).is_absolute():
@@ -40,20 +43,24 @@ class Delta:
                 found[place] = StoreTable(place, _columns(table), partitions)
         return found
 
-    def run(self, table: StoreTable, operation: StoreOperation) -> None:
+    def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
         def change() -> None:
             opened = self._table(table.name)
             if opened is None:
                 raise RegionError(f"{self.name}: the table {table.name} is gone")
-            match operation:
-                case AddField():
+            match tuple(operations):
+                case (AddField() as operation,):
                     _add(opened, operation)
-                case Rewrite():
-                    _rewrite(opened, operation)
+                case (Rewrite() as operation,):
+                    _rewrite(opened, operation, mark)
                 case _:
-                    raise TypeError(f"{type(operation).__name__} is not for Delta")
+                    raise TypeError(f"{operations!r:.60} is not for Delta")
 
         self._retried(change)
+
+    def marked(self, place: str, mark: str) -> bool:
+        table = self._table(place)
+        return table is not None and table.transaction_version(_MARK + mark) is not None
 
     def records(self) -> tuple[Record, ...]:
         rows = self._rows(RECORDS)
@@ -236,13 +243,17 @@ def _add(table: Any, operation: AddField) -> None:
         table.alter.add_columns(Field(operation.name, delta_type(operation.type), nullable=True))
 
 
-def _rewrite(table: Any, operation: Rewrite) -> None:
+def _rewrite(table: Any, operation: Rewrite, mark: str) -> None:
     """Read this version and replace it whole; a commit in between makes it fail, and it is read again."""
-    from deltalake import CommitProperties
+    from deltalake import CommitProperties, Transaction
 
     dataset = table.to_pyarrow_dataset()
     whole = dataset.to_table(columns=sorted({source for _, source, _ in operation.columns}))
-    once = CommitProperties(max_commit_retries=0, custom_metadata={"userMetadata": operation.why})
+    once = CommitProperties(
+        max_commit_retries=0,
+        custom_metadata={"userMetadata": operation.why},
+        app_transactions=[Transaction(_MARK + mark, 0)],
+    )
     write(table, _cast(whole, operation.columns), mode="overwrite", schema_mode="overwrite", commit_properties=once)
 
 

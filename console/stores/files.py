@@ -16,7 +16,7 @@ from console.stores.protocol import Store
 
 REPLICATION: Final = "replication.yaml"
 MIGRATIONS: Final = "migrations"
-_REFERENCE: Final = re.compile(r"(env|file):(.+)", re.DOTALL)
+_REFERENCE: Final = re.compile(r"(env|file):(?!//)(.+)", re.DOTALL)
 _KEYS: Final = {
     "clickhouse": frozenset(("url", "database")),
     "iceberg": frozenset(("catalog", "namespace")),

@@ -2,7 +2,7 @@
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any, Final, TypeVar, assert_never
@@ -27,15 +27,18 @@ _ATTEMPTS: Final = 12  # of a commit that others overtake
 _OUT_OF_REACH: Final = ("OperationalError", "ConnectionError", "ServiceUnavailableError", "ServerError", "Timeout")
 _RECORD_TYPES: Final = {"seq": "long", "left": "long", "at": "double"}
 _ARRIVING_TYPES: Final = {"place": "string", "column": "string", "rows": "long", "at": "double"}
+_MARK: Final = "console.migration."
 _DEFAULTS_FROM: Final = 3  # the format's version that knows default values
 
 
 class Iceberg:
     """One catalog.
 
-    properties  pyiceberg's own: type, uri, warehouse, credential …
+    properties  pyiceberg's own: name, type, uri, warehouse, credential …
     namespace   where the tables of what was applied lie
     """
+
+    at_once = True
 
     def __init__(self, name: str, properties: Mapping[str, str], namespace: str) -> None:
         self.name = name
@@ -51,15 +54,22 @@ class Iceberg:
                 found[place] = _described(place, table)
         return found
 
-    def run(self, table: StoreTable, operation: StoreOperation) -> None:
+    def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
         def change() -> None:
             opened = self._table(table.name)
             if opened is None:
                 raise RegionError(f"{self.name}: the table {table.name} is gone")
-            with opened.update_schema() as update:
-                _change(update, operation, int(opened.metadata.format_version))
+            with opened.transaction() as transaction:
+                with transaction.update_schema() as update:
+                    for operation in operations:
+                        _change(update, operation, int(opened.metadata.format_version))
+                transaction.set_properties({_MARK + mark: "applied"})
 
         self._retried(change)
+
+    def marked(self, place: str, mark: str) -> bool:
+        table = self._table(place)
+        return table is not None and _MARK + mark in table.properties
 
     def records(self) -> tuple[Record, ...]:
         rows = self._rows(RECORDS)
@@ -128,7 +138,8 @@ class Iceberg:
                 from pyiceberg.catalog import load_catalog
             except ImportError:
                 raise lacks("pyiceberg", self.name) from None
-            self._catalog = load_catalog(self.name, **self._properties)
+            own = dict(self._properties)
+            self._catalog = load_catalog(own.pop("name", "default"), **own)
         return self._catalog
 
     def _table(self, place: str) -> Any:

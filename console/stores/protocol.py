@@ -1,7 +1,7 @@
 """What every store answers, and the table in which each keeps what was applied to it."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Literal, Protocol
@@ -26,7 +26,6 @@ class Record:
     state      announced: a rename that a consumer will meet before it is applied here · step: about to be asked for ·
                applied: nothing is left to do
     left       with `step`: how many operations were left, this one included
-    before     with `step`: `looks` of the table before it
     at         seconds since 1970, UTC
     """
 
@@ -36,7 +35,6 @@ class Record:
     place: str
     state: State
     left: int
-    before: str
     at: float
     by: str
     host: str
@@ -57,13 +55,21 @@ class Store(Protocol):
 
     name: str
     address: str  # without secrets: what two stores that are one have in common
+    at_once: bool  # all of one migration's operations go into one commit; else each is one of its own
 
     def describe(self, places: Collection[str]) -> dict[str, StoreTable]:
         """The tables of these names that exist."""
         ...
 
-    def run(self, table: StoreTable, operation: StoreOperation) -> None:
-        """Do one thing to one table, wholly or not at all."""
+    def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
+        """Do this to one table, wholly or not at all.
+
+        operations  one, or with `at_once` all that a migration needs;  mark  the migration's name, kept in that commit
+        """
+        ...
+
+    def marked(self, place: str, mark: str) -> bool:
+        """True where a commit of this mark was made: a table may look the same before and after it."""
         ...
 
     def records(self) -> tuple[Record, ...]:

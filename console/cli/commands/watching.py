@@ -21,6 +21,7 @@ def status() -> int:
 
     Asks the regions themselves, and starts nothing.
     """
+    from console.cli.commands.schema.arriving import arriving, arriving_data, arriving_text
     from console.cli.interrupt import carry
     from console.cli.status_text import status_data, status_text
 
@@ -28,10 +29,11 @@ def status() -> int:
     voice = Voice(session().flags)
     views, errors = carry(views_of(desk))
     texts = {name: str(error) for name, error in errors.items()}
+    left_out = arriving(desk.project.root, desk.name, desk.regions)
     if voice.json:
-        voice.document(status_data(views, texts))
+        voice.document({**status_data(views, texts), "arriving_but_not_stored": arriving_data(left_out)})
     else:
-        voice.data(status_text(views, texts))
+        voice.data("\n\n".join(filter(None, (status_text(views, texts), arriving_text(left_out)))))
     for name, error in errors.items():
         voice.complain(error, "" if name in str(error) else f"{name}: ")
     return max((error.exit_code for error in errors.values()), default=0)
