@@ -1,4 +1,4 @@
-"""`python -m console.agent serve|survey|archive`: the region's service, and a look at it that needs neither lock nor JVM."""
+"""`python -m console.agent serve|survey|archive|replay`: the region's service, and what needs neither lock nor warehouse."""
 
 import argparse
 import asyncio
@@ -23,6 +23,7 @@ def main(argv: list[str] | None = None) -> int:
     serve.add_argument("--config", default="", help="`-`: settings as JSON on stdin; else those kept in the region")
     commands.add_parser("survey", help="answer surveys for many regions: JSON list on stdin, a line each on stdout")
     commands.add_parser("archive", help="prepare the JVM's classes once, for faster starts")
+    commands.add_parser("replay", help="run compiled queries over rows that come with them: JSON lines in and out")
     args = parser.parse_args(argv)
     try:
         match args.command:
@@ -30,6 +31,8 @@ def main(argv: list[str] | None = None) -> int:
                 return _serve(args.warehouse, args.config)
             case "survey":
                 return _survey()
+            case "replay":
+                return _replay()
             case _:
                 return _archive()
     except ConsoleError as error:
@@ -68,6 +71,14 @@ def _archive() -> int:
     from console.agent import archive
 
     print(archive.make())
+    return 0
+
+
+def _replay() -> int:
+    from console.agent.witness.replay import replay
+
+    for answer in replay(sys.stdin):
+        print(answer, flush=True)
     return 0
 
 

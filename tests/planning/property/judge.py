@@ -14,7 +14,7 @@ from console.planning.compare import QueryDifference, compare
 from tests.planning.property.build import Rows, World
 from tests.planning.property.edits import Edit
 
-_VOLATILE = ("TABLESAMPLE", "LIMIT", "OFFSET")  # which rows they keep is not said
+VOLATILE = ("TABLESAMPLE", "LIMIT", "OFFSET")  # which rows they keep is not said
 
 
 def wrong(edit: Edit, said: QueryDifference) -> str:
@@ -122,7 +122,7 @@ def contradicted(edit: Edit, said: QueryDifference, engine: Engine, every: bool 
     """
     if said.rows != "same" or edit.old == edit.new:
         return ""
-    if not every and any(word in edit.old + edit.new for word in _VOLATILE):
+    if not every and any(word in edit.old + edit.new for word in VOLATILE):
         return ""
     old_names = [*said.same, *said.renamed]
     new_names = [*said.same, *said.renamed.values()]
@@ -148,7 +148,7 @@ class Score:
     checked: int = 0
     not_run: int = 0
     unsafe: list[tuple[Edit, str]] = field(default_factory=list)
-    suspected: list[tuple[Edit, str]] = field(default_factory=list)
+    suspected: list[tuple[Edit, QueryDifference, str]] = field(default_factory=list)
     examples: dict[str, tuple[Edit, QueryDifference]] = field(default_factory=dict)
 
     def add(self, edit: Edit, engine: Engine) -> QueryDifference:
@@ -166,7 +166,7 @@ class Score:
         self.checked += claim.rows == "same" and found is not None
         self.not_run += found is None
         if found:
-            self.suspected.append((edit, found))
+            self.suspected.append((edit, claim, found))
         return said
 
     @property
