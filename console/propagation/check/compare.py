@@ -81,7 +81,8 @@ def compare(
         if table is None or there is None:
             where = "PostgreSQL" if table is None else store or target.name
             name = full if table is None else place
-            differences = (Difference("missing_table", "", name, "", f"{where} has no table {name}"),)
+            gone = Difference("missing_table", "", name, "", f"{where} has no table {name}")
+            differences: tuple[Difference, ...] = (gone,)
         else:
             differences = tuple(_Comparison(entry, table, there, target).differences())
         checked.append(Checked(store or target.name, full, place, differences))

@@ -82,7 +82,7 @@ def junit(report: Report) -> str:
     for store, entries in suites.items():
         failed = sum(bool(entry.wrong) for entry in entries)
         counts = {"tests": str(len(entries)), "failures": str(failed), "errors": "0"}
-        suite = ElementTree.SubElement(root, "testsuite", name=safe_text(store), **counts)
+        suite = ElementTree.SubElement(root, "testsuite", {"name": safe_text(store), **counts})
         for entry in entries:
             case = ElementTree.SubElement(
                 suite, "testcase", classname=safe_text(store), name=safe_text(f"{entry.table} in {entry.place}")
@@ -93,7 +93,7 @@ def junit(report: Report) -> str:
                 failure.text = "\n".join(_line(difference) for difference in entry.wrong)
     for silent in report.unreached:
         counts = {"tests": "1", "failures": "0", "errors": "1"}
-        suite = ElementTree.SubElement(root, "testsuite", name=safe_text(silent.store), **counts)
+        suite = ElementTree.SubElement(root, "testsuite", {"name": safe_text(silent.store), **counts})
         case = ElementTree.SubElement(suite, "testcase", classname=safe_text(silent.store), name="reach the store")
         ElementTree.SubElement(case, "error", message=safe_text(silent.message), type="Unreachable")
     ElementTree.indent(root)
