@@ -1,14 +1,16 @@
 """What an edit of a query changes: its rows, and what stands in each of its columns."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from console.planning.sql.compile import Known
-from console.planning.sql.meaning import meaning
-from console.planning.sql.relation import Relation, Value, physical
-from console.planning.sql.tree import Tables, Text, parse, qualified
+from console.planning.sql import lenient
+from console.planning.sql.meaning import AGAIN, Meaning, Unclear
+from console.planning.sql.relation import Relation, physical
+from console.planning.sql.tree import Tables
 
+_SHOWN = 6  # names in a sentence
+_ASIDE = ("ORDER BY",)
 Verdict = Literal["same", "changed", "unknown"]
 
 
@@ -56,61 +58,124 @@ class QueryDifference:
 def compare(old_sql: str, new_sql: str, schema: Tables | None = None) -> QueryDifference:
     """Compare two queries by what they mean; neither is run.
 
-    schema  table → column → Spark type; None where it is not known
+    schema   table → column → Spark type; tables that are not in it are taken for such as have what is asked of them
     returns  `unknown` with the reason, never an error, where one of them cannot be understood
     """
-    texts = [Text(old_sql, "", "the old query"), Text(new_sql, "", "the new query")]
-    known = Known(schema or {}, {name: _source(name, columns) for name, columns in (schema or {}).items()})
-    old, new = (_evaluate(text, known) for text in texts)
-    for text, found in zip(texts, (old, new), strict=True):
-        if found is None:
-            return QueryDifference("unknown", why=f"{text.node}: {text.problems[0].message}")
-    assert old is not None
-    assert new is not None
-    return difference(old, new)
+    tables = {name.lower(): _source(name, columns) for name, columns in (schema or {}).items()}
+    trees: list[Any] = []
+    for what, sql in (("old", old_sql), ("new", new_sql)):
+        try:
+            trees.append(lenient.parsed(sql))
+        except Unclear as reason:
+            return QueryDifference("unknown", why=f"the {what} query is not understood: {reason}")
+    found: list[Meaning] = []
+    for what, tree in zip(("old", "new"), trees, strict=True):
+        try:
+            found.append(lenient.understood(tree, tables))
+        except Unclear as reason:
+            return _by_name(trees, f"the {what} query is not understood: {reason}")
+    names = {**lenient.spelled(trees[0]), **lenient.spelled(trees[1])}
+    old_names = {**names, **lenient.spelled(trees[0])}
+    return _spelled(difference(*found), names, old_names)
 
 
-def difference(old: Relation, new: Relation) -> QueryDifference:
+def difference(old: Meaning, new: Meaning) -> QueryDifference:
     """The same for two queries that are already evaluated."""
-    added = [name for name in new.columns if name not in old.columns]
-    removed = [name for name in old.columns if name not in new.columns]
-    renamed = _renamed(old, new, removed, added)
-    both = [name for name in new.columns if name in old.columns]
-    same = [name for name in both if old.columns[name].hash == new.columns[name].hash]
-    changed = [name for name in both if name not in same]
-    rows: Verdict = "same" if old.rows == new.rows else "changed"
-    why = "the rows come about in another way" if rows == "changed" else "the rows are the same"
+    was, now = _columns(old.relation), _columns(new.relation)
+    added = [name for name in now if name not in was]
+    removed = [name for name in was if name not in now]
+    renamed: dict[str, str] = {}
+    for name in removed:
+        alike = (other for other in added if other not in renamed.values() and now[other] == was[name])
+        if (match := next(alike, None)) is not None:
+            renamed[name] = match
+    both = [name for name in now if name in was]
+    rows, why = _rows(old, new)
+    changed = [name for name in both if now[name] != was[name]]
     return QueryDifference(
         rows,
-        tuple(same),
+        tuple(name for name in both if name not in changed),
         tuple(changed),
         tuple(name for name in added if name not in renamed.values()),
         tuple(name for name in removed if name not in renamed),
         renamed,
-        why,
+        why if rows != "same" else _of_columns(changed, added, removed, renamed, why),
     )
 
 
-def _renamed(old: Relation, new: Relation, removed: Iterable[str], added: Iterable[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for was in removed:
-        match = next(
-            (now for now in added if now not in found.values() and _is(old.columns[was], new.columns[now])), None
-        )
-        if match is not None:
-            found[was] = match
+def _columns(relation: Relation) -> dict[str, tuple[str, ...]]:
+    """Name → value; a name that stands several times has all of their values."""
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in relation.columns.items():
+        plain = name.rstrip(AGAIN)
+        found[plain] = (*found.get(plain, ()), value.hash)
+    if relation.rest:
+        found["*"] = tuple(sorted(rest.value.hash for rest in relation.rest))
     return found
 
 
-def _is(one: Value, other: Value) -> bool:
-    return one.hash == other.hash
+def _rows(old: Meaning, new: Meaning) -> tuple[Verdict, str]:
+    before, after = set(old.notes), set(new.notes)
+    moved = [what for what, _ in (*new.notes, *old.notes)]
+    differ = {what for what, _ in before ^ after}
+    if old.relation.rows == new.relation.rows:
+        return "same", "the order of the rows differs, which a table does not keep" if "ORDER BY" in differ else ""
+    if doubts := old.relation.doubts ^ new.relation.doubts:
+        return "unknown", "; ".join(sorted(doubts))
+    said = [what for what in dict.fromkeys(moved) if what in differ and what not in _ASIDE]
+    return (
+        "changed",
+        f"{_listed(said)} differ{'s' if len(said) == 1 else ''}" if said else "the rows come about differently",
+    )
+
+
+def _of_columns(
+    changed: list[str], added: list[str], removed: list[str], renamed: Mapping[str, str], order: str
+) -> str:
+    kinds = [
+        ("computed differently", changed),
+        ("added", [name for name in added if name not in renamed.values()]),
+        ("removed", [name for name in removed if name not in renamed]),
+        ("renamed", list(renamed)),
+    ]
+    said = [f"{_listed(names)} {'is' if len(names) == 1 else 'are'} {what}" for what, names in kinds if names]
+    whole = "the same rows" + (f"; {'; '.join(said)}" if said else ", and the same in every column")
+    return f"{whole}; {order}" if order else whole
+
+
+def _listed(names: list[str]) -> str:
+    shown = names if len(names) <= _SHOWN else [*names[:_SHOWN], f"{len(names) - _SHOWN} more"]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]]) if len(shown) > 1 else "".join(shown)
+
+
+def _by_name(trees: list[Any], why: str) -> QueryDifference:
+    """What is left where one cannot be understood: the same text is the same query, and names are names."""
+    try:
+        if lenient.canonical(trees[0]) == lenient.canonical(trees[1]):
+            names = lenient.spelled(trees[0])
+            return QueryDifference("same", same=tuple(names.values()), why=f"the same text; {why}")
+    except Unclear:
+        pass
+    was, now = (lenient.spelled(tree) for tree in trees)
+    return QueryDifference(
+        "unknown",
+        changed=tuple(name for key, name in now.items() if key in was),
+        added=tuple(name for key, name in now.items() if key not in was),
+        removed=tuple(name for key, name in was.items() if key not in now),
+        why=why,
+    )
+
+
+def _spelled(found: QueryDifference, new: Mapping[str, str], old: Mapping[str, str]) -> QueryDifference:
+    return replace(
+        found,
+        same=tuple(new.get(name, name) for name in found.same),
+        changed=tuple(new.get(name, name) for name in found.changed),
+        added=tuple(new.get(name, name) for name in found.added),
+        removed=tuple(old.get(name, name) for name in found.removed),
+        renamed={old.get(was, was): new.get(now, now) for was, now in found.renamed.items()},
+    )
 
 
 def _source(name: str, columns: Mapping[str, str]) -> Relation:
-    return physical(name.lower(), "", {column: f"{column.lower()}:{kind}" for column, kind in columns.items()})
-
-
-def _evaluate(text: Text, known: Known) -> Relation | None:
-    tree = parse(text)
-    done = qualified(tree, text, known.tables, known.mapping()) if tree is not None else None
-    return meaning(done, known.relations) if done is not None and not text.problems else None
+    return physical(name.lower(), "", {column.lower(): column.lower() for column in columns})

@@ -22,40 +22,133 @@ class Value:
     volatile: bool = False
     joined: bool = False
 
+    def tagged(self, tag: str) -> "Value":
+        """The same expression over another occurrence of its source."""
+        return replace(self, hash=mix("@", tag, self.hash))
+
+
+TRUE, FALSE = Value(mix("boolean", True)), Value(mix("boolean", False))
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """The columns of a source whose schema is not known, but for those in `but`."""
+
+    hash: str
+    table: str
+    but: frozenset[str] = frozenset()
+    joined: bool = False
+
+    def column(self, name: str) -> Value:
+        return Value(mix("column", self.hash, name), frozenset({(self.table, name)}), joined=self.joined)
+
+    def tagged(self, tag: str) -> "Rest":
+        return replace(self, hash=mix("@", tag, self.hash))
+
+    def without(self, names: Iterable[str]) -> "Rest":
+        return replace(self, but=self.but | frozenset(names))
+
+    @property
+    def value(self) -> Value:
+        """All of them at once."""
+        reads = frozenset({(self.table, "*")})
+        return Value(mix("rest", self.hash, *sorted(self.but)), reads, joined=self.joined)
+
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Rows with named values. `base` and `filters` (a set of conjuncts) together say which rows.
+    """Rows with named values: those of the product of `parts` that pass every one of `filters`.
 
-    marks  what a feed must know of how the rows come about: `join`, `inner join`, `group`, `distinct`, `window`,
-           `limit`, `generate`, `set`
+    parts   what is multiplied, in no order: tables, grouped or united rows, and what is applied to each row (a LEFT
+            JOIN, a generator), which carries its own condition
+    rest    sources whose columns are not known and all pass through
+    bare    values are told apart within this relation only: they need a tag beside another one
+    unique  values of which no two rows have the same, if any are known
+    doubts  why more rows may come about than is known
+    marks   what a feed must know of how the rows come about: `join`, `inner join`, `group`, `distinct`, `window`,
+            `limit`, `generate`, `set`
     """
 
-    base: str
+    parts: tuple[str, ...]
     columns: dict[str, Value]
     filters: frozenset[str] = frozenset()
     reads: frozenset[tuple[str, str]] = frozenset()
     marks: frozenset[str] = frozenset()
     volatile: bool = False
+    rest: tuple[Rest, ...] = ()
+    bare: bool = False
+    unique: frozenset[str] | None = None
+    doubts: frozenset[str] = frozenset()
 
     @property
     def rows(self) -> str:
-        return mix("rows", self.base, *sorted(self.filters)) if self.filters else self.base
+        return mix("rows", *sorted(self.parts), "where", *sorted(self.filters))
 
-    def sealed(self, why: str) -> "Relation":
-        """No outer filter may mix with the inner ones."""
-        return replace(self, base=mix(why, self.rows), filters=frozenset())
+    def every(self) -> list[Value]:
+        """All its values, those of unknown columns last."""
+        return [*self.columns.values(), *(rest.value for rest in self.rest)]
+
+    def tagged(self, tag: str) -> "Relation":
+        return replace(
+            self,
+            parts=tuple(mix("@", tag, part) for part in self.parts),
+            columns={name: value.tagged(tag) for name, value in self.columns.items()},
+            filters=frozenset(mix("@", tag, one) for one in self.filters),
+            rest=tuple(rest.tagged(tag) for rest in self.rest),
+            bare=False,
+        )
+
+    def apart(self, taken: Iterable[str]) -> tuple["Relation", tuple[str, ...]]:
+        """The same beside other parts: its values told from theirs, and the tags by which that was done."""
+        found, taken = self, set(taken)
+        tags: tuple[str, ...] = ()
+        if self.bare:
+            tags = (self.parts[0],)
+            found = self.tagged(self.parts[0])
+            found = replace(found, parts=(self.parts[0], *found.parts[1:]))
+        again, at = found, 0
+        while taken & set(again.parts):
+            at += 1
+            again = found.tagged(f"again {at}")
+        return again, (*tags, f"again {at}") if at else tags
+
+    def of_another(self) -> "Relation":
+        """The same as a source that does not drive the query."""
+        columns = {name: replace(value, joined=True) for name, value in self.columns.items()}
+        return replace(self, columns=columns, rest=tuple(replace(rest, joined=True) for rest in self.rest))
+
+    def sealed(self, part: str, mark: str = "") -> "Relation":
+        """Rows of which only `part` tells which they are; the values stay what they are in each of them."""
+        marks = self.marks | ({mark} if mark else set())
+        return replace(self, parts=(part,), filters=frozenset(), bare=True, marks=marks)
+
+    def narrowed(self, conditions: Iterable[Value]) -> "Relation":
+        """The rows that pass these as well."""
+        conditions = list(conditions)
+        filters = self.filters | {one.hash for one in conditions}
+        return replace(
+            self,
+            filters=filters if FALSE.hash not in filters else frozenset({FALSE.hash}),
+            reads=self.reads.union(*(one.reads for one in conditions)),
+            volatile=self.volatile or any(one.volatile for one in conditions),
+            marks=self.marks | ({"inner join"} if any(one.joined for one in conditions) else set()),
+        )
 
 
 def physical(table: str, rows: str, values: Mapping[str, str], volatile: frozenset[str] = frozenset()) -> Relation:
     """A table as a source: its rows and values stand for themselves."""
     return Relation(
-        mix("table", table, rows),
+        (mix("table", table, rows),),
         {
             column.lower(): Value(mix("column", table, value), frozenset({(table, column)}), column in volatile)
             for column, value in values.items()
         },
     )
+
+
+def unknown(table: str) -> Relation:
+    """A table of which only the name is known."""
+    return Relation((mix("table", table),), {}, rest=(Rest(mix("open", table), table),))
 
 
 def combined(label: str, parts: Iterable[Value]) -> Value:
@@ -66,11 +159,3 @@ def combined(label: str, parts: Iterable[Value]) -> Value:
         any(part.volatile for part in parts),
         any(part.joined for part in parts),
     )
-
-
-def numbered(relation: Relation, at: int) -> Relation:
-    columns = {
-        name: replace(value, hash=mix("@", at, value.hash), joined=value.joined or at > 0)
-        for name, value in relation.columns.items()
-    }
-    return replace(relation, columns=columns)

@@ -1,0 +1,118 @@
+"""What is known of functions: which aggregate, which yield other than one row, which say another thing each time."""
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from console.planning.sql import allow
+
+# names that sqlglot keeps as they are written, and the class it gives their other name
+SYNONYMS = {
+    "mean": "Avg",
+    "std": "Stddev",
+    "some": "LogicalOr",
+    "any": "LogicalOr",
+    "every": "LogicalAnd",
+    "now": "CurrentTimestamp",
+    "positive": "",
+}
+# every call says something new, also within one statement
+_FRESH = {"Rand", "Randn", "Uuid", "Shuffle", "RandStr"}
+_FRESH_NAMES = {"monotonically_increasing_id", "uniform", "random", "randstr", "spark_partition_id", "uuid"}
+_GENERATORS = (exp.Explode, exp.Posexplode, exp.PosexplodeOuter, exp.ExplodeOuter, exp.Inline, exp.Stack, exp.Unnest)
+# `window` leaves out rows without a time, and repeats a row for every window that slides over it
+_GENERATOR_NAMES = {
+    "inline_outer", "variant_explode", "variant_explode_outer", "window", "session_window", "unnest", "flatten_outer",
+}  # fmt: skip
+_ONE_ROW = {"json_tuple"}
+_KNOWN = allow.NAMES | {
+    "aes_decrypt", "aes_encrypt", "current_path", "date_part", "from_xml", "input_file_block_length", "is_valid_variant",
+    "input_file_block_start", "input_file_name", "make_time", "make_timestamp_ltz", "make_timestamp_ntz", "quote",
+    "regexp", "schema_of_csv", "schema_of_variant", "schema_of_xml", "st_asbinary", "st_srid", "time_bucket", "to_time",
+    "to_varchar", "to_variant_object", "to_xml", "try_aes_decrypt", "try_make_interval", "try_parse_json", "uniform",
+    "try_make_timestamp_ltz", "try_make_timestamp_ntz", "try_to_time", "try_variant_get", "user", "validate_utf8",
+    "variant_get", "version", "window_time", "xpath", "xpath_boolean", "xpath_double", "xpath_float", "xpath_int",
+    "xpath_long", "xpath_number", "xpath_short", "xpath_string", "kll_sketch_to_string_bigint", "current_database",
+    "kll_sketch_to_string_double", "kll_sketch_to_string_float", "theta_sketch_estimate", "theta_union", "randstr",
+    "theta_difference", "theta_intersection", "spark_partition_id", "random", "char", "now", "curdate", "current_catalog",
+}  # fmt: skip
+_AGGREGATES = allow.AGGREGATE_NAMES | {
+    "bitmap_and_agg", "product", "theta_intersection_agg", "theta_sketch_agg", "theta_union_agg", "schema_of_variant_agg",
+    "tuple_intersection_agg_double", "tuple_intersection_agg_integer", "tuple_sketch_agg_double", "approx_top_k",
+    "tuple_sketch_agg_integer", "tuple_union_agg_double", "tuple_union_agg_integer", "approx_top_k_accumulate",
+    "approx_top_k_combine", "measure", "count_distinct", "try_sum", "try_avg",
+}  # fmt: skip
+
+
+def called(node: exp.Expr) -> str:
+    """The name of a function that sqlglot does not know, else ""."""
+    return str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    """Whether this very call aggregates, leaving open whether over a window."""
+    if isinstance(node, exp.Any):  # `any(x)` is read like the `= ANY (…)` of other dialects
+        return not isinstance(node.parent, (exp.Binary, exp.Like))
+    return isinstance(node, exp.AggFunc) or called(node) in _AGGREGATES
+
+
+def aggregates(node: exp.Expr) -> bool:
+    """Whether an expression aggregates the rows of its own query."""
+    return any(True for _ in aggregate_calls(node))
+
+
+def aggregate_calls(node: exp.Expr) -> Iterator[exp.Expr]:
+    """Calls that aggregate the rows of the query in which they stand, those of subqueries and of windows left out."""
+    for found in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
+        if is_aggregate(found) and not over_window(found):
+            yield found
+
+
+def over_window(call: exp.Expr) -> bool:
+    parent = call.parent
+    while isinstance(parent, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter, exp.WithinGroup)):
+        call, parent = parent, parent.parent
+    return isinstance(parent, exp.Window) and parent.this is call
+
+
+def windows(node: exp.Expr) -> bool:
+    return any(isinstance(n, exp.Window) for n in node.walk(prune=lambda inner: isinstance(inner, exp.Query)))
+
+
+def generates(node: exp.Expr) -> bool:
+    """Whether a projection yields any number of rows for one."""
+    return generator(node) is not None
+
+
+def generator(node: exp.Expr) -> exp.Expr | None:
+    """The call of a projection that yields any number of rows for one, if there is one."""
+    for found in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
+        if isinstance(found, _GENERATORS) or type(found).__name__ == "_ExplodeOuter":
+            return found
+        if called(found) in _GENERATOR_NAMES:
+            return found
+    return None
+
+
+def outer(node: exp.Expr) -> bool:
+    """Whether a generator keeps the row for which it yields nothing."""
+    return "Outer" in type(node).__name__ or called(node).endswith("_outer")
+
+
+def is_one_row(node: exp.Expr) -> bool:
+    return called(node) in _ONE_ROW
+
+
+def strange(node: exp.Expr) -> bool:
+    """A function of which nothing is known: it may be the operator's own."""
+    name = called(node)
+    return bool(name) and name not in _KNOWN | _AGGREGATES | _GENERATOR_NAMES | _ONE_ROW | set(SYNONYMS)
+
+
+def fresh(node: exp.Expr) -> bool:
+    return type(node).__name__ in _FRESH or called(node) in _FRESH_NAMES
+
+
+def is_volatile(node: exp.Expr) -> bool:
+    name = called(node)
+    return fresh(node) or type(node).__name__ in allow.VOLATILE_NODES or name in allow.VOLATILE_NAMES

@@ -1,0 +1,308 @@
+"""Queries to relations: SELECT, set operations, CTEs, clause by clause in the order in which they act."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from console.planning.sql.meaning import functions
+from console.planning.sql.meaning.grouping import Grouping, grouping
+from console.planning.sql.meaning.scope import Run, Scope, Unclear
+from console.planning.sql.meaning.sets import limited, united, without_repeats
+from console.planning.sql.meaning.sources import From, generated, generator, read, renamed, yielded
+from console.planning.sql.meaning.values import Values
+from console.planning.sql.relation import Relation, Rest, Value, mix
+from console.planning.sql.tree import DIALECT
+
+AGAIN = "\x1f"
+_CLAUSES = {
+    "expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows", "distinct", "order",
+    "limit", "offset", "hint", "with_", "sort", "cluster", "distribute", "operation_modifiers",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """relation: what the query gives;  notes: what it is made of, as (what it is called, hash)"""
+
+    relation: Relation
+    notes: tuple[tuple[str, str], ...] = ()
+
+
+def meaning(tree: exp.Query, tables: Mapping[str, Relation]) -> Relation:
+    """Evaluate a qualified tree over its tables; what cannot be understood is a relation of its own."""
+    try:
+        return evaluated(tree, tables, strict=True).relation
+    except Unclear as reason:
+        said = mix("opaque", tree.sql(DIALECT), *(tables[name].rows for name in sorted(tables)))
+        every = mix(said, *(value.hash for name in sorted(tables) for value in tables[name].every()))
+        reads = frozenset().union(*(value.reads for table in tables.values() for value in table.every()))
+        columns = {name.lower(): Value(mix(every, name), reads, True, True) for name in tree.named_selects}
+        return Relation((every,), columns, reads=reads, marks=frozenset({"opaque"}), doubts=frozenset({str(reason)}))
+
+
+def evaluated(tree: exp.Expr, tables: Mapping[str, Relation], strict: bool) -> Meaning:
+    """Evaluate a tree over what is known of its tables.
+
+    strict  a column that nothing has is an error, also in a query without FROM
+    raises  Unclear
+    """
+    run = Run(dict(tables), strict, _query)
+    found = _query(tree, Scope(run, {}))
+    return Meaning(found, tuple(run.notes))
+
+
+def _query(tree: exp.Expr, scope: Scope) -> Relation:
+    """scope: holds CTEs and outer names, no sources of its own"""
+    with_ = tree.args.get("with_")
+    for cte in with_.expressions if with_ else ():
+        name = cte.alias.lower()
+        alias = cte.args.get("alias")
+        names = [c.name.lower() for c in (alias.args.get("columns") or [])] if alias else []
+        own = tree.args["with_"].args.get("recursive") and any(
+            t.name.lower() == name for t in cte.this.find_all(exp.Table)
+        )
+        inner = scope.beside()
+        made = _recursive(cte.this, name, names, inner) if own else renamed(_query(cte.this, inner), names)
+        scope.ctes = {**scope.ctes, name: made}
+    match tree:
+        case exp.Subquery():
+            found = _query(tree.this, scope.beside())
+            return limited(tree, found, {}, Values(scope), found)
+        case exp.SetOperation():
+            found = united(tree, lambda part: _query(part, scope.beside()), scope.run.notes)
+            seen = replace(scope.beside(), sources={"": found})
+            return limited(tree, found, {}, Values(seen), found)
+        case exp.Select():
+            return _Select(tree, scope).relation()
+        case exp.Values():
+            return read(tree, (), scope).views.popitem()[1]
+        case exp.Table():
+            return _Select(exp.select("*").from_(tree.copy()), scope).relation()
+    raise Unclear(f"{type(tree).__name__.upper()} is not understood")
+
+
+def _recursive(tree: exp.Expr, name: str, names: list[str], scope: Scope) -> Relation:
+    """A CTE over itself: every row and value may come of every other one."""
+    if not isinstance(tree, exp.Union):
+        raise Unclear(f"{name} refers to itself without UNION")
+    first = _query(tree.this, scope.beside())
+    names = names or list(first.columns)
+    if first.rest:
+        raise Unclear(f"{name} refers to itself, and its columns are not known")
+    itself = Relation((mix("itself"),), {one: Value(mix("itself", at)) for at, one in enumerate(names)}, bare=True)
+    then = _query(tree.expression, replace(scope.beside(), ctes={**scope.ctes, name: itself}))
+    values = [value.hash for value in (*first.columns.values(), *then.columns.values())]
+    part = mix("recursive", bool(tree.args.get("distinct")), first.rows, then.rows, *values)
+    reads = [value.reads for value in (*first.columns.values(), *then.columns.values())]
+    columns = {one: Value(mix("@", part, at), frozenset().union(*reads), joined=True) for at, one in enumerate(names)}
+    return Relation((part,), columns, reads=first.reads | then.reads, marks=first.marks | then.marks | {"set"})
+
+
+@dataclass(slots=True)
+class _Output:
+    """One item of a SELECT: a column by name, or all columns of a source that is not known."""
+
+    name: str
+    value: Value
+    rest: Rest | None = None
+
+
+@dataclass(slots=True)
+class _Select:
+    tree: exp.Select
+    scope: Scope
+    outputs: list[_Output] = field(default_factory=list)
+
+    def relation(self) -> Relation:
+        if odd := [key for key, value in self.tree.args.items() if value and key not in _CLAUSES]:
+            raise Unclear(f"{odd[0].rstrip('_').upper()} is not understood")
+        found = self._from()
+        self.scope.sources, self.scope.merged, self.scope.hidden = found.views, found.merged, found.hidden
+        rows = found.rows
+        if where := self.tree.args.get("where"):
+            conditions = Values(self.scope, rows=rows.rows).conjuncts(where.this)
+            self._note("WHERE", *sorted(one.hash for one in conditions))
+            rows = rows.narrowed(conditions)
+        rows, values = self._grouped(rows)
+        rows = self._having(rows, values)
+        values.rows = rows.rows
+        rows = self._projected(rows, values)
+        if qualify := self.tree.args.get("qualify"):
+            seen = replace(values, aliases=self._aliases())
+            rows = rows.narrowed(seen.conjuncts(qualify.this))
+            self._note("QUALIFY", rows.rows)
+        rows = replace(rows, columns=_named(self.outputs), rest=tuple(o.rest for o in self.outputs if o.rest))
+        rows = self._distinct(rows)
+        seen = replace(values, aliases=self._aliases(), first=True)
+        return limited(self.tree, rows, self._ordinals(), seen, rows)
+
+    def _note(self, what: str, *said: str) -> None:
+        self.scope.run.notes.append((what, mix(*said)))
+
+    def _from(self) -> From:
+        from_ = self.tree.args.get("from_")
+        if from_ is None:
+            found = From(Relation((mix("one row"),), {}, unique=frozenset()), {})
+        else:
+            found = read(from_.this, self.tree.args.get("joins") or (), self.scope)
+            self._note("FROM", *sorted(found.rows.parts))
+        for lateral in self.tree.args.get("laterals") or ():
+            found = generated(found, lateral, self.scope)
+        return found
+
+    def _aliases(self) -> dict[str, exp.Expr]:
+        return {
+            part.alias.lower(): part.this
+            for part in self.tree.expressions
+            if isinstance(part, exp.Alias) and part.alias
+        }
+
+    def _windows(self) -> dict[str, exp.Expr]:
+        return {one.name.lower(): one for one in self.tree.args.get("windows") or ()}
+
+    def _grouped(self, rows: Relation) -> tuple[Relation, Values]:
+        group = self.tree.args.get("group")
+        plain = Values(self.scope, rows=rows.rows, windows=self._windows())
+        asked = [
+            *self.tree.expressions,
+            *(self.tree.args[k] for k in ("having", "qualify", "order") if self.tree.args.get(k)),
+        ]
+        if not (group or self.tree.args.get("having") or any(functions.aggregates(part) for part in asked)):
+            return rows, plain
+        found = grouping(group, self.tree.expressions, replace(plain, aliases=self._aliases()))
+        self._note("GROUP BY", found.hash)
+        part = mix("group", rows.rows, found.hash)
+        reads = rows.reads.union(*(value.reads for value in found.values.values()))
+        made = replace(rows.sealed(part if found.values else mix("one row"), "group"), reads=reads)
+        made = replace(made, columns={}, rest=(), unique=frozenset(found.values) if found.plain else None)
+        values = replace(plain, group=part + self._order_of(found), keys=frozenset(found.values))
+        return made, values
+
+    def _order_of(self, found: Grouping) -> str:
+        """`grouping_id()` counts in the order of the GROUP BY."""
+        asks = any(isinstance(n, exp.GroupingId) for part in self.tree.expressions for n in part.walk())
+        return mix(*found.values) if asks else ""
+
+    def _having(self, rows: Relation, values: Values) -> Relation:
+        having = self.tree.args.get("having")
+        if having is None:
+            return rows
+        conditions = replace(values, aliases=self._aliases()).conjuncts(having.this)
+        self._note("HAVING", *sorted(one.hash for one in conditions))
+        return rows.narrowed(conditions)
+
+    def _projected(self, rows: Relation, values: Values) -> Relation:
+        seen: dict[str, exp.Expr] = {}
+        safe = bool(values.group) or any(_only_columns(part) for part in self.tree.expressions)
+        for part in self.tree.expressions:
+            if isinstance(part, exp.QueryTransform):
+                raise Unclear("TRANSFORM runs a program")
+            rows = self._output(part, rows, replace(values, aliases=dict(seen)))
+            rows = self._strange(part, rows, safe, values)
+            if isinstance(part, exp.Alias):
+                seen[part.alias.lower()] = part.this
+        if any(functions.windows(part) for part in self.tree.expressions):
+            rows = replace(rows, marks=rows.marks | {"window"})
+        return rows
+
+    def _strange(self, part: exp.Expr, rows: Relation, safe: bool, values: Values) -> Relation:
+        """A function that nobody here knows may yield any number of rows, or one for all, unless it cannot stand there."""
+        for call in (n for n in part.walk(prune=lambda inner: isinstance(inner, exp.Query)) if functions.strange(n)):
+            outermost = call is part or (call.parent is part and isinstance(part, (exp.Alias, exp.Aliases)))
+            if outermost or not safe:
+                what = f"{functions.called(call)} is not known: it may yield any number of rows"
+                doubt = mix("strange", values.value(call).hash)
+                rows = replace(rows, parts=(*rows.parts, doubt), doubts=rows.doubts | {what}, unique=None)
+        return rows
+
+    def _output(self, part: exp.Expr, rows: Relation, values: Values) -> Relation:
+        if isinstance(part, exp.Star) or (isinstance(part, exp.Column) and isinstance(part.this, exp.Star)):
+            self._star(part, values)
+            return rows
+        of = part.this if isinstance(part, (exp.Alias, exp.Aliases)) else part
+        names = [c.name.lower() for c in part.expressions] if isinstance(part, exp.Aliases) else []
+        call = functions.generator(of)
+        if call is None and not functions.is_one_row(of):
+            self.outputs.append(_Output(output_name(part), values.value(of)))
+            return rows
+        call = call if call is not None else of
+        return self._yields(part, of, call, names or ([part.alias.lower()] if part.alias else []), rows, values)
+
+    def _yields(
+        self, part: exp.Expr, of: exp.Expr, call: exp.Expr, names: list[str], rows: Relation, values: Values
+    ) -> Relation:
+        value = generator(call, values)
+        if not functions.is_one_row(call):
+            made = mix("generate", functions.outer(call), value.hash)
+            tagged = value.tagged(made)
+            rows = replace(rows, parts=(*rows.parts, made), unique=None, marks=rows.marks | {"generate"})
+            rows = replace(rows, reads=rows.reads | value.reads)
+            self._note("a generator", made)
+        else:
+            made, tagged = "", value
+        if of is not call:
+            whole = values.value(of)
+            self.outputs.append(_Output(output_name(part), replace(tagged, hash=mix(tagged.hash, whole.hash))))
+            return rows
+        view = yielded(value, names or ([output_name(part)] if functions.called(call) != "json_tuple" else []))
+        view = view.tagged(made) if made else view
+        self.outputs += [_Output(name, one) for name, one in view.columns.items()]
+        self.outputs += [_Output("", rest.value, rest) for rest in view.rest]
+        return rows
+
+    def _star(self, part: exp.Expr, values: Values) -> None:
+        star = part if isinstance(part, exp.Star) else part.this
+        alias = part.args.get("table") if isinstance(part, exp.Column) else None
+        named, rests = self.scope.star(alias.name.lower() if alias else "")
+        left_out = {c.name.lower() for c in star.args.get("except_") or ()}
+        instead = {one.alias.lower(): values.value(one.this) for one in star.args.get("replace") or ()}
+        renames = {one.this.name.lower(): one.alias.lower() for one in star.args.get("rename") or ()}
+        for name, value in named:
+            if name not in left_out:
+                self.outputs.append(_Output(renames.get(name, name), instead.pop(name, value)))
+        for rest in rests:
+            found = rest.without({*left_out, *instead, *renames})
+            self.outputs.append(_Output("", found.value, found))
+        if rests:
+            self.outputs += [_Output(name, value) for name, value in instead.items()]
+            self.outputs += [_Output(to, rests[0].column(name)) for name, to in renames.items()]
+
+    def _distinct(self, rows: Relation) -> Relation:
+        distinct = self.tree.args.get("distinct")
+        if not distinct:
+            return rows
+        if distinct.args.get("on"):
+            raise Unclear("DISTINCT ON is not understood")
+        self._note("DISTINCT", *sorted(value.hash for value in rows.every()))
+        return without_repeats(rows, "distinct")
+
+    def _ordinals(self) -> dict[int, Value]:
+        return {at + 1: output.value for at, output in enumerate(self.outputs)}
+
+
+def output_name(part: exp.Expr) -> str:
+    """The name of a column, lower case: its alias, or its text."""
+    if part.alias_or_name and not isinstance(part, (exp.Literal, exp.Func)):
+        return part.alias_or_name.lower()
+    return part.sql(DIALECT, comments=False).lower()
+
+
+def _only_columns(part: exp.Expr) -> bool:
+    """Whether a projection needs a row of its own: it reads a column, and nothing in it could be an aggregate."""
+    if part.is_star:
+        return True
+    calls = [n for n in part.walk() if functions.strange(n) or isinstance(n, (exp.Query, exp.Window))]
+    return not calls and not functions.aggregates(part) and part.find(exp.Column) is not None
+
+
+def _named(outputs: list[_Output]) -> dict[str, Value]:
+    """By name; a name that stands again is told apart by what no name can hold."""
+    found: dict[str, Value] = {}
+    for output in outputs:
+        if output.rest is None:
+            name = output.name
+            while name in found:
+                name += AGAIN
+            found[name] = output.value
+    return found

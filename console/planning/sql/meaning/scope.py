@@ -1,0 +1,140 @@
+"""Names to values: what a SELECT sees of its sources, its own aliases and the queries around it."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from console.planning.sql.relation import Relation, Rest, Value, combined, mix
+
+
+class Unclear(Exception):
+    """What cannot be understood, in words that follow `because`."""
+
+
+@dataclass(slots=True)
+class Run:
+    """What the evaluation of one statement shares.
+
+    tables   what is known of tables, by lower-case name
+    strict   a table that is not known is none
+    query    evaluates a query seen from a scope
+    numbers  calls that say something new each time, numbered as they are met
+    notes    what was met, as (what it is called, its hash): where two queries differ is told from them
+    """
+
+    tables: dict[str, Relation]
+    strict: bool
+    query: "Callable[[exp.Expr, Scope], Relation]"
+    numbers: dict[int, int] = field(default_factory=dict)
+    notes: list[tuple[str, str]] = field(default_factory=list)
+
+    def number(self, node: exp.Expr) -> int:
+        return self.numbers.setdefault(id(node), len(self.numbers))
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names visible in one SELECT.
+
+    sources  alias → relation;  merged  columns of USING, which stand for both sides;  hidden  (alias, column) they replace
+    shown    the SELECT's own outputs, for the clauses that may name them
+    """
+
+    run: Run
+    ctes: dict[str, Relation]
+    outer: "Scope | None" = None
+    sources: dict[str, Relation] = field(default_factory=dict)
+    merged: dict[str, Value] = field(default_factory=dict)
+    hidden: set[tuple[str, str]] = field(default_factory=set)
+    bound: list[dict[str, Value]] = field(default_factory=list)
+
+    def beside(self) -> "Scope":
+        """For a query that stands in this FROM: it sees what this one sees from outside."""
+        return Scope(self.run, dict(self.ctes), self.outer)
+
+    def within(self) -> "Scope":
+        """For a query that stands in an expression: it may name this one's columns."""
+        return Scope(self.run, dict(self.ctes), self)
+
+    def plain(self, name: str) -> Value | None:
+        """An unqualified column of this SELECT's own sources.
+
+        raises  Unclear where two of them have it
+        """
+        if name in self.merged:
+            return self.merged[name]
+        explicit = [source.columns[name] for source in self.sources.values() if name in source.columns]
+        if len({value.hash for value in explicit}) > 1:
+            raise Unclear(f"{name} is ambiguous: {' and '.join(self._holders(name))} have it")
+        if explicit:
+            return explicit[0]
+        open_ = [rest for source in self.sources.values() for rest in source.rest if name not in rest.but]
+        if len(open_) == 1:
+            return open_[0].column(name)
+        if open_:
+            parts = [rest.column(name) for rest in sorted(open_, key=lambda rest: rest.hash)]
+            joined = combined("unresolved", parts)
+            return Value(joined.hash, frozenset({("", name)}), joined=True)
+        return None
+
+    def _holders(self, name: str) -> Iterable[str]:
+        return (alias or "a subquery" for alias, source in self.sources.items() if name in source.columns)
+
+    def named(self, name: str) -> Value:
+        """An unqualified column, looked up outwards.
+
+        raises  Unclear where nothing has it
+        """
+        scope, depth = self, 0
+        while (found := scope.plain(name)) is None and scope.outer is not None:
+            scope, depth = scope.outer, depth + 1
+        if found is None and not scope.sources and not self.run.strict:
+            found = Value(mix("free", name), frozenset({("", name)}))
+        if found is not None:
+            return _from_outside(found, depth)
+        raise Unclear(f"there is no column {name}{self._here()}")
+
+    def _here(self) -> str:
+        names = [alias for alias in self.sources if alias]
+        return f" in {' or '.join(names)}" if names else ""
+
+    def of(self, alias: str, name: str) -> Value | None:
+        """A column of one source; None where no source is called so."""
+        scope: Scope | None = self
+        depth = 0
+        while scope is not None:
+            if (source := scope.sources.get(alias)) is not None:
+                return _from_outside(_column(source, alias, name), depth)
+            scope, depth = scope.outer, depth + 1
+        return None
+
+    def star(self, alias: str = "") -> tuple[list[tuple[str, Value]], list[Rest]]:
+        """What `*` or `alias.*` stands for: known columns in order, and what is not known."""
+        if alias and alias not in self.sources:
+            raise Unclear(f"{alias}.* is a star over something that is no table here")
+        names = [(name, value) for name, value in self.merged.items()] if not alias else []
+        rests: list[Rest] = []
+        for one in [alias] if alias else self.sources:
+            source = self.sources[one]
+            known = ((name, value) for name, value in source.columns.items())
+            names += [(n, v) for n, v in known if alias or (one, n) not in self.hidden]
+            hidden = {name for at, name in self.hidden if at == one} if not alias else set()
+            rests += [rest.without(hidden) for rest in source.rest]
+        return names, rests
+
+
+def _from_outside(value: Value, depth: int) -> Value:
+    """A row of an enclosing query is told from one of the query's own."""
+    return value.tagged(f"outer {depth}") if depth else value
+
+
+def _column(source: Relation, alias: str, name: str) -> Value:
+    if name in source.columns:
+        return source.columns[name]
+    rests = [rest for rest in source.rest if name not in rest.but]
+    if len(rests) == 1:
+        return rests[0].column(name)
+    if rests:
+        return combined("unresolved", [rest.column(name) for rest in sorted(rests, key=lambda rest: rest.hash)])
+    raise Unclear(f"there is no column {name} in {alias}")

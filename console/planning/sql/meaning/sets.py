@@ -1,0 +1,150 @@
+"""What takes rows as a whole: UNION, INTERSECT and EXCEPT, where columns meet by position, DISTINCT and LIMIT."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from console.planning.sql.meaning.scope import Unclear
+from console.planning.sql.meaning.truth import integer
+from console.planning.sql.meaning.values import Values
+from console.planning.sql.relation import Relation, Rest, Value, combined, mix
+from console.planning.sql.tree import DIALECT
+
+Query = Callable[[exp.Expr], Relation]
+
+
+def united(tree: exp.SetOperation, query: Query, notes: list[tuple[str, str]]) -> Relation:
+    """What a set operation gives.
+
+    raises  Unclear where the sides have not the same number of columns
+    """
+    if odd := [key for key in ("side", "kind", "on") if tree.args.get(key)]:
+        raise Unclear(f"{odd[0].upper()} of a set operation is not understood")
+    plain = not tree.args.get("distinct")
+    if isinstance(tree, exp.Union):
+        branches = [branch for side in (tree.this, tree.expression) for branch in _branches(side, plain, tree, query)]
+        found = _united(tree, branches)
+        notes.append(("UNION ALL" if plain else "UNION", mix(len(branches))))
+        return found if plain else without_repeats(replace(found, marks=found.marks - {"union"}), "set")
+    sides = [query(tree.this), query(tree.expression)]
+    found = _compared(tree, sides[0], sides[1], plain)
+    notes.append((type(tree).__name__.upper(), found.rows))
+    return found
+
+
+def _branches(node: exp.Expr, plain: bool, above: exp.Expr, query: Query) -> list[Relation]:
+    """The branches of nested unions, which are one union; below UNION it does not matter whether repeats are kept."""
+    inner = node
+    while isinstance(inner, exp.Subquery) and set(k for k, v in inner.args.items() if v) <= {"this"}:
+        inner = inner.this
+    extra = any(inner.args.get(key) for key in ("limit", "offset", "with_", "side", "kind", "on"))
+    by_name = bool(inner.args.get("by_name")) == bool(above.args.get("by_name"))
+    if isinstance(inner, exp.Union) and not extra and by_name and (not plain or not inner.args.get("distinct")):
+        return [one for side in (inner.this, inner.expression) for one in _branches(side, plain, above, query)]
+    return [query(node)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Branch:
+    relation: Relation
+    values: tuple[Value, ...]
+
+    @property
+    def order(self) -> tuple[str, ...]:
+        return (self.relation.rows, *(value.hash for value in self.values))
+
+
+def _united(tree: exp.Expr, relations: list[Relation]) -> Relation:
+    names = list(relations[0].columns)
+    if any(relation.rest for relation in relations):
+        return _open(relations, names)
+    if tree.args.get("by_name"):
+        null = Value(mix("Null"))
+        names = list(dict.fromkeys(name for relation in relations for name in relation.columns))
+        branches = [_Branch(one, tuple(one.columns.get(name, null) for name in names)) for one in relations]
+    else:
+        branches = [_Branch(one, tuple(one.columns.values())) for one in relations]
+        if len({len(branch.values) for branch in branches}) > 1:
+            raise Unclear("the sides of a UNION have not the same number of columns")
+    branches.sort(key=lambda branch: branch.order)
+    part = mix("union", *(branch.relation.rows for branch in branches))
+    columns = {name: combined("set", [branch.values[at] for branch in branches]) for at, name in enumerate(names)}
+    return _made(part, columns, relations, "union")
+
+
+def _open(relations: list[Relation], names: list[str]) -> Relation:
+    """Of a star over a table that is not known, no position is sure."""
+    said = sorted(mix(one.rows, *(value.hash for value in one.every())) for one in relations)
+    part = mix("union", *sorted(one.rows for one in relations))
+    every = [value for one in relations for value in one.every()]
+    reads = frozenset().union(*(value.reads for value in every))
+    columns = {name: Value(mix("set", name, *said), reads, joined=True) for name in names}
+    made = _made(part, columns, relations, "union")
+    return replace(made, rest=(Rest(mix("set", *said), "", joined=True),))
+
+
+def _made(part: str, columns: dict[str, Value], relations: list[Relation], mark: str) -> Relation:
+    return Relation(
+        (part,),
+        columns,
+        reads=frozenset().union(*(one.reads for one in relations)),
+        marks=frozenset({mark}).union(*(one.marks for one in relations)),
+        volatile=any(one.volatile for one in relations),
+        doubts=frozenset().union(*(one.doubts for one in relations)),
+        bare=True,
+    )
+
+
+def without_repeats(rows: Relation, mark: str) -> Relation:
+    """The same rows, none twice: as grouped by all of their values."""
+    keys = frozenset(value.hash for value in rows.every())
+    if rows.unique is not None and rows.unique <= keys:
+        return replace(rows, marks=rows.marks | {mark})
+    part = mix("group", rows.rows, mix(mix(*sorted(keys))))
+    reads = rows.reads.union(*(value.reads for value in rows.every()))
+    return replace(rows.sealed(part, mark), unique=keys, reads=reads)
+
+
+def _compared(tree: exp.SetOperation, left: Relation, right: Relation, plain: bool) -> Relation:
+    """INTERSECT and EXCEPT: which rows stay depends on every column of both sides."""
+    if left.rest or right.rest:
+        pairs = [mix(*(value.hash for value in side.every())) for side in (left, right)]
+    elif len(left.columns) != len(right.columns):
+        raise Unclear(f"the sides of {type(tree).__name__.upper()} have not the same number of columns")
+    else:
+        both = zip(left.columns.values(), right.columns.values(), strict=True)
+        pairs = sorted(mix(one.hash, other.hash) for one, other in both)
+    part = mix(type(tree).__name__, plain, left.rows, right.rows, *pairs)
+    made = _made(part, left.columns, [left, right], "set")
+    reads = made.reads.union(*(value.reads for side in (left, right) for value in side.every()))
+    unique = None if plain else frozenset(value.hash for value in left.every())
+    return replace(made, rest=left.rest, reads=reads, unique=unique)
+
+
+def limited(tree: exp.Expr, rows: Relation, ordinals: dict[int, Value], values: Values, shown: Relation) -> Relation:
+    """ORDER BY with LIMIT or OFFSET; an order alone changes no row."""
+    limit, offset = tree.args.get("limit"), tree.args.get("offset")
+    order = [
+        part
+        for key in ("order", "sort", "cluster", "distribute")
+        if tree.args.get(key)
+        for part in tree.args[key].expressions
+    ]
+    if isinstance(limit, exp.Limit) and limit.expression and limit.expression.name.upper() == "ALL":
+        limit = None
+    if not (limit or offset):
+        if order:
+            values.scope.run.notes.append(("ORDER BY", mix(*(part.sql(DIALECT).lower() for part in order))))
+        return rows
+    ordinals = ordinals or {at + 1: value for at, value in enumerate(shown.columns.values())}
+    said: list[str] = []
+    for part in order:
+        of = part.this if isinstance(part, exp.Ordered) else part
+        at = integer(of)
+        value = ordinals[at] if at in ordinals else values.value(of)
+        said += [value.hash, str(bool(part.args.get("desc"))), str(bool(part.args.get("nulls_first")))]
+    ends = [node.sql(DIALECT).lower() for node in (limit, offset) if node is not None]
+    values.scope.run.notes.append(("LIMIT", mix(*said, *ends)))
+    kept = rows.sealed(mix("limit", rows.rows, *said, *ends), "limit")
+    return replace(kept, volatile=True, unique=rows.unique)
