@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from console import crash, paths
-from console.errors import ConsoleError
+from console.errors import ConsoleError, DataError
 from console.model.codec import decode, dumps, loads
 from console.model.event import Recorded, point
 
@@ -22,6 +22,8 @@ VERSION = 1
 Kind = Literal["intent", "outcome", "event", "fleet"]
 _BUSY_SECONDS = 10.0  # how long another console of this machine may hold the file
 _EVENTS_KEPT = 50_000
+_COLUMNS = ("id", "at", "kind", "region", "pipeline", "about")
+_RUINED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR)
 _SCHEMA = """
 CREATE TABLE entries (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -100,14 +102,22 @@ class Journal:
                 " WHERE (?1 IS NULL OR kind = ?1) AND (?2 = '' OR region = ?2) ORDER BY id",
                 (kind, region),
             ).fetchall()
-        return tuple(
-            Entry(id, at, kind, region, pipeline, about, loads(body))
-            for id, at, kind, region, pipeline, about, body in rows
-        )
+        return tuple(self._entry(row) for row in rows)
+
+    def _entry(self, row: tuple[Any, ...]) -> Entry:
+        """A line as written by us: its hash says only that nobody changed it by accident."""
+        *facts, text = row
+        try:
+            return decode(Entry, {**dict(zip(_COLUMNS, facts, strict=True)), "body": loads(text)})
+        except DataError as error:
+            raise self._damaged(f"entry {facts[0]}: {error}") from None
 
     def events(self, region: str) -> tuple[Recorded, ...]:
         """The events seen of one region, in the order in which they were seen."""
-        return tuple(decode(Recorded, entry.body) for entry in self.entries("event", region))
+        try:
+            return tuple(decode(Recorded, entry.body) for entry in self.entries("event", region))
+        except DataError as error:
+            raise error if error.code else self._damaged(str(error)) from None
 
     def unsettled(self) -> tuple[Entry, ...]:
         """Intents without an outcome: this console died between the two. The region knows what became of them."""
@@ -159,12 +169,15 @@ class Journal:
     def _telling(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
             self.close()
             raise self._unwritable(error) from None
 
     def _unwritable(self, error: Exception) -> ConsoleError:
-        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        # a text that is none has no code of SQLite's own
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
+        ruined = not isinstance(error, sqlite3.OperationalError) or code in _RUINED
+        if isinstance(error, UnicodeDecodeError) or (isinstance(error, sqlite3.DatabaseError) and ruined):
             return self._damaged(str(error))
         try:
             free = f"{shutil.disk_usage(self.path.parent).free:,} bytes free"
@@ -176,8 +189,8 @@ class Journal:
             code="E_JOURNAL",
         )
 
-    def _damaged(self, what: str) -> ConsoleError:
-        return ConsoleError(
+    def _damaged(self, what: str) -> DataError:
+        return DataError(
             f"the journal {self.path} is damaged ({what}), so nothing was done",
             hint="console doctor sets it aside; what the regions are doing stands in the regions",
             code="E_JOURNAL_DAMAGED",
@@ -209,7 +222,7 @@ class Journal:
                 connection.execute(f"PRAGMA user_version = {VERSION:d}")
                 return
         if version != VERSION:
-            raise ConsoleError(
+            raise DataError(
                 f"the journal {self.path} is of version {version}, this console knows {VERSION}",
                 hint="use the newer console, or set CONSOLE_HOME to another directory",
                 code="E_JOURNAL_VERSION",
