@@ -97,8 +97,8 @@ def _type(tokens: list[str], level: int) -> Type:
         return timed(name, digits[0])
     if name == "decimal":
         numbers = _numbers(tokens)
-        if numbers and (len(numbers) != 2 or not 1 <= numbers[0] <= 1000 or not -1000 <= numbers[1] <= 1000):
-            raise ValueError("a decimal is `decimal(precision,scale)`, or `decimal` for one without limits")
+        if numbers and (len(numbers) != 2 or not 0 <= numbers[1] <= numbers[0] <= 1000 or not numbers[0]):
+            raise ValueError("a decimal is `decimal(precision,scale)`, the scale not above the precision, or `decimal`")
         return Type(name, numbers)
     if name not in ("array", "enum", "text_of"):
         known = ", ".join((*SIMPLE, *TIMES, "decimal", "array", "enum", "text_of"))

@@ -1,0 +1,145 @@
+"""What docs/ publishes of the propagation, made from the code that does it: the table of types, the JSON Schema."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from console.propagation.mapping import mapped, nullable_in_clickhouse
+from console.propagation.migration import CLASSIFICATIONS, PHASES, VERSION
+from console.propagation.replication import KINDS
+from console.propagation.sql.cursor import Cursor
+from console.propagation.sql.postgres import PRINTED, UserTypes, Written, read_type
+from console.propagation.sql.words import statements
+from console.propagation.types import Type
+
+# one spelling of each; the others that PostgreSQL knows mean one of these
+_SPELLINGS: Final = (
+    "boolean", "smallint", "integer", "bigint", "oid", "smallserial", "serial", "bigserial", "real", "double precision",
+    "numeric(10,2)", "numeric(50,2)", "numeric(100,2)", "numeric(5,-2)", "numeric", "text", "character varying",
+    "character varying(255)", "character(3)", "citext", "name", "bytea", "date", "time", "time(3)",
+    "time with time zone", "timestamp", "timestamp(3)", "timestamp with time zone", "interval", "uuid", "json", "jsonb",
+    "integer[]", "text[][]", "mood",
+)  # fmt: skip
+_HEAD: Final = """# Types
+
+Made from the code (`tools/published.py`); a test keeps it current. Every column of PostgreSQL has a generic type; every
+generic type has a type in each store. ⚠ marks what does not survive; `console schema` warns of it when a column of such a
+type is added.
+
+| PostgreSQL | generic | ClickHouse, NULL allowed | Iceberg | Delta | ⚠ |
+| --- | --- | --- | --- | --- | --- |
+"""
+_RULES: Final = """
+`mood` stands for an enum (`CREATE TYPE mood AS ENUM ('ok', 'ill')`). A domain is its base type. A type that no file given
+defines, and these of PostgreSQL's own, travel as the text that PostgreSQL prints (`text_of<…>`): {printed}.
+
+## NULL
+
+A column that takes NULL is `Nullable(…)` in ClickHouse (an array cannot be: NULL becomes `[]`) and optional in Iceberg and
+Delta, where every added column is optional. `NOT NULL` is carried to ClickHouse only together with a constant default: rows
+from before the column have no other value. `NOT NULL` by a valid `CHECK (c IS NOT NULL)` counts as `NOT NULL`.
+Stores that take NULL where PostgreSQL does not are told as `looser`, which is no difference.
+
+## Defaults
+
+A default is carried as a literal: numbers, `true`, `false`, quoted texts, `now()`, `[]`. Older rows read constants in
+ClickHouse; in Iceberg and Delta they have NULL. `now()` fills no older row anywhere: PostgreSQL does not publish the moment
+it took. What only PostgreSQL can compute (sequences, identities, generated columns, other expressions) is carried as no
+default, with a warning.
+
+## Changes of type
+
+`safe`: the generic type is the same. `widening`: every old value is one of the new type and the stores convert it alone
+(int16 → int32 → int64, float32 → float64, more digits, date → timestamp, integers, uuid and enums → string). Everything else, any `USING`
+that is more than a cast, and any change whose old type nobody knows is `destructive`.
+"""
+
+
+def types_page() -> str:
+    """docs/types.md."""
+    rows = [_row(spelling, _read(spelling)) for spelling in _SPELLINGS]
+    return _HEAD + "".join(rows) + _RULES.format(printed=", ".join(f"`{name}`" for name in sorted(PRINTED)))
+
+
+def _read(spelling: str) -> Written:
+    types = UserTypes({("public", "mood"): Written("mood", Type("enum", labels=("ok", "ill")))})
+    [statement] = statements(spelling)
+    return read_type(Cursor.over(statement), types, "public")
+
+
+def _row(spelling: str, written: Written) -> str:
+    found = [mapped(written.type, kind) for kind in KINDS]
+    words = [nullable_in_clickhouse(found[0].type), found[1].type, found[2].type]
+    lost: dict[str, list[str]] = {}
+    for kind, one in zip(KINDS, found, strict=True):
+        for loss in filter(None, dict.fromkeys(one.lossy.split("; "))):
+            lost.setdefault(loss, []).append(kind)
+    told = "; ".join(
+        f"{'all' if len(kinds) == len(KINDS) else ', '.join(kinds)}: {loss}" for loss, kinds in lost.items()
+    )
+    cells = [f"`{word}`" for word in (spelling, str(written.type), *words)]
+    return f"| {' | '.join(cells)} | {'⚠ ' + told if told else ''} |\n"
+
+
+def migration_schema() -> dict[str, Any]:
+    """The JSON Schema of a generic migration: docs/migration.schema.json."""
+    name: dict[str, Any] = {"type": "string", "minLength": 1}
+    facets: dict[str, Any] = {
+        "data_type": {**name, "description": "a generic type, see types.md"},
+        "nullable": {"type": "boolean"},
+        "default": {
+            "type": ["string", "null"],
+            "description": "a number, true, false, a quoted text, now() or []; null: none, or only PostgreSQL computes it",
+        },
+    }
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Generic migration",
+        "description": "One change of one PostgreSQL table, in no store's language. One a file, under plans/<pipeline>/migrations/.",
+        **_closed(
+            {
+                "version": {"const": VERSION},
+                "phase": {
+                    "enum": list(PHASES),
+                    "description": "before the application's own migration, or after it when no old writer is left",
+                },
+                "schema": name,
+                "table": name,
+                "operation": {"oneOf": list(_operations(name, facets))},
+            }
+        ),
+    }
+
+
+def _operations(name: dict[str, Any], facets: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield _closed({"type": {"const": "add_column"}, "name": name, **facets})
+    yield _closed({"type": {"const": "drop_column"}, "name": name})
+    columns = {
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": name,
+        "description": "old name: new name; all of them at one instant",
+    }
+    yield _closed({"type": {"const": "swap_columns"}, "columns": columns})
+    was = {
+        "type": "object",
+        "properties": facets,
+        "additionalProperties": False,
+        "description": "as far as it was known",
+    }
+    fixed = {
+        "type": {"const": "change_column"},
+        "name": name,
+        "was": was,
+        "classification": {"enum": list(CLASSIFICATIONS)},
+    }
+    changed = _closed({**fixed, **facets})
+    yield {**changed, "required": list(fixed), "anyOf": [{"required": [facet]} for facet in facets]}
+
+
+def _closed(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }

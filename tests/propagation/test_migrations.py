@@ -1,0 +1,225 @@
+"""Migrations as JSON, what is published of them, and what a transaction's changes come to."""
+
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from console.errors import DataError
+from console.propagation.mapping import fits, mapped, meaning
+from console.propagation.migration import (
+    CLASSIFICATIONS,
+    KEPT,
+    PHASES,
+    AddColumn,
+    ChangeColumn,
+    DropColumn,
+    Facets,
+    Migration,
+    SwapColumns,
+    from_data,
+    read,
+    swap,
+    to_data,
+)
+from console.propagation.observe.events import Change
+from console.propagation.observe.fold import fold
+from console.propagation.replication import KINDS
+from console.propagation.types import SIMPLE, TIMES, Type, array, decimal, parse, timed
+from console.propagation.widening import holds
+
+DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
+names = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=6)
+labels = st.lists(names, max_size=3, unique=True).map(tuple)
+scalars = st.one_of(
+    st.sampled_from([Type(name) for name in SIMPLE] + [Type("decimal")]),
+    st.builds(timed, st.sampled_from(TIMES), st.integers(0, 6)),
+    st.integers(1, 1000).flatmap(lambda digits: st.builds(decimal, st.just(digits), st.integers(0, digits))),
+    st.builds(lambda found: Type("enum", labels=found), labels),
+    st.builds(lambda found: Type("text_of", of=found), names),
+)
+types = st.recursive(scalars, lambda inner: inner.map(array), max_leaves=3)
+defaults = st.one_of(st.none(), st.sampled_from(["1", "true", "'a''b'", "now()", "[]"]))
+facets = st.builds(
+    Facets,
+    st.one_of(st.just(KEPT), types),
+    st.one_of(st.just(KEPT), st.booleans()),
+    st.one_of(st.just(KEPT), defaults),
+)
+swaps = st.dictionaries(names, names, min_size=1, max_size=4).filter(
+    lambda found: len(set(found.values())) == len(found) and all(old != new for old, new in found.items())
+)
+operations = st.one_of(
+    st.builds(AddColumn, names, types, st.booleans(), defaults),
+    st.builds(DropColumn, names),
+    swaps.map(swap),
+    st.builds(ChangeColumn, names, facets.filter(lambda to: to != Facets()), facets, st.sampled_from(CLASSIFICATIONS)),
+)
+migrations = st.builds(Migration, st.sampled_from(PHASES), names, names, operations)
+
+
+@given(migrations)
+def test_a_migration_survives_its_json_and_is_what_the_published_schema_allows(migration: Migration) -> None:
+    data = json.loads(json.dumps(to_data(migration)))
+    assert from_data(data) == migration
+    assert allowed(json.loads((DOCS / "migration.schema.json").read_text()), data)
+
+
+@given(migrations, st.data())
+def test_what_lacks_a_key_or_has_a_strange_one_is_no_migration_for_the_reader_nor_for_the_schema(
+    migration: Migration, data: st.DataObject
+) -> None:
+    wrong = to_data(migration)
+    place = wrong if data.draw(st.booleans()) else wrong["operation"]
+    if data.draw(st.booleans()):
+        place["strange"] = 1
+    else:
+        key = data.draw(st.sampled_from(sorted(set(place) - {"data_type", "nullable", "default"})))
+        del place[key]
+    with pytest.raises(DataError):
+        from_data(wrong)
+    assert not allowed(json.loads((DOCS / "migration.schema.json").read_text()), wrong)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"version": 2, "phase": "pre", "schema": "s", "table": "t", "operation": {"type": "drop_column", "name": "a"}}',
+        '{"version": 1, "phase": "now", "schema": "s", "table": "t", "operation": {"type": "drop_column", "name": "a"}}',
+        '{"version": 1, "phase": "pre", "schema": "s", "table": "t", "operation": {"type": "drop_table", "name": "a"}}',
+        '{"version": 1, "phase": "pre", "schema": "s", "table": "t", "operation": {"type": "swap_columns", "columns": {"a": "a"}}}',
+        '{"version": 1, "phase": "pre", "schema": "s", "table": "t", "operation": {"type": "swap_columns", "columns": {"a": "c", "b": "c"}}}',
+        '{"version": 1, "phase": "pre", "schema": "s", "table": "t", "operation": {"type": "add_column", "name": "a",'
+        ' "data_type": "varchar", "nullable": true, "default": null}}',
+        '{"version": 1, "version": 1, "phase": "pre", "schema": "s", "table": "t", "operation": {"type": "drop_column", "name": "a"}}',
+    ],
+)
+def test_what_is_no_migration_is_refused(text: str) -> None:
+    with pytest.raises(DataError):
+        read(text)
+
+
+def test_what_docs_publish_is_current() -> None:
+    made = runpy.run_path(str(DOCS.parent / "tools" / "published.py"))["pages"]()
+    assert {name: (DOCS / name).read_text() for name in made} == made
+
+
+@given(types)
+def test_a_type_survives_its_text_and_fits_what_every_store_makes_of_it(kind: Type) -> None:
+    assert parse(str(kind)) == kind
+    for store in KINDS:
+        word = mapped(kind, store).type
+        assert meaning(word, store) is not None
+        assert fits(word, kind, store)
+
+
+@given(types, types, types)
+def test_holding_is_an_order(one: Type, two: Type, three: Type) -> None:
+    assert holds(one, one)
+    if holds(one, two) and holds(two, three):
+        assert holds(one, three)
+
+
+ORDER = st.sampled_from("abcde")
+STEPS = st.lists(st.tuples(st.sampled_from(["add", "drop", "rename", "change"]), ORDER, ORDER), max_size=9)
+
+
+@settings(max_examples=400)
+@given(st.sets(ORDER), st.lists(STEPS, min_size=1, max_size=3))
+def test_folded_transactions_end_where_their_statements_do_also_with_all_of_pre_before_all_of_post(
+    start: set[str], transactions: list[list[tuple[str, str, str]]]
+) -> None:
+    from console.propagation.observe.fold import settled
+
+    table = {name: [name] for name in start}  # column → where its values come from, and what became of it
+    found: list[Migration] = []
+    observed = []
+    for number, steps in enumerate(transactions):
+        events = []
+        for index, (verb, name, other) in enumerate(steps):
+            mark = f"{number}.{index}"
+            if verb == "add" and name not in table:
+                table[name] = [f"new {mark}"]
+                events.append(Change("s", "t", AddColumn(name, Type("enum", labels=(f"new {mark}",))), mark))
+            elif verb == "drop" and name in table:
+                del table[name]
+                events.append(Change("s", "t", DropColumn(name), mark))
+            elif verb == "rename" and name in table and other not in table:
+                table[other] = table.pop(name)
+                events.append(Change("s", "t", SwapColumns(((name, other),)), mark))
+            elif verb == "change" and name in table:
+                to = Type("enum", labels=(mark,))
+                table[name] = (
+                    [table[name][0], mark] if not table[name][0].startswith("new") else [*table[name][:1], mark]
+                )
+                events.append(Change("s", "t", ChangeColumn(name, Facets(to), Facets(), "widening"), mark))
+        observed += fold(events)
+    found = [one.migration for one in settled(observed)]
+    expected = {name: history[-1] for name, history in table.items()}
+    assert played(start, found) == expected
+    assert played(start, sorted(found, key=lambda m: PHASES.index(m.phase))) == expected
+
+
+def played(start: set[str], found: list[Migration]) -> dict[str, str]:
+    """A table after migrations: column → its last type's label, or the name it was born with."""
+    table = {name: name for name in start}
+    for migration in found:
+        match migration.operation:
+            case AddColumn(name=name, data_type=kind):
+                assert name not in table
+                table[name] = kind.labels[0]
+            case DropColumn(name=name):
+                del table[name]
+            case SwapColumns(columns=pairs):
+                moved = {new: table.pop(old) for old, new in pairs}
+                assert not set(moved) & set(table)
+                table |= moved
+            case ChangeColumn(name=name, to=to):
+                assert name in table
+                assert isinstance(to.data_type, Type)
+                table[name] = to.data_type.labels[0]
+    return table
+
+
+_JSON: dict[str, type | tuple[type, ...]] = {"object": dict, "string": str, "boolean": bool, "null": type(None)}
+
+
+def allowed(schema: dict[str, Any], data: Any) -> bool:
+    """JSON Schema, as far as the published one uses it; a keyword that is not known here fails."""
+    known = {
+        "$schema", "title", "description", "type", "properties", "required", "additionalProperties", "const", "enum",
+        "oneOf", "anyOf", "minLength", "minProperties",
+    }  # fmt: skip
+    assert set(schema) <= known
+    if "type" in schema:
+        kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+        if not any(isinstance(data, _JSON[kind]) for kind in kinds):
+            return False
+    if ("const" in schema and data != schema["const"]) or ("enum" in schema and data not in schema["enum"]):
+        return False
+    if len(data if isinstance(data, str | dict) else "") < max(
+        schema.get("minLength", 0), schema.get("minProperties", 0)
+    ):
+        return False
+    if isinstance(data, dict) and not _object(schema, data):
+        return False
+    if "oneOf" in schema and sum(allowed(one, data) for one in schema["oneOf"]) != 1:
+        return False
+    return "anyOf" not in schema or any(allowed(one, data) for one in schema["anyOf"])
+
+
+def _object(schema: dict[str, Any], data: dict[str, Any]) -> bool:
+    properties, more = schema.get("properties", {}), schema.get("additionalProperties", True)
+    for key, value in data.items():
+        if key in properties:
+            if not allowed(properties[key], value):
+                return False
+        elif more is False or (isinstance(more, dict) and not allowed(more, value)):
+            return False
+    return set(schema.get("required", ())) <= set(data)
