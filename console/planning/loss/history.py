@@ -21,7 +21,8 @@ def retention(wanted: Wanted, before: TableState | None, source: Wanted | None, 
     """Whether a table that stands still holds the history of a table that is replayed from it."""
     if source is None:
         return []
-    table, keeps, origin = wanted.table, source.table.retention_days, source.table.name
+    table, origin = wanted.table, source.table.name
+    keeps = _kept(source.table, live)
     hint = f"a forward_query on {table.name} carries the older days; or keep {origin} longer"
     mine, theirs = (live.table(name) for name in (table.name, origin))
     if before is not None and mine is not None and mine.rows and (theirs is None or not theirs.rows):
@@ -36,11 +37,17 @@ def retention(wanted: Wanted, before: TableState | None, source: Wanted | None, 
             message = f"{origin} keeps {keeps} days, and no time column tells which rows of {table.name} are older"
             more = f"{hint}; or declare `time:`"
             return [Problem("C101", message, table.where, more, "refuse", table.name)]
-    return _shorter(table, source.table, hint)
+    return _shorter(table, source.table, keeps, hint)
 
 
-def _shorter(table: Table, source: Table, hint: str) -> list[Problem]:
-    keeps = source.retention_days
+def _kept(source: Table, live: Live) -> int | None:
+    """Days that a source has kept so far: as it is live, and as it will be."""
+    state = live.release.table(source.name) if live.release else None
+    each = (source.retention_days, state.table.retention_days if state else None)
+    return min((days for days in each if days is not None), default=None)
+
+
+def _shorter(table: Table, source: Table, keeps: int | None, hint: str) -> list[Problem]:
     if keeps == 0:
         message = f"{source.name} stores nothing (retention 0): {table.name} starts empty"
         return [Problem("C102", message, source.where, hint, "warn", table.name)]
