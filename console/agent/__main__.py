@@ -24,6 +24,7 @@ def main(argv: list[str] | None = None) -> int:
     commands.add_parser("survey", help="answer surveys for many regions: JSON list on stdin, a line each on stdout")
     commands.add_parser("archive", help="prepare the JVM's classes once, for faster starts")
     commands.add_parser("replay", help="run compiled queries over rows that come with them: JSON lines in and out")
+    commands.add_parser("profile", help="list the keys of a JSON column: one JSON object on stdin, one on stdout")
     args = parser.parse_args(argv)
     try:
         match args.command:
@@ -33,6 +34,8 @@ def main(argv: list[str] | None = None) -> int:
                 return _survey()
             case "replay":
                 return _replay()
+            case "profile":
+                return _profile()
             case _:
                 return _archive()
     except ConsoleError as error:
@@ -79,6 +82,16 @@ def _replay() -> int:
 
     for answer in replay(sys.stdin):
         print(answer, flush=True)
+    return 0
+
+
+def _profile() -> int:
+    from console.agent.store.profile import Budget, profile
+
+    asked = json.load(sys.stdin)
+    budget = Budget(int(asked["bytes"]), float(asked["seconds"]))
+    found = profile(str(asked["table"]), str(asked["column"]), str(asked["time"]), budget)
+    print(json.dumps(found, separators=(",", ":")), flush=True)
     return 0
 
 

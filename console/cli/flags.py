@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import click
 from click.core import ParameterSource
@@ -12,7 +12,8 @@ from click.shell_completion import CompletionItem
 
 from console.errors import UsageError
 
-Output = Literal["text", "json", "jsonl"]
+Output = Literal["text", "json", "jsonl", "markdown", "sarif"]
+FORMS = ("text", "json", "jsonl")  # what every command speaks; others stand in its `forms`
 COMMON = "Flags of every command"
 _LOSS = re.compile(r"C\d{3}:[^:\s]+")
 
@@ -107,9 +108,9 @@ def _how() -> list[click.Option]:
     return [
         _Common(
             "--output",
-            type=click.Choice(["text", "json", "jsonl"]),
+            type=click.Choice(get_args(Output)),
             envvar="CONSOLE_OUTPUT",
-            help="Form of what is printed to stdout; a stream in json is jsonl.",
+            help="Form of what is printed to stdout; a stream in json is jsonl. markdown and sarif: check.",
         ),
         _Common("--yes", is_flag=True, help="Answer the questions a person would be asked with yes."),
         _Common("--no-input", is_flag=True, envvar="CONSOLE_NO_INPUT", help="Never ask, even on a terminal."),
@@ -153,16 +154,20 @@ class Command(click.Command):
     """A subcommand that also takes the shared flags, listed last in its help.
 
     changes  it changes a region (but for its --dry-run, if it has one): refused with --readonly
+    forms    values of --output that it knows beside text, json and jsonl
     """
 
-    def __init__(self, *args: Any, changes: bool = False, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, changes: bool = False, forms: tuple[str, ...] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params = [*self.params, *common()]
         self.changes = changes
+        self.forms = (*FORMS, *forms)
 
     def invoke(self, ctx: click.Context) -> Any:
         if self.changes and not ctx.params.get("dry_run"):
             refuse_readonly(ctx, str(self.name))
+        if (form := ctx.obj.flags.output) not in self.forms:
+            raise UsageError(f"{self.name} does not speak {form}", hint=f"--output {' or '.join(self.forms)}")
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -189,7 +194,9 @@ def write_options(command: click.Command, ctx: click.Context, formatter: click.H
                 formatter.write_dl(records)
 
 
-def command(name: str, *, examples: str = "", changes: bool = False) -> Callable[[Callable[..., Any]], click.Command]:
+def command(
+    name: str, *, examples: str = "", changes: bool = False, forms: tuple[str, ...] = ()
+) -> Callable[[Callable[..., Any]], click.Command]:
     """A subcommand whose help ends in examples; the function's first line is its short help."""
     epilog = "\b\nExamples:\n" + "\n".join(f"  {line.strip()}" for line in examples.strip().splitlines())
-    return click.command(name, cls=Command, epilog=epilog if examples else None, changes=changes)
+    return click.command(name, cls=Command, epilog=epilog if examples else None, changes=changes, forms=forms)

@@ -1,17 +1,18 @@
 """Plans as text and as JSON: one tree per region, regions with the same plan folded, figures per region."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from console.cli.figures import count, size, span, table
+from console.cli.figures import count, size
+from console.cli.plan import blocks
 from console.errors import Problem
 from console.model.codec import encode
 from console.model.live import TableState
 from console.model.pipeline import Override
-from console.model.plan import SYMBOLS, ColumnChange, NodeChange, Plan, Price
-from console.model.region import Region
+from console.model.plan import SYMBOLS, ColumnChange, NodeChange, Plan
 from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
+from console.runner.view import grouped
 from console.text import safe_text
 
 Paint = Callable[[str, str], str]
@@ -29,7 +30,6 @@ class _Row:
 
 def plan_text(
     plans: Sequence[Plan],
-    regions: Mapping[str, Region] | None = None,
     *,
     explain: bool = False,
     paint: Paint = lambda text, _: text,
@@ -37,28 +37,33 @@ def plan_text(
     """Every plan, and the count of all in the last line.
 
     plans    in the order of waves
-    regions  for what reading and computing cost there, where the inventory has prices
     explain  the steps as well: the list that the agent will execute
     paint    (text, colour) → text; symbols and words say all of it without
     """
-    blocks = []
-    for group in _same(plans):
-        lines = [_head(group)]
-        lines += _tree(group, paint) or ["  nothing to do"]
-        lines += _loose_overrides(group)
-        lines += _problems(group[0].problems, paint)
-        lines += _way_back(group[0], paint)
-        if any(plan.changes for plan in group):
-            lines += ["", _figures(group, regions or {})]
+    groups = grouped(plans)
+    parts = blocks.overview(groups)
+    for group in groups:
+        same = group.plans
+        lines = [blocks.head(group, len(groups) == 1)]
+        lines += _tree(same, paint) or ["  nothing to do"]
+        lines += _loose_overrides(same)
+        lines += _problems(tuple(dict.fromkeys(p for plan in same for p in plan.problems)), paint)
+        lines += blocks.drift(same, paint)
+        lines += blocks.owners(same[0].answers)
+        lines += _way_back(same[0], paint)
+        if any(plan.changes for plan in same):
+            lines += ["", blocks.figures(same)]
         if explain:
-            lines += _steps(group)
-        blocks.append("\n".join(lines))
-    return "\n\n".join([*blocks, summary_line(plans)])
+            lines += _steps(same)
+        parts.append("\n".join(lines))
+    return "\n\n".join([*parts, summary_line(plans)])
 
 
 def plan_data(plans: Sequence[Plan]) -> dict[str, Any]:
-    """For `--output json`: each plan whole, with its digest."""
-    return {"plans": [{**encode(plan), "digest": plan.digest()} for plan in plans], "summary": summary(plans)}
+    """For `--output json`: each plan whole, with its digest; the groups of regions that plan the same."""
+    groups = [{"label": g.label, "regions": list(g.regions), "differs": list(g.differs)} for g in grouped(plans)]
+    whole = [{**encode(plan), "digest": plan.digest()} for plan in plans]
+    return {"plans": whole, "groups": groups, "summary": summary(plans)}
 
 
 def summary(plans: Iterable[Plan]) -> dict[str, int]:
@@ -79,20 +84,6 @@ def summary_line(plans: Sequence[Plan]) -> str:
         parts.append(count(found["days"], "day"))
     refused = sum(len(plan.refusals) for plan in plans)
     return f"Plan: {', '.join([count(len(plans), 'region'), *parts])}" + (f"; {refused} refused" if refused else "")
-
-
-def _same(plans: Sequence[Plan]) -> list[list[Plan]]:
-    """Regions whose plans say the same, figures aside, together; the order of the first of each is kept."""
-    groups: dict[object, list[Plan]] = {}
-    for plan in plans:
-        nodes = tuple((n.kind, n.name, n.action, n.why, n.columns, n.source) for n in plan.nodes)
-        groups.setdefault((nodes, plan.problems, plan.rollback), []).append(plan)
-    return list(groups.values())
-
-
-def _head(group: Sequence[Plan]) -> str:
-    names = ", ".join(safe_text(plan.region) for plan in group)
-    return f"{names}: same" if len(group) > 1 else names
 
 
 def _tree(group: Sequence[Plan], paint: Paint) -> list[str]:
@@ -159,12 +150,17 @@ def _about(override: Override) -> tuple[str, str]:
 
 
 def _override_lines(group: Sequence[Plan], wanted: Callable[[Override], bool]) -> list[str]:
-    lines = []
+    """Each difference once, with the regions that have it and where each of them says so."""
+    where: dict[tuple[str, str, str], list[tuple[str, str]]] = {}
     for plan in group:
-        for override in filter(wanted, plan.overrides):
-            values = f"{safe_text(override.base) or 'absent'} → {safe_text(override.value) or 'absent'}"
-            where = f"  ({safe_text(override.where)})" if override.where else ""
-            lines.append(f"override in {safe_text(plan.region)}: {safe_text(override.path)} {values}{where}")
+        for o in filter(wanted, plan.overrides):
+            where.setdefault((o.path, o.base, o.value), []).append((plan.region, o.where))
+    lines = []
+    for (path, base, value), said in where.items():
+        names = ", ".join(safe_text(region) for region, _ in said)
+        places = ", ".join(safe_text(place) for _, place in said if place)
+        values = f"{safe_text(base) or 'absent'} → {safe_text(value) or 'absent'}"
+        lines.append(f"override in {names}: {safe_text(path)} {values}" + (f"  ({places})" if places else ""))
     return lines
 
 
@@ -187,38 +183,6 @@ def _way_back(plan: Plan, paint: Paint) -> list[str]:
         return ["", f"  rollback: lossless; {safe_text(back.why)}"]
     lost = f"  rollback: {paint('loses', 'red')} {', '.join(map(safe_text, back.columns))}"
     return ["", lost, f"      {safe_text(back.why)}"]
-
-
-def _figures(group: Sequence[Plan], regions: Mapping[str, Region]) -> str:
-    costs = [_cost(plan.price, regions.get(plan.region)) for plan in group]
-    heads = ["region", "live", "days", "rows", "bytes", "batches", "time", "migrate everything"]
-    rows = []
-    for plan, cost in zip(group, costs, strict=True):
-        price, all_ = plan.price, plan.everything
-        everything = f"{all_.rows:,} rows, {size(all_.bytes)}, {_time(all_)}"
-        figures = [f"{price.days}", f"{price.rows:,}", size(price.bytes), f"{price.batches}", _time(price)]
-        rows.append([safe_text(plan.region), safe_text(plan.live) or "none", *figures, everything])
-        if any(costs):
-            rows[-1].insert(-1, f"{cost:.2f}" if cost is not None else "")
-    if any(costs):
-        heads.insert(-1, "cost")
-    right = (2, 3, 4, 5, 6, 7) if any(costs) else (2, 3, 4, 5, 6)
-    return table(heads, rows, right=right, indent=2)
-
-
-def _time(price: Price) -> str:
-    if not price.rows:
-        return "0 s"
-    return f"~{span(price.seconds)}" if price.seconds else "not measured"
-
-
-def _cost(price: Price, region: Region | None) -> float | None:
-    """Reading, and the cores meanwhile, in the inventory's money; None where it names no prices."""
-    if region is None or not (region.prices.tb_read or region.prices.core_hour):
-        return None
-    cores = region.spark.master.removeprefix("local[").partition("]")[0]
-    hours = price.seconds / 3600 * (int(cores) if cores.isdigit() else 1)
-    return price.bytes / 1e12 * region.prices.tb_read + hours * region.prices.core_hour
 
 
 def _steps(group: Sequence[Plan]) -> list[str]:

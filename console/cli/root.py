@@ -46,6 +46,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "schema": ("schema", "Carry PostgreSQL schema changes into the stores, and verify that none was forgotten."),
     },
     "Look around": {
+        "compare": ("comparing", "Say what an edit of a query changes, without running it."),
         "snapshot": ("review.check", "Write what every region holds live to a file, to plan against elsewhere."),
         "demo": ("around", "Three regions on this machine with live traffic and a change to make."),
         "doctor": ("around", "Check what this machine needs, and say how to mend it."),

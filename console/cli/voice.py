@@ -26,7 +26,7 @@ class Voice:
 
     @property
     def json(self) -> bool:
-        return self.flags.output != "text"
+        return self.flags.output in ("json", "jsonl")
 
     @property
     def may_ask(self) -> bool:

@@ -13,7 +13,7 @@ from console.planning import build, rules
 from console.planning.desired import Desired, desired
 from console.planning.fleet.answers import answers
 from console.planning.fleet.drift import drift
-from console.planning.fleet.ground import ground, sealed
+from console.planning.fleet.ground import Ground, ground, moved, sealed
 from console.planning.fleet.money import with_money
 from console.planning.loss.allowed import accepted
 from console.planning.loss.back import rollback
@@ -24,7 +24,7 @@ from console.planning.sql.tree import Text
 from console.planning.warm.compiler import Compiler, Memory
 from console.planning.warm.same import Once, Same
 
-__all__ = ["Compiled", "Memory", "check", "compile_query", "plan"]
+__all__ = ["Compiled", "Ground", "Memory", "check", "compile_query", "ground", "moved", "plan", "sealed"]
 
 FORMAT = 1
 _desired: Once[Desired] = Once()

@@ -3,7 +3,9 @@
 import os
 import stat
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +14,43 @@ from console.model.codec import decode, dumps, encode, loads
 from console.model.pipeline import digest
 from console.model.plan import Plan
 
-FORMAT = 1
+FORMAT = 2
 _MAX_BYTES = 64 * 1024 * 1024
 _AGAIN = "make it anew: console plan --out FILE"
 
 
-def save_plans(path: Path, plans: Sequence[Plan]) -> None:
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """A file of plans, as it was reviewed.
+
+    grounds  region → what its plan rests on there, as `console.planning.ground` tells it: what moved can be named
+    tool     version of console that made it;  regions  the resolved list, in the order of waves
+    """
+
+    tool: str
+    pipeline: str
+    regions: tuple[str, ...]
+    plans: tuple[Plan, ...]
+    grounds: dict[str, dict[str, str]]
+
+
+def save_plans(path: Path, plans: Sequence[Plan], grounds: Sequence[Mapping[str, str]] = ()) -> None:
     """Write plans to a file of mode 0600, whole or not at all; an older file of that name is replaced.
 
-    raises  DataError if it cannot be written there
+    grounds  of each plan, in the same order; () leaves out what they rest on, and only its digest is known
+    raises   DataError if it cannot be written there
     """
     entries = []
-    for given in plans:
+    for given, rests in zip_longest(plans, grounds, fillvalue=None):
         plan = decode(Plan, encode(given))  # what a reader will see: an int in a float's place would not compare
-        entries.append({"digest": plan.digest(), "plan": encode(plan)})
-    body = {"format_version": FORMAT, "plans": entries}
+        entries.append({"digest": plan.digest(), "plan": encode(plan), "ground": dict(rests or {})})
+    body = {
+        "format_version": FORMAT,
+        "tool": plans[0].tool if plans else "",
+        "pipeline": plans[0].pipeline if plans else "",
+        "regions": [plan.region for plan in plans],
+        "plans": entries,
+    }
     text = dumps({**body, "digest": digest(body)}) + "\n"
     written = ""
     try:
@@ -44,9 +68,14 @@ def save_plans(path: Path, plans: Sequence[Plan]) -> None:
 
 
 def load_plans(path: Path) -> tuple[Plan, ...]:
-    """The plans of a file that `save_plans` wrote.
+    """The plans of a file that `save_plans` wrote. raises DataError"""
+    return load_saved(path).plans
 
-    raises  DataError if it is no such file, is cut off, was changed, or comes from a newer console
+
+def load_saved(path: Path) -> Saved:
+    """The whole of it.
+
+    raises  DataError if it is no such file, is cut off, was changed, or comes from another format
     """
     try:
         data = loads(_read(path))
@@ -58,21 +87,32 @@ def load_plans(path: Path) -> tuple[Plan, ...]:
         message = f"{path}: format {str(data.get('format_version'))[:20]}, this console reads format {FORMAT}"
         raise DataError(message, hint=_AGAIN)
     claimed = data.pop("digest", None)
-    if set(data) != {"format_version", "plans"} or claimed != _digest(data, path):
+    if set(data) != {"format_version", "tool", "pipeline", "regions", "plans"} or claimed != _digest(data, path):
         raise DataError(f"{path}: the saved plan was changed after it was written", hint=_AGAIN)
-    return tuple(_plan(entry, f"{path}: plan {i}") for i, entry in enumerate(data["plans"], 1))
+    found = [_plan(entry, f"{path}: plan {i}") for i, entry in enumerate(data["plans"], 1)]
+    plans = tuple(plan for plan, _ in found)
+    if data["regions"] != [plan.region for plan in plans] or any(plan.pipeline != data["pipeline"] for plan in plans):
+        raise DataError(f"{path}: its plans are not of the regions and the pipeline that it names", hint=_AGAIN)
+    grounds = {plan.region: rests for plan, rests in found}
+    return Saved(str(data["tool"]), str(data["pipeline"]), tuple(data["regions"]), plans, grounds)
 
 
-def _plan(entry: Any, where: str) -> Plan:
-    if not isinstance(entry, dict) or set(entry) != {"digest", "plan"}:
+def _plan(entry: Any, where: str) -> tuple[Plan, dict[str, str]]:
+    if not isinstance(entry, dict) or set(entry) != {"digest", "plan", "ground"}:
         raise DataError(f"{where} is no saved plan", hint=_AGAIN)
     try:
         plan = decode(Plan, entry["plan"])
+        rests = decode(_Ground, {"facts": entry["ground"]}).facts
     except DataError as error:
         raise DataError(f"{where}: {error}", hint=_AGAIN) from None
-    if entry["digest"] != plan.digest():
+    if entry["digest"] != plan.digest() or (rests and digest(rests) != plan.content):
         raise DataError(f"{where} is not the one that its digest names", hint=_AGAIN)
-    return plan
+    return plan, rests
+
+
+@dataclass(frozen=True, slots=True)
+class _Ground:
+    facts: dict[str, str]
 
 
 def _digest(data: Any, path: Path) -> str:

@@ -1,6 +1,7 @@
 """What the faces draw of each region, and what they may ask: one frozen value and one protocol."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+import re
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -11,6 +12,7 @@ from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status
 
+_FIGURE = re.compile(r"\d[\d,.]* (?=rows|bytes|days)")
 Link = Literal["idle", "connecting", "connected", "unreachable"]
 
 
@@ -90,3 +92,73 @@ class Cockpit(Protocol):
     async def close(self) -> None:
         """Drop the links; agents go on."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Regions whose plans say the same, figures aside. People review these, not regions.
+
+    label    `A` for the largest group, `B` …
+    differs  in what it is another plan than A; () for A itself
+    """
+
+    label: str
+    plans: tuple[Plan, ...]
+    differs: tuple[str, ...] = ()
+
+    @property
+    def regions(self) -> tuple[str, ...]:
+        return tuple(plan.region for plan in self.plans)
+
+    @property
+    def drifted(self) -> bool:
+        return bool(self.plans[0].drift)
+
+
+def grouped(plans: Iterable[Plan]) -> tuple[Group, ...]:
+    """Largest first, else in the order of the first region of each."""
+    alike: dict[object, list[Plan]] = {}
+    for plan in plans:
+        alike.setdefault(_said(plan), []).append(plan)
+    ordered = sorted(alike.values(), key=len, reverse=True)
+    return tuple(
+        Group(_label(i), tuple(same), _differs(same[0], ordered[0][0]) if i else ()) for i, same in enumerate(ordered)
+    )
+
+
+def _label(number: int) -> str:
+    """A … Z, AA, AB …"""
+    letters = ""
+    while True:
+        letters = chr(ord("A") + number % 26) + letters
+        number = number // 26 - 1
+        if number < 0:
+            return letters
+
+
+def _said(plan: Plan) -> object:
+    """What a plan says but for figures: rows and days are its region's, and no reason to read it twice."""
+    nodes = tuple((n.kind, n.name, n.action, _FIGURE.sub("#", n.why), n.columns, n.source) for n in plan.nodes)
+    problems = tuple((p.code, p.severity, p.node, p.where) for p in plan.problems)
+    drift = tuple((d.table, d.what, d.name, d.said if d.name else "", d.found) for d in plan.drift)
+    return nodes, problems, drift, plan.answers, plan.rollback, plan.allowed, _overridden(plan)
+
+
+def _overridden(plan: Plan) -> frozenset[tuple[str, str]]:
+    return frozenset((override.path, override.value) for override in plan.overrides)
+
+
+def _differs(plan: Plan, main: Plan) -> tuple[str, ...]:
+    """In words, what makes it another plan than the main one."""
+    told = [f"another {path}: {value or 'absent'}" for path, value in sorted(_overridden(plan) - _overridden(main))]
+    told += [f"not {path}: {value or 'absent'}" for path, value in sorted(_overridden(main) - _overridden(plan))]
+    if drift := [d for d in plan.drift if d not in main.drift]:
+        told.append(f"drifted: {', '.join(dict.fromkeys('.'.join(filter(None, (d.table, d.name))) for d in drift))}")
+    known = {(p.code, p.node) for p in main.problems}
+    told += [f"{p.code} {p.node}".rstrip() for p in plan.problems if (p.code, p.node) not in known]
+    actions = {(n.kind, n.name): n.action for n in main.nodes}
+    for node in plan.nodes:
+        was = actions.get((node.kind, node.name))
+        if was != node.action:
+            told.append(f"{node.name}: {node.action}" + (f", not {was}" if was else ""))
+    return tuple(dict.fromkeys(told)) or ("its tables or its live release are others",)

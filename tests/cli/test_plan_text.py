@@ -12,6 +12,7 @@ from console.errors import Problem
 from console.model.codec import decode
 from console.model.plan import NodeChange, Plan
 from console.model.region import Prices, Region, Spark
+from console.planning.fleet.money import priced
 from tests.cli import sample
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -37,7 +38,15 @@ def test_prices_of_the_inventory_become_a_cost() -> None:
         "eu": Region("eu", "/w/eu", prices=Prices(core_hour=0.05, tb_read=5), spark=Spark("local[4]")),
         "us": Region("us", "/w/us"),
     }
-    golden("costs.txt", plan_text(sample.plans()[:2], regions))
+    plans = [
+        replace(
+            plan,
+            price=priced(plan.price, regions[plan.region]),
+            everything=priced(plan.everything, regions[plan.region]),
+        )
+        for plan in sample.plans()[:2]
+    ]
+    golden("costs.txt", plan_text(plans))
 
 
 def test_nothing_to_do_says_so() -> None:

@@ -11,6 +11,7 @@ from console.model.region import Limits, Prices, Region, Spark
 from console.model.schema import Column
 from console.planning import plan
 from console.planning.fleet.ground import ground, moved, sealed
+from console.planning.fleet.keys import parsed_keys, readers
 from tests.planning.world import REGION, live, node, pipeline, planned, with_column, with_sql, with_table
 
 WIDER = with_column(pipeline(), "agent", "string", "get_json_object(payload, '$.agent')")
@@ -212,3 +213,30 @@ def test_a_plan_that_writes_more_than_there_is_room_is_refused_with_both_figures
     assert not planned(WIDER, replace(live(), free_bytes=need)).refusals
     retained = replace(pipeline().tables[1], description="said otherwise")
     assert not planned(with_table(pipeline(), retained), replace(live(), free_bytes=1)).refusals
+
+
+# -- keys
+
+JSON_QUERIES = {
+    "SELECT get_json_object(payload, '$.ip') AS x FROM landing": {"ip"},
+    "SELECT get_json_object(payload, \"$['user agent'].os[0].name\") AS x FROM landing": {"user agent.os.name"},
+    "SELECT q.a FROM landing LATERAL VIEW json_tuple(payload, 'a', 'b') q AS a, b": {"a", "b"},
+    "SELECT from_json(payload, 'a STRING, b STRUCT<c: INT>') AS p FROM landing": {"a", "b.c"},
+    "SELECT from_json(payload, 'struct<a:string,b:array<struct<c:int>>>').a FROM landing": {"a", "b.c"},
+    "WITH raw AS (SELECT payload AS p FROM landing) SELECT get_json_object(p, '$.deep') AS d FROM raw": {"deep"},
+    "SELECT ip FROM requests WHERE get_json_object(ip, '$.below') = 'x'": {"below"},
+    "SELECT payload FROM landing": set(),
+}
+
+
+@pytest.mark.parametrize("sql", JSON_QUERIES)
+def test_every_way_to_take_a_key_out_of_json_is_seen(sql: str) -> None:
+    bare = replace(with_sql(pipeline(), "parse", "SELECT 1 AS x FROM landing"), endpoints=(Endpoint("e", sql),))
+    assert parsed_keys(bare, "landing") == {key: ("e",) for key in sorted(JSON_QUERIES[sql])}
+
+
+def test_a_key_is_read_by_who_takes_it_its_whole_or_a_part_of_it() -> None:
+    parsed = {"a.b": ("one",), "c": ("two",)}
+    assert [readers(key, parsed) for key in ("a", "a.b", "a.b.c", "ab", "c.d", "d")] == [
+        ("one",), ("one",), ("one",), (), ("two",), (),
+    ]  # fmt: skip

@@ -107,10 +107,11 @@ def test_a_plan_that_was_edited_with_care_is_still_not_the_one_its_digest_names(
         ("[]", "not a saved plan"),
         ("{}", "not a saved plan"),
         ("[" * 100_000, "not JSON"),
-        ('{"format_version": 2, "plans": []}', "format 2, this console reads format 1"),
-        ('{"format_version": 1, "plans": [NaN]}', "not JSON"),
-        ('{"format_version": 1, "plans": [], "digest": null}', "was changed after it was written"),
-        ('{"format_version": 1, "plans": ["\\ud800"], "digest": ""}', "was changed"),
+        ('{"format_version": 1, "plans": []}', "format 1, this console reads format 2"),
+        ('{"format_version": 3, "plans": []}', "format 3, this console reads format 2"),
+        ('{"format_version": 2, "plans": [NaN]}', "not JSON"),
+        ('{"format_version": 2, "plans": [], "digest": null}', "was changed after it was written"),
+        ('{"format_version": 2, "plans": ["\\ud800"], "digest": ""}', "was changed"),
     ],
 )
 def test_what_is_no_saved_plan_is_refused(tmp_path: Path, text: str, message: str) -> None:

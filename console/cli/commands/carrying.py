@@ -24,6 +24,7 @@ from console.runner.view import Cockpit, Outcome, RegionView
 if TYPE_CHECKING:
     from console.cli.wiring import Planner
     from console.drivers.protocol import Driver
+    from console.planning import Ground
 
 EVERY_SECONDS = 5.0  # between two lines of the same fleeting kind about one region
 
@@ -33,11 +34,40 @@ async def plan_all(desk: Desk) -> tuple[Plan, ...]:
 
     raises  Problems with all that is wrong in any region; else the first error of a survey
     """
+    return (await plan_and_ground(desk))[0]
+
+
+async def plan_and_ground(desk: Desk) -> "tuple[tuple[Plan, ...], tuple[Ground, ...]]":
+    """The same, and what each plan rests on in its region."""
+    answers = await _answers(desk)
+    plans = _planned(desk, answers)
+    from console.planning import ground
+
+    lives = [live for live in answers if not isinstance(live, ConsoleError)]
+    return plans, tuple(ground(desk.pipelines[live.region], live) for live in lives)
+
+
+async def survey_all(desk: Desk) -> tuple[Live, ...]:
+    """What every region holds.
+
+    raises  the first error of a survey, the others named in it
+    """
+    answers = await _answers(desk)
+    failed = [(n, live) for n, live in zip(desk.names, answers, strict=True) if isinstance(live, ConsoleError)]
+    if failed:
+        raise _joined(failed)
+    return tuple(live for live in answers if not isinstance(live, ConsoleError))
+
+
+async def _answers(desk: Desk) -> list[Live | ConsoleError]:
     async with desk.reach() as drivers:
         surveys = asyncio.gather(*(_survey(desk, drivers[name], name) for name in desk.names))
         # half a second of imports, while another process reads the regions' logs
         await asyncio.to_thread(import_module, "console.planning")
-        lives = await surveys
+        return await surveys
+
+
+def _planned(desk: Desk, lives: Sequence[Live | ConsoleError]) -> tuple[Plan, ...]:
     plans: list[Plan] = []
     problems: list[Problem] = []
     unanswered: list[tuple[str, ConsoleError]] = []
@@ -108,7 +138,9 @@ def bound(shown: Mapping[str, Plan]) -> "Planner":
             return fresh  # carried through already, by an earlier run of the same plan
         if moved := moved_since(reviewed, fresh):
             raise Conflict(
-                f"{region.name}: the plan is stale: {', '.join(moved)}", hint="console plan --out FILE", code="E_STALE"
+                f"{region.name}: the plan is stale: {', '.join(moved)}",
+                hint=f"re-plan just this one: console plan --region {region.name} --out FILE",
+                code="E_STALE",
             )
         return reviewed
 
@@ -139,8 +171,7 @@ def show_plans(voice: Voice, desk: Desk, plans: Sequence[Plan], *, explain: bool
     if voice.json:
         voice.document(plan_data(plans))
     else:
-        regions = {region.name: region for region in desk.regions}
-        voice.data(plan_text(plans, regions, explain=explain, paint=voice.paint))
+        voice.data(plan_text(plans, explain=explain, paint=voice.paint))
 
 
 def announce(voice: Voice, desk: Desk, plans: Sequence[Plan]) -> None:

@@ -7,11 +7,15 @@ import click
 
 from console.cli.flags import accepting, command
 from console.cli.voice import Voice
-from console.cli.wiring import Desk, open_desk, session
+from console.cli.wiring import Desk, open_desk, root_of, session
 from console.errors import Conflict, DataError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from console.model.plan import Plan
+    from console.planning import Ground
+    from console.project.saved import Saved
 
 
 @command(
@@ -31,8 +35,8 @@ def plan(out: Path | None, explain: bool, detailed_exitcode: bool) -> int:
     """
     desk = open_desk()
     voice = Voice(session().flags)
-    plans = _planned(desk)
-    return _show(desk, voice, plans, out=out, explain=explain, detailed=detailed_exitcode)
+    plans, grounds = _planned(desk)
+    return _show(desk, voice, plans, out=out, grounds=grounds, explain=explain, detailed=detailed_exitcode)
 
 
 @command(
@@ -54,20 +58,21 @@ def apply(planfile: Path | None, dry_run: bool, attached: bool) -> int:
     """
     if planfile is None:
         return headless_run(dry_run=dry_run, attached=attached)
-    plans = _saved(planfile)
-    _select(plans)
+    from console.cli.commands.review.saved import hold
+
+    saved = _saved(planfile)
+    _select(saved)
     desk = open_desk()
     voice = Voice(session().flags)
-    _still_true(desk, plans)
-    chosen = [plan for name in desk.names for plan in plans if plan.region == name]
-    return _go(desk, voice, chosen, dry_run=dry_run, attached=attached)
+    plans, code = hold(desk, voice, saved, planfile, may_replan=not dry_run)
+    return max(_go(desk, voice, plans, dry_run=dry_run, attached=attached), code)
 
 
 def headless_run(*, dry_run: bool, attached: bool) -> int:
     """Plan, and carry the plans through."""
     desk = open_desk()
     voice = Voice(session().flags)
-    return _go(desk, voice, _planned(desk), dry_run=dry_run, attached=attached)
+    return _go(desk, voice, _planned(desk)[0], dry_run=dry_run, attached=attached)
 
 
 def _go(desk: Desk, voice: Voice, plans: "list[Plan]", *, dry_run: bool, attached: bool) -> int:
@@ -81,11 +86,12 @@ def _go(desk: Desk, voice: Voice, plans: "list[Plan]", *, dry_run: bool, attache
     return carrying.run(desk, voice, plans, attached=attached)
 
 
-def _planned(desk: Desk) -> "list[Plan]":
-    from console.cli.commands.carrying import plan_all
+def _planned(desk: Desk) -> "tuple[list[Plan], Sequence[Ground]]":
+    from console.cli.commands.carrying import plan_and_ground
     from console.cli.interrupt import carry
 
-    return list(carry(plan_all(desk)))
+    plans, grounds = carry(plan_and_ground(desk))
+    return list(plans), grounds
 
 
 def _show(
@@ -94,6 +100,7 @@ def _show(
     plans: "list[Plan]",
     *,
     out: Path | None = None,
+    grounds: "Sequence[Ground]" = (),
     explain: bool = False,
     detailed: bool = False,
 ) -> int:
@@ -107,48 +114,34 @@ def _show(
     if out:
         from console.project.saved import save_plans
 
-        save_plans(out, plans)
+        save_plans(out, plans, grounds)
         voice.talk(f"saved to {out}; carry it through with: console apply {out}")
     return 2 if detailed and any(plan.changes for plan in plans) else 0
 
 
-def _saved(path: Path) -> "list[Plan]":
-    from console.project.saved import load_plans
+def _saved(path: Path) -> "Saved":
+    from console.project.saved import load_saved
 
     if not path.is_file():
         raise UsageError(f"{path}: no such file", hint="console plan --out FILE makes one")
-    plans = list(load_plans(path))
-    if not plans:
+    saved = load_saved(path)
+    if not saved.plans:
         raise DataError(f"{path}: holds no plan", hint="console plan --out FILE makes one")
-    return plans
+    return saved
 
 
-def _select(plans: "list[Plan]") -> None:
-    """Without --regions, the regions and the pipeline of a saved plan are those it was made for."""
+def _select(saved: "Saved") -> None:
+    """Without --regions, the regions and the pipeline of a saved plan are those it was made for.
+
+    raises  Conflict for a region that the inventory has no longer
+    """
     from dataclasses import replace
 
     now = session()
-    regions = now.flags.regions or ",".join(plan.region for plan in plans)
-    now.flags = replace(now.flags, regions=regions, pipeline=now.flags.pipeline or plans[0].pipeline)
-
-
-def _still_true(desk: Desk, plans: "list[Plan]") -> None:
-    """Plan again and compare.
-
-    raises  Conflict naming everything that moved, in any region
-    """
-    from console.cli.commands.carrying import moved_since
-
-    reviewed = {plan.region: plan for plan in plans}
-    if missing := [name for name in desk.names if name not in reviewed]:
-        raise UsageError(
-            f"the saved plan has nothing for {', '.join(missing)}", hint=f"it is for {', '.join(reviewed)}"
-        )
-    stale = []
-    for fresh in _planned(desk):
-        before = reviewed[fresh.region]
-        if not fresh.steps and fresh.desired == before.desired:
-            continue
-        stale += [f"{fresh.region}: {reason}" for reason in moved_since(before, fresh)]
-    if stale:
-        raise Conflict(f"the saved plan is stale: {'; '.join(stale)}", hint="console plan --out FILE", code="E_STALE")
+    folder = root_of(now.flags) / "regions"
+    if not now.flags.regions and (gone := [name for name in saved.regions if not (folder / f"{name}.yaml").exists()]):
+        rest = ",".join(name for name in saved.regions if name not in gone)
+        hint = f"without it: --regions {rest}" if rest else "console plan --out FILE"
+        raise Conflict(f"the saved plan is stale: {', '.join(gone)} left the inventory", hint=hint, code="E_STALE")
+    regions = now.flags.regions or ",".join(saved.regions)
+    now.flags = replace(now.flags, regions=regions, pipeline=now.flags.pipeline or saved.pipeline)

@@ -1,0 +1,246 @@
+"""The keys of a JSON column, from the data files themselves: no Spark, a sample within a budget of bytes and seconds.
+
+Days are sampled evenly first. A key that does not reach back to the first day is then looked for in the days before, newest
+first, text by text, as long as the budget lasts: so the day on which a key began is exact, or said not to be.
+"""
+
+import json
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import Any
+from urllib.parse import unquote, urlparse
+
+from console.errors import DataError, RegionError
+
+_DEPTH = 3  # objects within objects whose keys are told
+_MOST_KEYS = 2000
+
+
+@dataclass(slots=True)
+class Budget:
+    """What may still be spent. A file's bytes are those of the columns read; rows_a_file are sampled of each."""
+
+    bytes: int
+    seconds: float
+    rows_a_file: int = 4096
+    spent: int = 0
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def left(self) -> bool:
+        return self.spent < self.bytes and time.monotonic() - self.started < self.seconds
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """One data file. days: its first and its last, "" where its times are not known."""
+
+    path: str
+    rows: int
+    first: str
+    last: str
+    part: str  # the day itself, where the table is partitioned by it
+
+
+@dataclass(slots=True)
+class _Stratum:
+    """What was sampled of the files that begin with one day."""
+
+    sampled: int = 0
+    keys: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """Strata by their day; the first day of each key; rows that hold no object."""
+
+    strata: dict[str, _Stratum] = field(default_factory=lambda: defaultdict(_Stratum))
+    first: dict[str, str] = field(default_factory=dict)
+    odd: Counter[str] = field(default_factory=lambda: Counter({"sampled": 0, "null": 0, "not_json": 0}))
+
+
+def profile(place: str, column: str, when: str, budget: Budget) -> dict[str, Any]:
+    """Keys with their share of all rows, the day first seen and whether that day is sure.
+
+    place, column, when  the table, its JSON text, and its time column ("" where there is none)
+    raises  DataError for a column that is not there or no text; RegionError where there is no table
+    """
+    files = _files(place, column, when)
+    seen, whole = _Seen(), set[str]()
+    for file in _evenly(files):
+        if not budget.left:
+            break
+        if _sample(file, column, when, seen, budget):
+            whole.add(file.path)
+    first = seen.first
+    sure = _search(files, whole, column, when, first, budget)
+    weights = Counter[str]()
+    for file in files:
+        weights[file.first] += file.rows
+    keys = [
+        {"key": key, "share": _share(key, seen.strata, weights), "first_seen": first[key], "sure": sure[key]}
+        for key in first
+    ]
+    keys.sort(key=lambda entry: (-float(str(entry["share"])), str(entry["key"])))
+    known = sorted(day for file in files for day in (file.first, file.last) if day)
+    return {
+        "rows": sum(file.rows for file in files), "files": len(files), "files_whole": len(whole), **seen.odd,
+        "bytes_read": budget.spent, "first_day": known[0] if known else "", "last_day": known[-1] if known else "",
+        "keys": keys,
+    }  # fmt: skip
+
+
+def _files(place: str, column: str, when: str) -> list[_File]:
+    from deltalake import DeltaTable
+    from deltalake.exceptions import TableNotFoundError
+
+    try:
+        table = DeltaTable(place)
+    except TableNotFoundError:
+        raise RegionError(f"{place} is no Delta table", hint="console doctor") from None
+    fields = {f["name"]: f["type"] for f in json.loads(table.schema().to_json())["fields"]}
+    if fields.get(column) != "string":
+        texts = ", ".join(name for name, kind in fields.items() if kind == "string") or "none"
+        raise DataError(f"{place} has no text column {column}", hint=f"--column, one of: {texts}")
+    actions = table.get_add_actions(flatten=True)
+    told = {name: actions.column(name).to_pylist() for name in actions.column_names}
+    count = len(told["path"])
+    part = told.get(f"partition.{when}", [None] * count)
+    lows, highs = (told.get(f"{end}.{when}", [None] * count) for end in ("min", "max"))
+    root = unquote(urlparse(place).path) if place.startswith("file:") else place
+    return [
+        _File(f"{root}/{unquote(path)}", rows or 0, _day(day or low), _day(day or high), _day(day))
+        for path, rows, day, low, high in zip(told["path"], told["num_records"], part, lows, highs, strict=True)
+    ]
+
+
+def _day(value: Any) -> str:
+    if isinstance(value, datetime):
+        return (value.astimezone(UTC) if value.tzinfo else value).date().isoformat()
+    if isinstance(value, date):
+        return value.isoformat()
+    return str(value)[:10] if value is not None else ""
+
+
+def _evenly(files: list[_File]) -> Iterator[_File]:
+    """One file a day, then the next of each, so that a budget that ends early has seen every day."""
+    by_day: dict[str, list[_File]] = defaultdict(list)
+    for file in files:
+        by_day[file.first].append(file)
+    queues = [sorted(by_day[day], key=lambda file: file.path) for day in sorted(by_day)]
+    for i in range(max(map(len, queues), default=0)):
+        yield from (queue[i] for queue in queues if i < len(queue))
+
+
+def _rows(file: _File, column: str, when: str, budget: Budget) -> Iterator[tuple[Any, Any]]:
+    """(day, texts) of each row group, as Arrow columns; what is read is spent."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(file.path) as parquet:
+        held = {parquet.schema_arrow.field(i).name for i in range(len(parquet.schema_arrow))}
+        wanted = [name for name in (column, when) if name in held]
+        for group in range(parquet.num_row_groups):
+            meta = parquet.metadata.row_group(group)
+            chunks = (meta.column(i) for i in range(meta.num_columns))
+            budget.spent += sum(c.total_compressed_size for c in chunks if c.path_in_schema in wanted)
+            read = parquet.read_row_group(group, columns=wanted, use_threads=False)
+            if when in wanted and not file.part:
+                days = pc.cast(pc.cast(read.column(when), pa.date32(), safe=False), pa.string())
+            else:
+                days = pa.array([file.part or file.first or None] * read.num_rows, pa.string())
+            texts = read.column(column) if column in wanted else pa.nulls(read.num_rows, pa.string())
+            yield days, texts
+            if not budget.left:
+                return
+
+
+def _sample(file: _File, column: str, when: str, seen: _Seen, budget: Budget) -> bool:
+    """Count the keys of rows spread over a file. Whether every row of it was seen."""
+    import pyarrow as pa
+
+    stride = -(-max(file.rows, 1) // budget.rows_a_file)
+    stratum, before = seen.strata[file.first], seen.odd["sampled"]
+    for labels, texts in _rows(file, column, when, budget):
+        pick = pa.array(range(0, len(texts), stride), pa.int64())
+        for day, text in zip(labels.take(pick).to_pylist(), texts.take(pick).to_pylist(), strict=True):
+            stratum.sampled += 1
+            seen.odd["sampled"] += 1
+            if (found := _object(text)) is None:
+                seen.odd["null" if text is None else "not_json"] += 1
+                continue
+            for key in _keys(found):
+                if key in seen.first or len(seen.first) < _MOST_KEYS:
+                    stratum.keys[key] += 1
+                    seen.first[key] = _earlier(seen.first.get(key, ""), day or "")
+    return seen.odd["sampled"] - before == file.rows
+
+
+def _earlier(a: str, b: str) -> str:
+    """The earlier of two days; "" is no day."""
+    return min(a, b) if a and b else a or b
+
+
+def _object(text: str | None) -> dict[str, Any] | None:
+    try:
+        found = json.loads(text) if text is not None else None
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _keys(data: dict[str, Any], above: str = "", depth: int = 1) -> Iterator[str]:
+    for key, value in data.items():
+        path = f"{above}{key}"
+        yield path
+        if isinstance(value, dict) and depth < _DEPTH:
+            yield from _keys(value, f"{path}.", depth + 1)
+
+
+def _search(
+    files: list[_File], whole: set[str], column: str, when: str, first: dict[str, str], budget: Budget
+) -> dict[str, bool]:
+    """Look for each key in the days before the one it was first sampled on, and set that day right. Whether it is sure.
+
+    A file is read once for all keys that may be in it, newest first; one that was counted whole needs no second look.
+    """
+    start = min((file.first for file in files if file.first), default="")
+    late = {key for key, day in first.items() if day > start}
+    unread: list[_File] = []
+    for file in sorted(files, key=lambda file: file.first, reverse=True):
+        sought = {key for key in late if not file.first or file.first < first[key]}
+        if file.path in whole or not sought:
+            continue
+        if not budget.left:
+            unread.append(file)
+            continue
+        for labels, texts in _rows(file, column, when, budget):
+            for key in sought:
+                first[key] = min([first[key], *_days_with(key, labels, texts)])
+        if not budget.left:
+            unread.append(file)
+    return {key: not any(not file.first or file.first < day for file in unread) for key, day in first.items()}
+
+
+def _days_with(key: str, labels: Any, texts: Any) -> list[str]:
+    """Days of the rows that have the key: the text is searched first, and only what has it is parsed."""
+    import pyarrow.compute as pc
+
+    last = json.dumps(key.rpartition(".")[2])
+    hits = pc.match_substring(texts, "" if "\\" in last else last)  # a name with escapes may be written in other ways
+    found: set[str] = set()
+    for day, text in zip(labels.filter(hits).to_pylist(), texts.filter(hits).to_pylist(), strict=True):
+        if day and day not in found and (data := _object(text)) is not None and key in _keys(data):
+            found.add(day)
+    return sorted(found)
+
+
+def _share(key: str, strata: dict[str, _Stratum], weights: Counter[str]) -> float:
+    """Share of all rows, each stratum standing for the rows of all its files."""
+    known = {day: stratum for day, stratum in strata.items() if stratum.sampled}
+    total = sum(weights[day] for day in known)
+    return sum(weights[day] * s.keys[key] / s.sampled for day, s in known.items()) / total if total else 0.0

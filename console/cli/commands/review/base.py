@@ -1,0 +1,151 @@
+"""What a change is planned against where no region is asked: a snapshot, an older commit of the files, or both."""
+
+import io
+import subprocess
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from console.cli.commands.review.snapshots import Snapshot
+from console.cli.wiring import Desk, tool
+from console.errors import DataError, Problems, UsageError
+from console.model.live import Live, TableStats
+from console.model.pipeline import Pipeline
+from console.model.plan import numbered
+from console.model.region import Region
+from console.model.schema import Column, Table
+from console.project import Project
+
+_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """Answers what a region holds; either part may be absent.
+
+    old  the project as of an older commit
+    ref  that commit, as the operator named it
+    """
+
+    snapshot: Snapshot | None = None
+    old: Project | None = None
+    ref: str = ""
+
+    def live(self, region: Region, pipeline: Pipeline) -> Live:
+        """The region as far as it is known.
+
+        raises  Conflict for a snapshot that is too old; Problems where the older commit is wrong in itself
+        """
+        known = self.snapshot.of(region.name, pipeline) if self.snapshot else None
+        if self.old is None:
+            assert known is not None
+            return known
+        before = self.old.desired.get((pipeline.name, region.name))
+        stats = known.stats if known else _assumed(pipeline, before)
+        bare = Live(region.name, pipeline.name, None, stats=stats)
+        if before is None:
+            return bare
+        return self._promoted(before, replace(bare, stats=_declared(before)), region, known)
+
+    def _promoted(self, before: Pipeline, bare: Live, region: Region, known: Live | None) -> Live:
+        """The region as if the older commit were live in it, with the sizes that the snapshot tells."""
+        from console.planning import plan
+
+        try:
+            release = numbered(plan(before, bare, region, tool()), 1).release
+        except Problems as found:
+            hint = "name a commit whose files are right"
+            raise DataError(f"at {self.ref}: {found.problems[0]}", hint=hint) from None
+        told = {stats.name: stats for stats in known.stats} if known else {}
+        stats = tuple(
+            replace(told[state.table.name], columns=state.version.columns, partition_by=state.version.partition_by)
+            if state.table.name in told and state.table.kind != "landing"
+            else told.get(state.table.name) or _empty(state.table, state.version.path, state.version.columns)
+            for state in release.tables
+        )
+        rate, free = (known.rows_per_second, known.free_bytes) if known else (0.0, 0)
+        return replace(bare, release=release, stats=stats, rows_per_second=rate, free_bytes=free)
+
+
+def _declared(pipeline: Pipeline) -> tuple[TableStats, ...]:
+    return tuple(_empty(table, table.name, table.columns) for table in pipeline.tables if table.kind == "landing")
+
+
+def _assumed(pipeline: Pipeline, before: Pipeline | None) -> tuple[TableStats, ...]:
+    """Landing tables as they are declared: where nobody was asked, the files are believed."""
+    old = {table.name for table in before.tables} if before else set()
+    return tuple(stats for stats in _declared(pipeline) if stats.name not in old)
+
+
+def _empty(table: Table, path: str, columns: tuple[Column, ...]) -> TableStats:
+    return TableStats(table.name, path, 0, 0, 0, 0, columns, table.partition_by)
+
+
+def believed(live: Live, pipeline: Pipeline) -> Live:
+    """The same with every column of the landing tables that the files declare now: without a snapshot they are believed."""
+    fresh = {table.name: table for table in pipeline.tables if table.kind == "landing"}
+    stats = [_widened(stats, fresh[stats.name]) if stats.name in fresh else stats for stats in live.stats]
+    known = {entry.name for entry in stats}
+    stats += [entry for entry in _declared(pipeline) if entry.name not in known]
+    return replace(live, stats=tuple(stats))
+
+
+def _widened(stats: TableStats, table: Table) -> TableStats:
+    now = {column.name.lower(): column for column in table.columns}
+    kept = [now.pop(column.name.lower(), column) for column in stats.columns]
+    return replace(stats, columns=(*kept, *now.values()))
+
+
+@contextmanager
+def base(desk: Desk, against: Path | None, ref: str | None) -> Iterator[Base]:
+    """Both parts, opened; the older commit is unpacked for as long as the body runs."""
+    from console.cli.commands.review.snapshots import load_snapshot
+
+    snapshot = load_snapshot(against) if against else None
+    if ref is None:
+        yield Base(snapshot)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        yield Base(snapshot, _at(desk.project.root, ref, Path(folder)), ref)
+
+
+def _at(root: Path, ref: str, folder: Path) -> Project:
+    """The project's files as of a commit.
+
+    raises  UsageError if git does not know it; DataError if the files were wrong then
+    """
+    from console.project import load
+
+    if ref.startswith("-"):
+        raise UsageError(f"{ref!r} is no commit", hint="--from-git main")
+    top = Path(_git(root, "rev-parse", "--show-toplevel").decode().strip())
+    commit = _git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}").decode().strip()
+    below = root.relative_to(top.resolve()).as_posix() if root != top.resolve() else "."
+    parts = [name for name in ("regions", "plans") if _git(root, "ls-tree", "--name-only", commit, f"./{name}")]
+    if parts:
+        packed = _git(root, "archive", "--format=tar", commit, *parts)
+        with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+            tar.extractall(folder, filter="data")
+    if len(parts) < 2:
+        raise DataError(f"at {ref}: {below} holds no regions/ and plans/", hint="name a later commit")
+    try:
+        return load(folder)
+    except Problems as found:
+        raise DataError(f"at {ref}: {found.problems[0]}", hint="name a commit whose files are right") from None
+
+
+def _git(root: Path, *words: str) -> bytes:
+    try:
+        done = subprocess.run(
+            ["git", *words], cwd=root, capture_output=True, check=False, timeout=_SECONDS, stdin=subprocess.DEVNULL
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise UsageError(f"git gave no answer: {error}", hint="--from-git needs git and a clone") from None
+    if done.returncode:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        why = said[-1] if said else f"unknown: {words[-1]}"
+        raise UsageError(f"git {words[0]}: {why}", hint="a commit, branch or tag of this clone; fetch it first")
+    return done.stdout

@@ -1,0 +1,155 @@
+"""`console snapshot` and `console check`: a change judged in the pull request, where no region can be reached."""
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from console.cli.flags import accepting, command
+from console.cli.voice import Voice
+from console.cli.wiring import Desk, open_desk, root_of, session, tool
+from console.errors import ConsoleError, DataError, Problem, Problems
+
+if TYPE_CHECKING:
+    from console.model.live import Live
+    from console.model.plan import Plan
+
+
+@command(
+    "snapshot",
+    examples="""console snapshot --out snapshot.json
+    console snapshot --regions @wave1 --out wave1.json && console check --against wave1.json""",
+)
+@click.option(
+    "--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write it there (else stdout)."
+)
+def snapshot(out: Path | None) -> int:
+    """Write what every region holds live to a file, to plan against elsewhere.
+
+    Manifests and table statistics, without credentials, people or hosts.
+    """
+    from console.cli.commands.carrying import survey_all
+    from console.cli.commands.review.snapshots import picture
+    from console.cli.interrupt import carry
+
+    desk = open_desk()
+    voice = Voice(session().flags)
+    lives = carry(survey_all(desk))
+    landing = {name: desk.landing(name) for name in desk.names}
+    text = json.dumps(picture(desk.name, tool(), dict(zip(desk.names, lives, strict=True)), landing), allow_nan=False)
+    if out is None:
+        voice.data(text)
+    else:
+        _write(out, text + "\n")
+        voice.talk(f"saved to {out}; plan against it with: console check --against {out}")
+    return 0
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        handle, written = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with open(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(written, path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {error.strerror}") from None
+
+
+@command(
+    "check",
+    forms=("markdown", "sarif"),
+    examples="""console check
+    console check --against snapshot.json --output markdown > comment.md
+    console check --from-git origin/main --output sarif > console.sarif""",
+)
+@click.option(
+    "--against", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Plan against a snapshot."
+)
+@click.option("--from-git", metavar="REF", help="Plan against the files as of a commit, as if they were live.")
+@click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when there are changes.")
+@accepting
+def check(against: Path | None, from_git: str | None, detailed_exitcode: bool) -> int:
+    """Judge the files, and plan them offline against a snapshot or an older commit.
+
+    Reaches no region. Exits 0 also when there are changes, 4 when the snapshot is too old, 65 when the files are wrong or
+    a rule refuses the change.
+    """
+    voice = Voice(session().flags)
+    try:
+        desk = open_desk()
+        plans = _planned(desk, against, from_git)
+    except Problems as found:
+        if voice.flags.output not in ("markdown", "sarif"):
+            raise
+        _show(voice, None, (), found.problems)
+        voice.complain(found)
+        return found.exit_code
+    _show(voice, desk, plans, ())
+    from console.cli.commands.carrying import refused
+
+    if refusal := refused(plans):
+        voice.complain(refusal)
+        return refusal.exit_code
+    return 2 if detailed_exitcode and any(plan.changes for plan in plans) else 0
+
+
+def _planned(desk: Desk, against: Path | None, ref: str | None) -> "tuple[Plan, ...]":
+    """The plans of all regions; () where there is nothing to plan against.
+
+    raises  Problems with all that is wrong in any region
+    """
+    from console.cli.commands.review.base import base, believed
+    from console.planning import check as judged
+    from console.project.remembered import remembered
+
+    problems: list[Problem] = []
+    plans: list[Plan] = []
+    with remembered() as memory, base(desk, against, ref) as held:
+        for region in desk.regions:
+            pipeline = desk.pipelines[region.name]
+            if against is None and ref is None:
+                problems += [problem for problem in judged(pipeline, memory) if problem.severity == "refuse"]
+                continue
+            try:
+                live: Live = held.live(region, pipeline)
+                plans.append(desk.plan_of(pipeline, live if against else believed(live, pipeline), region))
+            except Problems as found:
+                problems += found.problems
+    if problems:
+        raise Problems.of(list(dict.fromkeys(problems)))
+    return tuple(plans)
+
+
+def _show(voice: Voice, desk: Desk | None, plans: "Sequence[Plan]", problems: Sequence[Problem]) -> None:
+    match voice.flags.output:
+        case "sarif":
+            from console.cli.commands.review.sarif import below_repository, sarif
+
+            root = desk.project.root if desk else _root()
+            document = sarif(plans, problems, desk.pipelines if desk else {}, tool(), below_repository(root))
+            voice.data(json.dumps(document, indent=2, allow_nan=False))
+        case "markdown":
+            from console.cli.commands.review.markdown import comment
+
+            voice.data(comment(plans, problems))
+        case _ if plans and desk:
+            from console.cli.commands.carrying import show_plans
+
+            show_plans(voice, desk, plans)
+        case "json" | "jsonl":
+            voice.document({"plans": [], "summary": {"regions": len(desk.names) if desk else 0}})
+        case _:
+            names = ", ".join(desk.names) if desk else ""
+            voice.data(f"{desk.name if desk else ''}: the files are right for {names}")
+            voice.talk("hint: --against SNAPSHOT or --from-git REF shows what would change")
+
+
+def _root() -> Path:
+    try:
+        return root_of(session().flags)
+    except ConsoleError:
+        return Path.cwd()

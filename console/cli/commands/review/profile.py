@@ -1,0 +1,134 @@
+"""`console profile`: what a landing table's JSON carries, since when, and what of it nobody parses."""
+
+import json
+import subprocess
+from typing import Any
+
+import click
+
+from console.cli.figures import count, size, table
+from console.cli.flags import command
+from console.cli.voice import Voice
+from console.cli.wiring import Desk, choices, open_desk, session
+from console.errors import BY_NAME, ConsoleError, DataError, RegionError, Unreachable, UsageError
+from console.model.pipeline import Pipeline
+from console.model.schema import Table
+from console.text import safe_text
+
+_GRACE = 60.0  # seconds beyond the budget after which the look is given up
+
+
+@command(
+    "profile",
+    examples="""console profile landing --region eu
+    console profile landing --column payload --unparsed
+    console profile landing --budget-mb 2000 --output json""",
+)
+@click.argument("name", metavar="TABLE")
+@click.option("--column", metavar="NAME", help="The column with the JSON text (default: the only text that holds any).")
+@click.option("--unparsed", is_flag=True, help="Only keys that no query takes out.")
+@click.option("--budget-mb", type=click.IntRange(1), default=256, show_default=True, help="Megabytes to read at most.")
+@click.option(
+    "--budget-seconds", type=click.FloatRange(1), default=30.0, show_default=True, help="Seconds to take at most."
+)
+def profile(name: str, column: str | None, unparsed: bool, budget_mb: int, budget_seconds: float) -> int:
+    """List the keys that a landing table's JSON column carries: share of the rows, first seen, who parses them.
+
+    Reads a sample of the data files, day by day, and then looks for the day on which a later key began; a day that the
+    budget left open is marked `or before`. Starts no Spark.
+    """
+    desk = open_desk(one=True)
+    voice = Voice(session().flags)
+    pipeline = desk.pipelines[desk.names[0]]
+    landing = _landing(pipeline, name)
+    asked = {
+        "bytes": budget_mb * 1_000_000,
+        "seconds": budget_seconds,
+        "time": landing.time,
+        "table": _place(desk, name),
+    }
+    column = column or _column(landing)
+    found = _ask({**asked, "column": column}, budget_seconds + _GRACE)
+    found["keys"] = _with_readers(pipeline, name, found["keys"])
+    shown = [key for key in found["keys"] if not unparsed or not key["parsed_by"]]
+    if voice.json:
+        voice.document({"region": desk.names[0], "table": name, "column": column, **found, "keys": shown})
+        return 0
+    voice.data(_text(shown))
+    whole = "all of it" if found["files_whole"] == found["files"] else f"{count(found['sampled'], 'row')} sampled"
+    odd = "".join(
+        f", {found[k]:,} {word}" for k, word in (("null", "NULL"), ("not_json", "no JSON object")) if found[k]
+    )
+    voice.talk(
+        f"{name}.{column} in {desk.names[0]}: {count(found['rows'], 'row')} of {found['first_day']} … {found['last_day']}; "
+        f"{whole}{odd}; {size(found['bytes_read'])} read"
+    )
+    return 0
+
+
+def _landing(pipeline: Pipeline, name: str) -> Table:
+    known = {table.name: table for table in pipeline.tables if table.kind == "landing"}
+    if name not in known:
+        raise UsageError(f"no landing table is named {name!r:.60}", **choices(list(known), name))
+    return known[name]
+
+
+def _column(landing: Table) -> str:
+    texts = [column.name for column in landing.columns if column.type == "string"]
+    usual = [
+        name
+        for name in texts
+        if name.lower() in ("payload", "body", "data", "json", "event", "raw", "value", "message")
+    ]
+    if len(usual) == 1 or len(texts) == 1:
+        return (usual or texts)[0]
+    raise UsageError(f"{landing.name} has several texts", hint=f"--column, one of: {', '.join(texts) or 'none'}")
+
+
+def _place(desk: Desk, name: str) -> str:
+    region = desk.regions[0]
+    if region.transport:
+        raise DataError(f"{region.name} is reached over SSH; its files are read where they are", hint="run it there")
+    return f"{region.warehouse.rstrip('/')}/{name}"
+
+
+def _ask(question: dict[str, Any], seconds: float) -> dict[str, Any]:
+    from console.drivers.survey import agent_command, agent_environment
+
+    try:
+        done = subprocess.run(
+            agent_command("profile"), input=json.dumps(question).encode(), env=agent_environment(),
+            capture_output=True, timeout=seconds, check=False,
+        )  # fmt: skip
+    except subprocess.TimeoutExpired:
+        raise Unreachable(f"no answer within {seconds:g} s", hint="--budget-seconds, or a faster disk") from None
+    try:
+        answer = json.loads(done.stdout.decode("utf-8"))
+    except ValueError:
+        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise RegionError(f"the look at the files failed: {safe_text(' '.join(said[-1:]))}") from None
+    if error := answer.get("error"):
+        kind: type[ConsoleError] = BY_NAME.get(error.get("type", ""), RegionError)
+        raise kind(str(error["message"]), hint=str(error["hint"]), code=str(error["code"]))
+    found: dict[str, Any] = answer
+    return found
+
+
+def _with_readers(pipeline: Pipeline, name: str, keys: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    from console.planning.fleet.keys import parsed_keys, readers
+
+    parsed = parsed_keys(pipeline, name)
+    return [{**key, "parsed_by": list(readers(key["key"], parsed))} for key in keys]
+
+
+def _text(keys: list[dict[str, Any]]) -> str:
+    rows = [
+        [
+            safe_text(key["key"], 80),
+            f"{key['share']:.1%}",
+            (key["first_seen"] or "unknown") + ("" if key["sure"] else " or before"),
+            safe_text(", ".join(key["parsed_by"])) or "nobody",
+        ]
+        for key in keys
+    ]
+    return table(["key", "rows", "first seen", "parsed by"], rows, right=(1,)) if rows else "no such key"

@@ -1,0 +1,83 @@
+"""Whether a saved plan still holds, region by region: one that moved is refused alone, with what moved and a way out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from console.cli.commands.carrying import moved_since, plan_and_ground, show_plans
+from console.cli.interrupt import carry
+from console.cli.voice import Voice
+from console.cli.wiring import Desk
+from console.errors import Conflict, UsageError
+from console.model.plan import Plan
+
+if TYPE_CHECKING:
+    from console.planning import Ground
+    from console.project.saved import Saved
+
+_SHOWN = 12  # facts of one region; more of them is another region
+
+
+def hold(desk: Desk, voice: Voice, saved: "Saved", file: Path, *, may_replan: bool) -> tuple[list[Plan], int]:
+    """The plans to carry, in the order of waves, and 4 where a region's was refused, else 0.
+
+    A plan that no longer holds stays among them: the runner refuses its region and the waves behind it, and carries the
+    others. On a terminal the operator may have just that one planned anew and read it.
+
+    raises  Conflict where no region's plan holds any longer; UsageError for a region that it is not about
+    """
+    reviewed = {plan.region: plan for plan in saved.plans}
+    if missing := [name for name in desk.names if name not in reviewed]:
+        hint = f"it is for {', '.join(reviewed)}"
+        raise UsageError(f"the saved plan has nothing for {', '.join(missing)}", hint=hint)
+    fresh, grounds = carry(plan_and_ground(desk))
+    stale = {
+        new.region: why
+        for new, now in zip(fresh, grounds, strict=True)
+        if (why := _why(reviewed[new.region], new, saved.grounds[new.region], now))
+    }
+    if len(stale) == len(fresh):
+        told = "; ".join(f"{region}: {reason}" for region, why in stale.items() for reason in why)
+        raise Conflict(f"the saved plan is stale: {told}", hint=_again(tuple(stale), file), code="E_STALE")
+    chosen = []
+    for plan in fresh:
+        before, moved = reviewed[plan.region], stale.get(plan.region)
+        if moved:
+            voice.complain(_refusal(plan.region, moved, file))
+        chosen.append(plan if moved and may_replan and _anew(desk, voice, plan) else before)
+    left = [plan.region for plan in chosen if plan.region in stale and plan is reviewed[plan.region]]
+    return chosen, Conflict.exit_code if left else 0
+
+
+def _why(before: Plan, fresh: Plan, was: "Ground", now: "Ground") -> list[str]:
+    """What moved in one region, the facts named where the file holds them; [] where the plan holds or is done."""
+    if not fresh.steps and fresh.desired == before.desired:
+        return []
+    why = moved_since(before, fresh)
+    if before.content == fresh.content or not was:
+        return why
+    from console.planning import moved
+
+    facts = [fact for fact in moved(was, now) if not fact.startswith("release ")]
+    more = [f"and {len(facts) - _SHOWN} more"] if len(facts) > _SHOWN else []
+    return [*(reason for reason in why if "have changed (versions" not in reason), *facts[:_SHOWN], *more]
+
+
+def _refusal(region: str, why: list[str], file: Path) -> Conflict:
+    message = f"{region}: the saved plan is stale: {'; '.join(why)}"
+    return Conflict(message, hint=_again((region,), file), code="E_STALE")
+
+
+def _anew(desk: Desk, voice: Voice, fresh: Plan) -> bool:
+    """Show one region's new plan, and whether a person who is there takes it."""
+    if not voice.may_ask or fresh.refusals:
+        return False
+    show_plans(voice, desk, [fresh])
+    return click.confirm(f"carry {fresh.region} by this new plan?", default=False, err=True)
+
+
+def _again(regions: tuple[str, ...], file: Path) -> str:
+    one = file.with_name(f"{file.stem}.{regions[0]}{file.suffix}") if len(regions) == 1 else file
+    just = "re-plan just this one" if len(regions) == 1 else "re-plan"
+    return f"{just}: console plan --regions {','.join(regions)} --out {one} && console apply {one}"

@@ -1,0 +1,94 @@
+"""What stands around a plan's tree: which regions plan the same, what was altered by hand, who will notice, what it costs."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+from console.cli.figures import count, size, span, table
+from console.model.plan import Answer, Drift, Plan, Price
+from console.runner.view import Group
+from console.text import safe_text
+
+Paint = Callable[[str, str], str]
+
+
+def overview(groups: Sequence[Group]) -> list[str]:
+    """`14 regions: plan A; 4 regions, another tables.landing.retention: 3d: plan B; 2 regions, drifted: plan C`."""
+    if len(groups) < 2:
+        return []
+    parts = []
+    for group in groups:
+        why = f", {safe_text('; '.join(group.differs))}" if group.differs else ""
+        parts.append(f"{count(len(group.plans), 'region')}{why}: plan {group.label}")
+    return [";\n".join(parts)]
+
+
+def head(group: Group, alone: bool) -> str:
+    """The names of a group's regions; its label where there are others."""
+    names = ", ".join(map(safe_text, group.regions))
+    same = f"{names}: same" if len(group.plans) > 1 else names
+    return same if alone else f"plan {group.label} · {same}"
+
+
+def drift(plans: Sequence[Plan], paint: Paint) -> list[str]:
+    """The drift matrix: what was altered by hand, in which of the regions, and both ways out of it."""
+    where: dict[Drift, list[str]] = {}
+    for plan in plans:
+        for found in plan.drift:
+            where.setdefault(found, []).append(plan.region)
+    lines = []
+    for found, regions in where.items():
+        name = safe_text(".".join(filter(None, (found.table, found.name))))
+        said, real = safe_text(found.said) or "nothing", safe_text(found.found) or "nothing"
+        lines.append(
+            f"  {paint('drift', 'yellow')} in {', '.join(map(safe_text, regions))}: {name} ({found.what}): the release says {said}, there is {real}"
+        )
+        lines += [f"      to adopt it:  {safe_text(found.adopt)}", f"      to repair it: {safe_text(found.repair)}"]
+    return ["", *lines] if lines else []
+
+
+def owners(answers: Iterable[Answer]) -> list[str]:
+    """Whose answers change, owner by owner."""
+    by: dict[str, list[Answer]] = {}
+    for answer in answers:
+        by.setdefault(answer.owner, []).append(answer)
+    lines = []
+    for owner in sorted(by, key=lambda name: (not name, name)):
+        nodes = "; ".join(f"{safe_text(a.name)} ({a.kind}): {safe_text(a.why)}" for a in by[owner])
+        lines.append(f"    {safe_text(owner) or 'nobody named'}: {nodes}")
+    return ["", "  answers change for:", *lines] if lines else []
+
+
+def figures(plans: Sequence[Plan]) -> str:
+    """What it moves and costs, region by region and, where several tables move, table by table."""
+    money = any(plan.price.money or plan.everything.money for plan in plans)
+    heads = ["region", "live", "days", "rows", "read", "written", "free", "batches", "time"]
+    heads += ["cost", "a month"] if money else []
+    rows = []
+    for plan in plans:
+        free = size(plan.free_bytes) if plan.free_bytes else ""
+        everything = f"{plan.everything.rows:,} rows, {size(plan.everything.bytes)}, {time(plan.everything)}"
+        everything += f", {plan.everything.money:.2f}" if money else ""
+        start = [safe_text(plan.region), safe_text(plan.live) or "none"]
+        rows.append([*start, *_row(plan.price, free, money), everything])
+        moving = [node for node in plan.nodes if node.price.rows or node.price.written]
+        rows += [[f"  {safe_text(node.name)}", "", *_row(node.price, "", money), ""] for node in moving[1:] and moving]
+    right = tuple(range(2, len(heads)))
+    return table([*heads, "migrate everything"], rows, right=right, indent=2)
+
+
+def _row(price: Price, free: str, money: bool) -> list[str]:
+    cells = [
+        f"{price.days}",
+        f"{price.rows:,}",
+        size(price.bytes),
+        size(price.written),
+        free,
+        f"{price.batches}",
+        time(price),
+    ]
+    return cells + ([f"{price.money:.2f}", f"{price.monthly:.2f}"] if money else [])
+
+
+def time(price: Price) -> str:
+    if not price.rows:
+        return "0 s"
+    return f"~{span(price.seconds)}" if price.seconds else "not measured"
