@@ -47,13 +47,13 @@ def evaluated(tree: exp.Expr, tables: Mapping[str, Relation], strict: bool) -> M
     strict  a column that nothing has is an error, also in a query without FROM
     raises  Unclear
     """
-    run = Run(dict(tables), strict, _query)
-    found = _query(tree, Scope(run, {}))
+    run = Run(dict(tables), strict, query_in)
+    found = query_in(tree, Scope(run, {}))
     return Meaning(found, tuple(run.notes))
 
 
-def _query(tree: exp.Expr, scope: Scope) -> Relation:
-    """scope: holds CTEs and outer names, no sources of its own"""
+def query_in(tree: exp.Expr, scope: Scope) -> Relation:
+    """A query where it stands: `scope` holds the CTEs and outer names it sees, and no sources."""
     with_ = tree.args.get("with_")
     for cte in with_.expressions if with_ else ():
         name = cte.alias.lower()
@@ -63,14 +63,14 @@ def _query(tree: exp.Expr, scope: Scope) -> Relation:
             t.name.lower() == name for t in cte.this.find_all(exp.Table)
         )
         inner = scope.beside()
-        made = _recursive(cte.this, name, names, inner) if own else renamed(_query(cte.this, inner), names)
+        made = _recursive(cte.this, name, names, inner) if own else renamed(query_in(cte.this, inner), names)
         scope.ctes = {**scope.ctes, name: made}
     match tree:
         case exp.Subquery():
-            found = _query(tree.this, scope.beside())
+            found = query_in(tree.this, scope.beside())
             return limited(tree, found, {}, Values(scope), found)
         case exp.SetOperation():
-            found = united(tree, lambda part: _query(part, scope.beside()), scope.run.notes)
+            found = united(tree, lambda part: query_in(part, scope.beside()), scope.run.notes)
             seen = replace(scope.beside(), sources={"": found})
             return limited(tree, found, {}, Values(seen), found)
         case exp.Select():
@@ -86,12 +86,12 @@ def _recursive(tree: exp.Expr, name: str, names: list[str], scope: Scope) -> Rel
     """A CTE over itself: every row and value may come of every other one."""
     if not isinstance(tree, exp.Union):
         raise Unclear(f"{name} refers to itself without UNION")
-    first = _query(tree.this, scope.beside())
+    first = query_in(tree.this, scope.beside())
     names = names or list(first.columns)
     if first.rest:
         raise Unclear(f"{name} refers to itself, and its columns are not known")
     itself = Relation((mix("itself"),), {one: Value(mix("itself", at)) for at, one in enumerate(names)}, bare=True)
-    then = _query(tree.expression, replace(scope.beside(), ctes={**scope.ctes, name: itself}))
+    then = query_in(tree.expression, replace(scope.beside(), ctes={**scope.ctes, name: itself}))
     values = [value.hash for value in (*first.columns.values(), *then.columns.values())]
     part = mix("recursive", bool(tree.args.get("distinct")), first.rows, then.rows, *values)
     reads = [value.reads for value in (*first.columns.values(), *then.columns.values())]

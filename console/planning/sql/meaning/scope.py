@@ -20,12 +20,14 @@ class Run:
     strict   a table that is not known is none
     query    evaluates a query seen from a scope
     numbers  calls that say something new each time, numbered as they are met
+    lenient  for lineage: a name that nothing has costs its own column only, and count(*) reads what it counts
     notes    what was met, as (what it is called, its hash): where two queries differ is told from them
     """
 
     tables: dict[str, Relation]
     strict: bool
     query: "Callable[[exp.Expr, Scope], Relation]"
+    lenient: bool = False
     numbers: dict[int, int] = field(default_factory=dict)
     notes: list[tuple[str, str]] = field(default_factory=list)
 
@@ -93,7 +95,12 @@ class Scope:
             found = Value(mix("free", name), frozenset({("", name)}))
         if found is not None:
             return _from_outside(found, depth)
-        raise Unclear(f"there is no column {name}{self._here()}")
+        return self._missing(name, self._here())
+
+    def _missing(self, name: str, where: str) -> Value:
+        if self.run.lenient:
+            return Value(mix("missing", name))
+        raise Unclear(f"there is no column {name}{where}")
 
     def _here(self) -> str:
         names = [alias for alias in self.sources if alias]
@@ -105,12 +112,15 @@ class Scope:
         depth = 0
         while scope is not None:
             if (source := scope.sources.get(alias)) is not None:
-                return _from_outside(_column(source, alias, name), depth)
+                found = _column(source, name)
+                return _from_outside(found, depth) if found is not None else self._missing(name, f" in {alias}")
             scope, depth = scope.outer, depth + 1
         return None
 
     def star(self, alias: str = "") -> tuple[list[tuple[str, Value]], list[Rest]]:
         """What `*` or `alias.*` stands for: known columns in order, and what is not known."""
+        if alias and alias not in self.sources and self.run.lenient:
+            alias = next((one for one, held in self.sources.items() if alias in _tables(held)), alias)
         if alias and alias not in self.sources:
             raise Unclear(f"{alias}.* is a star over something that is no table here")
         names = [(name, value) for name, value in self.merged.items()] if not alias else []
@@ -129,7 +139,7 @@ def _from_outside(value: Value, depth: int) -> Value:
     return value.tagged(f"outer {depth}") if depth else value
 
 
-def _column(source: Relation, alias: str, name: str) -> Value:
+def _column(source: Relation, name: str) -> Value | None:
     if name in source.columns:
         return source.columns[name]
     rests = [rest for rest in source.rest if name not in rest.but]
@@ -137,4 +147,15 @@ def _column(source: Relation, alias: str, name: str) -> Value:
         return rests[0].column(name)
     if rests:
         return combined("unresolved", [rest.column(name) for rest in sorted(rests, key=lambda rest: rest.hash)])
-    raise Unclear(f"there is no column {name} in {alias}")
+    return None
+
+
+def _tables(source: Relation) -> set[str]:
+    return {table for value in source.every() for table, _ in value.reads if table}
+
+
+def counted(scope: Scope) -> frozenset[tuple[str, str]]:
+    """What count(*) reads, to who asks for lineage: the tables whose rows it counts."""
+    if not scope.run.lenient:
+        return frozenset()
+    return frozenset((table, "*") for source in scope.sources.values() for table in _tables(source))

@@ -25,7 +25,8 @@ def united(tree: exp.SetOperation, query: Query, notes: list[tuple[str, str]]) -
     if isinstance(tree, exp.Union):
         branches = [branch for side in (tree.this, tree.expression) for branch in _branches(side, plain, tree, query)]
         found = _united(tree, branches)
-        notes.append(("UNION ALL" if plain else "UNION", mix(len(branches))))
+        said = [len(branches)] if plain else sorted(value.hash for value in found.every())
+        notes.append(("UNION ALL" if plain else "UNION", mix(*said)))
         return found if plain else without_repeats(replace(found, marks=found.marks - {"union"}), "set")
     sides = [query(tree.this), query(tree.expression)]
     found = _compared(tree, sides[0], sides[1], plain)

@@ -6,7 +6,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from console.planning.sql.meaning import functions
-from console.planning.sql.meaning.scope import Scope
+from console.planning.sql.meaning.scope import Scope, counted
 from console.planning.sql.meaning.truth import Truths, integer
 from console.planning.sql.relation import Relation, Value, combined, mix
 from console.planning.sql.tree import DIALECT, kind
@@ -233,7 +233,7 @@ class Values:
     def _count(self, node: exp.Count) -> Value:
         of = node.this
         if isinstance(of, exp.Star) or (isinstance(of, exp.Literal) and not node.expressions):
-            return Value(mix("Count", "rows"))
+            return Value(mix("Count", "rows"), counted(self.scope))
         if isinstance(of, exp.Distinct):
             parts = sorted((self.value(part) for part in of.expressions), key=lambda value: value.hash)
             return combined("Count/distinct", parts)

@@ -1,0 +1,89 @@
+"""`console compare`: what an edit of a query changes, without running either."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from console.cli.flags import command
+from console.cli.voice import Voice
+from console.cli.wiring import session
+from console.errors import UsageError
+
+if TYPE_CHECKING:
+    from console.planning.compare import QueryDifference
+
+_FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
+_EXAMPLE = '{"events": {"id": "bigint", "ts": "timestamp"}}'
+
+
+@command(
+    "compare",
+    examples="""console compare old.sql new.sql
+    git show HEAD:plans/web/materializations/parse.sql | console compare - plans/web/materializations/parse.sql
+    console compare old.sql new.sql --schema tables.json --output json""",
+)
+@click.argument("old", type=_FILE, metavar="OLD.sql")
+@click.argument("new", type=_FILE, metavar="NEW.sql")
+@click.option("--schema", "schema", type=_FILE, metavar="FILE", help="JSON {table: {column: Spark type}}.")
+def compare(old: Path, new: Path, schema: Path | None) -> int:
+    """Say what an edit of a query changes, without running it.
+
+    Its rows, and each of its columns by what it is computed from. What cannot be told is `unknown`, which a plan treats
+    as changed.
+    """
+    from console.planning.compare import compare as compared
+
+    if str(old) == str(new) == "-":
+        raise UsageError("only one of the two queries can come from stdin", hint="console compare - NEW.sql")
+    found = compared(_text(old), _text(new), _schema(schema) if schema is not None else None)
+    voice = Voice(session().flags)
+    if voice.json:
+        voice.document(found.document())
+    else:
+        voice.data(difference_text(found))
+    return 0
+
+
+def difference_text(found: "QueryDifference") -> str:
+    """One line a verdict: `~ changed`, `+ added`, `- removed`, `> renamed`, and why."""
+    from console.text import safe_text
+
+    lines = [f"rows: {found.rows}"]
+    renamed = [f"{old} → {new}" for old, new in found.renamed.items()]
+    groups = (
+        ("= same", found.same),
+        ("~ changed", found.changed),
+        ("+ added", found.added),
+        ("- removed", found.removed),
+        ("> renamed", renamed),
+    )
+    lines += [f"{title:<10} {safe_text(', '.join(names))}" for title, names in groups if names]
+    return "\n".join([*lines, safe_text(found.why)])
+
+
+def _text(path: Path) -> str:
+    try:
+        with click.open_file(str(path), encoding="utf-8") as file:
+            text: str = file.read()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} cannot be read: {error}", hint="a file of one query, in UTF-8") from None
+    return text
+
+
+def _schema(path: Path) -> dict[str, dict[str, str]]:
+    """Table → column → Spark type.
+
+    raises  UsageError where the file says something else
+    """
+    try:
+        held: Any = json.loads(_text(path))
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path} is no JSON: {error}", hint=_EXAMPLE) from None
+    found: dict[str, dict[str, str]] = {}
+    for table, columns in held.items() if isinstance(held, dict) else [("a table", None)]:
+        if not isinstance(columns, dict) or not all(isinstance(kind, str) for kind in columns.values()):
+            raise UsageError(f"{path} does not say which columns {table} has", hint=_EXAMPLE)
+        found[table] = columns
+    return found

@@ -1,0 +1,194 @@
+"""Statements to what they read and write: tables, and which column comes of which."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import sqlglot
+from sqlglot import TokenType, exp
+from sqlglot.errors import SqlglotError
+
+from console.planning.sql.meaning import AGAIN, Unclear, query_in
+from console.planning.sql.meaning.scope import Run, Scope
+from console.planning.sql.meaning.sources import read, source
+from console.planning.sql.meaning.values import Values
+from console.planning.sql.relation import Relation, Value, physical, unknown
+
+Pair = tuple[tuple[str, str], tuple[str, str]]
+# what of a statement is looked at; of all others nothing flows
+_FIRST = ("SELECT", "WITH", "FROM", "(", "VALUES", "INSERT", "CREATE", "REPLACE", "MERGE", "UPDATE")
+_FILES = ("parquet", "csv", "json", "orc", "text", "delta", "avro", "xml", "binaryfile")
+
+
+def table_name(table: exp.Expr) -> str:
+    """A table as it is written, lower case; a path of files as the path."""
+    if isinstance(table, exp.Directory):
+        return str(table.this.name)
+    parts = [part.name for part in table.parts] if isinstance(table, exp.Table) else [table.name]
+    return parts[1] if len(parts) == 2 and parts[0].lower() in _FILES else ".".join(parts).lower()
+
+
+def statements(sql: str, dialect: str) -> Iterator[exp.Expr]:
+    """What can be read of a script, in the dialect that is named or else in Spark's."""
+    known = dialect if dialect in ("", *sqlglot.Dialect.classes) else "spark"
+    for text in _split(sql, known):
+        for attempt in dict.fromkeys((known, "spark")):
+            try:
+                tree = sqlglot.parse_one(text, read=attempt)
+            except (SqlglotError, RecursionError):
+                continue
+            yield tree
+            break
+
+
+def _split(sql: str, dialect: str) -> list[str]:
+    try:
+        tokens = sqlglot.Dialect.get_or_raise(dialect).tokenize(sql)
+    except SqlglotError:
+        return []
+    found, first = [], 0
+    for at, token in enumerate(tokens):
+        if token.token_type == TokenType.SEMICOLON or at == len(tokens) - 1:
+            last = at if token.token_type == TokenType.SEMICOLON else at + 1
+            # ahead of the parser, which warns about statements it does not know
+            if first < last and tokens[first].text.upper() in _FIRST:
+                found.append(sql[tokens[first].start : tokens[last - 1].end + 1])
+            first = at + 1
+    return found
+
+
+def tables_read(node: exp.Expr, hidden: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Physical tables below a node, CTEs followed by name and scope."""
+    with_ = node.args.get("with_")
+    for cte in with_.expressions if with_ else ():
+        own = frozenset({cte.alias.lower()}) if with_ is not None and with_.args.get("recursive") else frozenset()
+        yield from tables_read(cte.this, hidden | own)
+        hidden |= {cte.alias.lower()}
+    if isinstance(node, exp.Table):
+        name = table_name(node)
+        if name not in hidden and isinstance(node.this, exp.Identifier):
+            yield name
+    for key, held in node.args.items():
+        for item in held if isinstance(held, list) else [held]:
+            if isinstance(item, exp.Expr) and key not in ("with_", "hint", "into"):
+                yield from tables_read(item, hidden)
+
+
+class Flow:
+    """Statement after statement: a table that one makes is known to the next."""
+
+    def __init__(self, schema: Mapping[str, Iterable[str]]) -> None:
+        self.sources: list[str] = []
+        self.targets: list[str] = []
+        self.pairs: set[Pair] = set()
+        self.columns = {name.lower(): [column.lower() for column in columns] for name, columns in schema.items()}
+        self.relations = {
+            name: physical(name, "", {column: column for column in columns}) for name, columns in self.columns.items()
+        }
+
+    def follow(self, tree: exp.Expr) -> None:
+        """raises  Unclear where a name in the statement is known to nobody; its tables are noted all the same"""
+        match tree:
+            case exp.Query() | exp.Values():
+                self._select(tree)
+            case exp.Insert() | exp.Create() if not (
+                isinstance(tree, exp.Create) and tree.kind not in ("TABLE", "VIEW")
+            ):
+                self._write(tree)
+            case exp.Merge():
+                self._merge(tree)
+            case exp.Update():
+                self._update(tree)
+
+    def _note(self, sources: Iterable[str], target: str = "") -> None:
+        self.sources += [name for name in sources if name not in self.sources]
+        if target and target not in self.targets:
+            self.targets.append(target)
+
+    def _scope(self) -> Scope:
+        return Scope(Run(dict(self.relations), False, query_in, lenient=True), {})
+
+    def _select(self, tree: exp.Expr) -> None:
+        into = tree.find(exp.Into)
+        self._note(tables_read(tree), table_name(into.this) if into else "")
+        if into:
+            select = into.parent
+            assert isinstance(select, exp.Select)
+            select.set("into", None)
+            self._fill(table_name(into.this), [], self._evaluated(tree))
+
+    def _write(self, tree: exp.Expr) -> None:
+        """INSERT, CREATE TABLE and CREATE VIEW."""
+        written = tree.this
+        named = isinstance(written, exp.Schema)
+        columns = [part.name.lower() for part in written.expressions] if named else []
+        table = written.this if named else written
+        target, body = table_name(table), tree.args.get("expression")
+        like = [one.this for one in tree.find_all(exp.LikeProperty)] + [one.this for one in tree.find_all(exp.Clone)]
+        self._note([table_name(one) for one in like], target)
+        if not isinstance(body, exp.Expr):
+            return
+        if isinstance(body, (exp.Subquery, exp.Query)) and (with_ := tree.args.get("with_")):
+            body.set("with_", with_.pop())
+        self._note(tables_read(body), target)
+        fixed = {part.this.name.lower() for one in tree.find_all(exp.Partition) for part in one.find_all(exp.EQ)}
+        if isinstance(tree, exp.Insert) and not columns:
+            columns = [name for name in self.columns.get(target, []) if name not in fixed]
+        self._fill(target, columns, self._evaluated(body))
+
+    def _evaluated(self, tree: exp.Expr) -> Relation:
+        return query_in(tree, self._scope())
+
+    def _fill(self, target: str, columns: list[str], relation: Relation) -> None:
+        """Columns by position, or by the query's own names where the target's are not known."""
+        given = [(name.rstrip(AGAIN), value) for name, value in relation.columns.items()]
+        named = columns if columns and not relation.rest else [name for name, _ in given]
+        pairs = [(name, value) for name, (_, value) in zip(named, given, strict=False)]
+        for rest in relation.rest:
+            pairs.append(("*", rest.value))
+        self._pairs(target, pairs)
+        if target not in self.columns:
+            held = unknown(target).rest if relation.rest else ()
+            known = dict(pairs) if not relation.rest else {}
+            self.relations[target] = replace(unknown(target), columns=known, rest=held)
+
+    def _pairs(self, target: str, made: Iterable[tuple[str, Value]]) -> None:
+        self.pairs |= {(of, (target, name)) for name, value in made for of in value.reads}
+
+    def _merge(self, tree: exp.Expr) -> None:
+        target = table_name(tree.this)
+        self._note(tables_read(tree.args["using"]), target)
+        scope = self._scope()
+        scope.sources = {**source(tree.this, scope).views, **source(tree.args["using"], scope).views}
+        values = Values(scope)
+        for when in tree.args["whens"].expressions:
+            then = when.args.get("then")
+            if isinstance(then, exp.Update):
+                self._assigned(target, then.expressions, values)
+            elif isinstance(then, exp.Insert) and isinstance(then.expression, exp.Tuple):
+                names = [part.name.lower() for part in then.this.expressions]
+                parts = [values.value(part) for part in then.expression.expressions]
+                self._pairs(target, zip(names, parts, strict=False))
+
+    def _update(self, tree: exp.Expr) -> None:
+        target, from_ = table_name(tree.this), tree.args.get("from_")
+        hidden = frozenset(cte.alias.lower() for cte in tree.find_all(exp.CTE))
+        with_ = tree.args.get("with_")
+        parts = [part for part in (with_, from_, *tree.expressions, tree.args.get("where")) if part is not None]
+        self._note((name for part in parts for name in tables_read(part, hidden)), target)
+        scope = self._scope()
+        if with_:
+            select = exp.select("*").from_("nothing")
+            select.set("with_", with_)
+            scope.ctes = {cte.alias.lower(): query_in(cte.this, scope.beside()) for cte in with_.expressions}
+        scope.sources = dict(source(tree.this, scope).views)
+        if from_ is not None:
+            scope.sources |= read(from_.this, tree.args.get("joins") or (), scope).views
+        self._assigned(target, tree.expressions, Values(scope))
+
+    def _assigned(self, target: str, parts: Iterable[exp.Expr], values: Values) -> None:
+        for part in parts:
+            if isinstance(part, exp.EQ):
+                self._pairs(target, [(part.this.name.lower(), values.value(part.expression))])
+
+
+__all__ = ["Flow", "Unclear", "statements", "table_name", "tables_read"]

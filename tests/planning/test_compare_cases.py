@@ -1,0 +1,58 @@
+"""What public projects expect of edits and lineage, replayed; and our own lists of edits with a plain truth."""
+
+import pytest
+
+from tests.planning.cases import run
+from tests.planning.cases.edits import ADDITIONS, HAZARDS, REWRITES, Edit, judged
+
+RESULTS = run.public()
+LISTED = {(one["set"], one["case"]): one for one in run.intended()}
+
+
+@pytest.mark.parametrize("result", RESULTS, ids=lambda result: f"{result.set}:{result.case}")
+def test_a_public_case_comes_out_as_its_project_expects_or_is_listed(result: run.Result) -> None:
+    assert result.agrees != ((result.set, result.case) in LISTED), (result.theirs, result.ours)
+
+
+@pytest.mark.parametrize("result", [r for r in RESULTS if not r.agrees], ids=lambda result: result.case)
+def test_a_listed_difference_says_what_both_say(result: run.Result) -> None:
+    listed = LISTED[result.set, result.case]
+    assert len(listed["why"]) > 20
+    if "lineage" not in result.set:
+        assert (listed["theirs"], listed["ours"]) == (result.theirs, result.ours)
+
+
+def test_every_listed_difference_is_one() -> None:
+    assert set(LISTED) == {(result.set, result.case) for result in RESULTS if not result.agrees}
+
+
+@pytest.mark.parametrize("edit", HAZARDS, ids=lambda edit: edit[1])
+def test_an_edit_that_changes_rows_is_never_called_harmless(edit: Edit) -> None:
+    found = judged(edit)
+    assert found.rows != "same", found
+    assert found.why
+
+
+@pytest.mark.parametrize("edit", HAZARDS, ids=lambda edit: edit[1])
+def test_nor_is_its_undoing(edit: Edit) -> None:
+    assert judged((edit[1], edit[0])).rows != "same"
+
+
+@pytest.mark.parametrize("edit", REWRITES, ids=lambda edit: edit[1])
+def test_a_pure_rewrite_is_recognised_both_ways(edit: Edit) -> None:
+    assert judged(edit).equal, judged(edit)
+    assert judged((edit[1], edit[0])).equal
+
+
+@pytest.mark.parametrize("edit", ADDITIONS, ids=lambda edit: edit[1])
+def test_a_column_more_is_additive_and_a_column_less_is_not(edit: Edit) -> None:
+    assert judged(edit).additive, judged(edit)
+    back = judged((edit[1], edit[0]))
+    assert back.rows == "same"
+    assert back.additive == (not judged(edit).added)
+    assert back.removed == judged(edit).added
+
+
+def test_the_scoreboard_in_the_document_is_the_one_of_today() -> None:
+    text = run.PAGE.read_text()
+    assert run.page(text) == text
