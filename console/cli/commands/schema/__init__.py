@@ -10,7 +10,9 @@ from console.errors import UsageError
 # subcommand → (module beside this one, first line of its help)
 SUBCOMMANDS: dict[str, tuple[str, str]] = {
     "observe": ("observe", "Turn a change of the PostgreSQL schema into migrations to commit."),
+    "edit": ("edit", "Write migrations into the landing tables of a pipeline."),
     "apply": ("apply", "Carry the committed migrations of one phase into the stores."),
+    "verify": ("verify", "Compare the replicated PostgreSQL tables with every store."),
     "rehearse": ("rehearse", "Try a migration on a copy of each store's newest partition."),
 }
 

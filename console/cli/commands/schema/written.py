@@ -17,7 +17,7 @@ _LONGEST = 80
 
 
 def write(folder: Path, migrations: "Sequence[Migration]") -> "Iterator[tuple[Migration, Path, bool]]":
-    """Write each migration that the folder does not have yet as its last word on those columns.
+    """Write the migrations that are not yet the folder's last words on those columns.
 
     returns  (migration, its file, whether it was there already), in order
     raises   DataError for a file there that is no migration
@@ -25,19 +25,18 @@ def write(folder: Path, migrations: "Sequence[Migration]") -> "Iterator[tuple[Mi
     from console.propagation.migration import to_data
 
     known = _read(folder)
+    there = _there(known, migrations)
     folder.mkdir(parents=True, exist_ok=True)
     now = datetime.now(UTC).replace(microsecond=0)
     last = max((_moment(path) for path, _ in known), default=now - timedelta(seconds=1))
-    for migration in migrations:
-        there = _said(known, migration)
-        if there is not None:
-            yield migration, there, True
+    for index, migration in enumerate(migrations):
+        if index in there:
+            yield migration, there[index], True
             continue
         last = max(now, last + timedelta(seconds=1))
         path = folder / f"{last.strftime(_STAMP)}_{_slug(migration.title)}.json"
         with path.open("x", encoding="utf-8") as file:
             file.write(json.dumps(to_data(migration), indent=2, ensure_ascii=False) + "\n")
-        known.append((path, migration))
         yield migration, path, False
 
 
@@ -53,12 +52,32 @@ def _read(folder: Path) -> "list[tuple[Path, Migration]]":
     return found
 
 
-def _said(known: "Sequence[tuple[Path, Migration]]", migration: "Migration") -> Path | None:
-    """The file whose operation is this one, if nothing after it touched those columns."""
-    for path, other in reversed(known):
-        if (other.schema, other.table) == (migration.schema, migration.table) and other.columns & migration.columns:
-            return path if other.operation == migration.operation else None
-    return None
+def _there(known: "Sequence[tuple[Path, Migration]]", migrations: "Sequence[Migration]") -> dict[int, Path]:
+    """The migrations that the folder ends with already, group by group of columns: index → its file."""
+    found: dict[int, Path] = {}
+    for group in _groups(migrations):
+        mine = [migrations[index] for index in group]
+        columns = frozenset().union(*(one.columns for one in mine))
+        place = (mine[0].schema, mine[0].table)
+        before = [(p, m) for p, m in known if (m.schema, m.table) == place and m.columns & columns]
+        for count in range(min(len(mine), len(before)), 0, -1):
+            tail = before[-count:]
+            if [m.operation for _, m in tail] == [one.operation for one in mine[:count]]:
+                found |= {index: path for index, (path, _) in zip(group, tail, strict=False)}
+                break
+    return found
+
+
+def _groups(migrations: "Sequence[Migration]") -> list[list[int]]:
+    """Indexes of migrations that touch the same columns, be it through others."""
+    groups: list[tuple[tuple[str, str], frozenset[str], list[int]]] = []
+    for index, one in enumerate(migrations):
+        place, columns, members = (one.schema, one.table), one.columns, [index]
+        for other in [group for group in groups if group[0] == place and group[1] & columns]:
+            groups.remove(other)
+            columns, members = columns | other[1], sorted([*other[2], *members])
+        groups.append((place, columns, members))
+    return [members for _, _, members in groups]
 
 
 def _moment(path: Path) -> datetime:

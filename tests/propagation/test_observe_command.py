@@ -1,0 +1,179 @@
+"""`console schema observe` and `edit`, as they are called."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from console.cli.commands.schema import schema
+from console.cli.root import cli
+from console.cli.wiring import Session, Wiring
+
+REPLICATION = """tables:
+  issues: {ignore: [html]}
+stores:
+  raw: {kind: delta, pipeline: web, table: landing}
+"""
+LANDING = "kind: landing\ntime: ts\ncolumns:\n  id: bigint\n  ts: timestamp\n"
+PIECES = {
+    "regions/eu.yaml": "warehouse: w\n",
+    "plans/web/pipeline.yaml": "name: web\n",
+    "plans/web/tables/landing.yaml": LANDING,
+    "plans/web/replication.yaml": REPLICATION,
+}
+
+
+class Desk:
+    """A project on disk and the command line in front of it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name, text in PIECES.items():
+            self.write(name, text)
+
+    def write(self, name: str, text: str) -> str:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return str(path)
+
+    def call(self, *words: str, project: bool = True, input: str | None = None) -> Result:
+        line = ["schema", *words, *(["--project", str(self.root)] if project else [])]
+        return CliRunner().invoke(cli, line, obj=Session(Wiring(lambda _: {})), input=input, catch_exceptions=False)
+
+    def observed(self, sql: str, *words: str) -> dict[str, Any]:
+        done = self.call("observe", self.write("m.sql", sql), *words, "--output", "json")
+        assert done.exit_code == 0, done.output
+        found: dict[str, Any] = json.loads(done.stdout)
+        return found
+
+    @property
+    def migrations(self) -> list[Path]:
+        return sorted((self.root / "plans/web/migrations").glob("*.json"))
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    assert schema.name == "schema"
+    return Desk(tmp_path)
+
+
+def test_the_migration_of_the_issue_is_printed_as_published_and_nothing_is_written(desk: Desk) -> None:
+    found = desk.observed("ALTER TABLE issues ADD COLUMN title text;")
+    assert found["migrations"] == [
+        {
+            "version": 1,
+            "phase": "pre",
+            "schema": "public",
+            "table": "issues",
+            "operation": {
+                "type": "add_column",
+                "name": "title",
+                "data_type": "string",
+                "nullable": True,
+                "default": None,
+            },
+        }
+    ]
+    assert desk.migrations == []
+
+
+def test_each_change_is_one_file_in_the_order_in_which_it_applies_and_twice_is_once(desk: Desk) -> None:
+    sql = desk.write("m.sql", "ALTER TABLE issues DROP a, ADD a bigint; ALTER TABLE issues ADD b int;")
+    for _ in range(2):
+        assert desk.call("observe", sql).exit_code == 0
+        operations = [json.loads(path.read_text())["operation"] for path in desk.migrations]
+        assert [(found["type"], found["name"]) for found in operations] == [
+            ("drop_column", "a"),
+            ("add_column", "a"),
+            ("add_column", "b"),
+        ]
+    later = desk.write("n.sql", "ALTER TABLE issues DROP b")
+    assert desk.call("observe", later).exit_code == 0
+    assert desk.call("observe", desk.write("o.sql", "ALTER TABLE issues ADD b int")).exit_code == 0
+    assert len(desk.migrations) == 5
+
+
+def test_what_is_not_understood_is_refused_by_file_and_line_all_at_once_and_nothing_is_written(desk: Desk) -> None:
+    sql = desk.write("m.sql", "ALTER TABLE issues ADD a int;\n\nALTER TABLE issues FROB;\nSHAKE x;\n")
+    done = desk.call("observe", sql)
+    assert done.exit_code == 65
+    assert f"{sql}:3:" in done.stderr
+    assert f"{sql}:4:" in done.stderr
+    assert desk.migrations == []
+    assert done.stdout == ""
+
+
+def test_only_replicated_tables_and_columns_count_unless_all_are_asked_for(desk: Desk) -> None:
+    sql = "ALTER TABLE issues ADD html text; ALTER TABLE others ADD a int; ALTER TABLE issues ADD b int;"
+    found = desk.observed(sql)
+    assert [m["operation"]["name"] for m in found["migrations"]] == ["b"]
+    assert [(left["table"], left["kind"]) for left in found["ignored"]] == [
+        ("public.issues", "add_column"),
+        ("public.others", "add_column"),
+    ]
+    assert [m["operation"]["name"] for m in desk.observed(sql, "--all")["migrations"]] == ["html", "a", "b"]
+
+
+def test_the_phase_can_be_overridden_and_the_schema_before_tells_old_types(desk: Desk) -> None:
+    sql = "ALTER TABLE issues ALTER n TYPE bigint"
+    assert desk.observed(sql)["migrations"][0]["operation"]["classification"] == "destructive"
+    known = desk.write("known.sql", "CREATE TABLE issues (n integer)")
+    told = desk.observed(sql, "--schema", known)["migrations"][0]
+    assert (told["phase"], told["operation"]["classification"]) == ("pre", "widening")
+    assert desk.observed(sql, "--schema", known, "--phase", "post")["migrations"][0]["phase"] == "post"
+
+
+def test_two_dumps_are_compared(desk: Desk) -> None:
+    before = desk.write("a.sql", "CREATE TABLE public.issues (id bigint NOT NULL, n integer, gone text);")
+    after = desk.write(
+        "b.sql", "CREATE TABLE issues (id int8 not null, n int8 default 3, fresh date); CREATE TABLE t ()"
+    )
+    done = desk.call("observe", "--before", before, "--after", after, "--output", "json")
+    found = json.loads(done.stdout)
+    assert [(m["phase"], m["operation"]["type"], m["operation"]["name"]) for m in found["migrations"]] == [
+        ("post", "drop_column", "gone"),
+        ("pre", "change_column", "n"),
+        ("pre", "add_column", "fresh"),
+    ]
+    assert [left["kind"] for left in found["ignored"]] == ["create_table"]
+
+
+def test_outside_of_a_project_it_prints_but_does_not_write(
+    desk: Desk, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
+    done = desk.call("observe", "-", "--output", "jsonl", project=False, input="ALTER TABLE x ADD y uuid")
+    assert done.exit_code == 0
+    assert [json.loads(line)["type"] for line in done.stdout.splitlines()] == ["migration"]
+    assert desk.call("observe", "-", project=False, input="ALTER TABLE x ADD y uuid").exit_code == 64
+
+
+@pytest.mark.parametrize(
+    "words",
+    [[], ["--before", "a"], ["m.sql", "--before", "a", "--after", "b"], ["nowhere.sql"], ["m.sql", "--phase", "x"]],
+)
+def test_a_call_that_makes_no_sense_exits_64(desk: Desk, words: list[str]) -> None:
+    assert desk.call("observe", *words).exit_code == 64
+
+
+def test_a_change_becomes_an_edit_of_the_pipelines_landing_table_that_the_planner_reads(desk: Desk) -> None:
+    from console.project import load
+
+    sql = desk.write(
+        "m.sql", "ALTER TABLE issues ADD title text; ALTER TABLE others ADD a int; ALTER TABLE issues ADD html text"
+    )
+    assert desk.call("observe", sql, "--all").exit_code == 0
+    files = [str(path) for path in desk.migrations]
+    assert desk.call("edit", *files, "--dry-run").exit_code == 0
+    landing = desk.root / "plans/web/tables/landing.yaml"
+    assert landing.read_text() == LANDING
+    for _ in range(2):
+        done = desk.call("edit", *files)
+        assert done.exit_code == 0, done.output
+        assert landing.read_text() == LANDING + "  title: string\n"
+    project = load(desk.root)
+    [table] = project.pipeline("web", project.regions[0]).tables
+    assert [(column.name, column.type) for column in table.columns][-1] == ("title", "string")
