@@ -31,9 +31,10 @@ postgres:
 test: setup postgres
 	@$(BIN)/python tools/test.py
 
-# all kills, in the order in which they build on each other
+# all kills, in the order in which they build on each other; then fifty thousand edits of queries
 soak: setup
 	@$(BIN)/pytest -q -m faults
+	@EDITS=50000 $(BIN)/pytest -q -n 2 tests/planning/property -m "slow and not spark"
 
 bench: setup
 	@$(BIN)/pytest -q -s -m bench

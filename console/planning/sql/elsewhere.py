@@ -60,12 +60,11 @@ def trial(sql: str, tables: Tables, node: str = "the query") -> Trial:
     if done is None:
         raise Problems.of(text.problems)
     tree = sqlglot.parse_one(done.sql, read=DIALECT)
-    named = {column.name.lower() for column in tree.find_all(exp.Column)} | {
+    named = {part.name.lower() for column in tree.find_all(exp.Column) for part in column.parts} | {
         name.name.lower() for join in tree.find_all(exp.Join) for name in join.args.get("using") or ()
     }
     reads = {
         table: {column: kind for column, kind in columns.items() if column.lower() in named}
-        or dict([*columns.items()][:1])
         for table, columns in tables.items()
         if table.lower() in done.tables
     }

@@ -1,8 +1,10 @@
-"""What the comparison says of an edit, held against the truth of how it was made, and against rows in DuckDB."""
+"""What the comparison says of an edit, held against how it was made, against rows in DuckDB, and against Spark."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any
 
@@ -10,6 +12,7 @@ import duckdb
 import sqlglot
 from sqlglot import exp
 
+from console.drivers.replay import Given, Ran, Replayer
 from console.planning.compare import QueryDifference, compare
 from tests.planning.property.build import Rows, World
 from tests.planning.property.edits import Edit
@@ -109,7 +112,7 @@ def _form(value: Any) -> str:
 
 def truth(edit: Edit, said: QueryDifference) -> QueryDifference:
     """What is to be held against rows: the answer, and for edits whose whole truth is known, that truth."""
-    if edit.group == "hazard":
+    if edit.group in ("hazard", "mutation"):
         return said
     kept = tuple(c for c in edit.columns if c not in edit.removed | edit.changed | set(dict(edit.renamed)))
     return QueryDifference("same", kept, renamed=dict(edit.renamed))
@@ -188,3 +191,52 @@ class Score:
         for kind, missed in self.missed.most_common():
             lines.append(f"  missed {missed} of {self.kinds['harmless', kind]}: {kind}")
         return "\n".join(lines)
+
+
+# -- Spark, which has the last word
+
+
+def given(world: World, number: int) -> dict[str, Given]:
+    """One database of a world, in the values of the replayer."""
+    return {
+        table: Given(tuple(world.tables[table].items()), tuple(tuple(_json(value) for value in row) for row in rows))
+        for table, rows in world.databases[number].items()
+    }
+
+
+def _json(value: Any) -> Any:
+    match value:
+        case datetime() | date():
+            return value.isoformat()
+        case Decimal():
+            return str(value)
+    return value
+
+
+def differing(edit: Edit, said: QueryDifference, old: Ran, new: Ran) -> str:
+    """What differs in two runs although it is called the same, or ""; a query that fails shows nothing."""
+    if said.rows != "same" or old.error or new.error:
+        return ""
+    olds = [name.lower() for name in (*said.same, *said.renamed)]
+    news = [name.lower() for name in (*said.same, *said.renamed.values())]
+    was = multiset(old.rows, _places(old, olds))
+    now = multiset(new.rows, _places(new, news))
+    return f"only old {dict(was - now)}, only new {dict(now - was)}" if was != now else ""
+
+
+def _places(ran: Ran, names: Iterable[str]) -> list[int]:
+    held = [column.lower() for column in ran.columns]
+    return [held.index(name) for name in names]
+
+
+def confirmed(suspected: list[tuple[Edit, QueryDifference, str]]) -> list[tuple[Edit, str]]:
+    """Those differences seen in DuckDB that Spark shows as well."""
+    found = []
+    with Replayer() as spark:
+        for edit, said, _ in suspected:
+            for number in range(len(edit.world.databases)):
+                old, new = spark.ask(given(edit.world, number), (edit.old, edit.new))
+                if shown := differing(edit, said, old, new):
+                    found.append((edit, shown))
+                    break
+    return found

@@ -15,8 +15,17 @@ from console.planning.compare import QueryDifference, compare
 from tests.planning.property.draw import SEED, drawn
 from tests.planning.property.edits import Edit
 from tests.planning.property.hazards import HAZARDS
-from tests.planning.property.judge import VOLATILE, Engine, Score, contradicted, truth, wrong
-from tests.planning.property.on_spark import confirmed, differing, given
+from tests.planning.property.judge import (
+    VOLATILE,
+    Engine,
+    Score,
+    confirmed,
+    contradicted,
+    differing,
+    given,
+    truth,
+    wrong,
+)
 
 PART = 2000
 PAIRS = 200
@@ -39,6 +48,7 @@ def test_no_harmful_edit_is_called_harmless_and_nine_in_ten_harmless_ones_are_kn
     assert score.recognised >= 0.9
     assert min(score.edits["hazard"], score.edits["harmless"]) >= 0.3 * score.edits.total()
     assert score.edits["value"] == score.precise
+    assert score.not_run <= 0.02 * score.edits.total()
 
 
 def told(found: list[tuple[Edit, str]]) -> list[str]:

@@ -1,0 +1,116 @@
+"""DuckDB as the quick engine of the search. What it finds is only a suspicion: Spark is asked before it is shown."""
+
+import math
+from collections.abc import Sequence
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from console.drivers.replay import Ran
+from console.planning.sql.elsewhere import Trial
+from console.witness.kinds import Kind
+
+_UNABLE = (
+    duckdb.BinderException,
+    duckdb.CatalogException,
+    duckdb.ParserException,
+    duckdb.SyntaxException,
+    duckdb.NotImplementedException,
+    duckdb.InternalException,
+)
+
+
+class Unable(Exception):
+    """DuckDB does not know a function or a construct of the query."""
+
+
+class Duck:
+    """One database in memory; tables are replaced at every try."""
+
+    def __init__(self) -> None:
+        self._db = duckdb.connect(config={"threads": 1, "enable_external_access": False})
+        self._db.execute("SET TimeZone = 'UTC'")
+
+    def fill(self, table: str, columns: Sequence[tuple[str, Kind]], rows: Sequence[Sequence[Any]]) -> None:
+        arrays = [pa.array([_arrow(row[i], kind) for row in rows], _type(kind)) for i, (_, kind) in enumerate(columns)]
+        self._db.register("_rows", pa.table(arrays, names=[name for name, _ in columns]))
+        try:
+            name = '"' + table.replace('"', '""') + '"'
+            self._db.execute(f"CREATE OR REPLACE TABLE {name} AS FROM _rows")
+        finally:
+            self._db.unregister("_rows")
+
+    def run(self, trial: Trial) -> Ran:
+        """raises  Unable"""
+        if not trial.duckdb:
+            raise Unable
+        try:
+            found = self._db.execute(trial.duckdb)
+            names, kinds = (tuple(str(column[i]) for column in found.description or ()) for i in range(2))
+            return Ran(names, tuple(tuple(bare(value) for value in row) for row in found.fetchall()), "", kinds)
+        except _UNABLE as error:
+            raise Unable(str(error)) from None
+        except duckdb.Error as error:
+            return Ran((), (), str(error).splitlines()[0])
+        except (OverflowError, ValueError) as error:  # a value that Python cannot hold
+            return Ran((), (), str(error))
+
+    def close(self) -> None:
+        self._db.close()
+
+
+def _type(kind: Kind) -> pa.DataType:
+    match kind.name:
+        case "array":
+            return pa.list_(_type(kind.inside[0]))
+        case "map":
+            return pa.map_(_type(kind.inside[0]), _type(kind.inside[1]))
+        case "struct":
+            return pa.struct([(name, _type(of)) for name, of in zip(kind.fields, kind.inside, strict=True)])
+        case "decimal":
+            return pa.decimal128(*kind.scale)
+        case "timestamp":
+            return pa.timestamp("us", "UTC")
+        case "timestamp_ntz":
+            return pa.timestamp("us")
+    plain = {"tinyint": "int8", "smallint": "int16", "int": "int32", "bigint": "int64", "float": "float32"}
+    plain |= {"double": "float64", "string": "string", "boolean": "bool_", "date": "date32", "binary": "binary"}
+    made: pa.DataType = getattr(pa, plain[kind.name])()
+    return made
+
+
+def _arrow(value: Any, kind: Kind) -> Any:
+    if value is None:
+        return None
+    match kind.name:
+        case "array":
+            return [_arrow(item, kind.inside[0]) for item in value]
+        case "map":
+            return [(_arrow(key, kind.inside[0]), _arrow(held, kind.inside[1])) for key, held in value]
+        case "struct":
+            parts = zip(kind.fields, value, kind.inside, strict=True)
+            return {name: _arrow(item, of) for name, item, of in parts}
+    return value
+
+
+def bare(value: Any) -> Any:
+    """A value as the replayer's JSON says it."""
+    match value:
+        case datetime():
+            return value.replace(tzinfo=None).isoformat()
+        case date():
+            return value.isoformat()
+        case Decimal():
+            return str(value)
+        case float() if not math.isfinite(value):
+            return str(value)
+        case bytes() | bytearray():
+            return value.hex()
+        case dict():
+            return [bare(item) for item in value.values()]
+        case list() | tuple():
+            return [bare(item) for item in value]
+    return value

@@ -1,0 +1,123 @@
+"""Values worth trying: boundaries of each type, and what stands in the queries, just below and just above it."""
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+from console.planning.sql.elsewhere import Trial
+from console.witness.kinds import Kind
+
+_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+_WORDS = ("", "a", "b", "A", "ab", "1", " a", "é")
+_EDGE = 0.06  # how often the ends of a type's range are tried: they overflow, and then both queries only fail
+_NULL = 0.12
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What both queries mention, as values. documents  columns that hold JSON with these keys."""
+
+    numbers: tuple[Decimal, ...]
+    texts: tuple[str, ...]
+    documents: frozenset[str]
+    keys: tuple[str, ...]
+
+    @classmethod
+    def of(cls, *trials: Trial) -> "Pool":
+        numbers = {Decimal(text) for trial in trials for text in trial.numbers if _is_number(text)}
+        texts = {text for trial in trials for text in trial.texts}
+        documents = frozenset(name for trial in trials for name in trial.documents)
+        keys = tuple(sorted({key for trial in trials for key in trial.keys}))
+        return cls(tuple(sorted(numbers)), tuple(sorted(texts)), documents, keys)
+
+    def simple(self, kind: Kind, column: str = "") -> list[Any]:
+        """Values of a type from the simplest on; NULL comes after a few plain ones."""
+        match kind.name:
+            case "tinyint" | "smallint" | "int" | "bigint":
+                near = [int(n) + step for n in self.numbers for step in (0, -1, 1)]
+                low, high = -(1 << _BITS[kind.name] - 1), (1 << _BITS[kind.name] - 1) - 1
+                return _unique([0, 1, 2, -1, *(n for n in near if low <= n <= high), None])
+            case "float" | "double":
+                near = [float(n) + step for n in self.numbers for step in (0, -1, 1)]  # type: ignore[misc]
+                return _unique([0.0, 1.0, 1.5, -1.0, *near, None])
+            case "decimal":
+                whole, scale = kind.scale
+                unit = Decimal(1).scaleb(-scale)
+                near = [n.quantize(unit) + step * unit for n in self.numbers for step in (0, -1, 1)]  # type: ignore[misc]
+                fit = [n for n in near if abs(n) < Decimal(10) ** (whole - scale)]
+                return _unique([Decimal(0).quantize(unit), unit, -unit, *fit, None])
+            case "string":
+                return self._strings(column)
+            case "boolean":
+                return [False, True, None]
+            case "date":
+                days = [date(2024, 2, 29), date(2024, 3, 1), date(1970, 1, 1), *(at.date() for at in self._times())]
+                return _unique([*days, None])
+            case "timestamp" | "timestamp_ntz":
+                first = datetime(2024, 2, 29)
+                return _unique([first, first + timedelta(hours=13, seconds=1), *self._times(), None])
+            case "binary":
+                return [b"", b"a", b"\x00\xff", None]
+        return self._nested(kind)
+
+    def _strings(self, column: str) -> list[Any]:
+        said = [text.replace("%", "").replace("_", "a") for text in self.texts]
+        more = [f"x{text}y" for text in said if text][:4]
+        numbers = [str(number) for number in self.numbers]
+        words = _unique([*_WORDS[:3], *said, *self.texts, *more, *numbers, *_WORDS[3:], None])
+        if column.lower() not in self.documents or not self.keys:
+            return words
+        held = [None, 1, "a", *self.numbers, *said]
+        documents = [json.dumps({key: _bare(value)}) for key in self.keys for value in held]
+        several = [json.dumps({key: _bare(value) for key in self.keys}) for value in held]
+        return _unique(["{}", *several, *documents, "no json", None])
+
+    def _times(self) -> Iterator[datetime]:
+        for text in self.texts:
+            with suppress(ValueError):
+                at = datetime.fromisoformat(text).replace(tzinfo=None)
+                yield from (at, at - timedelta(microseconds=1), at + timedelta(days=1))
+
+    def _nested(self, kind: Kind) -> list[Any]:
+        inner = [self.simple(of)[:3] for of in kind.inside]
+        match kind.name:
+            case "array":
+                return [[], [inner[0][0]], [inner[0][1], inner[0][0]], [None], None]
+            case "map":
+                return [[], [[inner[0][0], inner[1][0]]], [[inner[0][0], inner[1][0]], [inner[0][1], None]], None]
+        return [[values[i] for values in inner] for i in range(2)] + [[None] * len(inner), None]
+
+    def draw(self, rng: random.Random, kind: Kind, column: str, few: int) -> list[Any]:
+        """A handful of values of one type, for one database: few, so that rows meet in joins and groups."""
+        known = [value for value in self.simple(kind, column) if value is not None]
+        drawn = [rng.choice(known) for _ in range(few)]
+        if kind.name in _BITS and rng.random() < _EDGE:
+            drawn.append(rng.choice((-(1 << _BITS[kind.name] - 1), (1 << _BITS[kind.name] - 1) - 1)))
+        return drawn
+
+    def cell(self, rng: random.Random, drawn: Sequence[Any]) -> Any:
+        return None if rng.random() < _NULL else rng.choice(drawn)
+
+
+def _is_number(text: str) -> bool:
+    with suppress(ArithmeticError, ValueError):
+        return Decimal(text).is_finite() and abs(Decimal(text)) < Decimal(10) ** 30
+    return False
+
+
+def _bare(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    return value
+
+
+def _unique(values: Sequence[Any]) -> list[Any]:
+    found: dict[str, Any] = {}
+    for value in values:
+        found.setdefault(repr(value), value)
+    return list(found.values())
