@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from console.cli.root import cli
 from console.cli.wiring import Session, Wiring, execute, real_drivers
+from console.text import guard_tracebacks
 
 if TYPE_CHECKING:
     from console.runner.view import Cockpit
@@ -23,6 +24,7 @@ def main() -> NoReturn:
         if hasattr(stream, "reconfigure"):
             # a name in another alphabet must not end a run on an ASCII terminal
             stream.reconfigure(errors="backslashreplace")
+    guard_tracebacks()
     cli.main(prog_name="console", obj=Session(Wiring(real_drivers, screen, execute)))
 
 

@@ -1,9 +1,68 @@
-"""Text from outside, made safe to show: no control sequence of another reaches the terminal."""
+"""Text made safe to show and to keep: no control sequence of another reaches the terminal, no secret a log."""
 
+import re
+import sys
+import threading
+import traceback
 import unicodedata
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any
 
 # controls, bidi and zero-width marks, lone surrogates, line and paragraph separators
 _STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_SHORTEST = 6  # characters of a secret that is looked for: `true` is none, whatever its key
+_hidden: set[str] = set()
+_SECRET_KEY = re.compile(r"(?i)(passw|secret|token|credential|api.?key|access.?key|account\.key|private.?key)")
+# what looks like a secret in a text that somebody else wrote: a driver's error, a log line, a traceback
+_SECRETS = (
+    (re.compile(r"(?i)((?:password|passwd|pwd|secret|token|credential|(?:api|access|private)[_.-]?key)[\w.-]*\s*=\s*)[^\s,;&)]+"), r"\1***"),
+    (re.compile(r"(?i)((?:password|passwd|secret[\w.-]*|authorization)['\"]?\s*:\s*)(?:bearer\s+|basic\s+)?[^\s,;&)]+"), r"\1***"),
+    (re.compile(r"(\w://[^\s/:@]{0,200}:)[^\s/@]{1,500}@"), r"\1***@"),
+    (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), "***"),
+    (re.compile(r"\bey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+"), "***"),
+    (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL), "***"),
+)  # fmt: skip
+
+
+def hide(settings: Iterable[tuple[str, str]]) -> None:
+    """From now on, in this process, values of settings whose name says secret are shown as `***` wherever they turn up.
+
+    settings  name and value: `spark.hadoop.fs.s3a.secret.key`
+    """
+    _hidden.update(value for name, value in settings if len(value) >= _SHORTEST and _SECRET_KEY.search(name))
+
+
+def masked(value: Any) -> Any:
+    """Text, or data with texts in it, without the secrets that this process knows of."""
+    match value:
+        case str():
+            for secret in sorted(_hidden, key=len, reverse=True):
+                value = value.replace(secret, "***")
+            return value
+        case dict():
+            return {masked(key): masked(item) for key, item in value.items()}
+        case list() | tuple():
+            return [masked(item) for item in value]
+    return value
+
+
+def redacted(text: str) -> str:
+    """An error, a log line or a traceback without what is a secret or looks like one."""
+    text = str(masked(text))
+    for pattern, shown in _SECRETS:
+        text = pattern.sub(shown, text)
+    return text
+
+
+def guard_tracebacks() -> None:
+    """Print the traceback of a bug, in whichever thread, without secrets."""
+
+    def show(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
+        sys.stderr.write(redacted("".join(traceback.format_exception(kind, error, trace))))
+
+    sys.excepthook = show
+    threading.excepthook = lambda args: show(args.exc_type, args.exc_value, args.exc_traceback)
 
 
 def safe_text(outside: str, limit: int = 2000) -> str:
@@ -13,6 +72,7 @@ def safe_text(outside: str, limit: int = 2000) -> str:
     limit    characters kept; a longer text ends in `…` (one cell of a megabyte freezes a table)
     returns  the same text with nothing in it but what is seen; markup is the caller's: pass it as `Content`
     """
+    outside = str(masked(outside))
     cut = outside if len(outside) <= limit else outside[: limit - 1] + "…"
     return "".join(
         char.encode("unicode_escape").decode() if unicodedata.category(char) in _STEERING else char for char in cut

@@ -13,6 +13,7 @@ from typing import Any
 from console import __version__, paths
 from console.errors import ConsoleError, Unreachable
 from console.model import codec
+from console.text import guard_tracebacks, hide, redacted
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -26,6 +27,7 @@ def main(argv: list[str] | None = None) -> int:
     commands.add_parser("replay", help="run compiled queries over rows that come with them: JSON lines in and out")
     commands.add_parser("profile", help="list the keys of a JSON column: one JSON object on stdin, one on stdout")
     args = parser.parse_args(argv)
+    guard_tracebacks()
     try:
         match args.command:
             case "serve":
@@ -40,12 +42,12 @@ def main(argv: list[str] | None = None) -> int:
                 return _archive()
     except ConsoleError as error:
         print(json.dumps({"error": _fields(error)}), flush=True)
-        print(f"error: {error}" + (f"\nhint: {error.hint}" if error.hint else ""), file=sys.stderr)
+        print(f"error: {redacted(str(error))}" + (f"\nhint: {error.hint}" if error.hint else ""), file=sys.stderr)
         return error.exit_code
 
 
 def _fields(error: ConsoleError) -> dict[str, str]:
-    return {"type": type(error).__name__, "message": str(error), "hint": error.hint, "code": error.code}
+    return {"type": type(error).__name__, "message": redacted(str(error)), "hint": error.hint, "code": error.code}
 
 
 def _survey() -> int:
@@ -106,6 +108,7 @@ def _serve(place: str, config: str) -> int:
     kept = warehouse / "_console" / "agent.json"
     text = sys.stdin.read() if config == "-" else kept.read_text() if kept.exists() else "{}"
     settings = load_settings(text)
+    hide(settings.conf.items())
     lock = RegionLock(warehouse)
     socket_path = paths.socket_path(place)
     lock.take({"socket": str(socket_path), "tool": __version__, "region": settings.region}, patience=15.0)

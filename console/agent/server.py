@@ -16,6 +16,7 @@ from console.agent.service import Service
 from console.errors import ConsoleError, DataError
 from console.model import codec
 from console.model.event import Recorded
+from console.text import redacted
 
 FRAME = 1 << 20
 REMEMBERED = 256
@@ -187,5 +188,5 @@ def _frame(message: dict[str, Any]) -> bytes:
 
 def _error(request_id: Any, error: ConsoleError) -> bytes:
     data = {"type": type(error).__name__, "hint": error.hint, "code": error.code}
-    body = {"code": -32000, "message": str(error), "data": data}
+    body = {"code": -32000, "message": redacted(str(error)), "data": data}
     return json.dumps({"jsonrpc": "2.0", "id": request_id, "error": body}, separators=(",", ":")).encode() + b"\n"

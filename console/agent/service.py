@@ -21,6 +21,7 @@ from console.errors import DataError, RegionError
 from console.model import codec
 from console.model.live import Live
 from console.model.plan import Plan
+from console.text import redacted
 
 PROTOCOL = 1
 
@@ -56,6 +57,8 @@ class Service:
         """Follow and carry on whatever the region holds, then keep going."""
         marker = self.warehouse / "_console" / "marker.json"
         if not marker.exists():
+            # its directory is the agent's own, whatever the umask
+            marker.touch(mode=0o600)
             marker.write_text(json.dumps({"format_version": 1, "region": self.settings.region}))
         for releases in sorted((self.warehouse / "_console").glob("*/rollouts")):
             self.line(releases.parent.name).resume()
@@ -85,6 +88,7 @@ class Service:
             return self._lines[pipeline]
 
     def _said(self, pipeline: str, level: str, text: str) -> None:
+        text = redacted(text)
         print(
             f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {level} {pipeline}: {text}",
             file=sys.stderr,

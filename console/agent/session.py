@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from console import paths
-from console.errors import RegionError
+from console.errors import DataError, RegionError
+from console.model import codec
 
 # Set by us and not by the inventory: correctness depends on them (DESIGN §4.1 rules 3, 7; FAULTS §0.6, §0.9).
 _FIXED = {
@@ -179,8 +180,8 @@ def load_settings(text: str) -> Settings:
     raises  RegionError
     """
     try:
-        return Settings(**json.loads(text))
-    except (TypeError, ValueError) as error:
+        return codec.decode(Settings, codec.loads(text))
+    except DataError as error:
         raise RegionError(f"agent settings: {error}") from None
 
 

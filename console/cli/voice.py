@@ -10,7 +10,7 @@ import click
 
 from console.cli.flags import Flags
 from console.errors import ConsoleError, Problems
-from console.text import safe_text
+from console.text import masked, redacted, safe_text
 
 FORMAT_VERSION = 1
 _SHOWN = 50  # problems; more of them is one mistake
@@ -43,11 +43,13 @@ class Voice:
     def document(self, payload: Mapping[str, Any]) -> None:
         """One JSON object, the whole answer (one line with jsonl)."""
         indent = 2 if self.flags.output == "json" else None
-        self.data(json.dumps({"format_version": FORMAT_VERSION, **payload}, indent=indent, allow_nan=False))
+        self.data(json.dumps({"format_version": FORMAT_VERSION, **masked(payload)}, indent=indent, allow_nan=False))
 
     def line(self, payload: Mapping[str, Any]) -> None:
         """One event of a stream."""
-        self.data(json.dumps({"format_version": FORMAT_VERSION, **payload}, separators=(",", ":"), allow_nan=False))
+        self.data(
+            json.dumps({"format_version": FORMAT_VERSION, **masked(payload)}, separators=(",", ":"), allow_nan=False)
+        )
         sys.stdout.flush()
 
     def talk(self, text: str) -> None:
@@ -79,8 +81,8 @@ def as_data(error: ConsoleError) -> dict[str, Any]:
     """An error for programs; text stays exact, JSON escapes it."""
     data: dict[str, Any] = {
         "type": type(error).__name__,
-        "message": str(error),
-        "hint": error.hint,
+        "message": redacted(str(error)),
+        "hint": redacted(error.hint),
         "code": error.code,
         "exit_code": error.exit_code,
     }
@@ -89,7 +91,7 @@ def as_data(error: ConsoleError) -> dict[str, Any]:
             {
                 "code": problem.code,
                 "severity": problem.severity,
-                "message": problem.message,
+                "message": redacted(problem.message),
                 "where": problem.where,
                 "node": problem.node,
                 "hint": problem.hint,
@@ -111,6 +113,6 @@ def as_text(error: ConsoleError) -> list[str]:
 
 def _pair(message: str, hint: str) -> list[str]:
     # an error may quote a caret line of its own: its lines stay lines, the rest is made safe
-    first, *rest = message.splitlines() or [""]
+    first, *rest = redacted(message).splitlines() or [""]
     lines = [f"error: {safe_text(first)}", *(f"       {safe_text(line)}" for line in rest)]
-    return [*lines, f"hint: {safe_text(hint)}"] if hint else lines
+    return [*lines, f"hint: {safe_text(redacted(hint))}"] if hint else lines

@@ -155,9 +155,12 @@ def open_desk(*, need_regions: bool = False, one: bool = False) -> Desk:
     """
     from console.errors import DataError, UsageError
     from console.project import load
+    from console.text import hide
 
     now = session()
     project = load(root_of(now.flags))
+    for region in project.regions:
+        hide(region.spark.conf)
     if not project.regions:
         raise DataError(f"{project.root}: no regions", hint="add regions/<name>.yaml with its warehouse")
     named = now.flags.regions

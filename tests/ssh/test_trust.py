@@ -19,11 +19,12 @@ from console.model.region import Region, Spark
 from tests.ssh.host import BIN, QUICK, Host, sh
 
 pytestmark = pytest.mark.ssh
+CALM = replace(QUICK, beat=10.0)  # nothing is cut here, and a busy machine is no lost link
 
 
 async def looked(region: Region) -> str:
     """The live release, "" where there is none; raises what keeps us from it."""
-    driver = SshDriver(region, pace=QUICK)
+    driver = SshDriver(region, pace=CALM)
     try:
         return (await driver.state("web")).live
     finally:
@@ -170,7 +171,7 @@ async def test_s12_the_far_side_gets_no_agent_no_terminal_and_nothing_of_our_env
         while not Path(sock).exists():
             await asyncio.sleep(0.02)
         sh("ssh-add", "-q", str(host.folder / "key"))
-        connection = Connection(host.region(key=""), QUICK)  # the agent signs for us
+        connection = Connection(host.region(key=""), CALM)  # the agent signs for us
         channel = await connection.run("env; tty")
         told = b""
         while chunk := await channel.read(1 << 16):
@@ -200,7 +201,7 @@ async def test_s12_names_from_the_inventory_reach_no_shell(host: Host) -> None:
 async def test_s13_no_secret_is_on_a_command_line_in_an_environment_or_in_a_log(host: Host, home: Path) -> None:
     canary = "canary-s3-key-88213"
     region = replace(host.region(), spark=Spark(conf=(("spark.hadoop.fs.s3a.secret.key", canary),)))
-    driver = SshDriver(region, pace=QUICK)
+    driver = SshDriver(region, pace=CALM)
     await driver.wake()
     lines = b"".join(
         Path(f"/proc/{pid}/{part}").read_bytes()
@@ -259,7 +260,7 @@ async def test_bootstrap_brings_the_agent_and_checks_it_by_digest_every_time(hos
     folder = host.folder / "home" / ".cache" / "console"
     data, digest = packed()
     file = folder / f"agent-{digest}.pyz"
-    driver = SshDriver(region, pace=QUICK)
+    driver = SshDriver(region, pace=CALM)
     await driver.wake()
     environment = Path(f"/proc/{host.agent()}/environ").read_bytes().split(b"\0")
     await driver.stop()
@@ -305,7 +306,7 @@ async def test_s10_a_far_side_that_answers_garbage_or_nothing_is_cut_off_with_it
 ) -> None:
     host.extra = f"ForceCommand {far}\n"
     host.restart()
-    driver = SshDriver(host.region(), pace=replace(QUICK, answer=8))
+    driver = SshDriver(host.region(), pace=replace(CALM, answer=6, start=2))
     with pytest.raises(kind, match=r"^eu: ") as caught:
         await driver.wake() if far.startswith(("sleep", "exit", "kill")) else await driver.state("web")
     await driver.close()
@@ -324,7 +325,7 @@ async def test_a_forced_command_lets_a_key_reach_one_warehouse_and_nothing_else(
         error = await refusal(replace(host.region(), warehouse=str(place)))
         assert error.code in ("E_ONLY", ""), place
         assert isinstance(error, DataError if ".." in str(place) else RegionError)
-    connection = Connection(host.region(), QUICK)
+    connection = Connection(host.region(), CALM)
     channel = await connection.run("touch /tmp/console-forced-command-was-escaped")
     channel.end_input()
     assert b"no request came" in await channel.line(1 << 16, 10)

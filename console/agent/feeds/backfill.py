@@ -90,7 +90,7 @@ def rows_of(session: Any, history: History, run: Sequence[Slice], counted: Any =
     register(session, history.joins)
     part.createOrReplaceTempView(history.step.source)
     columns = [column.name for column in history.target.version.columns]
-    return session.sql(history.step.sql).select(*(f"`{name}`" for name in columns))
+    return session.sql(history.step.sql).select(*(f"`{name.replace('`', '``')}`" for name in columns))
 
 
 def count_rows(session: Any, history: History, run: Sequence[Slice]) -> int:

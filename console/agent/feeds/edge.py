@@ -91,7 +91,7 @@ def compute(session: Any, edge: Edge, stored: Any) -> Any:
     logical(session, edge.source, stored).createOrReplaceTempView(edge.feed.source)
     register(session, edge.joins)
     columns = [column.name for column in edge.target.version.columns]
-    return session.sql(edge.feed.sql).select(*(f"`{name}`" for name in columns))
+    return session.sql(edge.feed.sql).select(*(f"`{name.replace('`', '``')}`" for name in columns))
 
 
 def logical(session: Any, state: TableState, stored: Any) -> Any:

@@ -13,6 +13,7 @@ from console.agent.store import log
 from console.errors import ConsoleError
 from console.model.event import BatchDone, Entered, Failed, Progress, State, StepDone, StepStarted
 from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
+from console.text import redacted
 
 CAUGHT_UP_COMMITS = 3
 DRIVER_TRIES = 3
@@ -53,7 +54,7 @@ class Carrier(threading.Thread):
         else:
             lines = str(error).strip().splitlines()
             why, hint = f"{type(error).__name__}: {lines[0] if lines else ''}"[:500], "console retry"
-        self.work.recorder.store(Failed(step, why, hint))
+        self.work.recorder.store(Failed(step, redacted(why), hint))
 
     def _driver_lost(self) -> bool:
         """Whether the JVM is gone; a dying one is given a moment to be seen dead."""

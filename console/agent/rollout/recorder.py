@@ -10,6 +10,7 @@ from console.agent.store.ledger import Rollouts
 from console.model.event import Accepted, Event, Logged, Recorded, point
 from console.model.plan import Plan
 from console.model.status import Status, fold, replay
+from console.text import redacted
 
 E = TypeVar("E")
 Watcher = Callable[[Recorded], None]
@@ -70,6 +71,7 @@ class Recorder:
             self._tell(Recorded(self.rollout, 0, time.time(), event))
 
     def log(self, text: str, level: str = "info") -> None:
+        text = redacted(text)
         self.tell(Logged(text, "error" if level == "error" else "warning" if level == "warning" else "info"))
 
     def watch(self, after: int, watcher: Watcher) -> Callable[[], None]:

@@ -9,6 +9,7 @@ from typing import Any
 import asyncssh
 
 from console.errors import DataError, RegionError
+from console.text import hide
 
 _USUAL = ("~/.ssh/known_hosts", "/etc/ssh/ssh_known_hosts")
 _MOST_BYTES = 4 << 20
@@ -84,6 +85,7 @@ def signing(region: str, reference: str) -> dict[str, Any]:
         if place not in os.environ:
             raise DataError(f"{region}: transport.ssh.key: {place} is not set in the environment", code="E_KEY")
         text = os.environ[place]
+        hide([("private_key", text)])
     elif kind == "file":
         text = _read(region, "key", Path(place).expanduser(), 0o077)
     else:
