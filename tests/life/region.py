@@ -27,10 +27,11 @@ LANDING = pa.schema([("id", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("p
 FIRST_DAY = datetime(2026, 11, 1, tzinfo=UTC)
 DAYS = 4
 ME = Who("ada", "laptop")
-# A JVM that lives for seconds: compiling well costs more than it saves.
+# A JVM that lives for seconds: compiling well costs more than it saves. The first compiler alone would get a cache of
+# 48 MB, too small for Spark: it then forgets what it compiled and begins again.
 SHORT_LIVED = {
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xshare:auto",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto",
 }
 
 

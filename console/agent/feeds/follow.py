@@ -1,5 +1,6 @@
 """The live service: moves every feed of the releases that are kept current, tick by tick. Never stops for a build."""
 
+import os
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -14,10 +15,12 @@ from console.errors import ConsoleError
 from console.model.event import Lagging
 
 HEARTBEAT_COMMITS = 200
-# After a tick the follower rests three times as long as the tick took: following takes at most a quarter of a core from
-# builds, queries and the neighbours of a shared machine, and rows are some seconds late instead of one.
+# After a tick the follower rests three times as long as the tick took, and longer on a machine that has more to do than
+# cores: following takes at most a quarter of a core from builds, queries and neighbours, and rows are some seconds late
+# instead of one. Three regions on two cores spent a third of them on following before it heeded the load.
 REST = 3.0
-MAX_REST_SECONDS = 6.0
+MOST_CROWDED = 4.0
+MAX_REST_SECONDS = 20.0
 
 
 @dataclass(slots=True)
@@ -98,7 +101,13 @@ class Follower(threading.Thread):
                     with self._moving:
                         self._move(name)
             spent = time.monotonic() - started
-            self._wake.wait(max(self._tick, min(spent * REST, MAX_REST_SECONDS)))
+            with self._guard:
+                awaited = bool(
+                    self._wishes
+                )  # a build, or a gate that is being opened, stands still until we are through
+            self._wake.wait(
+                self._tick if awaited else max(self._tick, min(spent * REST * _crowded(), MAX_REST_SECONDS))
+            )
             self._wake.clear()
 
     def _move(self, name: str) -> None:
@@ -170,6 +179,11 @@ class Follower(threading.Thread):
             commits, rows, seconds = commits + behind[0], rows + behind[1], max(seconds, behind[2])
         with self._guard:
             followed.lag = Lagging(commits, rows, seconds)
+
+
+def _crowded() -> float:
+    """Processes that want to run, a core; between 1 and `MOST_CROWDED`."""
+    return min(max(os.getloadavg()[0] / (os.cpu_count() or 1), 1.0), MOST_CROWDED)
 
 
 def _fail(wishes: list["Future[dict[str, int]]"], error: Exception) -> None:
