@@ -92,12 +92,14 @@ class StoreTable:
     name        as the store is to be asked for it: `default.siphon_issues`
     key         columns that order, partition or identify its rows: they can be neither dropped nor renamed
     dependents  ClickHouse: the materialized views that it feeds
+    marks       the renamings that hold here, by their migrations' names, as far as the table itself tells
     """
 
     name: str
     columns: tuple[StoreColumn, ...]
     key: tuple[str, ...] = ()
     dependents: tuple[Dependent, ...] = ()
+    marks: tuple[str, ...] = ()
 
     def column(self, name: str) -> StoreColumn | None:
         return next((column for column in self.columns if column.name == name), None)

@@ -29,7 +29,8 @@ def create_table(cursor: Cursor, catalog: Catalog) -> Known:
         table = replace(table, whole=False)
     elif cursor.sees("("):
         inside = cursor.bracketed()
-        table = _elements(inside, catalog, table)
+        query = any(word.text == "as" for word in cursor.statement.words[cursor.at : cursor.end])
+        table = replace(table, whole=False) if query else _elements(inside, catalog, table)
     else:
         table = replace(table, whole=False)  # CREATE TABLE … AS: its columns are a query's
     table = _inherited(cursor, catalog, table)
@@ -46,8 +47,6 @@ def _elements(inside: Cursor, catalog: Catalog, table: Known) -> Known:
             table = replace(table, whole=table.whole and model.whole)
         elif part.sees_any(*_TABLE_CONSTRAINTS):
             table = constrained(part, table)
-        elif part.peek(1) is None or part.sees_any(","):
-            return replace(table, whole=False)  # CREATE TABLE t (a, b) AS …
         else:
             definition = read_column(part, catalog.types, catalog.schema)
             table = table.with_column(definition.column)

@@ -26,7 +26,8 @@ class _Column:
     """One column on its way through a transaction.
 
     origin  its name before; None for one that was added
-    rank    the index of the first change of it; `renamed` of the last renaming
+    rank    the index of the first change of it
+    times   how often its type, nullability or default changes: only what changes twice can end where it began
     """
 
     origin: str | None
@@ -36,7 +37,7 @@ class _Column:
     added: AddColumn | None = None
     changed: ChangeColumn | None = None
     dropped: bool = False
-    renamed: int = -1
+    times: int = 0
 
 
 def fold(transaction: Iterable[Event]) -> list[Observed]:
@@ -102,14 +103,14 @@ def _follow(columns: list[_Column], change: Change, rank: int) -> None:
             column.rank, column.where = (rank, change.where) if column.origin is not None else (column.rank, "")
         case SwapColumns(columns=pairs):
             for column, new in [(find(old), new) for old, new in pairs]:
-                column.name, column.renamed = new, rank
-                column.where = change.where
+                column.name, column.where = new, change.where
         case ChangeColumn(name=name) as changed:
             column = find(name)
             if column.added is not None:
                 column.added = _added(column.added, changed.to)
             else:
                 column.changed = changed if column.changed is None else _both(column.changed, changed)
+                column.times += 1
 
 
 def _added(added: AddColumn, to: Facets) -> AddColumn:
@@ -148,7 +149,7 @@ def _operations(columns: list[_Column]) -> list[tuple[int, Operation, str]]:
         if column.origin is not None and column.origin != column.name:
             renamed[column.origin] = column
         changed = column.changed
-        if changed is not None and changed.to != _known(changed.was, changed.to):
+        if changed is not None and (column.times == 1 or changed.to != _known(changed.was, changed.to)):
             found.append((column.rank, replace(changed, name=column.name), column.where))
     return [*found, *_swaps(renamed)]
 

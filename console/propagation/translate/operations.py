@@ -1,6 +1,15 @@
 """What a store is asked to do, as values: statements for ClickHouse, typed operations for Iceberg and Delta."""
 
 from dataclasses import dataclass
+from typing import Final
+
+MARK: Final = "names changed by "  # in the comments of columns whose names change hands
+BETWEEN: Final = "__from_"
+
+
+def is_between(name: str) -> bool:
+    """A column on its way to another name: nothing can be written under either until it is there."""
+    return BETWEEN in name
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Final
 
 from console.errors import DataError
 from console.propagation.tables import Dependent, StoreColumn
-from console.propagation.translate.operations import Statement
+from console.propagation.translate.operations import BETWEEN, MARK, Statement
 from console.propagation.translate.views import View, qualified, quoted
 
 if TYPE_CHECKING:
     from console.propagation.translate.clickhouse import Work
 
-_FROM: Final = "__from_"
-
 
 def _between(old: str, new: str) -> str:
-    return f"{new}{_FROM}{old}"
+    return f"{new}{BETWEEN}{old}"
 
 
 @dataclass
@@ -155,7 +153,7 @@ class Swap:
 
     @property
     def _mark(self) -> str:
-        return f"names changed by {self.work.mark}"
+        return f"{MARK}{self.work.mark}"
 
     def _aside(self, table: str, columns: tuple[StoreColumn, ...]) -> Statement:
         types = {column.name: column.type for column in columns}
