@@ -180,8 +180,9 @@ def _way_back(plan: Plan, paint: Paint) -> list[str]:
         return []
     back = plan.rollback
     if back.lossless:
-        return ["", f"  rollback: lossless; {safe_text(back.why)}"]
-    lost = f"  rollback: {paint('loses', 'red')} {', '.join(map(safe_text, back.columns))}"
+        return ["", f"  rollback: lossless{f'; {safe_text(back.why)}' if back.why else ''}"]
+    what = ", ".join(map(safe_text, back.columns)) or "nothing that is stored, and not everything returns"
+    lost = f"  rollback: {paint('loses', 'red')} {what}"
     return ["", lost, f"      {safe_text(back.why)}"]
 
 
@@ -203,10 +204,12 @@ def step_text(step: Step) -> str:
         case Backfill():
             how = f"from {step.source}" if step.route == "replay" else "from its own live version"
             how += f" since {step.since}" if step.since else f" before {step.until}" if step.until else ""
+            few = ", ".join(step.columns[:8]) + (f" and {len(step.columns) - 8} more" if len(step.columns) > 8 else "")
+            read = f", reading {few}" if few else ""
             days = f"{count(step.days, 'day')}, " if step.days else ""
             return (
                 f"backfill {step.target} {how}: {days}{count(step.rows, 'row')}, {size(step.bytes)}, "
-                f"{count(step.batches, 'batch', 'batches')}, newest day first"
+                f"{count(step.batches, 'batch', 'batches')}, newest day first{read}"
             )
         case CatchUp(_, source, target, start):
             since = {"fence": "the fence", "log": "the start of its log", "vector": "where live had got to"}[start]

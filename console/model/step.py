@@ -41,6 +41,7 @@ class Backfill:
     since, until  the halves of a hybrid, by day: a forward ends before `until` and has the rows without a time; a
             replay begins with `since`, as of the landing position of that forward's fence. "" is unbounded.
     rows, bytes, days, batches  estimates, from the log's statistics
+    columns  of the source, that are read
     """
 
     materialization: str  # "" for forward: it stands for all feeds of the table
@@ -56,6 +57,7 @@ class Backfill:
     stored: bool = False
     since: str = ""
     until: str = ""
+    columns: tuple[str, ...] = ()
 
     @property
     def id(self) -> str:

@@ -8,7 +8,7 @@ from console.model.live import Feed, Live, Release, TableState, Version
 from console.model.pipeline import Copy, Endpoint, Pipeline, Sink, digest
 from console.model.plan import Action, NodeChange, Price
 from console.model.region import Limits
-from console.model.schema import Column
+from console.model.schema import Column, types
 from console.model.step import (
     AddColumns,
     Backfill,
@@ -20,8 +20,9 @@ from console.model.step import (
     Step,
     Validate,
 )
+from console.planning.choice.feeds import columns_read
 from console.planning.desired import Desired, Wanted
-from console.planning.estimate import cutting, history, log
+from console.planning.estimate import cutting, history, log, share
 from console.planning.route import Verdict
 
 FORWARDED = ("forward", "hybrid")
@@ -120,10 +121,9 @@ def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits)
     made: list[Step] = []
     if verdict.action in FORWARDED:
         assert verdict.live is not None
-        time, before = verdict.live.table.time, _until(live, verdict.boundary)
-        price = history(before, verdict.name, cutting(verdict.live.table), limits)
+        time, (price, read) = verdict.live.table.time, _forwarded(verdict, verdict.live, live, limits)
         made.append(
-            Backfill("", verdict.name, verdict.name, "forward", verdict.forward, time, price.rows, price.bytes, price.days, price.batches, verdict.states, "", verdict.boundary)
+            Backfill("", verdict.name, verdict.name, "forward", verdict.forward, time, price.rows, price.bytes, price.days, price.batches, verdict.states, "", verdict.boundary, read)
         )  # fmt: skip
     if verdict.action == "forward":
         return made
@@ -132,11 +132,35 @@ def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits)
             continue
         source = verdicts[feed.source].wanted
         assert source is not None
-        price = history(_since(live, verdict.boundary), feed.source, cutting(source.table), limits)
+        price, read = _replayed(feed, source, _since(live, verdict.boundary), limits)
         made.append(
-            Backfill(feed.materialization, feed.source, verdict.name, "replay", feed.sql, source.table.time, price.rows, price.bytes, price.days, price.batches, False, verdict.boundary)
+            Backfill(feed.materialization, feed.source, verdict.name, "replay", feed.sql, source.table.time, price.rows, price.bytes, price.days, price.batches, False, verdict.boundary, "", read)
         )  # fmt: skip
     return made
+
+
+Reading = tuple[Price, tuple[str, ...]]
+
+
+def _forwarded(verdict: Verdict, before: TableState, live: Live, limits: Limits) -> Reading:
+    """What copying from the live table costs, and which of its columns are read."""
+    whole = history(_until(live, verdict.boundary), verdict.name, cutting(before.table), limits)
+    columns = before.version.columns if verdict.states else before.table.columns
+    return _by_column(whole, verdict.forward, verdict.name, columns, before.table.time)
+
+
+def _replayed(feed: Feed, source: Wanted, live: Live, limits: Limits) -> Reading:
+    """The same of re-reading a source through a feed."""
+    whole = history(live, feed.source, cutting(source.table), limits)
+    return _by_column(whole, feed.sql, feed.source, source.table.columns, source.table.time, feed.joins)
+
+
+def _by_column(
+    whole: Price, sql: str, table: str, columns: tuple[Column, ...], time: str, others: tuple[str, ...] = ()
+) -> Reading:
+    needed = columns_read(sql, table, types(columns), others)
+    read = tuple(column.name for column in columns if column.name in needed or column.name == time)
+    return replace(whole, bytes=round(whole.bytes * share(read, columns))), read
 
 
 def _since(live: Live, day: str) -> Live:
@@ -200,11 +224,18 @@ def price(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> P
     total = Price()
     if verdict.action in FORWARDED:
         assert verdict.live is not None
-        total += history(_until(live, verdict.boundary), verdict.name, cutting(verdict.live.table), limits)
+        total += _forwarded(verdict, verdict.live, live, limits)[0]
     if verdict.action == "forward":
         return total
-    by_log = {feed.source for feed in verdict.wanted.feeds if _from_log(feed, verdicts)}
-    replayed = _feeds(verdict.wanted, _since(live, verdict.boundary), limits, by_log, verdicts)
+    replayed = Price()
+    for feed in verdict.wanted.feeds:
+        source = verdicts[feed.source].wanted
+        assert source is not None
+        if _from_log(feed, verdicts):
+            whole = log(live, feed.source)
+            replayed += _by_column(whole, feed.sql, feed.source, source.table.columns, "", feed.joins)[0]
+        else:
+            replayed += _replayed(feed, source, _since(live, verdict.boundary), limits)[0]
     return replace(total + replayed, days=total.days + replayed.days)
 
 

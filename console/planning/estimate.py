@@ -1,10 +1,30 @@
 """What a plan moves and costs, from the Delta log's statistics and the region's measured rate."""
 
+from collections.abc import Collection, Sequence
+
 from console.model.live import Live
 from console.model.plan import Price
 from console.model.region import Limits
-from console.model.schema import Table
+from console.model.schema import Column, Table
 from console.model.slices import cut, pack
+
+_WIDTHS = {"boolean": 1, "tinyint": 1, "smallint": 2, "int": 4, "date": 4, "float": 4}
+_TEXT = ("string", "binary", "array", "map", "struct")
+_TEXT_WIDTH = 32
+
+
+def share(read: Collection[str], columns: Sequence[Column]) -> float:
+    """Part of a table's bytes that lies in some of its columns: Parquet is read by column.
+
+    By the usual width of each type, since the log has no bytes a column; at least a hundredth.
+    """
+    whole = sum(_width(column.type) for column in columns)
+    part = sum(_width(column.type) for column in columns if column.name in read)
+    return max(part / whole, 0.01) if whole else 1.0
+
+
+def _width(type: str) -> int:
+    return _TEXT_WIDTH if type.startswith(_TEXT) else _WIDTHS.get(type, 8)
 
 
 def history(live: Live, source: str, time: str, limits: Limits) -> Price:

@@ -134,7 +134,7 @@ def _recomputed(router: _Router, found: Verdict, wanted: Wanted, live: TableStat
     why = words.computed(wanted, live, diff, proof.missing)
     assert router.live.release is not None
     if not diff.rows:
-        found = replace(found, filters=feeds.narrowed(wanted, router.live.release, feeds.as_wanted(router.desired)))
+        found = replace(found, filters=feeds.narrowed(wanted, router.live.release, feeds.as_wanted(router.desired, feeds.of(wanted.feeds))))
     if diff.rows and diff.layout and len(wanted.feeds) == 1:
         source = wanted.feeds[0].source
         start = hybrid.boundary(wanted, live, router.desired.tables.get(source), router.live)
@@ -172,8 +172,9 @@ def _prove(router: _Router, wanted: Wanted, live: TableState, diff: Diff) -> Pro
     impossible = {column: "" for column, why in diff.computed.items() if "may no longer be NULL" in why}
     if release is None or not diff.rows or impossible or wanted.table.kind != live.table.kind:
         return Proof({}, dict.fromkeys(diff.computed, "") | impossible)
-    now, was = feeds.as_wanted(router.desired), feeds.as_live(release)
-    return proven(wanted, live, release.feeds_into(wanted.table.name), diff.computed, now=now, was=was)
+    old = release.feeds_into(wanted.table.name)
+    now = feeds.as_wanted(router.desired, feeds.of(wanted.feeds))
+    return proven(wanted, live, old, diff.computed, now=now, was=feeds.as_live(release, feeds.of(old)))
 
 
 def _proven(router: _Router, found: Verdict, wanted: Wanted, live: TableState, diff: Diff, proof: Proof) -> Verdict:

@@ -9,11 +9,9 @@ from console.model.plan import Price
 from console.model.schema import Column, Table
 from console.planning.desired import Desired, Wanted
 from console.planning.diff import Diff
-from console.planning.loss import history, values
+from console.planning.loss import history, protocol, values
 from console.planning.route import Verdict
 from console.planning.sql.tree import kind
-
-FEATURES = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}  # type → the table feature it needs
 
 
 def region_problems(pipeline: Pipeline, live: Live) -> list[Problem]:
@@ -150,13 +148,11 @@ def _erased(wanted: Wanted, diff: Diff) -> list[Problem]:
 
 def _protocol(verdict: Verdict, live: Live) -> list[Problem]:
     """A column type that Delta has only behind a table feature, for a table that others may read with older tools."""
-    stats = live.table(verdict.name)
-    if verdict.wanted is None or verdict.wanted.table.kind != "landing" or stats is None:
+    if verdict.wanted is None:
         return []
-    table, real = verdict.wanted.table, {column.name.lower() for column in stats.columns}
-    new = [column for column in table.columns if column.name.lower() not in real]
-    needed = {feature for column in new for type, feature in FEATURES.items() if type in column.type}
-    if not table.managed or not (missing := sorted(needed - set(stats.features))):
+    table = verdict.wanted.table
+    new, missing = protocol.raised(table, live.table(verdict.name))
+    if not missing:
         return []
     message = (
         f"{', '.join(c.name for c in new)} would raise the Delta protocol of {table.name} ({', '.join(missing)}):"

@@ -1,6 +1,6 @@
 """What the live feeds of a table go on needing of their sources, when those change."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -28,18 +28,30 @@ class Decided(Protocol):
     def rebuilt(self) -> bool: ...
 
 
-def as_live(release: Release) -> Known:
-    """The tables of a release, and what their rows and values mean."""
-    tables = {state.table.name: types(state.table.columns) for state in release.tables}
-    relations = {s.table.name: physical(s.table.name, s.rows, s.values) for s in release.tables}
-    return Known(tables, relations)
+def as_live(release: Release, names: Collection[str]) -> Known:
+    """Some tables of a release, and what their rows and values mean."""
+    states = [state for state in release.tables if state.table.name in names]
+    tables = {state.table.name: types(state.table.columns) for state in states}
+    return Known(tables, {s.table.name: physical(s.table.name, s.rows, s.values) for s in states})
 
 
-def as_wanted(desired: Desired) -> Known:
+def as_wanted(desired: Desired, names: Collection[str]) -> Known:
     """The same of the tables as the files want them."""
-    tables = {name: types(wanted.table.columns) for name, wanted in desired.tables.items()}
-    relations = {name: physical(name, wanted.rows, wanted.values) for name, wanted in desired.tables.items()}
-    return Known(tables, relations)
+    wanted = {name: desired.tables[name] for name in names if name in desired.tables}
+    tables = {name: types(one.table.columns) for name, one in wanted.items()}
+    return Known(tables, {name: physical(name, one.rows, one.values) for name, one in wanted.items()})
+
+
+def of(feeds: Iterable[Feed]) -> frozenset[str]:
+    """The tables that feeds read."""
+    return frozenset(name for feed in feeds for name in (feed.source, *feed.joins))
+
+
+def columns_read(sql: str, table: str, columns: Mapping[str, str], others: Collection[str] = ()) -> tuple[str, ...]:
+    """Columns of one table that a compiled query reads, in the table's order. others: tables it reads besides"""
+    relations = {name: physical(name, "", {}) for name in others} | {table: physical(table, "", columns)}
+    read = {column for source, column in needs(sql, Known({table: columns}, relations)) if source == table}
+    return tuple(column for column in columns if column in read)
 
 
 def read_by(feed: Feed, source: str, known: Known) -> tuple[str, ...]:
@@ -52,7 +64,6 @@ def lost(name: str, release: Release, verdicts: Mapping[str, Decided], exposed: 
 
     exposed  source → columns that it must go on showing, added to: the feeds still need them
     """
-    known = as_live(release)
     needed: dict[str, set[str]] = {}
     for feed in release.feeds_into(name):
         for source in (feed.source, *feed.joins):
@@ -62,7 +73,7 @@ def lost(name: str, release: Release, verdicts: Mapping[str, Decided], exposed: 
             if verdict.action == "keep":
                 continue
             state = release.table(source)
-            for column in read_by(feed, source, known):
+            for column in read_by(feed, source, as_live(release, of((feed,)))):
                 now = verdict.wanted.values.get(column) if verdict.wanted else None
                 if state is not None and now == state.values.get(column):
                     continue
@@ -76,8 +87,8 @@ def lost(name: str, release: Release, verdicts: Mapping[str, Decided], exposed: 
 
 def narrowed(wanted: Wanted, release: Release, now: Known) -> tuple[str, ...]:
     """Materializations whose rows come about as before, but for filters that are new."""
-    was = as_live(release)
     old = {feed.materialization: feed for feed in release.feeds_into(wanted.table.name)}
+    was = as_live(release, of(old.values()))
     found = []
     for feed in wanted.feeds:
         if (before := old.get(feed.materialization)) is None:

@@ -11,6 +11,7 @@ from console.model.live import Live, TableState
 from console.model.pipeline import Pipeline
 from console.model.plan import Rollback
 from console.planning.desired import Wanted
+from console.planning.loss.protocol import raised
 
 
 class Changed(Protocol):
@@ -28,10 +29,13 @@ def rollback(pipeline: Pipeline, verdicts: Mapping[str, Changed], live: Live) ->
         return Rollback(True, (), "there is nothing to go back to: this is the first release")
     lost: list[str] = []
     said: list[str] = []
+    final: list[str] = []
     for name, verdict in verdicts.items():
         if verdict.wanted is None or verdict.live is None or verdict.rebuilt:
             continue
         now, was = verdict.wanted.table, verdict.live.table
+        if features := raised(now, live.table(name))[1]:
+            final.append(f"the Delta protocol of {name} stays raised ({', '.join(features)})")
         keeps, kept = now.retention_days, was.retention_days
         if keeps is not None and (kept is None or keeps < kept):
             lost += [f"{name}.{column.name}" for column in was.columns]
@@ -44,6 +48,6 @@ def rollback(pipeline: Pipeline, verdicts: Mapping[str, Changed], live: Live) ->
         if copy.mode == "append" and not any(c.name == copy.name and c.into == copy.into for c in pipeline.copies):
             lost.append(f"{copy.into}.*")
             said.append(f"{copy.into} gets no rows from {copy.name} meanwhile")
-    if lost:
-        return Rollback(False, tuple(lost), "; ".join(said))
+    if lost or final:
+        return Rollback(False, tuple(lost), "; ".join([*said, *final]))
     return Rollback(True, (), "the previous release goes on being fed from its own versions until cleanup")

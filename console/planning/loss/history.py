@@ -86,7 +86,7 @@ def filtered(wanted: Wanted, sources: Mapping[str, Wanted], live: Live) -> list[
         if not days or not time or wanted.reads.get(table.time) != frozenset({(feed.source, time)}):
             continue
         for op, bound in _bounds(feed, time):
-            hint = f"a forward_query on {table.name} keeps them; or leave the filter out"
+            hint = f"leave the filter out of {feed.materialization}, or accept the loss by its name"
             if not bound:
                 message = f"{feed.materialization} filters by the clock: history of {table.name} that passed when it arrived would not pass now"
                 found.append(Problem("C119", message, table.where, hint, "refuse", table.name))

@@ -1,0 +1,22 @@
+"""Delta table features that a column's type needs: raising a table's protocol for one cannot be taken back."""
+
+from collections.abc import Iterable
+
+from console.model.live import TableStats
+from console.model.schema import Column, Table
+
+FEATURES = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}  # type → the table feature it needs
+
+
+def raised(table: Table, stats: TableStats | None) -> tuple[tuple[Column, ...], tuple[str, ...]]:
+    """Columns that a managed landing table is to get, and the features it does not have that they need."""
+    if table.kind != "landing" or not table.managed or stats is None:
+        return (), ()
+    real = {column.name.lower() for column in stats.columns}
+    new = tuple(column for column in table.columns if column.name.lower() not in real)
+    needing = tuple(column for column in new if set(_needed((column,))) - set(stats.features))
+    return needing, tuple(sorted(set(_needed(needing)) - set(stats.features)))
+
+
+def _needed(columns: Iterable[Column]) -> list[str]:
+    return [feature for column in columns for type, feature in FEATURES.items() if type in column.type]
