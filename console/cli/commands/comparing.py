@@ -22,27 +22,38 @@ _EXAMPLE = '{"events": {"id": "bigint", "ts": "timestamp"}}'
     "compare",
     examples="""console compare old.sql new.sql
     git show HEAD:plans/web/materializations/parse.sql | console compare - plans/web/materializations/parse.sql
-    console compare old.sql new.sql --schema tables.json --output json""",
+    console compare old.sql new.sql --schema tables.json --output json
+    console compare old.sql new.sql --schema tables.json --witness""",
 )
 @click.argument("old", type=_FILE, metavar="OLD.sql")
 @click.argument("new", type=_FILE, metavar="NEW.sql")
 @click.option("--schema", "schema", type=_FILE, metavar="FILE", help="JSON {table: {column: Spark type}}.")
-def compare(old: Path, new: Path, schema: Path | None) -> int:
+@click.option(
+    "--witness", is_flag=True, help="Show the smallest rows on which they differ; runs both on a local Spark."
+)
+def compare(old: Path, new: Path, schema: Path | None, witness: bool) -> int:
     """Say what an edit of a query changes, without running it.
 
     Its rows, and each of its columns by what it is computed from. What cannot be told is `unknown`, which a plan treats
-    as changed.
+    as changed. With --witness both are run, over made-up rows: what the allow-list of SQL refuses is not.
     """
     from console.planning.compare import compare as compared
 
     if str(old) == str(new) == "-":
         raise UsageError("only one of the two queries can come from stdin", hint="console compare - NEW.sql")
-    found = compared(_text(old), _text(new), _schema(schema) if schema is not None else None)
+    texts, tables = (_text(old), _text(new)), _schema(schema) if schema is not None else None
+    found = compared(*texts, tables)
     voice = Voice(session().flags)
+    if witness:
+        from console.cli.plan.witness import between, witness_data, witness_text
+        from console.drivers.replay import Replayer
+
+        with Replayer() as spark:
+            sought = between(*texts, tables, spark, found=found)
     if voice.json:
-        voice.document(found.document())
+        voice.document({**found.document(), **({"witness": witness_data(sought)} if witness else {})})
     else:
-        voice.data(difference_text(found))
+        voice.data(difference_text(found) + (f"\n\n{witness_text(sought)}" if witness else ""))
     return 0
 
 
