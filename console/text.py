@@ -11,13 +11,15 @@ from typing import Any
 
 # controls, bidi and zero-width marks, lone surrogates, line and paragraph separators
 _STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_MARGIN = 4096  # characters looked at beyond what is kept, so that no secret is cut in half
 _SHORTEST = 6  # characters of a secret that is looked for: `true` is none, whatever its key
 _hidden: set[str] = set()
 _SECRET_KEY = re.compile(r"(?i)(passw|secret|token|credential|api.?key|access.?key|account\.key|private.?key)")
-# what looks like a secret in a text that somebody else wrote: a driver's error, a log line, a traceback
+# what looks like a secret in a text that somebody else wrote: a driver's error, a log line, a traceback; with blanks
+# around its `=` it is SQL
 _SECRETS = (
-    (re.compile(r"(?i)((?:password|passwd|pwd|secret|token|credential|(?:api|access|private)[_.-]?key)[\w.-]*\s*=\s*)[^\s,;&)]+"), r"\1***"),
-    (re.compile(r"(?i)((?:password|passwd|secret[\w.-]*|authorization)['\"]?\s*:\s*)(?:bearer\s+|basic\s+)?[^\s,;&)]+"), r"\1***"),
+    (re.compile(r"(?i)((?:passw(?:or)?d|pwd|secret|token|credential|(?:api|access|private|account)[_.-]?key)[\w.-]*=)[^\s,;&)]+"), r"\1***"),
+    (re.compile(r"(?i)((?:passw(?:or)?d|secret[\w.-]*|authorization)['\"]?:\s*)(?:bearer\s+|basic\s+)?[^\s,;&)]+"), r"\1***"),
     (re.compile(r"(\w://[^\s/:@]{0,200}:)[^\s/@]{1,500}@"), r"\1***@"),
     (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), "***"),
     (re.compile(r"\bey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+"), "***"),
@@ -33,25 +35,31 @@ def hide(settings: Iterable[tuple[str, str]]) -> None:
     _hidden.update(value for name, value in settings if len(value) >= _SHORTEST and _SECRET_KEY.search(name))
 
 
-def masked(value: Any) -> Any:
-    """Text, or data with texts in it, without the secrets that this process knows of."""
+def redacted(text: str) -> str:
+    """A text without what is a secret or looks like one."""
+    text = _known(text)
+    for pattern, shown in _SECRETS:
+        text = pattern.sub(shown, text)
+    return text
+
+
+def redacted_data(value: Any) -> Any:
+    """Data for JSON likewise; a query stays as it is but for secrets that this process knows of."""
     match value:
         case str():
-            for secret in sorted(_hidden, key=len, reverse=True):
-                value = value.replace(secret, "***")
-            return value
+            return redacted(value)
         case dict():
-            return {masked(key): masked(item) for key, item in value.items()}
+            return {
+                key: _known(v) if key == "sql" and isinstance(v, str) else redacted_data(v) for key, v in value.items()
+            }
         case list() | tuple():
-            return [masked(item) for item in value]
+            return [redacted_data(item) for item in value]
     return value
 
 
-def redacted(text: str) -> str:
-    """An error, a log line or a traceback without what is a secret or looks like one."""
-    text = str(masked(text))
-    for pattern, shown in _SECRETS:
-        text = pattern.sub(shown, text)
+def _known(text: str) -> str:
+    for secret in sorted(_hidden, key=len, reverse=True):
+        text = text.replace(secret, "***")
     return text
 
 
@@ -72,7 +80,7 @@ def safe_text(outside: str, limit: int = 2000) -> str:
     limit    characters kept; a longer text ends in `…` (one cell of a megabyte freezes a table)
     returns  the same text with nothing in it but what is seen; markup is the caller's: pass it as `Content`
     """
-    outside = str(masked(outside))
+    outside = redacted(outside[: limit + _MARGIN])
     cut = outside if len(outside) <= limit else outside[: limit - 1] + "…"
     return "".join(
         char.encode("unicode_escape").decode() if unicodedata.category(char) in _STEERING else char for char in cut

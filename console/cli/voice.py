@@ -10,7 +10,7 @@ import click
 
 from console.cli.flags import Flags
 from console.errors import ConsoleError, Problems
-from console.text import masked, redacted, safe_text
+from console.text import redacted, redacted_data, safe_text
 
 FORMAT_VERSION = 1
 _SHOWN = 50  # problems; more of them is one mistake
@@ -43,12 +43,16 @@ class Voice:
     def document(self, payload: Mapping[str, Any]) -> None:
         """One JSON object, the whole answer (one line with jsonl)."""
         indent = 2 if self.flags.output == "json" else None
-        self.data(json.dumps({"format_version": FORMAT_VERSION, **masked(payload)}, indent=indent, allow_nan=False))
+        self.data(
+            json.dumps({"format_version": FORMAT_VERSION, **redacted_data(payload)}, indent=indent, allow_nan=False)
+        )
 
     def line(self, payload: Mapping[str, Any]) -> None:
         """One event of a stream."""
         self.data(
-            json.dumps({"format_version": FORMAT_VERSION, **masked(payload)}, separators=(",", ":"), allow_nan=False)
+            json.dumps(
+                {"format_version": FORMAT_VERSION, **redacted_data(payload)}, separators=(",", ":"), allow_nan=False
+            )
         )
         sys.stdout.flush()
 

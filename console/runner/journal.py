@@ -17,7 +17,7 @@ from console import crash, paths
 from console.errors import ConsoleError, DataError
 from console.model.codec import decode, dumps, loads
 from console.model.event import Recorded, point
-from console.text import masked, redacted
+from console.text import redacted_data
 
 VERSION = 1
 Kind = Literal["intent", "outcome", "event", "fleet"]
@@ -84,7 +84,7 @@ class Journal:
 
     def outcome(self, intent: int, region: str, pipeline: str, result: str, told: str = "") -> None:
         """result is `done`, `refused` or `unknown` (the answer was lost: the region knows)."""
-        self._write("outcome", region, pipeline, intent, {"result": result, "told": redacted(told)})
+        self._write("outcome", region, pipeline, intent, {"result": result, "told": told})
 
     def saw(self, region: str, pipeline: str, recorded: Recorded) -> None:
         """Keep a stored event of a region."""
@@ -148,7 +148,7 @@ class Journal:
             return aside
 
     def _write(self, kind: Kind, region: str, pipeline: str, about: int, body: Mapping[str, Any]) -> int:
-        text, at = json.dumps(masked(dict(body)), sort_keys=True, allow_nan=False), self._clock()
+        text, at = json.dumps(redacted_data(dict(body)), sort_keys=True, allow_nan=False), self._clock()
         with self._guard, self._telling():
             connection = self._open()
             row = (at, kind, region, pipeline, about, text)
