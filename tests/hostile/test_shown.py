@@ -1,0 +1,176 @@
+"""S4, S5, S13: nothing from outside steers a terminal or a CI log, and no secret reaches either, nor a file."""
+
+import json
+import os
+import subprocess
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from console import text as text_module
+from console.cli.root import cli
+from console.cli.wiring import Session, Wiring
+from console.drivers.fake import FakeDriver, FakeRegion
+from console.drivers.protocol import Driver, Who
+from console.errors import ConsoleError, DataError, Problem, Problems, RegionError, Unreachable
+from console.model.plan import Plan
+from console.model.region import Region
+from console.text import hide, redacted, safe_text
+from tests.cli.conftest import World, _live
+from tests.screens.hostile import ALL
+
+STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+
+def steering(text: str) -> set[str]:
+    return {char for char in text if char != "\n" and unicodedata.category(char) in STEERING}
+
+
+class Failing(FakeDriver):
+    """A region that fails with whatever it is given to say."""
+
+    error: ConsoleError = RegionError("")
+
+    async def survey(self, pipeline: str, landing: Sequence[str]) -> Any:
+        raise self.error
+
+    async def state(self, pipeline: str) -> Any:
+        raise self.error
+
+
+class Refusing(Failing):
+    """A region that can be looked at, and then fails."""
+
+    survey = FakeDriver.survey
+    state = FakeDriver.state
+
+    async def accept(self, plan: Plan, who: Who, *, attached: bool = False) -> str:
+        raise self.error
+
+
+def call(world: World, kind: type[Failing], error: ConsoleError, *words: str) -> Result:
+    made = type("Made", (kind,), {"error": error})
+
+    def drivers(regions: Sequence[Region]) -> Mapping[str, Driver]:
+        return {region.name: made(FakeRegion(region, _live(region))) for region in regions}
+
+    line = [*words, "--project", str(world.root)]
+    return CliRunner().invoke(cli, line, obj=Session(Wiring(drivers)), catch_exceptions=False)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RegionError(ALL, hint=ALL, code="E"),
+        Unreachable(f"eu: {ALL}", hint=ALL),
+        DataError(f"{ALL}\n{ALL}", hint=ALL),
+        Problems.of([Problem("C1", ALL, ALL, ALL, node=ALL)] * 3),
+    ],
+)
+@pytest.mark.parametrize("words", [["plan"], ["status"], ["apply", "--yes"], ["promote", "--region", "eu"]])
+def test_s04_s05_what_a_region_says_steers_no_terminal_and_no_log(
+    world: World, error: ConsoleError, words: list[str]
+) -> None:
+    shown = call(world, Failing, error, *words)
+    assert shown.exit_code not in (0, 2)
+    assert steering(shown.stdout + shown.stderr) == set()
+    assert "[red]x[/]" in shown.stdout + shown.stderr, "markup is text"
+    data = call(world, Failing, error, *words, "--output", "json")
+    assert steering(data.stdout) == set(), "JSON escapes it"
+    try:
+        assert json.loads(data.stdout)["format_version"] == 1
+    except ValueError:
+        assert all(json.loads(line)["format_version"] == 1 for line in data.stdout.splitlines()), "a stream"
+
+
+CANARY = "canary7f3a91d2"
+LEAKS = {
+    f"s3a: access denied, secret key {CANARY} was refused": True,  # known by its setting's name
+    f"jdbc:postgresql://ops:{CANARY}@db.example.net:5432/app": False,
+    f"connection failed: user=ops password={CANARY} host=x": False,
+    f"HTTP 401, Authorization: Bearer {CANARY}": False,
+    f"url https://x.example.net/?sig=1&token={CANARY}&b=2": False,
+    f"fs.azure.account.key={CANARY}": False,
+    f"-----BEGIN OPENSSH PRIVATE KEY-----\n{CANARY}\n-----END OPENSSH PRIVATE KEY-----": False,
+}
+
+
+@pytest.fixture(autouse=True)
+def unhidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_module, "_hidden", set())
+
+
+def traces(folder: Path, outside: Path) -> list[str]:
+    """Files with the canary in them, but for those in which the operator wrote it."""
+    return [
+        str(path) for path in folder.rglob("*")
+        if path.is_file() and not path.is_relative_to(outside) and CANARY.encode() in path.read_bytes()
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("said", LEAKS)
+def test_s13_a_secret_in_an_error_reaches_no_output_and_no_file(world: World, tmp_path: Path, said: str) -> None:
+    conf = f"spark: {{conf: {{spark.hadoop.fs.s3a.secret.key: {CANARY}}}}}\n" if LEAKS[said] else ""
+    text = (world.root / "regions" / "eu.yaml").read_text()
+    world.write({"regions/eu.yaml": text + conf})
+    error = RegionError(said, hint=said)
+    for kind, words in (
+        (Failing, ["plan", "-vv"]), (Failing, ["status"]), (Refusing, ["plan", "--out", str(tmp_path / "saved.json")]),
+        (Refusing, ["apply", "--yes"]), (Refusing, ["apply", "--yes", "--output", "jsonl"]), (Failing, ["plan", "--output", "json"]),
+    ):  # fmt: skip
+        result = call(world, kind, error, *words)
+        assert CANARY not in result.output + result.stdout + result.stderr, words
+    assert (tmp_path / "home" / "state" / "journal.db").exists()
+    assert traces(tmp_path, world.root / "regions") == []
+
+
+def test_s13_a_traceback_shows_no_secret(world: World, tmp_path: Path) -> None:
+    """A bug in the middle of a command, with a secret in its message and in its locals."""
+    text = (world.root / "regions" / "eu.yaml").read_text()
+    world.write({"regions/eu.yaml": f"{text}spark: {{conf: {{spark.my.password: {CANARY}}}}}\n"})
+    script = (
+        "import sys\nfrom console import main as program\n"
+        "def broken(regions):\n"
+        "    secret = dict(regions[-1].spark.conf)\n"
+        "    raise RuntimeError(f'cannot connect with {secret} to jdbc:x://u:other-secret@h')\n"
+        "program.real_drivers = broken\n"
+        f"sys.argv[1:] = ['plan', '-vv', '--project', {str(world.root)!r}]\nprogram.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False, timeout=60,
+        env={**os.environ, "CONSOLE_HOME": str(tmp_path / "home")},
+    )  # fmt: skip
+    assert "Traceback" in done.stderr
+    assert "RuntimeError: cannot connect with" in done.stderr
+    assert CANARY not in done.stderr + done.stdout
+    assert "other-secret" not in done.stderr
+    assert traces(tmp_path, world.root / "regions") == []
+
+
+def test_s13_the_inventorys_own_errors_quote_no_secret(world: World) -> None:
+    for text in (f"secrets: {{aws: {CANARY}}}", f"transport: {{ssh: {{host: x, key: {CANARY}}}}}",
+                 f"spark: {{conf: {{a: [{CANARY}]}}}}"):  # fmt: skip
+        world.write({"regions/eu.yaml": f"warehouse: w/eu\n{text}\n"})
+        result = world.call("plan")
+        assert result.exit_code == 65
+        assert CANARY not in result.output, text
+
+
+def test_s13_what_is_no_secret_stays_readable() -> None:
+    hide([("spark.secret.flag", "true"), ("spark.app.name", "requests"), ("spark.password", "long enough")])
+    for text in (
+        "true",
+        "requests",
+        "column token: string",
+        "SELECT token FROM t WHERE secret IS NULL",
+        "a://b:c",
+        "x@y",
+    ):
+        assert redacted(text) == text
+        assert safe_text(text) == text
+    assert safe_text("it is long enough") == "it is ***"
