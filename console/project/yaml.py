@@ -126,8 +126,11 @@ def read_text(path: Path, root: Path) -> str:
         real = path.resolve(strict=True)
         if not real.is_relative_to(root.resolve()):
             raise refuse("P001", "the link leads out of the project", f"{shown}:1:1", "copy the file into the project")
-        if not stat.S_ISREG(real.stat().st_mode):
+        mode = real.stat().st_mode
+        if not stat.S_ISREG(mode):
             raise refuse("P001", "not a regular file", f"{shown}:1:1", "remove it")
+        if mode & stat.S_IWOTH:
+            raise refuse("P004", "everyone on this machine may write it", f"{shown}:1:1", f"chmod o-w {shown}")
         # a pipe put there between the check and the opening must not hold us
         handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         with open(handle, "rb") as file:

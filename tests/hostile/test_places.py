@@ -1,0 +1,291 @@
+"""S9, S14, S15: files stay where they belong and with whom they belong; a region's agent answers its own user alone."""
+
+import asyncio
+import json
+import os
+import socket
+import stat
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from console import paths
+from console.agent.store.survey import drop_version
+from console.drivers.local import LocalDriver
+from console.errors import ConsoleError, Problems, RegionError
+from console.model.region import Region, Spark
+from console.project import load
+from tests.cli.conftest import FILES, World
+
+TRAVERSALS = (
+    "../../etc", "a/../../etc", "/etc", "/", "", ".", "..", "_console", "_console/web/releases", "landing", "landing/x/y", "a/b/../../..",
+    "~root/x", "file:///etc", "s3://other/x", "C:\\x\\y", "a/b\x00c", "link/x", "a/../_console",
+)  # fmt: skip
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CONSOLE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    return tmp_path
+
+
+def test_s09_a_place_in_the_inventory_stays_inside_its_bounds(world: World) -> None:
+    (world.root / "out").symlink_to("/etc")
+    for place in (
+        "../../etc",
+        "~root",
+        "file:///../etc",
+        "file://host/etc",
+        "C:\\lake",
+        "out/x",
+        "/",
+        "a/../../b",
+        "x\\y",
+    ):
+        world.write({"regions/eu.yaml": f"warehouse: '{place}'\n"})
+        with pytest.raises(Problems, match=r"regions/eu\.yaml:1:\d+: warehouse"):
+            load(world.root)
+    world.write({"regions/eu.yaml": FILES["regions/eu.yaml"]})
+    for place in ("../x", "/etc/x", "a/../../x", "a\\b", "c:/x", "s3://other/x", "file:///x", "_console/x"):
+        world.write({"plans/web/sinks/dump.sql": f"/*\npath: '{place}'\n*/\nSELECT id FROM requests\n"})
+        with pytest.raises(Problems, match=r"plans/web/sinks/dump\.sql:2:"):
+            load(world.root)
+
+
+def test_s09_dropping_never_leaves_the_warehouse_and_never_takes_what_is_not_ours(tmp_path: Path) -> None:
+    lake, outside = tmp_path / "lake", tmp_path / "outside"
+    for folder in (lake / "landing" / "data", lake / "_console" / "web" / "releases", lake / "t" / "v1", outside / "x"):
+        folder.mkdir(parents=True)
+        (folder / "part.parquet").write_text("rows")
+    (lake / "link").symlink_to(outside)
+    everything = {path for path in tmp_path.rglob("*")}
+    dropped = []
+
+    def attack() -> None:
+        for name in TRAVERSALS:
+            with suppress(RegionError, ValueError):
+                dropped.append(drop_version(lake, name))
+
+    attack()
+    with pytest.raises(RegionError, match="not a version of ours"):
+        drop_version(lake, "t/v1")  # without our marker
+    assert {path for path in tmp_path.rglob("*")} == everything
+    (lake / "_console" / "marker.json").write_text("{}")
+    attack()
+    assert not any(dropped)
+    assert {path for path in tmp_path.rglob("*")} == everything | {lake / "_console" / "marker.json"}
+    assert drop_version(lake, "t/v1")
+    assert everything - {path for path in tmp_path.rglob("*")} == {
+        lake / "t" / "v1",
+        lake / "t" / "v1" / "part.parquet",
+    }
+
+
+def test_s14_a_project_that_others_may_write_is_not_read(world: World) -> None:
+    for name in ("regions/eu.yaml", "plans/web/pipeline.yaml", "plans/web/materializations/parse.sql"):
+        path = world.root / name
+        path.chmod(0o666)
+        with pytest.raises(Problems, match=rf"{name}:1:1: everyone on this machine may write it \[P004\]"):
+            load(world.root)
+        path.chmod(0o664)
+        load(world.root)
+
+
+def reachable_by_others(root: Path) -> list[str]:
+    """Files below `root` that another user could open: no closed directory stands above them."""
+    found = []
+    for folder, folders, files in os.walk(root):
+        if stat.S_IMODE(os.stat(folder).st_mode) & 0o077 == 0:
+            folders.clear()
+            continue
+        found += [
+            str(Path(folder) / file) for file in files if stat.S_IMODE((Path(folder) / file).lstat().st_mode) & 0o077
+        ]
+    return found
+
+
+async def test_s14_what_is_written_is_its_owners_alone_whatever_the_umask(home: Path) -> None:
+    lake = home / "lake"
+    lake.mkdir()
+    lake.chmod(0o755)
+    region = Region("eu", str(lake), spark=Spark(conf=(("spark.my.secret", "very secret"),)))
+    old = os.umask(0)
+    driver = LocalDriver(region)
+    try:
+        await driver.wake()
+        await driver.state("web")
+        settings, sock = lake / "_console" / "agent.json", paths.socket_path(region.warehouse)
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (settings, sock, lake / "_console")}
+        (home / "state-of-console").mkdir(mode=0o755)
+        script = "from console.runner.journal import Journal; Journal().intent('eu', 'web', 'accept', {})"
+        subprocess.run([sys.executable, "-c", script], check=True)
+    finally:
+        os.umask(old)
+        await driver.stop()
+        await driver.close()
+    assert modes == {"agent.json": 0o600, sock.name: 0o600, "_console": 0o700}
+    assert "very secret" in settings.read_text()
+    assert stat.S_IMODE((home / "home" / "state").stat().st_mode) == 0o700
+    assert reachable_by_others(home) == []
+
+
+def test_s14_a_link_or_a_folder_of_others_in_the_place_of_ours_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    ours = tmp_path / "console"
+    ours.symlink_to("/tmp")
+    with pytest.raises(PermissionError):
+        paths.runtime_dir()
+    ours.unlink()
+    ours.mkdir(mode=0o755)
+    with pytest.raises(PermissionError):
+        paths.runtime_dir()
+    ours.chmod(0o700)
+    os.chown(ours, 65534, 65534)
+    with pytest.raises(PermissionError):
+        paths.runtime_dir()
+    os.chown(ours, os.getuid(), os.getgid())
+    assert paths.runtime_dir() == ours
+
+
+_KNOCK = """
+import os, socket, sys
+os.setgid(65534); os.setuid(65534)
+end = socket.socket(socket.AF_UNIX)
+end.settimeout(10)
+try:
+    end.connect(sys.argv[1])
+    end.sendall(b'{"jsonrpc":"2.0","id":1,"method":"hello","params":{"protocol":1}}\\n')
+    print("answered" if end.recv(1000) else "hung up")
+except (PermissionError, FileNotFoundError, ConnectionResetError, BrokenPipeError) as error:
+    print(type(error).__name__)
+"""
+
+
+async def test_s15_another_user_of_the_machine_gets_no_answer_even_with_every_door_open(home: Path) -> None:
+    lake = home / "lake"
+    lake.mkdir()
+    region = Region("eu", str(lake))
+    driver = LocalDriver(region)
+    await driver.wake()
+    sock = paths.socket_path(region.warehouse)
+
+    def knock() -> str:
+        words = [sys.executable, "-c", _KNOCK, str(sock)]
+        return subprocess.run(words, capture_output=True, text=True, check=True, timeout=60, cwd="/").stdout.strip()
+
+    try:
+        closed = await asyncio.to_thread(knock)
+        doors = {path: path.stat().st_mode for path in (sock, *sock.parents) if path.stat().st_uid == os.getuid()}
+        for path in doors:
+            path.chmod(doors[path] | 0o777)
+        opened = await asyncio.to_thread(knock)
+        for path, mode in doors.items():
+            path.chmod(mode)
+        assert (await driver.state("web")).live == ""
+    finally:
+        await driver.stop()
+        await driver.close()
+    assert closed == "PermissionError"
+    assert opened in ("hung up", "ConnectionResetError", "BrokenPipeError")
+
+
+async def test_s10_an_agent_survives_whatever_a_client_says_and_answers_the_next(home: Path) -> None:
+    """Requests spoilt by their grammar, through the real agent; Spark cannot be started here."""
+    from random import Random
+
+    from tests.hostile.mutate import spoilt_json
+
+    lake = home / "lake"
+    lake.mkdir()
+    region = Region("eu", str(lake))
+    os.environ["CONSOLE_JARS"] = str(home / "no-jars")
+    driver = LocalDriver(region)
+    try:
+        await driver.wake()
+        wholes = [
+            {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+            for method, params in {
+                "hello": {"protocol": 1},
+                "survey": {"pipeline": "web", "landing": ["landing"]},
+                "state": {"pipeline": "web"},
+                "control": {"pipeline": "web", "verb": "pause", "by": "a", "host": "h"},
+                "promote": {"pipeline": "web", "rollout": "web-1", "live": "r1", "by": "a", "host": "h"},
+                "rollback": {"pipeline": "web", "live": "r1", "by": "a", "host": "h"},
+                "cleanup": {"pipeline": "web", "by": "a", "host": "h", "dry_run": True, "previous": False},
+                "query": {"pipeline": "web", "sql": "SELECT 1", "tables": [], "args": {"a": ["1", "int"]}, "limit": 1},
+                "run": {"pipeline": "web", "kind": "sink", "name": "x", "by": "a", "host": "h"},
+                "ingest": {"pipeline": "web", "table": "landing", "batch": "b", "lines": ["{}"]},
+                "accept": {"plan": {"format_version": 1}, "by": "a", "host": "h", "attached": False},
+            }.items()
+        ]
+        bugs = await asyncio.to_thread(
+            _asked, paths.socket_path(region.warehouse), wholes, Random("agent"), spoilt_json
+        )
+        pid = json.loads((lake / "_console" / "agent.lock").read_text())["pid"]
+        peak = int(Path(f"/proc/{pid}/status").read_text().split("VmHWM:")[1].split()[0])
+        assert (await driver.state("web")).live == ""
+    finally:
+        del os.environ["CONSOLE_JARS"]
+        await driver.stop()
+        await driver.close()
+    assert bugs == []
+    assert peak < 400 << 10
+    assert not [path for path in home.rglob("*") if "passwd" in path.name]
+
+
+def _asked(sock: Path, wholes: list[object], random: object, spoil: object) -> list[str]:
+    bugs: list[str] = []
+    for _ in range(150):
+        said = spoil(random, random.choice(wholes)).replace(b"\n", b" ")  # type: ignore[operator,attr-defined]
+        end = socket.socket(socket.AF_UNIX)
+        end.settimeout(30)
+        end.connect(str(sock))
+        end.sendall(said + b"\n")
+        end.shutdown(socket.SHUT_WR)
+        answer = b""
+        try:
+            while chunk := end.recv(1 << 16):
+                answer += chunk
+        except ConnectionError:
+            pass
+        end.close()
+        if b"E_BUG" in answer:
+            bugs.append(f"{said[:300]!r} → {answer[:300]!r}")
+    return bugs
+
+
+@pytest.mark.parametrize("said", [b"x" * 3_000_000, b"\xff" * 100_000 + b"\n", b"[" * 200_000 + b"\n", b"\n" * 50_000])
+async def test_s10_a_client_that_is_none_is_hung_up_on_and_the_others_are_served(home: Path, said: bytes) -> None:
+    lake = home / "lake"
+    lake.mkdir()
+    driver = LocalDriver(Region("eu", str(lake)))
+    await driver.wake()
+
+    def shout() -> None:
+        end = socket.socket(socket.AF_UNIX)
+        end.settimeout(20)
+        end.connect(str(paths.socket_path(str(lake))))
+        try:
+            end.sendall(said)
+            end.shutdown(socket.SHUT_WR)
+            while end.recv(1 << 16):
+                pass
+        except OSError:
+            pass
+        end.close()
+
+    try:
+        _, state = await asyncio.gather(asyncio.to_thread(shout), driver.state("web"))
+        assert state.live == ""
+        assert (await driver.state("web")).live == ""
+    except ConsoleError as error:
+        raise AssertionError(f"a shouting client cost the others their answer: {error}") from error
+    finally:
+        await driver.stop()
+        await driver.close()
