@@ -1,0 +1,118 @@
+"""What is shown was seen on Spark; what only DuckDB sees is not shown."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from console.cli.plan.witness import between, witness_text
+from console.drivers.replay import Given, Replayer
+from console.planning.compare import QueryDifference
+from console.witness import question, seek
+from tests.cli.conftest import World, deployed, world  # fixtures
+from tests.witness.edits import CHANGES, TABLES
+
+__all__ = ["deployed", "world"]
+pytestmark = pytest.mark.spark
+UNTOLD = QueryDifference("changed")
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Replayer]:
+    with Replayer() as started:
+        yield started
+
+
+def test_every_known_change_has_a_witness_on_spark(spark: Replayer) -> None:
+    without = [
+        (old, new)
+        for old, new, rows in CHANGES
+        if (found := seek(question(old, new, TABLES, UNTOLD), spark).witness) is None
+        or sum(len(given.rows) for given in found.tables.values()) > rows
+    ]
+    assert without == []
+
+
+def test_a_difference_that_only_duckdb_sees_is_not_shown(spark: Replayer) -> None:
+    """A tab is white space to Spark's cast and none to DuckDB's; the character classes of their regexes differ too."""
+    old = "SELECT regexp_replace(b, '\\\\p{L}', '') AS x FROM t"
+    sought = seek(question(old, old.replace("{L}", "{L}{1}"), TABLES, UNTOLD), spark, seconds=1.0)
+    assert sought.witness is None
+    assert sought.tried > 20
+
+
+def test_what_duckdb_cannot_run_is_searched_on_spark(spark: Replayer) -> None:
+    sought = seek(question("SELECT a FROM t", "SELECT a, stack(2, a, 1) AS x FROM t", TABLES, UNTOLD), spark)
+    assert sought.witness is not None
+    assert [len(given.rows) for given in sought.witness.tables.values()] == [1]
+    assert (len(sought.witness.old.rows), len(sought.witness.new.rows)) == (1, 2)
+
+
+def test_a_query_that_fails_where_the_other_does_not_is_a_difference(spark: Replayer) -> None:
+    sought = between("SELECT CAST(b AS INT) AS x FROM t", "SELECT TRY_CAST(b AS INT) AS x FROM t", TABLES, spark)
+    assert sought.witness is not None
+    assert "CAST_INVALID_INPUT" in sought.witness.old.error
+    assert sought.witness.new.rows == ((None,),)
+    assert "old fails: [CAST_INVALID_INPUT]" in witness_text(sought)
+
+
+def test_chance_is_no_witness(spark: Replayer) -> None:
+    sought = seek(
+        question("SELECT rand() AS x FROM t", "SELECT 1 - rand() AS x FROM t", TABLES, UNTOLD), spark, seconds=1.0
+    )
+    assert sought.witness is None
+
+
+def test_values_of_every_type_reach_spark_and_come_back(spark: Replayer) -> None:
+    row = (
+        1, "x", 1.5, "2024-02-29T23:59:59.000001", (1, None), "{}", "1.10", (("a", 1),), (1, "y"), "00ff", True,
+        "2024-02-29T00:00:00", "2024-02-29", 1 << 40, -128,
+    )  # fmt: skip
+    columns = tuple(TABLES["t"].items())
+    (answer,) = spark.ask({"t": Given(columns, (row, (None,) * len(row)))}, ["SELECT * FROM t ORDER BY a NULLS LAST"])
+    assert answer.error == ""
+    assert answer.columns == tuple(TABLES["t"])
+    back = list(answer.rows[0])
+    assert back[3].startswith("2024-02-29T23:59:59.000001")
+    assert back[7] == {"a": 1}
+    kept = [at for at in range(len(row)) if at not in (3, 7)]
+    assert json.dumps([back[at] for at in kept]) == json.dumps([row[at] for at in kept])
+    assert answer.rows[1] == (None,) * len(row)
+
+
+def test_compare_shows_a_witness(world: World, tmp_path: Path) -> None:
+    for name, text in (
+        ("old.sql", "SELECT DISTINCT a FROM t"),
+        ("new.sql", "SELECT DISTINCT a, b FROM t"),
+        ("schema.json", json.dumps({"t": {"a": "int", "b": "string"}})),
+    ):
+        (tmp_path / name).write_text(text)
+    files = [str(tmp_path / "old.sql"), str(tmp_path / "new.sql"), "--schema", str(tmp_path / "schema.json")]
+    done = world.call("compare", *files, "--witness", "--output", "json")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)
+    assert (found["rows"], found["witness"]["found"]) == ("changed", True)
+    assert sorted(found["witness"]["tables"]["t"]["rows"]) == [[0, ""], [0, "a"]]
+    assert len(found["witness"]["old"]["rows"]) == 1
+    assert len(found["witness"]["new"]["rows"]) == 2
+
+
+def test_a_plan_shows_a_witness_for_each_edited_query(deployed: World) -> None:
+    deployed.write({
+        "plans/web/materializations/parse.sql": (
+            "/*\ninto: requests\n*/\n"
+            "SELECT id, ts, to_date(ts) AS day, get_json_object(payload, '$.agent') AS agent FROM landing WHERE id <> 'probe'\n"
+        )
+    })  # fmt: skip
+    done = deployed.call("plan", "--witness", "--output", "json", "--regions", "eu,us")
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)["witnesses"]
+    assert [(one["region"], one["table"], one["materialization"]) for one in found] == [
+        ("us", "requests", "parse"),
+        ("eu", "requests", "parse"),
+    ]
+    for one in found:
+        assert one["found"]
+        assert len(one["tables"]["landing"]["rows"]) == 1
+        assert (len(one["old"]["rows"]), len(one["new"]["rows"])) == (1, 0)
