@@ -21,23 +21,26 @@ _MOST_STEPS = 1000
 class Todo:
     """What one migration still needs in one store.
 
-    place    the table's name there
-    steps    seen from the state the store is in; () where nothing is left but to write that down
+    place     the table's name there
+    steps     seen from the state the store is in; () where nothing is left but to write that down
+    announce  a renaming of the other phase, to be told to consumers before its rows arrive
     """
 
     change: Change
     place: str
     steps: tuple[StoreOperation, ...]
     warnings: tuple[str, ...] = ()
+    announce: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """One thing that was done: an operation, or (None) a migration that needs nothing more."""
+    """One thing that was done: an operation, or (None) a migration that needs nothing more, or is announced."""
 
     change: Change
     place: str
     operation: StoreOperation | None
+    announced: bool = False
 
 
 class Carrier:
@@ -63,7 +66,7 @@ class Carrier:
         self._target = target
         self._replication = replication
         self._changes = tuple(changes)
-        self._translate = translate
+        self.translate = translate
         self._who = (by, host)
         self._clock = clock
 
@@ -72,6 +75,19 @@ class Carrier:
         entry = self._replication.find(change.migration.schema, change.migration.table)
         assert entry is not None, "changes concern the replication"
         return self._target.place(entry)
+
+    def existing(self, change: Change) -> str:
+        """raises DataError where the store has no such table"""
+        place = self.place(change)
+        if place not in self._store.describe([place]):
+            raise self._missing(change, place)
+        return place
+
+    def _missing(self, change: Change, place: str) -> DataError:
+        return DataError(
+            f"{self._store.name}: no table {place}, which {change.id} is about",
+            hint="create it, or leave the table out of replication.yaml for this store",
+        )
 
     def todo(self, phase: Phase) -> tuple[Todo, ...]:
         """What a phase has left to do here; nothing is done.
@@ -87,13 +103,10 @@ class Carrier:
         for change in open_:
             place = self.place(change)
             if place not in tables:
-                raise DataError(
-                    f"{self._store.name}: no table {place}, which {change.id} is about",
-                    hint="create it, or leave the table out of replication.yaml for this store",
-                )
+                raise self._missing(change, place)
             left = self._left(change, place, tables[place])
             found.append(Todo(change, place, left.steps, left.warnings))
-        return tuple(found)
+        return (*self._unannounced(records), *found) if phase == "pre" else tuple(found)
 
     def apply(self, phase: Phase, *, allow_destructive: bool = False) -> Iterator[Done]:
         """Do what is left, one operation at a time; each is recorded before it is asked for.
@@ -103,16 +116,18 @@ class Carrier:
         todo = self.todo(phase)
         if not allow_destructive:
             refuse_lossy(self._store.name, todo)
-        if phase == "pre":
-            self._announce()
         for one in todo:
-            yield from self._carry(one.change, one.place)
+            if one.announce:
+                self._write(one.change, one.place, "announced")
+                yield Done(one.change, one.place, None, announced=True)
+            else:
+                yield from self._carry(one.change, one.place)
 
     def skip(self, phase: Phase) -> Iterator[Done]:
         """Write down that what is left is there already, without doing any of it."""
         for one in self.todo(phase):
-            self._write(one.change, one.place, "applied")
-            yield Done(one.change, one.place, None)
+            self._write(one.change, one.place, "announced" if one.announce else "applied")
+            yield Done(one.change, one.place, None, one.announce)
 
     def _carry(self, change: Change, place: str) -> Iterator[Done]:
         for _ in range(_MOST_STEPS):
@@ -139,15 +154,14 @@ class Carrier:
         """Read off the state that the store is in: nothing needs to be remembered to go on after a kill."""
         if self._store.marked(place, change.id):
             return Translation()
-        return self._translate(change, table)
+        return self.translate(change, table)
 
-    def _announce(self) -> None:
-        """Tell consumers the new names that rows will arrive under before they hold here."""
-        known = {(record.migration, record.place) for record in self._store.records()}
-        for change in self._changes:
-            renames = isinstance(change.migration.operation, SwapColumns)
-            if renames and (change.id, self.place(change)) not in known:
-                self._write(change, self.place(change), "announced")
+    def _unannounced(self, records: Sequence[Record]) -> tuple[Todo, ...]:
+        known = {(record.migration, record.place) for record in records}
+        swaps = (
+            c for c in self._changes if isinstance(c.migration.operation, SwapColumns) and c.migration.phase == "post"
+        )
+        return tuple(Todo(c, self.place(c), (), announce=True) for c in swaps if (c.id, self.place(c)) not in known)
 
     def _write(self, change: Change, place: str, state: State, left: int = 0) -> None:
         last = max((record.seq for record in self._store.records()), default=0)
@@ -182,6 +196,42 @@ class Carrier:
                     code="E_SCHEMA_CHANGED",
                 )
         return bool(done)
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """What a migration did to a copy. rows: of the newest partition, before and after."""
+
+    steps: tuple[StoreOperation, ...]
+    warnings: tuple[str, ...]
+    rows_before: int
+    rows_after: int
+    seconds: float
+
+
+def rehearse(store: Store, place: str, change: Change, translate: Translate) -> Rehearsed:
+    """Do a migration to a copy of a table's newest partition; the copy is gone afterwards.
+
+    raises  what the store refuses; CheckFailed where rows went missing
+    """
+    with store.copied(place) as (copy, there):
+        table = copy.describe([there])[there]
+        rows, warnings = copy.count(table), translate(change, table).warnings
+        began = time.monotonic()
+        done: list[StoreOperation] = []
+        while steps := () if copy.marked(there, change.id) else translate(change, table).steps:
+            now = steps if copy.at_once else steps[:1]
+            copy.run(table, now, change.id)
+            done += now
+            table = copy.describe([there])[there]
+            if len(done) > _MOST_STEPS:
+                raise RegionError(f"{store.name}: {change.id} has no end")
+        found = Rehearsed(tuple(done), warnings, rows, copy.count(table), time.monotonic() - began)
+    if found.rows_after != found.rows_before:
+        raise CheckFailed(
+            f"{store.name}: {change.id} on a copy of {place}: {found.rows_before} rows became {found.rows_after}"
+        )
+    return found
 
 
 def refuse_lossy(name: str, todo: Sequence[Todo]) -> None:

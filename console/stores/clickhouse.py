@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 from console.errors import Conflict, DataError, RegionError, Unreachable
 from console.propagation.tables import Dependent, StoreColumn, StoreTable
-from console.propagation.translate.operations import Statement, StoreOperation
-from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record
+from console.propagation.translate.operations import MARK, Statement, StoreOperation, is_between
+from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record, Store
 
 # ALTER waits for the rows that it rewrites
 _LONGEST_SECONDS: Final = 3600
@@ -59,7 +59,8 @@ class ClickHouse:
             feeds = sorted(tables[place]["feeds"])
             dependents = tuple(_dependent(view, columns) for view in views if view["name"] in feeds)
             mine = columns.get(f"{self.database}.{place}", [])
-            found[place] = StoreTable(f"{self.database}.{place}", _stored(mine), _key(mine, tables[place]), dependents)
+            key = _key(mine, tables[place])
+            found[place] = StoreTable(f"{self.database}.{place}", _stored(mine), key, dependents, _marks(mine))
         return found
 
     def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
@@ -113,17 +114,33 @@ class ClickHouse:
             self._command(f"DROP TABLE IF EXISTS {self._own(LOCK)} SYNC")
 
     @contextmanager
-    def copied(self, place: str) -> Iterator[StoreTable]:
-        copy = f"{place}__rehearsal"
-        source, target = self._own(place), self._own(copy)
-        self._command(f"DROP TABLE IF EXISTS {target} SYNC")
-        self._command(f"CREATE TABLE {target} AS {source}")
+    def copied(self, place: str) -> Iterator[tuple[Store, str]]:
+        aside = f"{self.database}__rehearsal"
+        self._command(f"DROP DATABASE IF EXISTS {identifier(aside)} SYNC")
+        self._command(f"CREATE DATABASE {identifier(aside)}")
+        copy = ClickHouse(self.name, self._url, aside)
         try:
-            for partition in self._newest(place):
-                self._command(f"ALTER TABLE {target} ATTACH PARTITION ID {literal(partition)} FROM {source}")
-            yield self.describe([copy])[copy]
+            self._copy(place, aside)
+            yield copy, place
         finally:
-            self._command(f"DROP TABLE IF EXISTS {target} SYNC")
+            copy.close()
+            self._command(f"DROP DATABASE IF EXISTS {identifier(aside)} SYNC")
+
+    def _copy(self, place: str, aside: str) -> None:
+        """The table, its views and their targets into another database; rows of the newest partition come along."""
+        views = self.describe([place])[place].dependents
+        tables = {place, *(view.target.rpartition(".")[2] for view in views if view.target)}
+        for table in sorted(tables):
+            self._command(f"CREATE TABLE {identifier(aside)}.{identifier(table)} AS {self._own(table)}")
+        names = re.compile(rf"(?<![\w.`])(?:{re.escape(self.database)}|{re.escape(identifier(self.database))})(?=\.)")
+        for view in views:
+            name = f"{identifier(aside)}.{identifier(view.name.rpartition('.')[2])}"
+            target = f"{identifier(aside)}.{identifier(view.target.rpartition('.')[2])}"
+            query = names.sub(lambda _: identifier(aside), view.select)
+            self._command(f"CREATE MATERIALIZED VIEW {name} TO {target} AS {query}")
+        for partition in self._newest(place):
+            copied = f"{identifier(aside)}.{identifier(place)}"
+            self._command(f"ALTER TABLE {copied} ATTACH PARTITION ID {literal(partition)} FROM {self._own(place)}")
 
     def count(self, table: StoreTable) -> int:
         place = table.name.rpartition(".")[2]
@@ -256,6 +273,12 @@ def _stored(rows: Sequence[Mapping[str, Any]]) -> tuple[StoreColumn, ...]:
         told = (row["default_expression"], row["default_kind"], row["comment"])
         found.append(StoreColumn(row["name"], row["type"], nullable, *told))
     return tuple(found)
+
+
+def _marks(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    marked = {row["comment"].removeprefix(MARK) for row in rows if row["comment"].startswith(MARK)}
+    moving = {row["comment"].removeprefix(MARK) for row in rows if is_between(row["name"])}
+    return tuple(sorted(marked - moving))
 
 
 def _key(rows: Sequence[Mapping[str, Any]], table: Mapping[str, Any]) -> tuple[str, ...]:

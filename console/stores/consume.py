@@ -3,22 +3,31 @@
 A package is a run of rows of one table that came under one list of columns, in PostgreSQL's own order (the relation
 message of its replication protocol has both). A package never mixes schemas: cut it where the list changes.
 
+    known = renamings(store.records(), place)                  # first the records, then the table
     target = store.describe([place])[place]
-    fitted = fit(package.columns, names(target), renamed(swaps, passed, applied_here(store, place)))
-    insert(target, {there: package[here] for here, there in fitted.insert})
-    left.add(place, fitted, rows)                         # and `left.flush()` now and then
-    if store.describe([place])[place] != target: do it again: the table changed in between
+    seen |= passed(before, package.columns, known)             # where the list of columns changed
+    fitted = fit(package.columns, target, renamed(known, seen, target))
+    if fitted.waits: try again soon, a renaming is on its way
+    insert(place, {there: package[here] for here, there in fitted.insert})
+    if store.describe([place])[place] != target: do it again, the table changed in between
+    left.add(place, fitted, rows)                              # and `left.flush()` now and then
 
-Rows may arrive twice, so tables are such that this does no harm (ReplacingMergeTree; a key with a version).
+Rows may arrive twice, so tables are such that this does no harm (ReplacingMergeTree; a key with a version). Iceberg and
+Delta need no second look: an append goes by the table as it was loaded (`store.table(place)`, `described`).
 """
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
+from console.errors import DataError
 from console.propagation.migration import SwapColumns, read
 from console.propagation.tables import StoreTable
+from console.propagation.translate.operations import is_between
 from console.stores.protocol import LeftOut, Record, Store
+
+_COMPUTED: Final = ("ALIAS", "MATERIALIZED")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,31 +36,29 @@ class Fit:
 
     insert    (the package's column, the store's column), in the package's order
     left_out  columns that arrive and have no place in the store
+    waits     the store is changing names: insert nothing now
     """
 
     insert: tuple[tuple[str, str], ...]
     left_out: tuple[str, ...] = ()
+    waits: bool = False
 
 
-def fit(columns: Sequence[str], target: Collection[str], renamed: Mapping[str, str] | None = None) -> Fit:
+def fit(columns: Sequence[str], target: StoreTable, renamed: Mapping[str, str] | None = None) -> Fit:
     """Which columns of a package to insert.
 
     columns  the package's, each once
-    target   the store's columns that can be written
     renamed  the package's name → the store's, where only one of them knows of a new name yet
     raises   ValueError where two columns of a package would go into one of the store's
     """
-    names = renamed or {}
+    names, there = renamed or {}, {column.name: column.kind for column in target.columns}
+    if any(is_between(name) for name in there):
+        return Fit((), (), waits=True)
     pairs = [(name, names.get(name, name)) for name in columns]
-    insert = tuple((here, there) for here, there in pairs if there in target)
-    if len({there for _, there in insert}) != len(insert):
+    insert = tuple(pair for pair in pairs if pair[1] in there and there[pair[1]] not in _COMPUTED)
+    if len({name for _, name in insert}) != len(insert):
         raise ValueError(f"two of the columns {', '.join(columns)} would be one")
-    return Fit(insert, tuple(here for here, there in pairs if there not in target))
-
-
-def writable(table: StoreTable) -> tuple[str, ...]:
-    """The columns that an INSERT may name: not those that the store computes."""
-    return tuple(c.name for c in table.columns if c.kind not in ("ALIAS", "MATERIALIZED"))
+    return Fit(insert, tuple(here for here, name in pairs if name not in there))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +68,15 @@ class Renaming:
     migration: str
     names: tuple[tuple[str, str], ...]
 
+    def holds(self, target: StoreTable) -> bool:
+        """The table has it, by its own mark or because only the new names are there."""
+        old, new = {name for name, _ in self.names}, {name for _, name in self.names}
+        there = {column.name for column in target.columns}
+        return self.migration in target.marks or (old != new and new <= there and not (old - new) & there)
+
 
 def renamings(records: Iterable[Record], place: str) -> tuple[tuple[Renaming, bool], ...]:
-    """A table's renamings in the order in which they were announced, and whether each holds in the store by now."""
+    """A table's renamings in the order in which they were announced, and whether each is recorded as applied."""
     found: dict[str, Renaming] = {}
     applied: set[str] = set()
     for record in records:
@@ -79,6 +92,8 @@ def passed(before: Sequence[str], after: Sequence[str], known: Iterable[Renaming
     """The renaming that lies between two lists of columns of one table, in PostgreSQL's own order.
 
     PostgreSQL keeps a renamed column in its place, so the lists tell a swap from anything else exactly.
+
+    raises  DataError where names changed places and no known renaming says so: nothing may be inserted before one does
     """
     for renaming in known:
         names = dict(renaming.names)
@@ -87,17 +102,23 @@ def passed(before: Sequence[str], after: Sequence[str], known: Iterable[Renaming
         kept = [name for name in (names.get(name, name) for name in before) if name in after]
         if set(names.values()) <= set(kept) and kept == list(after)[: len(kept)] and kept != list(before):
             return renaming
+    if [name for name in before if name in after] != [name for name in after if name in before]:
+        raise DataError(
+            f"columns changed places from {', '.join(before)} to {', '.join(after)}, and no migration says how",
+            hint="console schema observe the change, then console schema apply --phase pre",
+        )
     return None
 
 
-def renamed(known: Iterable[tuple[Renaming, bool]], seen: Collection[str]) -> dict[str, str]:
+def renamed(known: Iterable[tuple[Renaming, bool]], seen: Collection[str], target: StoreTable) -> dict[str, str]:
     """A package's name → the store's, for columns that only one of the two has under the new name.
 
-    known  the table's renamings, and whether each holds in the store
-    seen   the migrations whose renaming the package comes after
+    known   the table's renamings, read before `target` was
+    seen    the migrations whose renaming the package comes after
     """
     found: dict[str, str] = {}
-    for renaming, holds in known:
+    for renaming, applied in known:
+        holds = applied or renaming.holds(target)
         if (renaming.migration in seen) == holds:
             continue
         step = {old: new for old, new in renaming.names} if holds else {new: old for old, new in renaming.names}

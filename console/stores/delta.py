@@ -1,6 +1,8 @@
 """Delta tables in a folder, through deltalake."""
 
+import os
 import re
+import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +13,7 @@ from console.errors import DataError, RegionError, Unreachable
 from console.propagation.tables import StoreColumn, StoreTable
 from console.propagation.translate.operations import AddField, Rewrite, StoreOperation
 from console.stores.clickhouse import first_line, held
-from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record
+from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record, Store
 
 T = TypeVar("T")
 _ATTEMPTS: Final = 12  # of a commit that others overtake
@@ -36,16 +38,16 @@ class Delta:
 
     def describe(self, places: Collection[str]) -> dict[str, StoreTable]:
         self._reach()
+        known = {record.migration for record in self.records()}
         found = {}
         for place in places:
-            if (table := self._table(place)) is not None:
-                partitions = tuple(table.metadata().partition_columns)
-                found[place] = StoreTable(place, _columns(table), partitions)
+            if (table := self.table(place)) is not None:
+                found[place] = described(place, table, known)
         return found
 
     def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
         def change() -> None:
-            opened = self._table(table.name)
+            opened = self.table(table.name)
             if opened is None:
                 raise RegionError(f"{self.name}: the table {table.name} is gone")
             match tuple(operations):
@@ -59,7 +61,7 @@ class Delta:
         self._retried(change)
 
     def marked(self, place: str, mark: str) -> bool:
-        table = self._table(place)
+        table = self.table(place)
         return table is not None and table.transaction_version(_MARK + mark) is not None
 
     def records(self) -> tuple[Record, ...]:
@@ -89,7 +91,7 @@ class Delta:
         holder = rows[0] if rows else {"by": "", "host": ""}
         if holder["host"] not in ("", host):
             raise held(self.name, holder["by"])
-        version = -1 if (table := self._table(place)) is None else table.version()
+        version = -1 if (table := self.table(place)) is None else table.version()
         if not self._claimed(place, version, [{"by": by, "host": host}]):
             raise held(self.name, "")
         try:
@@ -98,24 +100,24 @@ class Delta:
             self._append(LOCK, [{"by": "", "host": ""}], mode="overwrite")
 
     @contextmanager
-    def copied(self, place: str) -> Iterator[StoreTable]:
-        source = self._table(place)
+    def copied(self, place: str) -> Iterator[tuple[Store, str]]:
+        source = self.table(place)
         if source is None:
             raise RegionError(f"{self.name}: no table {place}")
-        copy = f"{_OWN}/rehearsal/{place}"
+        copy = f"{_OWN}/rehearsal/{place}-{os.urandom(4).hex()}"
         with self._telling():
-            write(self._path(copy), _newest(source), mode="overwrite", schema_mode="overwrite")
-            described = self._table(copy)
+            parts = source.metadata().partition_columns
+            rows = _newest(source)
+            write(self._path(copy), rows, mode="overwrite", schema_mode="overwrite", partition_by=parts or None)
         try:
-            yield StoreTable(copy, _columns(described), tuple(source.metadata().partition_columns))
+            yield self, copy
         finally:
             with self._telling():
-                empty = self._table(copy).to_pyarrow_table().slice(0, 0)
-                write(self._path(copy), empty, mode="overwrite", schema_mode="overwrite")
+                self._erase(copy)
 
     def count(self, table: StoreTable) -> int:
         with self._telling():
-            opened = self._table(table.name)
+            opened = self.table(table.name)
             return 0 if opened is None else int(opened.to_pyarrow_dataset().count_rows())
 
     def close(self) -> None:
@@ -124,11 +126,19 @@ class Delta:
     def _path(self, place: str) -> str:
         return f"{self.address}/{place}"
 
+    def _erase(self, place: str) -> None:
+        """Drop every row of a table of ours; on a local disk the folder goes too."""
+        if not urlsplit(self.address).scheme:
+            shutil.rmtree(self._path(place), ignore_errors=True)
+        elif (table := self.table(place)) is not None:
+            table.delete()
+
     def _reach(self) -> None:
         if not urlsplit(self.address).scheme and not Path(self.address).is_dir():
             raise Unreachable(f"{self.name}: no folder {self.address}", hint="see that it is mounted, or mend its root")
 
-    def _table(self, place: str) -> Any:
+    def table(self, place: str) -> Any:
+        """deltalake's table at its newest version; None where there is none."""
         from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
 
@@ -140,7 +150,7 @@ class Delta:
 
     def _rows(self, name: str) -> list[dict[str, Any]]:
         self._reach()
-        table = self._table(f"{_OWN}/{name}")
+        table = self.table(f"{_OWN}/{name}")
         if table is None:
             return []
         with self._telling():
@@ -209,6 +219,15 @@ def _arrow(rows: Sequence[Mapping[str, Any]]) -> Any:
 
     fields = [(name, getattr(pyarrow, _NUMBERS.get(name, "string"))()) for name in rows[0]]
     return pyarrow.Table.from_pylist([dict(row) for row in rows], schema=pyarrow.schema(fields))
+
+
+def described(place: str, table: Any, known: Collection[str] = ()) -> StoreTable:
+    """A table at one version; a commit that meets another's change of its columns is refused.
+
+    known  the migrations whose marks are looked for
+    """
+    marks = tuple(sorted(name for name in known if table.transaction_version(_MARK + name) is not None))
+    return StoreTable(place, _columns(table), tuple(table.metadata().partition_columns), marks=marks)
 
 
 def _columns(table: Any) -> tuple[StoreColumn, ...]:

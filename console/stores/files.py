@@ -166,6 +166,12 @@ def source_of(plan: Plan, region: Region) -> str:
     return "" if written is None else resolved(f"{plan.file}: source.url", str(written), region)
 
 
+def dsn_of(written: str) -> str:
+    """An address from the command line, where it may be a reference too."""
+    reference = _REFERENCE.fullmatch(written)
+    return _followed("--dsn", *reference.groups()) if reference else written
+
+
 def _options(target: Target, region: Region) -> dict[str, Any] | None:
     """A store's options in a region, references resolved; None where the region has no such store."""
     written = dict(target.options)
@@ -202,7 +208,10 @@ def resolved(path: str, written: str, region: Region) -> str:
         if urlsplit(text).password:
             raise DataError(f"{path}: a password in the file", hint="put the address in a variable: env:NAME")
         return text
-    kind, name = reference.groups()
+    return _followed(path, *reference.groups())
+
+
+def _followed(path: str, kind: str, name: str) -> str:
     if kind == "env":
         if not os.environ.get(name):
             raise DataError(f"{path}: the variable {name} is not set", hint=f"export {name}=…")

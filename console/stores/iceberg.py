@@ -4,7 +4,6 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import Any, Final, TypeVar, assert_never
 
 from console.errors import RegionError, Unreachable
@@ -20,7 +19,7 @@ from console.propagation.translate.operations import (
     StoreOperation,
 )
 from console.stores.clickhouse import first_line, held, lacks
-from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record
+from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record, Store
 
 T = TypeVar("T")
 _ATTEMPTS: Final = 12  # of a commit that others overtake
@@ -50,13 +49,13 @@ class Iceberg:
     def describe(self, places: Collection[str]) -> dict[str, StoreTable]:
         found = {}
         for place in places:
-            if (table := self._table(place)) is not None:
-                found[place] = _described(place, table)
+            if (table := self.table(place)) is not None:
+                found[place] = described(place, table)
         return found
 
     def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
         def change() -> None:
-            opened = self._table(table.name)
+            opened = self.table(table.name)
             if opened is None:
                 raise RegionError(f"{self.name}: the table {table.name} is gone")
             with opened.transaction() as transaction:
@@ -68,7 +67,7 @@ class Iceberg:
         self._retried(change)
 
     def marked(self, place: str, mark: str) -> bool:
-        table = self._table(place)
+        table = self.table(place)
         return table is not None and _MARK + mark in table.properties
 
     def records(self) -> tuple[Record, ...]:
@@ -97,7 +96,7 @@ class Iceberg:
         if take_over:
             self._drop(place)
         if not self._create(LOCK, {"held": "boolean"}, {"held.by": by, "held.host": host}):
-            holder = self._table(place)
+            holder = self.table(place)
             marks = dict(holder.properties) if holder is not None else {}
             if marks.get("held.host") != host:
                 raise held(self.name, marks.get("held.by", ""))
@@ -107,24 +106,24 @@ class Iceberg:
             self._drop(place)
 
     @contextmanager
-    def copied(self, place: str) -> Iterator[StoreTable]:
-        source = self._table(place)
+    def copied(self, place: str) -> Iterator[tuple[Store, str]]:
+        source = self.table(place)
         if source is None:
             raise RegionError(f"{self.name}: no table {place}")
         copy = f"{place}__rehearsal"
         self._drop(copy)
         try:
             with self._telling():
-                # unpartitioned, for a transform may need more than is installed here; the key is the source's
+                # unpartitioned, for a transform may need more than is installed here
                 made = self._open().create_table(copy, source.schema(), properties=_format(source))
                 made.append(_newest(source))
-            yield replace(_described(copy, made), key=_described(place, source).key)
+            yield self, copy
         finally:
             self._drop(copy)
 
     def count(self, table: StoreTable) -> int:
         with self._telling():
-            opened = self._table(table.name)
+            opened = self.table(table.name)
             return int(opened.scan().count()) if opened is not None else 0
 
     def close(self) -> None:
@@ -142,7 +141,8 @@ class Iceberg:
             self._catalog = load_catalog(own.pop("name", "default"), **own)
         return self._catalog
 
-    def _table(self, place: str) -> Any:
+    def table(self, place: str) -> Any:
+        """pyiceberg's table, loaded now; None where there is none."""
         with self._telling():
             catalog = self._open()
             from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
@@ -153,7 +153,7 @@ class Iceberg:
                 return None
 
     def _rows(self, name: str) -> list[dict[str, Any]]:
-        table = self._table(f"{self._namespace}.{name}")
+        table = self.table(f"{self._namespace}.{name}")
         if table is None:
             return []
         with self._telling():
@@ -166,7 +166,7 @@ class Iceberg:
         def append() -> None:
             import pyarrow
 
-            table = self._table(f"{self._namespace}.{name}")
+            table = self.table(f"{self._namespace}.{name}")
             table.append(pyarrow.Table.from_pylist(rows, schema=table.schema().as_arrow()))
 
         self._retried(append)
@@ -248,7 +248,8 @@ def _change(update: Any, operation: StoreOperation, version: int) -> None:
             assert_never(operation)
 
 
-def _described(place: str, table: Any) -> StoreTable:
+def described(place: str, table: Any) -> StoreTable:
+    """A loaded table: names, types and marks are those of one moment, and what it appends goes by them."""
     schema = table.schema()
     columns = tuple(
         StoreColumn(
@@ -262,7 +263,9 @@ def _described(place: str, table: Any) -> StoreTable:
     ids = [*schema.identifier_field_ids, *(field.source_id for field in table.spec().fields)]
     ids += [field.source_id for field in table.sort_order().fields]
     names = [schema.find_column_name(found) for found in ids]
-    return StoreTable(place, columns, tuple(dict.fromkeys(name for name in names if name)))
+    key = tuple(dict.fromkeys(name for name in names if name))
+    marks = sorted(key.removeprefix(_MARK) for key in table.properties if key.startswith(_MARK))
+    return StoreTable(place, columns, key, marks=tuple(marks))
 
 
 def _newest(table: Any) -> Any:

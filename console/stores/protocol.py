@@ -95,8 +95,11 @@ class Store(Protocol):
         """
         ...
 
-    def copied(self, place: str) -> AbstractContextManager[StoreTable]:
-        """A copy of the table's newest partition, for as long as the block lasts."""
+    def copied(self, place: str) -> "AbstractContextManager[tuple[Store, str]]":
+        """A copy of the table's newest partition, of the views on it too, for as long as the block lasts.
+
+        returns  where the copy is, and its name there
+        """
         ...
 
     def count(self, table: StoreTable) -> int:

@@ -8,7 +8,7 @@ name the columns fail and are repeated by whoever inserts.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from console.errors import DataError
 from console.propagation.tables import Dependent, StoreColumn

@@ -72,7 +72,7 @@ class Work:
         self.changes = tuple(changes)
 
     @classmethod
-    def open(cls, stores: Sequence[str]) -> "Work":
+    def open(cls, stores: Sequence[str], *, migrations: bool = True) -> "Work":
         """raises Problems, UsageError for what is wrong in the files or on the command line"""
         from console.stores.files import concerning, read_changes, read_plan, sites
 
@@ -80,7 +80,7 @@ class Work:
         root = root_of(flags)
         plan = read_plan(root, flags.pipeline)
         regions = regions_of(root)
-        changes = concerning(plan, read_changes(root, plan.pipeline))
+        changes = concerning(plan, read_changes(root, plan.pipeline)) if migrations else ()
         return cls(root, plan, sites(plan, regions, stores), changes)
 
     def carrier(self, site: "Site", store: "Store") -> "Carrier":
@@ -186,14 +186,17 @@ def todo_text(site: "Site", todo: "Sequence[Todo]", error: ConsoleError | None) 
         return [f"{site.name}: nothing to do"]
     lines = [f"{site.name} ({site.target.kind})"]
     for one in todo:
-        lines.append(
-            f"  {safe_text(one.change.id)} → {safe_text(one.place)}"
-            + ("" if one.steps else ": nothing left but to record it")
-        )
+        lines.append(f"  {safe_text(one.change.id)} → {safe_text(one.place)}" + _remark(one))
         lines += [f"    ! {safe_text(warning)}" for warning in one.warnings]
         for step in one.steps:
             lines += [f"    -- {safe_text(why(step))}", *(f"    {safe_text(line)}" for line in what(step).splitlines())]
     return lines
+
+
+def _remark(one: "Todo") -> str:
+    if one.announce:
+        return ": announced to consumers, for new names come with the next migration of the database"
+    return "" if one.steps else ": nothing left but to record it"
 
 
 def todo_data(site: "Site", todo: "Sequence[Todo]", error: ConsoleError | None) -> dict[str, Any]:
@@ -215,7 +218,7 @@ def todo_data(site: "Site", todo: "Sequence[Todo]", error: ConsoleError | None) 
 def outcome_text(outcome: "SiteOutcome") -> str:
     """One line a store."""
     said = sum(done.operation is not None for done in outcome.done)
-    closed = sum(done.operation is None for done in outcome.done)
+    closed = sum(done.operation is None and not done.announced for done in outcome.done)
     figures = f", {closed} migrations, {said} statements" if outcome.done else ""
     return f"{_SYMBOLS[outcome.state]} {outcome.site}: {outcome.state}{figures}"
 
@@ -223,13 +226,15 @@ def outcome_text(outcome: "SiteOutcome") -> str:
 def outcome_data(outcome: "SiteOutcome") -> dict[str, Any]:
     """For `--output json`."""
     region, _, store = outcome.site.partition("/")
-    applied = [done.change.id for done in outcome.done if done.operation is None]
+    applied = [done.change.id for done in outcome.done if done.operation is None and not done.announced]
+    announced = [done.change.id for done in outcome.done if done.announced]
     statements = [what(done.operation) for done in outcome.done if done.operation is not None]
     return {
         "store": store,
         "region": region,
         "state": outcome.state,
         "applied": applied,
+        "announced": announced,
         "statements": statements,
         "error": as_data(outcome.error) if outcome.error else None,
     }
@@ -251,4 +256,6 @@ def why(operation: "StoreOperation") -> str:
 
 
 def _did(done: "Done") -> str:
+    if done.announced:
+        return "announced"
     return "applied" if done.operation is None else safe_text(" ".join(what(done.operation).split()))

@@ -26,7 +26,8 @@ _MOST_BYTES = 64 * 1024 * 1024
     "observe",
     examples="""console schema observe db/migrate/20260102_add_title.sql
     console schema observe --schema db/structure.sql change.sql --output json
-    console schema observe --before old.sql --after new.sql --all""",
+    console schema observe --before old.sql --after new.sql --all
+    console schema observe --dsn env:DATABASE_URL --watch""",
 )
 @click.argument("files", nargs=-1, metavar="[FILE.sql]…")
 @click.option(
@@ -37,31 +38,51 @@ _MOST_BYTES = 64 * 1024 * 1024
     "--schema", "known", multiple=True, metavar="FILE", help="What is there before FILE.sql: tells old types apart."
 )
 @click.option("--phase", type=click.Choice(["pre", "post"]), help="Instead of each change's default.")
+@click.option(
+    "--dsn", metavar="DSN", help="A running PostgreSQL: what its recorder of ours, an event trigger, has seen."
+)
+@click.option("--watch", is_flag=True, help="With --dsn: go on until interrupted, then remove the recorder.")
+@click.option("--remove", is_flag=True, help="With --dsn: remove the recorder.")
 @click.option("--all", "every", is_flag=True, help="Every table, not only those of replication.yaml.")
 def observe(
     files: tuple[str, ...],
     before: tuple[str, ...],
     after: tuple[str, ...],
     known: tuple[str, ...],
+    *,
     phase: "Phase | None",
+    dsn: str | None,
+    watch: bool,
+    remove: bool,
     every: bool,
 ) -> int:
     """Turn a change of the PostgreSQL schema into migrations, one file each, ready to commit.
 
-    From the SQL that makes the change, or from two dumps. What changes no column is listed as ignored; what is not
+    From the SQL that makes the change, from two dumps, or from a running PostgreSQL, whose DDL an event trigger of ours
+    records transaction by transaction. What changes no column is listed as ignored; what is not
     understood is refused by file and line, and nothing is written. With --output json it prints instead of writing.
     """
     from console.propagation.observe.read import compare_dumps
     from console.propagation.observe.read import observe as observed
 
+    if dsn is not None:
+        if files or before or after or known:
+            raise UsageError("--dsn observes a running PostgreSQL, not files", hint="leave the files out")
+        from console.cli.commands.schema.watch import from_dsn
+
+        return from_dsn(Place.find(every=every), dsn, phase, watch=watch, remove=remove)
+    if watch or remove:
+        raise UsageError(
+            "--watch and --remove need --dsn", hint="console schema observe --dsn env:DATABASE_URL --watch"
+        )
     if bool(before) != bool(after) or bool(files) == bool(before) or (before and known):
         hint = "console schema observe FILE.sql, or --before OLD.sql --after NEW.sql"
         raise UsageError("observe needs either files of SQL, or --before and --after", hint=hint)
     place = Place.find(every=every)
     if before:
-        found = compare_dumps(_read(before), _read(after), place.replication, phase)
+        found = compare_dumps(read_files(before), read_files(after), place.replication, phase)
     else:
-        found = observed(_read(files), _read(known), place.replication, phase)
+        found = observed(read_files(files), read_files(known), place.replication, phase)
     return place.deliver(found)
 
 
@@ -180,7 +201,8 @@ def _pipeline(root: Path, named: str | None) -> str:
     raise UsageError(f"the project has {len(names)} pipelines", hint=f"--pipeline {' or --pipeline '.join(names)}")
 
 
-def _read(names: Sequence[str]) -> "list[File]":
+def read_files(names: Sequence[str]) -> "list[File]":
+    """SQL files as they are named on the command line; `-` is stdin."""
     return [(_shown(name), _text(name)) for name in names]
 
 

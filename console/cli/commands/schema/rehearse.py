@@ -1,0 +1,95 @@
+"""`console schema rehearse`."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from console.cli.commands.schema.apply import Work, what, why
+from console.cli.figures import count
+from console.cli.flags import command
+from console.cli.voice import Voice, as_data
+from console.cli.wiring import choices, session
+from console.errors import ConsoleError, UsageError
+from console.text import safe_text
+
+if TYPE_CHECKING:
+    from console.stores.carry import Rehearsed
+    from console.stores.files import Change, Site
+
+Tried = tuple["Site", "Change", "Rehearsed | None", "ConsoleError | None"]
+
+
+@command(
+    "rehearse",
+    changes=True,
+    examples="""console schema rehearse 20260102030405_add_issues_title
+    console schema rehearse --phase post --store clickhouse""",
+)
+@click.argument("migrations", nargs=-1, metavar="[MIGRATION]…")
+@click.option("--phase", type=click.Choice(["pre", "post"]), help="Only migrations of this phase.")
+@click.option(
+    "--store", "stores", multiple=True, metavar="NAME", help="Only this store; may be repeated. Default: all."
+)
+def rehearse(migrations: tuple[str, ...], phase: str | None, stores: tuple[str, ...]) -> int:
+    """Try migrations on a copy of each store's newest partition.
+
+    Each MIGRATION (a file's name; default: all) is done to a copy of its own, with copies of the views on it; the copy
+    is gone afterwards and the table itself is not touched. Exits 1 where a store refuses, or rows went missing.
+    """
+    from console.runner.exits import worst
+
+    work = Work.open(stores)
+    known = {change.id: change for change in work.changes}
+    for name in migrations:
+        if name.removesuffix(".json") not in known:
+            raise UsageError(f"no migration is named {name}", **choices(list(known), name))
+    named = [known[name.removesuffix(".json")] for name in migrations] or list(known.values())
+    chosen = [change for change in named if phase in (None, change.migration.phase)]
+    tried = [_try(work, site, change) for site in work.sites for change in chosen]
+    voice = Voice(session().flags)
+    if voice.json:
+        voice.document({"rehearsals": [_data(entry) for entry in tried]})
+    else:
+        voice.data("\n".join(line for entry in tried for line in _text(entry)) or "nothing to rehearse")
+    for site, change, _, error in tried:
+        if error is not None:
+            voice.complain(error, f"{site.name}: {change.id}: ")
+    return worst(error for _, _, _, error in tried)
+
+
+def _try(work: Work, site: "Site", change: "Change") -> Tried:
+    from console.stores.carry import rehearse as on_a_copy
+
+    store = site.open()
+    try:
+        carrier = work.carrier(site, store)
+        return site, change, on_a_copy(store, carrier.existing(change), change, carrier.translate), None
+    except ConsoleError as error:
+        return site, change, None, error
+    finally:
+        store.close()
+
+
+def _text(entry: Tried) -> list[str]:
+    site, change, done, error = entry
+    lead = f"{site.name}: {safe_text(change.id)}"
+    if done is None:
+        return [f"! {lead}: {safe_text(str(error))}"]
+    figures = f"{count(len(done.steps), 'statement')} on {count(done.rows_after, 'row')} in {done.seconds:.1f} s"
+    lines = [f"+ {lead}: {figures}", *(f"    ! {safe_text(warning)}" for warning in done.warnings)]
+    return lines + [f"    {safe_text(why(step))}: {safe_text(' '.join(what(step).split()))}" for step in done.steps]
+
+
+def _data(entry: Tried) -> dict[str, Any]:
+    site, change, done, error = entry
+    named = {"region": site.region.name, "store": site.target.name, "migration": change.id}
+    if done is None:
+        return {**named, "error": as_data(error) if error else None}
+    figures = {"rows_before": done.rows_before, "rows_after": done.rows_after, "seconds": round(done.seconds, 3)}
+    return {
+        **named,
+        "statements": [what(step) for step in done.steps],
+        "warnings": list(done.warnings),
+        **figures,
+        "error": None,
+    }

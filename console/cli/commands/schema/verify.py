@@ -1,0 +1,153 @@
+"""`console schema verify`."""
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from console.cli.commands.schema.apply import Work
+from console.cli.flags import command
+from console.cli.voice import Voice
+from console.cli.wiring import session
+from console.errors import ConsoleError, UsageError
+from console.text import safe_text
+
+if TYPE_CHECKING:
+    from console.propagation.check.compare import Checked, Report, Unreached
+    from console.propagation.tables import Table
+    from console.stores.files import Site
+
+_AT_ONCE = 8
+
+
+@command(
+    "verify",
+    examples="""console schema verify
+    console schema verify --store clickhouse --junit verify.xml
+    console schema verify --schema db/structure.sql --output json""",
+)
+@click.option(
+    "--store", "stores", multiple=True, metavar="NAME", help="Only this store; may be repeated. Default: all."
+)
+@click.option("--dsn", metavar="DSN", help="PostgreSQL's address, instead of replication.yaml's source.")
+@click.option(
+    "--schema", "dumps", multiple=True, metavar="FILE", help="Dumps of the schema, instead of a running PostgreSQL."
+)
+@click.option(
+    "--junit", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a JUnit report as well."
+)
+@click.option("--write", is_flag=True, help="Write the migrations that mend the differences, ready to commit.")
+@click.option("--notes", is_flag=True, help="Also show where a store is looser than PostgreSQL.")
+def verify(
+    stores: tuple[str, ...], dsn: str | None, dumps: tuple[str, ...], junit: Path | None, write: bool, notes: bool
+) -> int:
+    """Compare the replicated PostgreSQL tables with every store.
+
+    Columns, types, nullability, keys; with each difference the migration that mends it. Exits 0 where nothing differs,
+    1 where something does, 5 where a store or PostgreSQL gives no answer.
+    """
+    from console.propagation.check import render
+
+    if dsn and dumps:
+        raise UsageError("--dsn and --schema are two sources", hint="give one of them")
+    work = Work.open(stores, migrations=False)
+    report = _report(work, dsn, dumps)
+    voice = Voice(session().flags)
+    if voice.json:
+        voice.document(render.data(report))
+    else:
+        voice.data(render.text(report, notes=notes))
+    if junit is not None:
+        try:
+            junit.write_text(render.junit(report))
+        except OSError as error:
+            raise UsageError(f"{junit} cannot be written: {error.strerror}") from None
+    if write:
+        _write(voice, work, report)
+    for store in report.unreached:
+        voice.complain(_error(store))
+    return report.exit_code
+
+
+def _report(work: Work, dsn: str | None, dumps: Sequence[str]) -> "Report":
+    from console.propagation.check.compare import Report
+
+    tables = _sources(work, dsn, dumps)
+    checked: list[Checked] = []
+    unreached = [found for found in tables.values() if not isinstance(found, tuple)]
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        sites = [site for site in work.sites if isinstance(tables[site.region.name], tuple)]
+        for found in pool.map(lambda site: _site(work, site, tables[site.region.name]), sites):
+            if isinstance(found, tuple):
+                checked += found
+            else:
+                unreached.append(found)
+    return Report(tuple(checked), tuple(dict.fromkeys(unreached)))
+
+
+def _site(work: Work, site: "Site", tables: "Sequence[Table] | Unreached") -> "tuple[Checked, ...] | Unreached":
+    from console.propagation.check.compare import Unreached, compare
+
+    assert isinstance(tables, tuple)
+    store = site.open()
+    replication = work.plan.replication
+    try:
+        found = store.describe([site.target.place(table) for table in replication.tables])
+    except ConsoleError as error:
+        return Unreached(site.name, str(error), error.hint)
+    finally:
+        store.close()
+    return compare(tables, replication, site.target, found, site.name)
+
+
+def _sources(work: Work, dsn: str | None, dumps: Sequence[str]) -> "Mapping[str, tuple[Table, ...] | Unreached]":
+    """Region → PostgreSQL's tables; each address is asked once."""
+    from console.cli.commands.schema.observe import read_files
+    from console.propagation.observe.read import read_schema
+    from console.stores.files import dsn_of, source_of
+
+    schema, regions = work.plan.replication.schema, {site.region.name: site.region for site in work.sites}
+    if dumps:
+        return dict.fromkeys(regions, read_schema(read_files(dumps), schema))
+    found: dict[str, tuple[Table, ...] | Unreached] = {}
+    by_address: dict[str, tuple[Table, ...] | Unreached] = {}
+    for name, region in regions.items():
+        address = dsn_of(dsn) if dsn else source_of(work.plan, region)
+        if not address:
+            hint = 'add source: {url: "env:DATABASE_URL"}, or give --dsn or --schema'
+            raise UsageError(f"{work.plan.file} does not say where PostgreSQL is", hint=hint)
+        if address not in by_address:
+            by_address[address] = _running(work, f"{name}/postgresql", address)
+        found[name] = by_address[address]
+    return found
+
+
+def _running(work: Work, name: str, address: str) -> "tuple[Table, ...] | Unreached":
+    from console.propagation.check.compare import Unreached
+    from console.propagation.observe.read import read_schema
+    from console.stores.postgres import Postgres
+
+    wanted = [f"{table.schema}.{table.table}" for table in work.plan.replication.tables]
+    try:
+        statements = Postgres(name, address).statements(wanted)
+    except ConsoleError as error:
+        return Unreached(name, str(error), error.hint)
+    return read_schema([(name, statements)], work.plan.replication.schema)
+
+
+def _write(voice: Voice, work: Work, report: "Report") -> None:
+    from console.cli.commands.schema.observe import describe
+    from console.cli.commands.schema.written import write
+
+    fixes = [difference.fix for checked in report.checked for difference in checked.wrong if difference.fix is not None]
+    folder = work.root / "plans" / work.plan.pipeline / "migrations"
+    for migration, path, there in write(folder, list(dict.fromkeys(fixes))):
+        voice.talk(
+            f"{'.' if there else '+'} {safe_text(path.relative_to(work.root).as_posix())}  {describe(migration)}"
+        )
+
+
+def _error(store: "Unreached") -> ConsoleError:
+    return ConsoleError(f"{store.store}: no answer: {store.message}", hint=store.hint)

@@ -1,0 +1,150 @@
+"""A consumer: carries PostgreSQL's replication stream into every store of a project, with console's library.
+
+    python -m tests.propagation.servers.consumer PROJECT DSN SLOT PUBLICATION       until it gets SIGTERM
+
+It keeps no schema of its own: each package goes into what the store's table has at that moment.
+"""
+
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+from deltalake import write_deltalake
+from deltalake.exceptions import CommitFailedError
+from pyiceberg.exceptions import CommitFailedException
+
+from console.errors import ConsoleError
+from console.project import load
+from console.propagation.tables import StoreTable
+from console.stores import delta, iceberg
+from console.stores.consume import Left, Renaming, fit, passed, renamed, renamings
+from console.stores.delta import Delta
+from console.stores.files import Plan, Site, read_plan, sites
+from console.stores.iceberg import Iceberg
+from console.stores.protocol import Store
+from tests.propagation.servers.stream import Package, Stream
+
+PATIENCE_SECONDS = 90
+
+
+class Sink:
+    """One store, and what the stream has told about each table's names so far."""
+
+    def __init__(self, plan: Plan, site: Site) -> None:
+        self._site, self._plan = site, plan
+        self.store: Store = site.open()
+        self._left = Left(self.store)
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._seen: dict[str, set[str]] = {}
+
+    def take(self, package: Package) -> None:
+        schema, table = package.relation.table.split(".")
+        entry = self._plan.replication.find(schema, table)
+        assert entry is not None
+        place = self._site.target.place(entry)
+        until = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                if self._put(place, package):
+                    break
+            except (ConsoleError, CommitFailedException, CommitFailedError):
+                if time.monotonic() > until:
+                    raise
+            time.sleep(0.05)
+        self._left.flush()
+
+    def _put(self, place: str, package: Package) -> bool:
+        """Insert; False where it must be done again."""
+        known = renamings(self.store.records(), place)
+        handle, target = self._look(place, [renaming.migration for renaming, _ in known])
+        columns = package.relation.columns
+        seen = self._follow(place, columns, [renaming for renaming, _ in known])
+        fitted = fit(columns, target, renamed(known, seen, target))
+        if fitted.waits:
+            return False
+        index = {name: columns.index(name) for name, _ in fitted.insert}
+        names = [there for _, there in fitted.insert] + ["_version", "_deleted"]
+        rows = [[*(row[index[here]] for here, _ in fitted.insert), rank, gone] for row, gone, rank in package.rows]
+        INSERT[self._site.target.kind](handle, place, names, rows)
+        if self._site.target.kind == "clickhouse" and self.store.describe([place])[place] != target:
+            return False
+        self._left.add(place, fitted, len(rows))
+        return True
+
+    def _look(self, place: str, known: list[str]) -> tuple[Any, StoreTable]:
+        """What to append to, and how it looks: of one moment."""
+        match self.store:
+            case Iceberg():
+                table = self.store.table(place)
+                return table, iceberg.described(place, table)
+            case Delta():
+                table = self.store.table(place)
+                return table, delta.described(place, table, known)
+            case _:
+                return self.store, self.store.describe([place])[place]
+
+    def _follow(self, place: str, columns: tuple[str, ...], known: list[Renaming]) -> set[str]:
+        seen = self._seen.setdefault(place, set())
+        before = self._names.get(place, columns)
+        if before != columns:
+            met = passed(before, columns, [renaming for renaming in known if renaming.migration not in seen])
+            if met is not None:
+                seen.add(met.migration)
+        self._names[place] = columns
+        return seen
+
+
+def into_clickhouse(store: Any, place: str, names: list[str], rows: list[list[Any]]) -> None:
+    with store._telling():
+        store._open().insert(place, rows, column_names=names, database=store.database)
+
+
+def into_iceberg(table: Any, place: str, names: list[str], rows: list[list[Any]]) -> None:
+    data = [dict(zip(names, row, strict=True)) for row in rows]
+    table.append(pyarrow.Table.from_pylist(data, schema=table.schema().as_arrow()))
+
+
+def into_delta(table: Any, place: str, names: list[str], rows: list[list[Any]]) -> None:
+    data = [dict(zip(names, row, strict=True)) for row in rows]
+    schema = pyarrow.schema(table.schema().to_arrow())
+    write_deltalake(table, pyarrow.Table.from_pylist(data, schema=schema), mode="append")
+
+
+INSERT: dict[str, Callable[[Any, str, list[str], list[list[Any]]], None]] = {
+    "clickhouse": into_clickhouse,
+    "iceberg": into_iceberg,
+    "delta": into_delta,
+}
+
+
+def main(root: str, dsn: str, slot: str, publication: str) -> None:
+    ended = False
+
+    def end(*_: Any) -> None:
+        nonlocal ended
+        ended = True
+
+    signal.signal(signal.SIGTERM, end)
+    project, plan = load(Path(root)), read_plan(Path(root), None)
+    sinks = [Sink(plan, site) for site in sites(plan, project.regions)]
+    stream = Stream(dsn, slot, publication)
+    print("ready", flush=True)
+    for package in stream.packages():
+        if package is None:
+            if ended:
+                break
+            continue
+        for sink in sinks:
+            sink.take(package)
+        if package.end:
+            stream.confirm(package.end)
+            print(package.end, flush=True)
+    stream.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

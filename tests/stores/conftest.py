@@ -1,0 +1,26 @@
+"""The real servers, one of each a run."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.propagation.servers.clickhouse import ClickHouse
+from tests.propagation.servers.postgres import Postgres
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    server = Postgres()
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def clickhouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouse]:
+    server = ClickHouse(tmp_path_factory.mktemp("clickhouse"))
+    try:
+        yield server.start()
+    finally:
+        server.stop()

@@ -1,0 +1,212 @@
+"""`console schema apply` on real stores: twice, killed after every statement, out of order, without leave, by two at once."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import clickhouse_connect
+import pyarrow
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyiceberg.catalog import load_catalog
+
+from console.stores.clickhouse import ClickHouse as Store
+from console.stores.delta import Delta
+from console.stores.iceberg import Iceberg
+from tests.propagation.servers.clickhouse import ClickHouse
+from tests.stores.project import Project, add, drop, retype, swap
+from tests.stores.world import ARROW, COLUMNS, ENGINE
+
+pytestmark = pytest.mark.stores
+ROW = {"id": 1, "title": "t", "a": "of a", "b": "of b", "n": 7, "_version": 1, "_deleted": False}
+# every operation, each with what it needs of the others, in the phases that are their default
+PRE = {
+    "20260101000000_add_issues_kind": add("kind", "string"),
+    "20260101000001_change_issues_n": retype("n", "int32", "int64", "widening"),
+}
+POST = {
+    "20260101000002_swap_issues_a_b": swap(a="b", b="a"),
+    "20260101000003_rename_issues_kind": swap(kind="sort"),
+    "20260101000004_drop_issues_title": drop("title"),
+}
+AFTER = {"id": 1, "a": "of b", "b": "of a", "n": 7, "sort": None, "_version": 1, "_deleted": False}
+
+
+class Stores:
+    """The three stores of one project with one row each, and a materialized view on top in ClickHouse."""
+
+    def __init__(self, root: Path, name: str, server: ClickHouse) -> None:
+        self.root, self.name = root, name
+        self.client = clickhouse_connect.get_client(dsn=server.url(), autogenerate_session_id=False)
+        self.client.command(f"CREATE DATABASE {name}")
+        for table in ("siphon_issues", "issues_flat"):
+            self.client.command(f"CREATE TABLE {name}.{table} ({COLUMNS}) {ENGINE}")
+        self.client.command(
+            f"CREATE MATERIALIZED VIEW {name}.issues_mv TO {name}.issues_flat AS"
+            f" SELECT id, title, a, b, n, _version, _deleted FROM {name}.siphon_issues"
+        )
+        self.client.insert("siphon_issues", [list(ROW.values())], column_names=list(ROW), database=name)
+        self.url = server.url(name)
+        self.project = Project(root, self.url, "")
+        rows = pyarrow.Table.from_pylist([ROW], schema=ARROW)
+        self.catalog = load_catalog(
+            "default", type="sql", uri=f"sqlite:///{root}/lake/catalog.db", warehouse=f"file://{root}/lake"
+        )
+        self.catalog.create_namespace("app")
+        self.catalog.create_table("app.issues", ARROW).append(rows)
+        write_deltalake(str(root / "raw" / "issues"), rows)
+
+    def migrations(self) -> None:
+        for phase, operations in (("pre", PRE), ("post", POST)):
+            for name, operation in operations.items():
+                self.project.migrate(name, phase, operation)
+
+    def rows(self) -> dict[str, list[dict[str, Any]]]:
+        """What each store's tables hold."""
+        found = {}
+        for table in ("siphon_issues", "issues_flat"):
+            found[table] = list(self.client.query(f"SELECT * FROM {self.name}.{table}").named_results())
+        found["lake"] = self.catalog.load_table("app.issues").scan().to_arrow().to_pylist()
+        found["raw"] = DeltaTable(str(self.root / "raw" / "issues")).to_pyarrow_table().to_pylist()
+        return found
+
+    def described(self, store: str) -> Any:
+        """Columns, comments and views of one store's table."""
+        match store:
+            case "clickhouse":
+                return Store("x", self.url).describe(["siphon_issues"])
+            case "lake":
+                properties = {"type": "sql", "uri": f"sqlite:///{self.root}/lake/catalog.db", "warehouse": "x"}
+                opened = Iceberg("x", properties, "console")
+                try:
+                    return opened.describe(["app.issues"])
+                finally:
+                    opened.close()
+            case _:
+                return Delta("x", str(self.root / "raw")).describe(["issues"])
+
+    def views(self) -> list[str]:
+        rows = self.client.query(
+            "SELECT name FROM system.tables WHERE database = {db:String} AND engine = 'MaterializedView'",
+            parameters={"db": self.name},
+        ).result_rows
+        return [name for (name,) in rows]
+
+    def close(self) -> None:
+        self.client.close()
+        self.catalog.engine.dispose()
+
+
+@pytest.fixture
+def stores(tmp_path: Path, request: pytest.FixtureRequest, clickhouse: ClickHouse) -> Iterator[Stores]:
+    name = request.node.name.removeprefix("test_").replace("[", "_").replace("]", "")[:40]
+    made = Stores(tmp_path, name, clickhouse)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def arrived(stores: Stores) -> None:
+    """Every store has every operation, once."""
+    for place, rows in stores.rows().items():
+        assert [dict(sorted(row.items())) for row in rows] == [dict(sorted(AFTER.items()))], place
+    assert stores.views() == ["issues_mv"]
+    stores.client.insert("siphon_issues", [[2, "x"]], column_names=["id", "sort"], database=stores.name)
+    handed_on = stores.client.query(f"SELECT sort FROM {stores.name}.issues_flat WHERE id = 2").result_rows
+    assert handed_on == [("x",)]
+
+
+def test_applied_twice_it_is_applied_once(stores: Stores) -> None:
+    stores.migrations()
+    for phase in ("pre", "post"):
+        done = stores.project.apply(phase, "--allow-destructive", "--output", "json")
+        assert done.returncode == 0, done.stderr
+        assert {store["state"] for store in json.loads(done.stdout)["stores"]} == {"applied"}
+    before = [stores.described(store) for store in ("clickhouse", "lake", "raw")]
+    for phase in ("pre", "post"):
+        done = stores.project.apply(phase, "--allow-destructive", "--output", "json")
+        assert done.returncode == 0, done.stderr
+        assert {store["state"] for store in json.loads(done.stdout)["stores"]} == {"unchanged"}
+    assert [stores.described(store) for store in ("clickhouse", "lake", "raw")] == before
+    arrived(stores)
+
+
+def test_killed_after_each_statement_it_ends_like_an_unbroken_run(stores: Stores) -> None:
+    stores.migrations()
+    killed = 0
+    for phase, operations in (("pre", PRE), ("post", POST)):
+        for store in ("clickhouse", "lake", "raw"):
+            killed += kills(stores, phase, store, list(operations))
+    assert killed >= 20
+    arrived(stores)
+
+
+def kills(stores: Stores, phase: str, store: str, names: list[str]) -> int:
+    """Run one phase in one store, killed at each of its statements, until it comes to its end; returns how often."""
+    words = ("--store", store, "--allow-destructive")
+    for times in range(60):
+        for name in names:
+            for left in range(1, 20):
+                # each run does one statement, then dies before anything of it is written down
+                stores.project.arm(f"schema-after-{name}-{left}")
+        done = stores.project.apply(phase, *words)
+        if done.returncode == 0:
+            return times
+        assert done.returncode == -9, done.stderr
+    raise AssertionError("it never came to its end")
+
+
+def test_what_may_lose_something_is_refused_whole(stores: Stores) -> None:
+    stores.project.migrate("20260101000000_drop_issues_title", "post", drop("title"))
+    stores.project.migrate("20260101000001_change_issues_n", "post", retype("n", "int64", "int16", "destructive"))
+    before = stores.rows()
+    done = stores.project.apply("post")
+    assert done.returncode == 1
+    assert "--allow-destructive" in done.stderr
+    assert stores.rows() == before
+
+
+def test_a_migration_waits_for_the_other_phase_of_its_columns(stores: Stores) -> None:
+    stores.project.migrate("20260101000000_drop_issues_title", "post", drop("title"))
+    stores.project.migrate("20260101000001_add_issues_title", "pre", add("title", "string"))
+    done = stores.project.apply("pre")
+    assert done.returncode == 4
+    assert "--phase post first" in done.stderr
+
+
+def test_without_yes_it_stops_at_the_gate_and_a_dry_run_prints(stores: Stores) -> None:
+    stores.migrations()
+    before = stores.rows()
+    done = stores.project.console("schema", "apply", "--phase", "pre", "--store", "clickhouse")
+    assert done.returncode == 3, done.stderr
+    done = stores.project.console("schema", "apply", "--phase", "pre", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert "EXCHANGE TABLES" in done.stdout
+    assert "AddField" in done.stdout
+    assert stores.rows() == before
+
+
+def test_an_edited_migration_is_no_longer_the_one_that_was_applied(stores: Stores) -> None:
+    stores.project.migrate("20260101000000_add_issues_kind", "pre", add("kind", "string"))
+    assert stores.project.apply("pre", "--store", "lake").returncode == 0
+    stores.project.migrate("20260101000000_add_issues_kind", "pre", add("kind", "int64"))
+    done = stores.project.apply("pre", "--store", "lake")
+    assert done.returncode == 4
+    assert "as another migration" in done.stderr
+
+
+def test_a_store_held_by_another_machine_is_left_alone(stores: Stores) -> None:
+    stores.project.migrate("20260101000000_add_issues_kind", "pre", add("kind", "string"))
+    before = stores.rows()
+    lake = {"type": "sql", "uri": f"sqlite:///{stores.root}/lake/catalog.db", "warehouse": f"file://{stores.root}/lake"}
+    held = [Store("x", stores.url), Iceberg("x", lake, "console"), Delta("x", str(stores.root / "raw"))]
+    for name, store in zip(("clickhouse", "lake", "raw"), held, strict=True):
+        with store.hold("ada@far", "far", take_over=False):
+            done = stores.project.apply("pre", "--store", name)
+            assert done.returncode == 4, done.stderr
+            assert "ada@far" in done.stderr
+            assert stores.rows() == before
+        store.close()
+    assert stores.project.apply("pre").returncode == 0

@@ -1,0 +1,123 @@
+"""`console schema observe --dsn`: what a running PostgreSQL does is written down, transaction by transaction."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from tests.propagation.servers.postgres import Postgres
+from tests.stores.project import Project
+
+pytestmark = pytest.mark.stores
+SECONDS = 60
+
+
+@pytest.fixture
+def dsn(postgres: Postgres, request: pytest.FixtureRequest) -> str:
+    name = request.node.name.removeprefix("test_")[:50]
+    with psycopg.connect(postgres.dsn(), autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {name}")
+    with psycopg.connect(postgres.dsn(name), autocommit=True) as connection:
+        connection.execute("CREATE TABLE issues (id bigint PRIMARY KEY, title text, a integer, b bigint)")
+        connection.execute("CREATE TABLE notes (id bigint PRIMARY KEY)")
+    return postgres.dsn(name)
+
+
+def run(dsn: str, *transactions: tuple[str, ...]) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        for statements in transactions:
+            with connection.transaction():
+                for statement in statements:
+                    connection.execute(statement)
+
+
+def written(project: Project) -> list[dict[str, Any]]:
+    paths = sorted((project.root / "plans" / "app" / "migrations").glob("*.json"))
+    return [json.loads(path.read_text()) for path in paths]
+
+
+def recorders(dsn: str) -> int:
+    with psycopg.connect(dsn) as connection:
+        row = connection.execute("SELECT count(*) FROM pg_event_trigger").fetchone()
+    assert row is not None
+    return int(row[0])
+
+
+CHANGES = (
+    ("ALTER TABLE issues ADD COLUMN kind text", "CREATE INDEX ON issues (kind)"),
+    ("ALTER TABLE issues RENAME a TO c", "ALTER TABLE issues RENAME b TO a", "ALTER TABLE issues RENAME c TO b"),
+    ("ALTER TABLE issues RENAME title TO name", "ALTER TABLE issues ADD COLUMN title integer NOT NULL DEFAULT 3"),
+    ("ALTER TABLE notes ADD COLUMN body text",),  # no store is to have it
+    ("ALTER TABLE issues ALTER COLUMN b TYPE bigint",),
+    ("ALTER TABLE issues DROP COLUMN kind",),
+)
+EXPECTED = [
+    {"type": "add_column", "name": "kind", "data_type": "string", "nullable": True, "default": None},
+    {"type": "swap_columns", "columns": {"a": "b", "b": "a"}},
+    {"type": "swap_columns", "columns": {"title": "name"}},
+    {"type": "add_column", "name": "title", "data_type": "int32", "nullable": False, "default": "3"},
+    {
+        "type": "change_column", "name": "b", "data_type": "int64", "was": {"data_type": "int32"},
+        "classification": "widening",
+    },
+    {"type": "drop_column", "name": "kind"},
+]  # fmt: skip
+
+
+def test_what_is_recorded_between_two_calls_is_written_once(tmp_path: Path, dsn: str) -> None:
+    project = Project(tmp_path, "http://127.0.0.1:1/default", dsn)
+    observe = ("schema", "observe", "--dsn", "env:APP_URL")
+    done = project.console(*observe)
+    assert done.returncode == 0, done.stderr
+    with psycopg.connect(dsn) as connection:
+        connection.execute("ALTER TABLE issues ADD COLUMN undone text")
+        connection.rollback()
+    run(dsn, *CHANGES)
+    done = project.console(*observe)
+    assert done.returncode == 0, done.stderr
+    assert [data["operation"] for data in written(project)] == EXPECTED
+    assert "replication.yaml does not name the table" in done.stderr
+    done = project.console(*observe)
+    assert done.returncode == 0, done.stderr
+    assert len(written(project)) == len(EXPECTED)
+    done = project.console(*observe, "--remove")
+    assert done.returncode == 0, done.stderr
+    assert recorders(dsn) == 0
+
+
+def test_watching_writes_as_it_happens_and_leaves_nothing_behind(tmp_path: Path, dsn: str) -> None:
+    project = Project(tmp_path, "http://127.0.0.1:1/default", dsn)
+    words = ["schema", "observe", "--dsn", "env:APP_URL", "--watch", "--project", str(tmp_path)]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "console.main", *words],
+        env=project.env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    limit = time.monotonic() + SECONDS
+    while recorders(dsn) == 0 and time.monotonic() < limit:
+        time.sleep(0.05)
+    run(dsn, *CHANGES)
+    while len(written(project)) < len(EXPECTED) and time.monotonic() < limit:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=SECONDS)
+    assert process.returncode == 130, said
+    assert [data["operation"] for data in written(project)] == EXPECTED
+    assert recorders(dsn) == 0
+
+
+def test_a_command_that_cannot_be_recorded_goes_through_all_the_same(tmp_path: Path, dsn: str) -> None:
+    project = Project(tmp_path, "http://127.0.0.1:1/default", dsn)
+    assert project.console("schema", "observe", "--dsn", "env:APP_URL").returncode == 0
+    run(dsn, ("ALTER TABLE console_ddl.log RENAME TO gone",))
+    run(dsn, ("ALTER TABLE issues ADD COLUMN kind text",))
+    with psycopg.connect(dsn) as connection:
+        connection.execute("SELECT kind FROM issues")
