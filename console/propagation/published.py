@@ -17,7 +17,7 @@ _SPELLINGS: Final = (
     "numeric(10,2)", "numeric(50,2)", "numeric(100,2)", "numeric(5,-2)", "numeric", "text", "character varying",
     "character varying(255)", "character(3)", "citext", "name", "bytea", "date", "time", "time(3)",
     "time with time zone", "timestamp", "timestamp(3)", "timestamp with time zone", "interval", "uuid", "json", "jsonb",
-    "integer[]", "text[][]", "mood",
+    "integer[]", "mood",
 )  # fmt: skip
 _HEAD: Final = """# Types
 
@@ -29,7 +29,8 @@ type is added.
 | --- | --- | --- | --- | --- | --- |
 """
 _RULES: Final = """
-`mood` stands for an enum (`CREATE TYPE mood AS ENUM ('ok', 'ill')`). A domain is its base type. A type that no file given
+`mood` stands for an enum (`CREATE TYPE mood AS ENUM ('ok', 'ill')`). A domain is its base type. How many dimensions an array was
+declared with is neither kept nor checked by PostgreSQL: the stores have one. A type that no file given
 defines, and these of PostgreSQL's own, travel as the text that PostgreSQL prints (`text_of<…>`): {printed}.
 
 ## NULL

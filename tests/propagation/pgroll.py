@@ -16,6 +16,8 @@ def _sql(kind: str, spec: dict[str, Any]) -> list[str]:
             return [spec["up"].rstrip().rstrip(";")]
         case "create_table":
             parts = [_column(column) for column in spec["columns"]]
+            keys = [column["name"] for column in spec["columns"] if column.get("pk")]
+            parts += [f"PRIMARY KEY ({', '.join(keys)})"] if keys else []
             parts += [_constraint(constraint) for constraint in spec.get("constraints", [])]
             return [f"CREATE TABLE {spec['name']} ({', '.join(parts)})"]
         case "drop_table":

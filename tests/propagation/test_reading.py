@@ -60,7 +60,7 @@ TYPES = {
     "bit varying(3)": "text_of<'bit varying'>", "time(3)": "time(3)", "timetz": "time_tz", "time(9) with time zone": "time_tz",
     "timestamp": "timestamp", "timestamp(0) with time zone": "timestamp_tz(0)", "timestamptz(3)": "timestamp_tz(3)",
     "timestamp without time zone": "timestamp", "interval day to second(3)": "interval", "jsonb": "json",
-    "text[]": "array<string>", "int[3][3]": "array<array<int32>>", "integer array[4]": "array<int32>",
+    "text[]": "array<string>", "int[3][3]": "array<int32>", "integer array[4]": "array<int32>",
     "mood": "enum<'ok','it''s'>", "app.mood[]": "array<enum<'ok','it''s'>>", "posint": "int32", "inet": "text_of<inet>",
     "geometry(Point,4326)": "text_of<geometry>", '"My Type"': "text_of<'My Type'>", "x.y": "text_of<x.y>", "oid": "int64",
 }  # fmt: skip
@@ -87,7 +87,7 @@ DEFAULTS = {
     "varchar(5) DEFAULT 'x'::character varying(5) COLLATE \"C\"": "'x'", "text[] DEFAULT '{}'::text[]": "[]",
     "text[] DEFAULT ARRAY[]::text[]": "[]", "text[] DEFAULT '{a}'": None, "jsonb DEFAULT '{\"a\": 1}'::jsonb": "'{\"a\": 1}'",
     "timestamptz DEFAULT now()": "now()", "timestamp DEFAULT CURRENT_TIMESTAMP(3)": "now()", "date DEFAULT CURRENT_DATE": "now()",
-    "date DEFAULT '2020-01-31'::date": "'2020-01-31'", "date DEFAULT 'today'": None, "time DEFAULT '12:00'": "'12:00'",
+    "date DEFAULT '2020-01-31'::date": "'2020-01-31'", "date DEFAULT 'today'": None, "time DEFAULT '12:00:00'": "'12:00:00'",
     "timestamptz DEFAULT timezone('utc', now())": None, "uuid DEFAULT gen_random_uuid()": None, "bytea DEFAULT ''": "''",
     "bytea DEFAULT '\\x00'": None, "app.mood DEFAULT 'ok'::app.mood": "'ok'", "date DEFAULT date '2020-01-31'": "'2020-01-31'",
     "int DEFAULT CAST('3' AS int)": "3", "text DEFAULT 'a' || 'b'": None, "int DEFAULT true": None,

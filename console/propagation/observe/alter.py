@@ -14,7 +14,7 @@ from console.propagation.observe.create import constrained, definition_of
 from console.propagation.observe.events import Change, Event, Ignored, Remark
 from console.propagation.sql.columns import GENERATED, IDENTITY, SERIAL, Definition, read_column, read_default
 from console.propagation.sql.cursor import Cursor
-from console.propagation.sql.defaults import UNKNOWN
+from console.propagation.sql.defaults import UNKNOWN, recast
 from console.propagation.sql.postgres import Written, read_type
 from console.propagation.sql.words import NotUnderstood
 from console.propagation.tables import Column
@@ -95,6 +95,7 @@ class Alteration:
         for words, kind in _IGNORED:
             if part.sees(*words):
                 self._attach(part)
+                yield from self._checks(part, whole)
                 yield self._ignored(whole, kind, _OF_THE_DATABASE)
                 return
         if part.take("rename"):
@@ -119,6 +120,18 @@ class Alteration:
             if part.take(verb, "partition"):
                 child = self.catalog.table(self.catalog.full(part.qualified()))
                 self.catalog.put(replace(child, partition=verb == "attach"))
+
+    def _checks(self, part: Cursor, whole: Cursor) -> Iterator[Event]:
+        """A CHECK that kept columns from being NULL is proven, or goes: then the stores must take NULL."""
+        if part.take("validate", "constraint"):
+            self.catalog.put(self.table.validated(part.name()))
+        elif part.take("drop", "constraint"):
+            part.take("if", "exists")
+            table, loosened = self.table.unchecked(part.name())
+            for name in sorted(loosened):
+                to, was = Facets(nullable=True), Facets(nullable=False)
+                yield self._change(whole, ChangeColumn(name, to, was, "widening"))
+            self.catalog.put(table)
 
     def _ignored(self, part: Cursor, kind: str, reason: str) -> Ignored:
         table = ".".join(getattr(self, "name", ("", "")))
@@ -156,7 +169,7 @@ class Alteration:
 
     def _add(self, part: Cursor, whole: Cursor) -> Iterator[Event]:
         if not part.take("column") and part.sees_any(*_CONSTRAINTS):
-            self.catalog.put(constrained(part, self.table))
+            self.catalog.put(constrained(part, self.table, self.catalog))
             part.at = part.end
             yield self._ignored(whole, "add_constraint", _OF_THE_DATABASE)
             return
@@ -239,9 +252,13 @@ class Alteration:
         if found == "destructive" and not (self.table.new or self.table.temporary):
             yield Remark(self.place(whole.at), f"{'.'.join(self.name)}.{name}: {_why(was, written, own)}")
         column = was or Column(name, "", written.type)
-        self.catalog.put(self.table.with_column(replace(column, postgres=written.postgres, type=written.type)))
+        default = recast(column.default, written.type)
+        column = replace(column, postgres=written.postgres, type=written.type, default=default)
+        self.catalog.put(self.table.with_column(column))
 
     def _nullable(self, whole: Cursor, name: str, was: Column | None, *, nullable: bool) -> Iterator[Event]:
+        if not nullable:
+            self.catalog.put(self.table.hardened(name))
         if was is not None and was.nullable is nullable:
             already = "NULL is allowed already" if nullable else "NULL is forbidden already"
             yield self._ignored(whole, "drop_not_null" if nullable else "set_not_null", already)

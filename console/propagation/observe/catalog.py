@@ -15,6 +15,8 @@ class Known:
     new        created in the transaction that is being read
     temporary  gone with its session
     partition  part of another table, whose changes are its own
+    checks     (constraint, columns) that a CHECK of the table keeps from being NULL where nothing else does
+    unproven   the same of those that are NOT VALID yet
     """
 
     schema: str
@@ -25,6 +27,8 @@ class Known:
     new: bool = False
     temporary: bool = False
     partition: bool = False
+    checks: tuple[tuple[str, frozenset[str]], ...] = ()
+    unproven: tuple[tuple[str, frozenset[str]], ...] = ()
 
     def column(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.name == name), None)
@@ -43,6 +47,30 @@ class Known:
         columns = tuple(replace(c, name=new) if c.name == old else c for c in self.columns)
         return replace(self, columns=columns, key=tuple(new if name == old else name for name in self.key))
 
+    def checked(self, constraint: str, names: frozenset[str], *, valid: bool) -> "Known":
+        """The table with a CHECK that keeps these columns from being NULL."""
+        if not valid:
+            return replace(self, unproven=(*self.unproven, (constraint, names)))
+        softly = frozenset(c.name for c in self.columns if c.name in names and c.nullable)
+        return replace(self.required(names), checks=(*self.checks, (constraint, softly)))
+
+    def validated(self, constraint: str) -> "Known":
+        names = dict(self.unproven).get(constraint, frozenset())
+        left = tuple(entry for entry in self.unproven if entry[0] != constraint)
+        return replace(self, unproven=left).checked(constraint, names, valid=True) if names else self
+
+    def unchecked(self, constraint: str) -> "tuple[Known, frozenset[str]]":
+        """The table without a CHECK, and the columns that may be NULL from now on."""
+        names = dict(self.checks).get(constraint, frozenset())
+        columns = tuple(replace(c, nullable=True) if c.name in names else c for c in self.columns)
+        left = tuple(entry for entry in self.checks if entry[0] != constraint)
+        unproven = tuple(entry for entry in self.unproven if entry[0] != constraint)
+        return replace(self, columns=columns, checks=left, unproven=unproven), names
+
+    def hardened(self, name: str) -> "Known":
+        """NOT NULL by itself: no CHECK that goes changes that."""
+        return replace(self, checks=tuple((constraint, names - {name}) for constraint, names in self.checks))
+
     def required(self, names: "frozenset[str] | tuple[str, ...]") -> "Known":
         columns = tuple(replace(c, nullable=False) if c.name in names else c for c in self.columns)
         return replace(self, columns=columns)
@@ -50,11 +78,12 @@ class Known:
 
 @dataclass
 class Catalog:
-    """What is known; `schema` is where names without one live."""
+    """What is known; `schema` is where names without one live, `indexes` the plain columns of unique ones."""
 
     tables: dict[Name, Known] = field(default_factory=dict)
     types: UserTypes = field(default_factory=UserTypes)
     schema: str = "public"
+    indexes: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def full(self, name: Name) -> Name:
         return (name[0] or self.schema, name[1])
@@ -67,7 +96,7 @@ class Catalog:
         self.tables[(table.schema, table.name)] = table
 
     def copy(self) -> "Catalog":
-        return Catalog(dict(self.tables), UserTypes(dict(self.types.found)), self.schema)
+        return Catalog(dict(self.tables), UserTypes(dict(self.types.found)), self.schema, dict(self.indexes))
 
     def settle(self) -> None:
         """A transaction has ended: what it created is there."""

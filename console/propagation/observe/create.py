@@ -46,7 +46,7 @@ def _elements(inside: Cursor, catalog: Catalog, table: Known) -> Known:
                 table = table.with_column(column)
             table = replace(table, whole=table.whole and model.whole)
         elif part.sees_any(*_TABLE_CONSTRAINTS):
-            table = constrained(part, table)
+            table = constrained(part, table, catalog)
         else:
             definition = read_column(part, catalog.types, catalog.schema)
             table = table.with_column(definition.column)
@@ -55,17 +55,22 @@ def _elements(inside: Cursor, catalog: Catalog, table: Known) -> Known:
     return table
 
 
-def constrained(part: Cursor, table: Known) -> Known:
+def constrained(part: Cursor, table: Known, catalog: Catalog) -> Known:
     """A table with the NOT NULL and the key that a table constraint brings."""
-    if part.take("constraint"):
-        part.name()
-    if part.take("primary", "key") and part.sees("("):
-        key = tuple(column.name() for column in part.bracketed().parts())
+    name = part.name() if part.take("constraint") else ""
+    if part.take("primary", "key"):
+        if part.take("using", "index"):
+            key = catalog.indexes.get(part.name(), ())
+        else:
+            key = tuple(column.name() for column in part.bracketed().parts())
+        for column in key:
+            table = table.hardened(column)
         return replace(table.required(key), key=key)
     if part.take("check"):
         condition = required_by(part.bracketed())
         # a CHECK that is NOT VALID says nothing about the rows that are there
-        return table if part.sees("not", "valid") else table.required(condition)
+        named = name or f"{table.name}_{'_'.join(sorted(condition))}_check"
+        return table.checked(named, condition, valid=not part.sees("not", "valid")) if condition else table
     return table
 
 
@@ -78,6 +83,25 @@ def _inherited(cursor: Cursor, catalog: Catalog, table: Known) -> Known:
         else:
             cursor.at += 1
     return table
+
+
+def create_index(cursor: Cursor, catalog: Catalog) -> None:
+    """CREATE UNIQUE INDEX, from its first word: a primary key may be made of it. Anything else is passed by."""
+    if not cursor.take("create", "unique", "index"):
+        return
+    cursor.take("concurrently")
+    cursor.take("if", "not", "exists")
+    if cursor.sees("on"):
+        return
+    name = cursor.name()
+    cursor.expect("on")
+    cursor.take("only")
+    cursor.qualified()
+    if cursor.take("using"):
+        cursor.name()
+    parts = cursor.bracketed().parts()
+    if all(part.end - part.at == 1 for part in parts):
+        catalog.indexes[name] = tuple(part.name() for part in parts)
 
 
 def create_type(cursor: Cursor, catalog: Catalog) -> Name:

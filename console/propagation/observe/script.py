@@ -11,7 +11,7 @@ from typing import Final
 from console.errors import Problem
 from console.propagation.observe.alter import Alteration
 from console.propagation.observe.catalog import Catalog
-from console.propagation.observe.create import alter_type, create_domain, create_table, create_type
+from console.propagation.observe.create import alter_type, create_domain, create_index, create_table, create_type
 from console.propagation.observe.events import Event, Ignored, Remark
 from console.propagation.observe.scope import GONE, NEW, SILENT, ignored
 from console.propagation.sql.cursor import Cursor
@@ -117,6 +117,7 @@ class Script:
         ):
             raise cursor.wrong("a domain's NOT NULL reaches into columns", "change the columns one by one")
         _path(cursor, self.catalog)
+        create_index(Cursor.over(statement), self.catalog)
         first = cursor.peek()
         if first is not None and first.kind == "word" and first.text in SILENT:
             return

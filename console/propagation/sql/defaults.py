@@ -123,7 +123,9 @@ def _as(kind: Type, text: str) -> str | None:
         return bare.removeprefix("+") if _NUMBER.fullmatch(bare) else None
     if kind.name == "array":
         return EMPTY if re.fullmatch(r"\{\s*\}", bare) else None
-    if kind.name in ("bytes", "interval") and text:
+    if kind.name == "bytes":
+        return "''" if bare in ("", "\\x") else None
+    if kind.name == "interval":
         return None
     if kind.name == "uuid":
         return (
@@ -133,6 +135,13 @@ def _as(kind: Type, text: str) -> str | None:
         pattern = _CLOCK if kind.name.startswith("time") and not kind.name.startswith("timestamp") else _MOMENT
         return quoted(bare) if pattern.fullmatch(bare) else None
     return quoted(text)
+
+
+def recast(default: str | None, kind: Type) -> str | None:
+    """A default after its column has got another type, as PostgreSQL casts it; None where only PostgreSQL can tell."""
+    if default is None or default in (NOW, EMPTY):
+        return default if default is None or _fits(default, kind) else None
+    return _as(kind, unquoted(default))
 
 
 def quoted(text: str) -> str:

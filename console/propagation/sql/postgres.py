@@ -97,10 +97,10 @@ def read_type(cursor: Cursor, types: UserTypes, schema: str) -> Written:
         dimensions += 1
     if dimensions and written.serial:
         raise cursor.wrong("an array of a serial type")
-    found = written.type
-    for _ in range(dimensions):
-        found = array(found)
-    return Written(written.postgres + "[]" * dimensions, found, written.serial, written.required, written.unknown)
+    if not dimensions:
+        return written
+    # PostgreSQL neither keeps nor checks how many dimensions were written
+    return Written(f"{written.postgres}[]", array(written.type), written.serial, written.required, written.unknown)
 
 
 def _element(cursor: Cursor, types: UserTypes, schema: str) -> Written:

@@ -1,0 +1,246 @@
+"""Verify finds every way in which a store can lack what PostgreSQL has, and offers the migration that mends it."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.errors import DataError
+from console.propagation.check.compare import Checked, Report, Unreached, compare
+from console.propagation.check.render import data, junit, text
+from console.propagation.mapping import is_nullable, mapped, nullable_in_clickhouse
+from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, from_data
+from console.propagation.observe.read import read_schema
+from console.propagation.replication import KINDS, Kind, Replication
+from console.propagation.replication import from_data as replication
+from console.propagation.tables import Column, StoreColumn, StoreTable, Table
+from console.propagation.types import parse
+
+PAIRS = Path(__file__).parent / "cases" / "gitlab_pairs"
+FACTS = json.loads((PAIRS / "pairs.json").read_text())["tables"]
+OWN = ["_siphon_replicated_at", "_siphon_deleted"]
+
+
+def declared(name: str) -> StoreTable:
+    """A ClickHouse table from its DDL, as `system.columns` would describe it."""
+    ddl = (PAIRS / f"{name}.clickhouse.sql").read_text()
+    body, _, tail = ddl.partition(")\nENGINE")
+    found = []
+    for column, kind, default in re.findall(r"^ +`(\w+)` (.+?)(?: DEFAULT (.+?))?,?$", body, re.MULTILINE):
+        found.append(StoreColumn(column, kind, is_nullable(kind), default, "DEFAULT" if default else ""))
+    key = re.search(r"ORDER BY \(?([\w, ]+)\)?", tail)
+    assert found
+    assert key is not None
+    return StoreTable(f"default.siphon_{name}", tuple(found), tuple(key[1].split(", ")))
+
+
+def gitlab(*names: str) -> Replication:
+    stores = {"clickhouse": {"kind": "clickhouse", "table": "siphon_{table}"}}
+    return replication({"tables": {name: {"extra": OWN} for name in names}, "stores": stores})
+
+
+@pytest.mark.parametrize("facts", [f for f in FACTS if f["table"] != "labels"], ids=lambda facts: facts["table"])
+def test_gitlabs_pairs_differ_where_the_collector_saw_drift_and_nowhere_else(facts: dict[str, Any]) -> None:
+    name = facts["table"]
+    config = gitlab(name)
+    tables = read_schema([(name, (PAIRS / facts["postgres"]).read_text())])
+    [checked] = compare(tables, config, config.stores[0], {f"siphon_{name}": declared(name)})
+    # GitLab lets a store forbid NULL, chosen by hand, and its check passes: ours names each, `loose` accepts it.
+    # A wrapper (LowCardinality) and a type its generator has no rule for (bytea) are no differences.
+    expected = {d["column"] for d in facts["drift"] if d["kind"] == "postgres_nullable_but_clickhouse_not"}
+    assert {(d.kind, d.column) for d in checked.wrong} == {("nullability", column) for column in expected}
+    entry = replace(config.tables[0], loose=frozenset(expected))
+    accepted = replace(config, tables=(entry,))
+    [checked] = compare(tables, accepted, config.stores[0], {f"siphon_{name}": declared(name)})
+    assert checked.wrong == ()
+
+
+@pytest.mark.parametrize("facts", FACTS, ids=lambda facts: facts["table"])
+def test_what_gitlabs_generator_makes_fits_but_for_what_it_calls_a_trap(facts: dict[str, Any]) -> None:
+    config = gitlab(facts["table"])
+    [table] = read_schema([("p.sql", (PAIRS / facts["postgres"]).read_text())])
+    made = tuple(
+        StoreColumn(name, "String" if "no rule" in rule["type"] else rule["type"], is_nullable(rule["type"]))
+        for name, rule in facts["generated_by_rule"].items()
+    )
+    store = StoreTable(f"siphon_{table.name}", made, ("id",))
+    [checked] = compare([table], config, config.stores[0], {store.name: store})
+    no_rule = {name for name, rule in facts["generated_by_rule"].items() if "no rule" in rule["type"]}
+    assert {d.column for d in checked.wrong} == no_rule
+
+
+def test_a_smallint_does_not_fit_the_int8_of_gitlabs_map() -> None:
+    table = Table("public", "t", (Column("n", "smallint", parse("int16"), False),))
+    config = gitlab("t")
+    store = StoreTable("siphon_t", (StoreColumn("n", "Int8", False),))
+    [checked] = compare([table], config, config.stores[0], {"siphon_t": store})
+    [wrong] = checked.wrong
+    assert (wrong.kind, wrong.expected, wrong.actual) == ("wrong_type", "Int16", "Int8")
+
+
+WORDS = ["boolean", "int16", "int32", "int64", "decimal(10,2)", "string", "bytes", "date", "timestamp_tz", "uuid", "json",
+         "array<int32>", "enum<'a'>", "float64", "time", "text_of<inet>"]  # fmt: skip
+columns = st.lists(
+    st.tuples(st.sampled_from("abcdefgh"), st.sampled_from(WORDS), st.booleans()),
+    min_size=1,
+    max_size=6,
+    unique_by=lambda c: c[0],
+)
+
+
+def stored(table: Table, kind: Kind) -> StoreTable:
+    """The table as a store has it that lacks nothing."""
+    found = []
+    for column in table.columns:
+        word = mapped(column.type, kind).type
+        if kind == "clickhouse" and column.nullable:
+            word = nullable_in_clickhouse(word)
+        nullable = is_nullable(word) if kind == "clickhouse" else column.nullable
+        found.append(StoreColumn(column.name, word, nullable))
+    return StoreTable(table.name, tuple(found), table.key)
+
+
+@given(columns, st.sampled_from(KINDS), st.data())
+def test_what_lacks_nothing_differs_in_nothing_and_one_planted_fault_is_found_with_its_remedy(
+    made: list[tuple[str, str, bool]], kind: Kind, draw: st.DataObject
+) -> None:
+    table = Table("public", "t", tuple(Column(n, w, parse(w), null) for n, w, null in made), (made[0][0],))
+    config = replication({"tables": {"t": None}, "stores": {"s": {"kind": kind}}})
+
+    def wrong(store: StoreTable) -> list[tuple[str, str]]:
+        [checked] = compare([table], config, config.stores[0], {"t": store})
+        for difference in checked.wrong:
+            assert (
+                difference.fix is None
+                or from_data(
+                    json.loads(json.dumps(data(Report((checked,)))))["tables"][0]["differences"][0]["migration"]
+                )
+                == checked.differences[0].fix
+            )
+        return [(d.kind, d.column) for d in checked.wrong]
+
+    good = stored(table, kind)
+    assert wrong(good) == []
+    victim = draw.draw(st.sampled_from(range(len(made))))
+    name, word, null = made[victim]
+    before, after = good.columns[:victim], good.columns[victim + 1 :]
+    key = [("key", name)] if kind == "clickhouse" and victim == 0 else []
+    assert wrong(replace(good, columns=(*before, *after))) == [("missing", name)]
+    assert wrong(replace(good, columns=(*good.columns, StoreColumn("z", "long")))) == [("extra", "z")]
+    other = replace(good.columns[victim], type="Map(String, String)", nullable=True)
+    assert wrong(replace(good, columns=(*before, other, *after))) == [("wrong_type", name)]
+    assert wrong(replace(good, key=())) == ([("key", made[0][0])] if kind == "clickhouse" else [])
+    strict = replace(good.columns[victim], nullable=False)
+    forbidden = null and not (kind == "clickhouse" and word.startswith("array"))
+    assert wrong(replace(good, columns=(*before, strict, *after))) == ([("nullability", name)] if forbidden else [])
+    assert key in ([], [("key", name)])
+
+
+def test_the_remedies_are_those_that_a_person_would_write() -> None:
+    table = Table(
+        "public", "t", (Column("a", "bigint", parse("int64"), False, "0"), Column("b", "text", parse("string")))
+    )
+    config = replication({"tables": {"t": None}, "stores": {"s": {"kind": "clickhouse"}}})
+    store = StoreTable(
+        "t", (StoreColumn("a", "Int32", False), StoreColumn("b", "String", False), StoreColumn("c", "Date32"))
+    )
+    [checked] = compare([table], config, config.stores[0], {"t": store})
+    fixes = [difference.fix for difference in checked.wrong]
+    assert [fix.operation for fix in fixes if fix] == [
+        ChangeColumn(
+            "a", replace(_facets(), data_type=parse("int64")), replace(_facets(), data_type=parse("int32")), "widening"
+        ),
+        ChangeColumn("b", replace(_facets(), nullable=True), replace(_facets(), nullable=False), "widening"),
+        DropColumn("c"),
+    ]
+    assert [fix.phase for fix in fixes if fix] == ["pre", "pre", "post"]
+    [checked] = compare([table], config, config.stores[0], {"t": StoreTable("t", store.columns[1:])})
+    [missing, *_] = [difference.fix for difference in checked.wrong if difference.kind == "missing"]
+    assert missing is not None
+    assert missing.operation == AddColumn("a", parse("int64"), False, "0")
+
+
+def _facets() -> Any:
+    from console.propagation.migration import Facets
+
+    return Facets()
+
+
+def test_tables_that_are_missing_on_either_side_are_told_and_ignored_columns_are_not() -> None:
+    config = replication(
+        {
+            "tables": {"t": {"ignore": ["secret"], "name": "u"}, "gone": None, "late": None},
+            "stores": {"s": {"kind": "delta", "table": "x_{table}"}},
+        }
+    )
+    tables = [
+        Table("public", "t", (Column("id", "bigint", parse("int64")), Column("secret", "text", parse("string")))),
+        Table("public", "late", ()),
+    ]
+    found = {"x_u": StoreTable("x_u", (StoreColumn("id", "long"),)), "x_gone": StoreTable("x_gone", ())}
+    checked = compare(tables, config, config.stores[0], found, "eu/s")
+    assert [(c.place, [d.message for d in c.wrong]) for c in checked] == [
+        ("x_u", []),
+        ("x_gone", ["PostgreSQL has no table public.gone"]),
+        ("x_late", ["eu/s has no table x_late"]),
+    ]
+
+
+def report() -> Report:
+    config = gitlab("t")
+    table = Table(
+        "public",
+        "t",
+        (Column("a\x1b[2J", "bigint", parse("int64"), False), Column("b", "text", parse("string"), False)),
+    )
+    store = StoreTable("siphon_t", (StoreColumn("b", "Nullable(String)", True),))
+    return Report(
+        (*compare([table], config, config.stores[0], {"siphon_t": store}), Checked("lake", "public.u", "u")),
+        (Unreached("far", "no route"),),
+    )
+
+
+def test_the_text_names_what_differs_and_counts_and_lets_nothing_steer_the_terminal() -> None:
+    assert text(report(), notes=True).splitlines() == [
+        "clickhouse  public.t → siphon_t",
+        "  - missing: siphon_t has no column a\\x1b[2J: its values arrive and are not stored (expected Int64)",
+        "  . looser: siphon_t.b also takes NULL, which PostgreSQL forbids (Nullable(String), expected String)",
+        "far  no answer: no route",
+        "2 tables in 3 stores, 1 of them without an answer: 1 difference",
+    ]
+    assert "looser" not in text(report())
+    assert report().exit_code == 5
+    assert replace(report(), unreached=()).exit_code == 1
+    assert Report(()).exit_code == 0
+
+
+def test_the_junit_file_is_xml_with_a_suite_a_store_and_a_case_a_table() -> None:
+    root = ElementTree.fromstring(junit(report()))
+    counts = [(suite.get("name"), suite.get("tests"), suite.get("failures"), suite.get("errors")) for suite in root]
+    assert counts == [("clickhouse", "1", "1", "0"), ("lake", "1", "0", "0"), ("far", "1", "0", "1")]
+    assert [case.get("name") for case in root.iter("testcase")] == [
+        "public.t in siphon_t",
+        "public.u in u",
+        "reach the store",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "why"),
+    [
+        ({"tabels": {}}, "unknown key 'tabels'"),
+        ({"tables": {"t": {"ignored": []}}}, "tables.t: unknown key"),
+        ({"tables": {"t": {"ignore": "a"}}}, "tables.t.ignore: expected a list"),
+        ({"tables": [], "stores": {}}, "tables: expected keys"),
+        ({"stores": {"s": {"kind": "oracle"}}}, "stores.s.kind: expected clickhouse"),
+    ],
+)
+def test_a_replication_that_says_what_nobody_knows_is_refused(file: dict[str, Any], why: str) -> None:
+    with pytest.raises(DataError, match=re.escape(why)):
+        replication(file)
