@@ -31,10 +31,11 @@ postgres:
 test: setup postgres
 	@$(BIN)/python tools/test.py
 
-# all kills, in the order in which they build on each other; then fifty thousand edits of queries
+# all kills, in the order in which they build on each other; then fifty thousand edits of queries, ten thousand spoilt files
 soak: setup
 	@$(BIN)/pytest -q -m faults
 	@EDITS=50000 $(BIN)/pytest -q -n 2 tests/planning/property -m "slow and not spark"
+	@CONSOLE_FUZZ=10000 $(BIN)/pytest -q tests/hostile/test_fuzz.py
 
 bench: setup
 	@$(BIN)/pytest -q -s -m bench

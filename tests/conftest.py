@@ -6,7 +6,14 @@ from hypothesis import settings
 settings.register_profile("house", deadline=None)
 settings.load_profile("house")
 
-SLOW = ("tests/screens/", "tests/demo/", "tests/agent/", "tests/cli/test_terminal", "tests/cli/test_change")
+SLOW = (
+    "tests/screens/",
+    "tests/demo/",
+    "tests/agent/",
+    "tests/hostile/",
+    "tests/cli/test_terminal",
+    "tests/cli/test_change",
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -9,8 +9,9 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / ".console" / "tests"
 AREAS = {
-    "pure": "not (stores or spark or faults or bench)",
+    "pure": "not (stores or ssh or spark or faults or bench)",
     "stores": "stores and not (spark or faults or bench)",
+    "ssh": "ssh and not (spark or faults or bench)",
     "spark": "spark and not (faults or bench)",
     "faults": "faults and not (bench or soak)",
 }
