@@ -27,14 +27,14 @@ COUNT_TOLERANCE = 0.08  # of an HLL sketch with 2^12 registers: five times its e
 PARSED = r"""
 CREATE TABLE parsed AS
 SELECT id AS event_id, ts, ts::date AS day, date_trunc('hour', ts) AS hour, region,
-  payload->>'$.tenant' AS tenant, payload->>'$.ip' AS ip, payload->>'$.method' AS method,
+  event[1] AS tenant, event[2] AS ip, event[3] AS method,
   string_split(target, '?')[1] AS path,
   CASE WHEN contains(target, '?') THEN substr(target, strpos(target, '?') + 1) END AS query,
   coalesce(string_split(string_split(target, '?')[1], '/')[2], left(target, 0)) AS section,
-  payload->>'$.protocol' AS protocol, status, (status // 100)::varchar || 'xx' AS status_class, status >= 400 AS is_error,
-  (payload->>'$.bytes')::bigint AS bytes, (payload->>'$.duration_ms')::double AS duration_ms,
-  payload->>'$.referrer' AS referrer,
-  nullif(regexp_extract(payload->>'$.referrer', '^[a-z]+://([^/?#]+)', 1), '') AS referrer_host,
+  event[4] AS protocol, status, (status // 100)::varchar || 'xx' AS status_class, status >= 400 AS is_error,
+  (event[5])::bigint AS bytes, (event[6])::double AS duration_ms,
+  event[7] AS referrer,
+  nullif(regexp_extract(event[7], '^[a-z]+://([^/?#]+)', 1), '') AS referrer_host,
   agent AS user_agent,
   CASE WHEN agent IS NULL THEN NULL
     WHEN regexp_matches(agent, '(?i)bot|crawl|spider|slurp') THEN 'Crawler'
@@ -52,9 +52,11 @@ SELECT id AS event_id, ts, ts::date AS day, date_trunc('hour', ts) AS hour, regi
     WHEN contains(agent, 'Linux') THEN 'Linux' ELSE 'Other' END AS user_agent_os,
   regexp_matches(agent, '(?i)bot|crawl|spider|slurp') AS is_bot, hash(ts, payload) AS raw
 FROM (
-  SELECT id, region, ts::timestamptz AS ts, payload, payload->>'$.user_agent' AS agent, payload->>'$.path' AS target,
-    (payload->>'$.status')::int AS status
-  FROM read_parquet($files, union_by_name = true)
+  SELECT *, event[8] AS agent, event[9] AS target, event[10]::int AS status FROM (
+    SELECT id, region, ts::timestamptz AS ts, payload, json_extract_string(payload, ['$.tenant', '$.ip', '$.method',
+      '$.protocol', '$.bytes', '$.duration_ms', '$.referrer', '$.user_agent', '$.path', '$.status']) AS event
+    FROM read_parquet($files, union_by_name = true)
+  )
 )
 """
 PROMOTED = """
@@ -66,10 +68,13 @@ FROM read_parquet($files, union_by_name = true, hive_partitioning = true, hive_t
 """
 DIFFERENT = """
 INSERT INTO different
-SELECT event_id, 'missing' FROM (
-  SELECT * EXCLUDE (raw) FROM parsed WHERE day IS NOT DISTINCT FROM $day EXCEPT ALL SELECT * FROM promoted WHERE day IS NOT DISTINCT FROM $day)
-UNION ALL SELECT event_id, 'extra' FROM (
-  SELECT * FROM promoted WHERE day IS NOT DISTINCT FROM $day EXCEPT ALL SELECT * EXCLUDE (raw) FROM parsed WHERE day IS NOT DISTINCT FROM $day)
+SELECT event_id, CASE WHEN surplus > 0 THEN 'missing' ELSE 'extra' END
+FROM (
+  SELECT * EXCLUDE (owed), sum(owed)::bigint AS surplus FROM (
+    SELECT * EXCLUDE (raw), 1 AS owed FROM parsed WHERE day IS NOT DISTINCT FROM $day
+    UNION ALL SELECT *, -1 FROM promoted WHERE day IS NOT DISTINCT FROM $day)
+  GROUP BY ALL HAVING surplus <> 0
+), unnest(range(abs(surplus)))
 """
 COUNTS = """
 WITH missing AS (SELECT event_id FROM different WHERE side = 'missing'),
