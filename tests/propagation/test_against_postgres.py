@@ -28,6 +28,9 @@ class Server:
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
+    def dsn(self, name: str) -> str:
+        return self._postgres.dsn(name)
+
     def play(self, name: str, files: list[str]) -> str:
         """Run files of SQL in a database of their own. returns  its dump"""
         import psycopg
@@ -117,3 +120,20 @@ def test_a_dump_before_and_after_says_what_the_migration_says(server: Server) ->
     dumped = [seen.migration for seen in compare_dumps([("old", old)], [("new", new)]).migrations]
     told = [seen.migration for seen in observe([("m.sql", change)], [("old", old)]).migrations]
     assert sorted(dumped, key=repr) == sorted(told, key=repr)
+
+
+def test_a_dump_of_everything_that_postgresql_has_is_read_whole(server: Server) -> None:
+    import psycopg
+
+    source = (CASES / "everything.sql").read_text()
+    dump = server.play("everything", [source])
+    tables = {table.full: table for table in read_schema([("dump.sql", dump)])}
+    with psycopg.connect(server.dsn("everything")) as connection:
+        rows = connection.execute(
+            "SELECT n.nspname || '.' || c.relname, array_agg(a.attname::text ORDER BY a.attnum) FROM pg_class c"
+            " JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid"
+            " WHERE c.relkind IN ('r', 'p') AND NOT c.relispartition AND a.attnum > 0 AND NOT a.attisdropped"
+            " AND n.nspname NOT IN ('pg_catalog', 'information_schema') GROUP BY 1"
+        ).fetchall()
+    assert {name: [column.name for column in table.columns] for name, table in tables.items()} == dict(rows)
+    assert facts(read([source])) == facts(tuple(tables.values()))

@@ -101,7 +101,16 @@ def test_a_constant_default_is_carried_and_every_other_is_left_to_postgresql(wri
     assert isinstance(seen.migration.operation, AddColumn)
     assert seen.migration.operation.default == default
     assert seen.migration.operation.nullable is not written.endswith("NOT NULL")
-    assert bool(found.remarks) is (default in (None, "now()") and "NULL" not in written)
+    loss = f": {seen.migration.operation.data_type} in "  # what a store cannot hold is told too
+    told = [remark for remark in found.remarks if loss not in remark.message]
+    assert bool(told) is (default in (None, "now()") and "NULL" not in written)
+
+
+def test_what_a_store_cannot_hold_is_told_where_the_column_comes() -> None:
+    found = observe([("m.sql", "\nALTER TABLE t ADD n numeric")])
+    assert [(remark.where, remark.message) for remark in found.remarks] == [
+        ("m.sql:2", "public.t.n: decimal in clickhouse, iceberg, delta: kept as the text that PostgreSQL prints")
+    ]
 
 
 CHANGES = {

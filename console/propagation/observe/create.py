@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from console.propagation.observe.catalog import Catalog, Known, define_type
-from console.propagation.sql.columns import Definition, read_column, required_by
+from console.propagation.sql.columns import IDENTITY, Definition, read_column, required_by
 from console.propagation.sql.cursor import Cursor, Name
 from console.propagation.sql.postgres import Written, read_type
 from console.propagation.types import Type
@@ -79,7 +79,9 @@ def _inherited(cursor: Cursor, catalog: Catalog, table: Known) -> Known:
         if cursor.take("inherits"):
             for parent in cursor.bracketed().parts():
                 above = catalog.table(catalog.full(parent.qualified()))
-                table = replace(table, columns=(*above.columns, *table.columns), whole=table.whole and above.whole)
+                # an identity stays with the table that has it
+                columns = [replace(c, computed="") if c.computed == IDENTITY else c for c in above.columns]
+                table = replace(table, columns=(*columns, *table.columns), whole=table.whole and above.whole)
         else:
             cursor.at += 1
     return table

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from console.errors import Problem, Problems
+from console.propagation.mapping import mapped
 from console.propagation.migration import (
     AddColumn,
     ChangeColumn,
@@ -22,7 +23,7 @@ from console.propagation.observe.events import Ignored, Observation, Observed, R
 from console.propagation.observe.fold import fold, settled
 from console.propagation.observe.scope import GONE, NEW
 from console.propagation.observe.script import Script
-from console.propagation.replication import Replication
+from console.propagation.replication import KINDS, Kind, Replication
 from console.propagation.tables import Column, Table
 from console.propagation.types import Type
 
@@ -122,7 +123,22 @@ def _scoped(found: Observation, replication: Replication | None, phase: Phase | 
     if replication is not None:
         places = {observed.where for observed in kept}
         remarks = tuple(remark for remark in remarks if remark.where in places)
-    return Observation(tuple(kept), tuple(left), remarks)
+    kinds = sorted({store.kind for store in replication.stores}) if replication else KINDS
+    return Observation(tuple(kept), tuple(left), (*remarks, *_losses(kept, kinds)))
+
+
+def _losses(found: Iterable[Observed], kinds: Iterable[Kind]) -> Iterator[Remark]:
+    """What the stores' types cannot hold of a column that comes or changes."""
+    for observed in found:
+        match observed.migration.operation:
+            case AddColumn(name=name, data_type=kind) | ChangeColumn(name=name, to=Facets(data_type=Type() as kind)):
+                lost: dict[str, list[str]] = {}
+                for store in kinds:
+                    for loss in filter(None, dict.fromkeys(mapped(kind, store).lossy.split("; "))):
+                        lost.setdefault(loss, []).append(store)
+                table = f"{observed.migration.schema}.{observed.migration.table}"
+                for loss, stores in lost.items():
+                    yield Remark(observed.where, f"{table}.{name}: {kind} in {', '.join(stores)}: {loss}")
 
 
 def kind_of(migration: Migration) -> str:
