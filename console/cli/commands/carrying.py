@@ -22,6 +22,7 @@ from console.model.region import Region
 from console.runner.view import Cockpit, Outcome, RegionView
 
 if TYPE_CHECKING:
+    from console.cli.plan.witness import Witnesses
     from console.cli.wiring import Planner
     from console.drivers.protocol import Driver
     from console.planning import Ground
@@ -166,12 +167,18 @@ def moved_since(reviewed: Plan, fresh: Plan) -> list[str]:
     return moved
 
 
-def show_plans(voice: Voice, desk: Desk, plans: Sequence[Plan], *, explain: bool = False) -> None:
-    """Print the plans as data: text, or one JSON document."""
+def show_plans(
+    voice: Voice, desk: Desk, plans: Sequence[Plan], *, explain: bool = False, sought: "Witnesses | None" = None
+) -> None:
+    """Print the plans as data: text, or one JSON document; with the witnesses where they were sought."""
+    from console.cli.plan.witness import witnesses_data, witnesses_text
+
     if voice.json:
-        voice.document(plan_data(plans))
-    else:
-        voice.data(plan_text(plans, explain=explain, paint=voice.paint))
+        voice.document({**plan_data(plans), **({"witnesses": witnesses_data(sought)} if sought is not None else {})})
+        return
+    if sought is not None:
+        voice.data(witnesses_text(sought) + "\n")
+    voice.data(plan_text(plans, explain=explain, paint=voice.paint))
 
 
 def announce(voice: Voice, desk: Desk, plans: Sequence[Plan]) -> None:

@@ -13,6 +13,7 @@ from console.errors import Conflict, DataError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from console.cli.plan.witness import Witnesses
     from console.model.plan import Plan
     from console.planning import Ground
     from console.project.saved import Saved
@@ -22,21 +23,27 @@ if TYPE_CHECKING:
     "plan",
     examples="""console plan
     console plan --regions eu,us --explain
+    console plan --witness
     console plan --out change.json && console apply change.json""",
 )
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Save the plans as well.")
 @accepting
 @click.option("--explain", is_flag=True, help="List the steps that apply will take.")
 @click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when there are changes.")
-def plan(out: Path | None, explain: bool, detailed_exitcode: bool) -> int:
+@click.option("--witness", is_flag=True, help="Show, for each edited query, the smallest rows it turns into others.")
+def plan(out: Path | None, explain: bool, detailed_exitcode: bool, witness: bool) -> int:
     """Show what apply would do, region by region.
 
-    Reads the files and the regions' Delta logs; starts nothing and writes nothing but FILE.
+    Reads the files and the regions' Delta logs; starts nothing and writes nothing but FILE. With --witness it starts a
+    local Spark, which runs old and new queries over made-up rows.
     """
     desk = open_desk()
     voice = Voice(session().flags)
     plans, grounds = _planned(desk)
-    return _show(desk, voice, plans, out=out, grounds=grounds, explain=explain, detailed=detailed_exitcode)
+    sought = _witnesses(desk, plans) if witness else None
+    return _show(
+        desk, voice, plans, out=out, grounds=grounds, explain=explain, detailed=detailed_exitcode, sought=sought
+    )
 
 
 @command(
@@ -94,6 +101,14 @@ def _planned(desk: Desk) -> "tuple[list[Plan], Sequence[Ground]]":
     return list(plans), grounds
 
 
+def _witnesses(desk: Desk, plans: "list[Plan]") -> "Witnesses":
+    from console.cli.commands.carrying import survey_all
+    from console.cli.interrupt import carry
+    from console.cli.plan.witness import of_plans
+
+    return of_plans(plans, carry(survey_all(desk)), desk.regions)
+
+
 def _show(
     desk: Desk,
     voice: Voice,
@@ -103,10 +118,11 @@ def _show(
     grounds: "Sequence[Ground]" = (),
     explain: bool = False,
     detailed: bool = False,
+    sought: "Witnesses | None" = None,
 ) -> int:
     from console.cli.commands.carrying import refused, show_plans
 
-    show_plans(voice, desk, plans, explain=explain)
+    show_plans(voice, desk, plans, explain=explain, sought=sought)
     if refusal := refused(plans):
         # the document above already holds these problems
         voice.complain(refusal)

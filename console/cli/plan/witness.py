@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from console.planning.compare import QueryDifference
     from console.witness import Sought
 
+Witnesses = Mapping[tuple[str, str, str], "Sought"]  # by region, table, materialization
 Tables = Mapping[str, Mapping[str, str]]
 _SHOWN = 12  # rows of one result
 _SAME = "nothing to show: old rows and columns stay as they are"
@@ -52,16 +53,14 @@ def between(
         return Sought(None, 0, f"not sought: {error}")
 
 
-def of_plans(
-    plans: Sequence[Plan], lives: Sequence[Live], regions: Sequence[Region]
-) -> "dict[tuple[str, str, str], Sought]":
-    """(region, table, materialization) → witness, for every query whose edit a plan carries; each edit is sought once."""
+def of_plans(plans: Sequence[Plan], lives: Sequence[Live], regions: Sequence[Region]) -> Witnesses:
+    """A witness for every query whose edit a plan carries; each edit is sought once."""
     from console.drivers.replay import Replayer
 
     releases = {live.region: live.release for live in lives}
     confs = {region.name: dict(region.spark.conf) for region in regions}
     known: dict[object, Sought] = {}
-    answers = {}
+    answers: dict[tuple[str, str, str], Sought] = {}
     for plan in plans:
         was = releases.get(plan.region)
         if was is None:
@@ -151,7 +150,7 @@ def _cell(value: Any) -> str:
     return f"'{safe_text(value)}'" if isinstance(value, str) else safe_text(str(value))
 
 
-def witnesses_text(answers: "Mapping[tuple[str, str, str], Sought]") -> str:
+def witnesses_text(answers: Witnesses) -> str:
     """All of a fleet, regions with the same one together."""
     together: dict[tuple[str, str, int], list[str]] = {}
     for (region, name, feed), sought in answers.items():
@@ -164,7 +163,7 @@ def witnesses_text(answers: "Mapping[tuple[str, str, str], Sought]") -> str:
     return "\n\n".join(blocks) or "no query of a table is edited: there is nothing to witness"
 
 
-def witnesses_data(answers: "Mapping[tuple[str, str, str], Sought]") -> list[dict[str, Any]]:
+def witnesses_data(answers: Witnesses) -> list[dict[str, Any]]:
     return [
         {"region": region, "table": name, "materialization": feed, **witness_data(sought)}
         for (region, name, feed), sought in answers.items()
