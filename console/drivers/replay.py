@@ -30,11 +30,12 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What one query gave: columns and rows, or Spark's error, of which the rest is empty."""
+    """What one query gave: columns, their types, rows; or an error and nothing else."""
 
     columns: tuple[str, ...]
     rows: Rows
     error: str = ""
+    kinds: tuple[str, ...] = ()
 
 
 class Replayer:
@@ -126,5 +127,5 @@ class Replayer:
 def _ran(answer: Mapping[str, Any]) -> Ran:
     if error := answer.get("error"):
         return Ran((), (), str(error))
-    columns = tuple(str(name) for name, _ in answer["columns"])
-    return Ran(columns, tuple(tuple(row) for row in answer["rows"]))
+    names, kinds = (tuple(str(column[i]) for column in answer["columns"]) for i in range(2))
+    return Ran(names, tuple(tuple(row) for row in answer["rows"]), "", kinds)

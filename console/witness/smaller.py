@@ -1,0 +1,51 @@
+"""A found database made small: fewer rows, then plainer values, as long as the difference stays."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from console.witness.kinds import Kind
+from console.witness.values import Pool
+
+Database = Mapping[str, tuple[tuple[Any, ...], ...]]  # table → rows
+Still = Callable[[Database], bool]
+_PLAINER = 4  # of a type's plainest values, those that are tried
+
+
+def smaller(found: Database, kinds: Mapping[str, Sequence[tuple[str, Kind]]], pool: Pool, still: Still) -> Database:
+    """The smallest database that a walk over rows, and then over values, comes to."""
+    small = _fewer(found, still)
+    for table, columns in kinds.items():
+        rows = range(len(small[table]))
+        for at, (name, of) in enumerate(columns):
+            simple = pool.simple(of, name)[:_PLAINER]
+            for together in ([*rows], *([row] for row in rows)):  # a key must change in all its rows at once
+                small = _plainer(small, table, together, at, simple, still)
+    return small
+
+
+def _fewer(database: Database, still: Still) -> Database:
+    for table in database:
+        row = 0
+        while row < len(database[table]):
+            rows = database[table]
+            candidate = {**database, table: rows[:row] + rows[row + 1 :]}
+            if still(candidate):
+                database = candidate
+            else:
+                row += 1
+    return database
+
+
+def _plainer(
+    database: Database, table: str, chosen: Sequence[int], at: int, simple: Sequence[Any], still: Still
+) -> Database:
+    rows = database[table]
+    now = {repr(rows[row][at]) for row in chosen}
+    for value in simple if len(now) == 1 else ():
+        if repr(value) in now:
+            break
+        changed = [(*row[:at], value, *row[at + 1 :]) if i in chosen else row for i, row in enumerate(rows)]
+        candidate = {**database, table: tuple(changed)}
+        if still(candidate):
+            return candidate
+    return database
