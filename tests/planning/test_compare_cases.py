@@ -2,8 +2,9 @@
 
 import pytest
 
+from console.planning.compare import compare
 from tests.planning.cases import run
-from tests.planning.cases.edits import ADDITIONS, HAZARDS, REWRITES, Edit, judged
+from tests.planning.cases.edits import ADDITIONS, HAZARDS, OTHERS, REWRITES, Edit, judged
 
 RESULTS = run.public()
 LISTED = {(one["set"], one["case"]): one for one in run.intended()}
@@ -36,6 +37,13 @@ def test_an_edit_that_changes_rows_is_never_called_harmless(edit: Edit) -> None:
 @pytest.mark.parametrize("edit", HAZARDS, ids=lambda edit: edit[1])
 def test_nor_is_its_undoing(edit: Edit) -> None:
     assert judged((edit[1], edit[0])).rows != "same"
+
+
+@pytest.mark.parametrize("edit", OTHERS, ids=lambda edit: edit[1])
+def test_an_edit_that_changes_a_value_is_never_called_equal(edit: Edit) -> None:
+    for old, new in (edit, edit[::-1]):
+        assert not judged((old, new)).additive, judged((old, new))
+        assert not compare(old, new).additive
 
 
 @pytest.mark.parametrize("edit", REWRITES, ids=lambda edit: edit[1])

@@ -2,10 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
 import sqlglot
 from sqlglot import TokenType, exp
+from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
+from sqlglot.parsers.spark import SparkParser
 
 from console.planning.sql.meaning import Meaning, Unclear, evaluated
 from console.planning.sql.relation import Relation
@@ -13,6 +16,28 @@ from console.planning.sql.tree import DIALECT
 
 BYTES = 1024 * 1024
 _FIRST = ("SELECT", "WITH", "FROM", "(", "VALUES", "TABLE")
+# whose arguments sqlglot rewrites on reading, a format or a unit into its own notation, so that two may become one
+_REWRITTEN = frozenset([
+    "CHARINDEX", "CONVERT_TIMEZONE", "DATE_FORMAT", "DATE_SUB", "DATE_TRUNC", "DAY", "DAYOFMONTH", "DAYOFWEEK",
+    "DAYOFYEAR", "ELEMENT_AT", "FROM_UNIXTIME", "FROM_UTC_TIMESTAMP", "GET_JSON_OBJECT", "HEX", "LOCATE", "LOG",
+    "LOG10", "LOG2", "LPAD", "MONTH", "REGEXP_EXTRACT", "REGEXP_EXTRACT_ALL", "RPAD", "SHIFTLEFT", "SHIFTRIGHT",
+    "SLICE", "SORT_ARRAY", "STR_TO_MAP", "TO_DATE", "TO_TIMESTAMP", "TO_UTC_TIMESTAMP", "TRUNC", "TRY_ELEMENT_AT",
+    "UNIX_TIMESTAMP", "TO_UNIX_TIMESTAMP", "WEEKOFYEAR", "YEAR", "ARRAY_SORT", "ARRAY_APPEND", "ARRAY_PREPEND",
+    "ARRAY_INSERT", "ARRAY_REMOVE", "ARRAY_SIZE", "PERCENTILE",
+])  # fmt: skip
+
+
+class _Parser(SparkParser):
+    FUNCTIONS: ClassVar = {name: build for name, build in SparkParser.FUNCTIONS.items() if name not in _REWRITTEN}
+    FUNCTION_PARSERS: ClassVar = {
+        name: read for name, read in SparkParser.FUNCTION_PARSERS.items() if name not in _REWRITTEN
+    }
+
+
+class AsWritten(Spark):
+    """Spark's SQL with such calls as they stand."""
+
+    Parser = _Parser
 
 
 @contextmanager
@@ -49,7 +74,7 @@ def parsed(sql: str) -> exp.Expr:
             raise Unclear(f"only a SELECT can be compared, not {tokens[0].text.upper()}")
         if tokens[0].text.upper() == "TABLE":
             return exp.select("*").from_(exp.to_table(sql.strip().rstrip(";")[5:].strip(), dialect=DIALECT))
-        trees = [tree for tree in sqlglot.parse(sql, read=DIALECT) if tree is not None]
+        trees = [tree for tree in AsWritten().parse(sql) if tree is not None]
     if len(trees) != 1 or not isinstance(trees[0], (exp.Query, exp.Values)):
         raise Unclear("it is no SELECT")
     return trees[0]

@@ -123,18 +123,16 @@ def scoreboard() -> str:
         of = [result for result in results if result.set == name]
         good = sum(result.agrees for result in of)
         lines.append(f"| {title} | {len(of)} | {good} | {len(of) - good} |")
-    hazards, rewrites, additions = edits.HAZARDS, edits.REWRITES, edits.ADDITIONS
-    unsafe = [edit for edit in hazards if edits.judged(edit).additive]
-    equal = sum(edits.judged(edit).equal for edit in rewrites)
-    more = sum(edits.judged(edit).additive for edit in additions)
-    lines += [
-        f"| our own: edits that change rows, none called harmless | {len(hazards)} | {len(hazards) - len(unsafe)} | 0 |",
-        f"| our own: pure rewrites, recognised | {len(rewrites)} | {equal} | 0 |",
-        f"| our own: columns added and nothing else, recognised | {len(additions)} | {more} | 0 |",
-        "",
-        "| case | theirs | ours | why |",
-        "| --- | --- | --- | --- |",
-    ]
+    own = (
+        ("edits that change rows, none called harmless", edits.HAZARDS, lambda said: said.rows != "same"),
+        ("edits that change a value or rows, none called equal", edits.OTHERS, lambda said: not said.additive),
+        ("pure rewrites, recognised", edits.REWRITES, lambda said: said.equal),
+        ("columns added and nothing else, recognised", edits.ADDITIONS, lambda said: said.additive),
+    )
+    for title, of_kind, good_is in own:
+        good = sum(good_is(edits.judged(edit)) for edit in of_kind)
+        lines.append(f"| our own: {title} | {len(of_kind)} | {good} | {len(of_kind) - good} |")
+    lines += ["", "| case | theirs | ours | why |", "| --- | --- | --- | --- |"]
     lines += [f"| `{one['case']}` | {one['theirs']} | {one['ours']} | {one['why']} |" for one in intended()]
     return "\n".join(lines) + "\n"
 

@@ -14,12 +14,14 @@ SYNONYMS = {
     "any": "LogicalOr",
     "every": "LogicalAnd",
     "now": "CurrentTimestamp",
-    "positive": "",
+    "dayofmonth": "day",
+    "to_unix_timestamp": "unix_timestamp",
 }
+SAME = {"FirstValue": "First", "LastValue": "Last"}
 # every call says something new, also within one statement
 _FRESH = {"Rand", "Randn", "Uuid", "Shuffle", "RandStr"}
 _FRESH_NAMES = {"monotonically_increasing_id", "uniform", "random", "randstr", "spark_partition_id", "uuid"}
-_GENERATORS = (exp.Explode, exp.Posexplode, exp.PosexplodeOuter, exp.ExplodeOuter, exp.Inline, exp.Stack, exp.Unnest)
+_GENERATORS = (exp.UDTF, exp.Explode, exp.Posexplode, exp.PosexplodeOuter, exp.ExplodeOuter, exp.Inline, exp.Stack)
 # `window` leaves out rows without a time, and repeats a row for every window that slides over it
 _GENERATOR_NAMES = {
     "inline_outer", "variant_explode", "variant_explode_outer", "window", "session_window", "unnest", "flatten_outer",
@@ -36,11 +38,19 @@ _KNOWN = allow.NAMES | {
     "kll_sketch_to_string_double", "kll_sketch_to_string_float", "theta_sketch_estimate", "theta_union", "randstr",
     "theta_difference", "theta_intersection", "spark_partition_id", "random", "char", "now", "curdate", "current_catalog",
 }  # fmt: skip
+# also read as they stand where queries are only compared
+_KNOWN |= {
+    "charindex", "convert_timezone", "date_format", "date_sub", "date_trunc", "day", "dayofmonth", "dayofweek", "dayofyear",
+    "element_at", "from_unixtime", "from_utc_timestamp", "get_json_object", "hex", "locate", "log", "log10", "log2", "lpad",
+    "month", "regexp_extract", "regexp_extract_all", "rpad", "shiftleft", "shiftright", "slice", "sort_array", "str_to_map",
+    "to_date", "to_timestamp", "to_utc_timestamp", "trunc", "try_element_at", "unix_timestamp", "to_unix_timestamp", "year",
+    "weekofyear", "array_size", "array_sort", "array_append", "array_prepend", "array_insert", "array_remove",
+}  # fmt: skip
 _AGGREGATES = allow.AGGREGATE_NAMES | {
     "bitmap_and_agg", "product", "theta_intersection_agg", "theta_sketch_agg", "theta_union_agg", "schema_of_variant_agg",
     "tuple_intersection_agg_double", "tuple_intersection_agg_integer", "tuple_sketch_agg_double", "approx_top_k",
     "tuple_sketch_agg_integer", "tuple_union_agg_double", "tuple_union_agg_integer", "approx_top_k_accumulate",
-    "approx_top_k_combine", "measure", "count_distinct", "try_sum", "try_avg",
+    "approx_top_k_combine", "measure", "count_distinct", "percentile", "try_sum", "try_avg",
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from console.planning.sql.meaning import functions
 from console.planning.sql.meaning.scope import Unclear
-from console.planning.sql.meaning.truth import integer
+from console.planning.sql.meaning.truth import ordinal
 from console.planning.sql.meaning.values import Values
 from console.planning.sql.relation import Value, mix
 
@@ -75,7 +75,7 @@ class _Reader:
     def _one(self, node: exp.Expr) -> frozenset[str]:
         if isinstance(node, exp.Tuple):
             return frozenset().union(*(self._one(part) for part in node.expressions))
-        at = integer(node)
+        at = ordinal(node)
         if at is not None:
             if not 1 <= at <= len(self.projections):
                 raise Unclear(f"GROUP BY {at}: there is no such column")

@@ -68,7 +68,7 @@ def query_in(tree: exp.Expr, scope: Scope) -> Relation:
     match tree:
         case exp.Subquery():
             found = query_in(tree.this, scope.beside())
-            return limited(tree, found, {}, Values(scope), found)
+            return limited(tree, found, {}, Values(replace(scope.beside(), sources={"": found})), found)
         case exp.SetOperation():
             found = united(tree, lambda part: query_in(part, scope.beside()), scope.run.notes)
             seen = replace(scope.beside(), sources={"": found})
@@ -174,7 +174,7 @@ class _Select:
         self._note("GROUP BY", found.hash)
         part = mix("group", rows.rows, found.hash)
         reads = rows.reads.union(*(value.reads for value in found.values.values()))
-        made = replace(rows.sealed(part if found.values else mix("one row"), "group"), reads=reads)
+        made = replace(rows.sealed(part if group else mix("one row"), "group"), reads=reads)
         made = replace(made, columns={}, rest=(), unique=frozenset(found.values) if found.plain else None)
         values = replace(plain, group=part + self._order_of(found), keys=frozenset(found.values))
         return made, values

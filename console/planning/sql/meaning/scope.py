@@ -7,6 +7,8 @@ from sqlglot import exp
 
 from console.planning.sql.relation import Relation, Rest, Value, combined, mix
 
+NAMELESS = "\x1f"  # begins what stands for the name of a source without one
+
 
 class Unclear(Exception):
     """What cannot be understood, in words that follow `because`."""
@@ -81,7 +83,11 @@ class Scope:
         return None
 
     def _holders(self, name: str) -> Iterable[str]:
-        return (alias or "a subquery" for alias, source in self.sources.items() if name in source.columns)
+        return (
+            "a subquery" if alias.startswith(NAMELESS) else alias
+            for alias, source in self.sources.items()
+            if name in source.columns
+        )
 
     def named(self, name: str) -> Value:
         """An unqualified column, looked up outwards.
@@ -103,7 +109,7 @@ class Scope:
         raise Unclear(f"there is no column {name}{where}")
 
     def _here(self) -> str:
-        names = [alias for alias in self.sources if alias]
+        names = [alias for alias in self.sources if alias and not alias.startswith(NAMELESS)]
         return f" in {' or '.join(names)}" if names else ""
 
     def of(self, alias: str, name: str) -> Value | None:

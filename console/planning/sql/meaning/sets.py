@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from console.planning.sql.meaning.scope import Unclear
-from console.planning.sql.meaning.truth import integer
+from console.planning.sql.meaning.truth import ordinal
 from console.planning.sql.meaning.values import Values
 from console.planning.sql.relation import Relation, Rest, Value, combined, mix
 from console.planning.sql.tree import DIALECT
@@ -142,7 +142,7 @@ def limited(tree: exp.Expr, rows: Relation, ordinals: dict[int, Value], values: 
     said: list[str] = []
     for part in order:
         of = part.this if isinstance(part, exp.Ordered) else part
-        at = integer(of)
+        at = ordinal(of)
         value = ordinals[at] if at in ordinals else values.value(of)
         said += [value.hash, str(bool(part.args.get("desc"))), str(bool(part.args.get("nulls_first")))]
     ends = [node.sql(DIALECT).lower() for node in (limit, offset) if node is not None]

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from console.planning.sql.meaning import functions
 from console.planning.sql.meaning.pivots import pivoted
-from console.planning.sql.meaning.scope import Scope, Unclear
+from console.planning.sql.meaning.scope import NAMELESS, Scope, Unclear
 from console.planning.sql.meaning.values import Values
 from console.planning.sql.relation import Relation, Rest, Value, combined, mix, unknown
 from console.planning.sql.tree import DIALECT
@@ -41,7 +41,7 @@ def read(from_: exp.Expr, joins: Iterable[exp.Expr], scope: Scope) -> From:
 
 def source(node: exp.Expr, scope: Scope) -> From:
     """One item of a FROM, with the joins in its own parentheses."""
-    alias = node.alias_or_name.lower()
+    alias = node.alias_or_name.lower() or f"{NAMELESS}{id(node)}"
     pivots = node.args.get("pivots") or []
     if pivots and pivots[-1].alias:
         alias = pivots[-1].alias.lower()
@@ -76,7 +76,9 @@ def _relation(node: exp.Expr, scope: Scope) -> Relation:
         if not isinstance(node.this, exp.Identifier):
             return _function(node.this, scope)
         name = ".".join(part.name.lower() for part in node.parts)
-        found = scope.ctes.get(name) or scope.run.tables.get(name) or scope.run.tables.get(node.name.lower())
+        found = scope.ctes.get(name) or scope.run.tables.get(name)
+        if found is None and node.name.lower() in scope.run.tables:  # the same columns in another database
+            found = scope.run.tables[node.name.lower()].tagged(mix("of", name))
         found = found if found is not None else unknown(name)
         if version := node.args.get("version"):
             found = found.tagged(mix("version", version.sql(DIALECT).lower()))
@@ -151,6 +153,8 @@ def _joined(left: From, join: exp.Expr, scope: Scope) -> From:
     left.tagged(tags)
     right.rows, tags = right.rows.apart(left.rows.parts)
     right.tagged(tags)
+    if twice := set(left.views) & set(right.views):
+        raise Unclear(f"two sources are called {min(twice)}")
     pairs = _shared(left, right, join, scope)
     both = From(left.rows, {**left.views, **right.views}, dict(left.merged), left.hidden | right.hidden)
     conditions = [combined("EQ", sorted(pair, key=lambda v: v.hash)) for pair in pairs.values()]

@@ -22,6 +22,10 @@ _FOLDED: dict[type[exp.Expr], Callable[[int, int], int]] = {
     exp.Add: lambda a, b: a + b, exp.Sub: lambda a, b: a - b, exp.Mul: lambda a, b: a * b,
 }  # fmt: skip
 _INT = 1 << 31
+CONDITIONS = (
+    exp.And, exp.Or, exp.Not, exp.Between, exp.Boolean, exp.In, exp.Exists, exp.Is, exp.NullSafeEQ, exp.NullSafeNEQ,
+    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,9 +40,11 @@ class _Membership:
 
 @dataclass(slots=True)
 class Truths:
-    """value  evaluates what is no condition; subquery  evaluates EXISTS and IN over a query"""
+    """value  evaluates what stands in a condition;  plain  a condition with no other spelling;  subquery  EXISTS, and IN
+    over a query"""
 
     value: Callable[[exp.Expr], Value]
+    plain: Callable[[exp.Expr], Value]
     subquery: Callable[[exp.Expr, bool], Value]
     memberships: dict[str, _Membership] = field(default_factory=dict)
 
@@ -72,7 +78,7 @@ class Truths:
                 return self._null_safe(node, negated)
         if type(node) in _NEGATED:
             return self._compared(_NEGATED[type(node)] if negated else type(node), node.this, node.expression)
-        return _not(self.value(node), negated)
+        return _not(self.plain(node) if isinstance(node, CONDITIONS) else self.value(node), negated)
 
     def _parts(self, node: exp.Expr, negated: bool, chain: type[exp.Expr], filters: bool = False) -> list[Value]:
         node = node.unnest()
@@ -219,6 +225,12 @@ def _literal_kind(node: exp.Expr) -> str:
     if isinstance(node, exp.Literal) and node.is_string:
         return "string"
     return "integer" if integer(node) is not None else ""
+
+
+def ordinal(node: exp.Expr) -> int | None:
+    """The number of a column, as GROUP BY and ORDER BY take a literal."""
+    node = node.unnest()
+    return int(node.this) if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit() else None
 
 
 def integer(node: exp.Expr) -> int | None:

@@ -7,18 +7,15 @@ from sqlglot.errors import SqlglotError
 
 from console.planning.sql.meaning import functions
 from console.planning.sql.meaning.scope import Scope, counted
-from console.planning.sql.meaning.truth import Truths, integer
+from console.planning.sql.meaning.truth import CONDITIONS, Truths, integer
 from console.planning.sql.relation import Relation, Value, combined, mix
 from console.planning.sql.tree import DIALECT, kind
 
 _COMMUTES = (exp.Add, exp.Mul, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.Greatest, exp.Least)
-_CONDITIONS = (
-    exp.And, exp.Or, exp.Not, exp.Between, exp.Boolean, exp.In, exp.Exists, exp.Is, exp.NullSafeEQ, exp.NullSafeNEQ,
-    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE,
-)  # fmt: skip
 _DATE_PARTS = {
     "year": "Year", "years": "Year", "month": "Month", "months": "Month", "day": "Day", "days": "Day", "hour": "Hour",
     "hours": "Hour", "minute": "Minute", "minutes": "Minute", "quarter": "Quarter", "week": "WeekOfYear",
+    "dayofmonth": "Day", "weekofyear": "WeekOfYear",
 }  # fmt: skip
 _SAID = {"big_int", "_type"}  # what the parser adds by itself
 _FRAME = "default frame"
@@ -45,7 +42,7 @@ class Values:
     truths: Truths = field(init=False)
 
     def __post_init__(self) -> None:
-        self.truths = Truths(self.value, self._asked)
+        self.truths = Truths(self.value, self._generic, self._asked)
 
     def conjuncts(self, node: exp.Expr) -> list[Value]:
         return self.truths.conjuncts(node)
@@ -56,7 +53,7 @@ class Values:
         raises  Unclear where a name in it is known to nobody
         """
         node = node.unnest()
-        if isinstance(node, _CONDITIONS) or functions.called(node) in ("isnull", "isnotnull"):
+        if isinstance(node, CONDITIONS) or functions.called(node) in ("isnull", "isnotnull"):
             return self.truths.of(node)
         if (whole := integer(node)) is not None:
             return Value(mix("integer", whole))
@@ -135,9 +132,11 @@ class Values:
             name, of = _DATE_PARTS.get(node.name.lower(), ""), node.expression
         elif functions.called(node) in ("date_part", "datepart") and isinstance(node.expressions[0], exp.Literal):
             name, of = _DATE_PARTS.get(node.expressions[0].name.lower(), ""), node.expressions[1]
+        elif functions.called(node) in _DATE_PARTS and len(node.expressions) == 1:
+            name, of = _DATE_PARTS[functions.called(node)], node.expressions[0]
         if name not in _DATE_PARTS.values() or not isinstance(of, exp.Expr):
             return None
-        bare = isinstance(of, exp.TsOrDsToDate) and not of.args.get("format")
+        bare = name not in ("Hour", "Minute") and isinstance(of, exp.TsOrDsToDate) and not of.args.get("format")
         return combined(name, [self.value(of.this if bare else of)])
 
     def _column(self, node: exp.Column) -> Value:
@@ -278,7 +277,9 @@ class Values:
 
     def _generic(self, node: exp.Expr) -> Value:
         said = functions.called(node)
-        label: list[str] = [functions.SYNONYMS.get(said) or type(node).__name__]
+        label: list[str] = [
+            functions.SYNONYMS.get(said) or functions.SAME.get(type(node).__name__, type(node).__name__)
+        ]
         if functions.strange(node):
             self.scope.run.notes.append(("a function of which nothing is known", mix(said)))
         parts: list[Value] = []
@@ -288,10 +289,11 @@ class Values:
             for item in node.args[key] if isinstance(node.args[key], list) else [node.args[key]]:
                 if isinstance(item, exp.Expr):
                     label.append("this" if said in functions.SYNONYMS else key)
-                    parts.append(_upper(item) if key == "unit" else self.value(item))
+                    timely = key == "unit" or said in ("date_trunc", "trunc")
+                    parts.append(_unit(item) if timely and _is_said(item) else self.value(item))
                 elif item is not None and item is not False and item != "":
                     label.append(f"{key}={str(item).lower() if said else item}")
-        if functions.fresh(node):
+        if functions.fresh(node) or (isinstance(node, exp.Placeholder) and not node.this):
             label.append(f"{self.scope.run.number(node)} of {self.rows}")
         whole = combined("/".join(label), parts)
         return replace(whole, volatile=True) if functions.is_volatile(node) else whole
@@ -315,9 +317,13 @@ def _kind(node: exp.Expr) -> str:
         return node.sql(DIALECT).lower()
 
 
-def _upper(node: exp.Expr) -> Value:
+def _is_said(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Var) or (isinstance(node, exp.Literal) and node.is_string)
+
+
+def _unit(node: exp.Expr) -> Value:
     """A unit of time is no data: HOUR and 'hour' are one."""
-    return Value(mix("unit", node.name.upper() if node.name else node.sql(DIALECT).upper()))
+    return Value(mix("unit", node.name.upper()))
 
 
 def _frame(spec: exp.Expr) -> str:
