@@ -38,6 +38,7 @@ class Flags:
     verbose: int = 0
     allow_destructive: tuple[str, ...] = ()
     allow_protocol: bool = False
+    probe: bool = False
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
@@ -147,7 +148,14 @@ def accepting(function: Callable[..., Any]) -> Callable[..., Any]:
         callback=_keep,
         help="Accept that a landing table's Delta protocol is raised, for good.",
     )
-    return named(protocol(function))
+    probe = click.option(
+        "--probe",
+        is_flag=True,
+        expose_value=False,
+        callback=_keep,
+        help="Ask the regions' data whether all values of a changed type convert: reads the history of those columns.",
+    )
+    return named(protocol(probe(function)))
 
 
 class Command(click.Command):

@@ -72,6 +72,7 @@ class Desk:
     pipelines: "Mapping[str, Pipeline]"
     connect: "Callable[[], Mapping[str, Driver]]"  # new drivers: each belongs to one event loop
     allowed: frozenset[str] = frozenset()  # losses accepted on the command line
+    probing: bool = False  # the data are asked whether their values convert
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -174,7 +175,7 @@ def open_desk(*, need_regions: bool = False, one: bool = False) -> Desk:
     pipelines = {region.name: project.pipeline(now.flags.pipeline, region) for region in regions}
     name = next(iter(pipelines.values())).name
     allowed = frozenset(now.flags.allow_destructive) | ({"C122:*"} if now.flags.allow_protocol else frozenset())
-    return Desk(project, name, regions, pipelines, lambda: now.wiring.drivers(regions), allowed)
+    return Desk(project, name, regions, pipelines, lambda: now.wiring.drivers(regions), allowed, now.flags.probe)
 
 
 def real_drivers(regions: "Sequence[Region]") -> "Mapping[str, Driver]":

@@ -6,7 +6,11 @@ import pytest
 
 from console.cli.root import COMMANDS
 from console.drivers.fake import said
+from console.drivers.protocol import Answer
+from console.model.codec import decode
 from console.model.event import Accepted, Promoted
+from console.model.plan import Plan
+from console.planning.loss.probe import probes
 from tests.cli.conftest import FILES, World
 
 
@@ -297,3 +301,33 @@ def test_a_saved_plan_keeps_what_was_accepted(deployed: World) -> None:
 @pytest.mark.parametrize("name", ["C103", "requests", "C103:", "C103:a b", "*"])
 def test_a_loss_is_accepted_by_code_and_table_or_not_at_all(deployed: World, name: str) -> None:
     assert deployed.call("plan", "--allow-destructive", name).exit_code == 64
+
+
+RETYPED = {
+    "plans/web/tables/requests.yaml": FILES["plans/web/tables/requests.yaml"].replace("id: string", "id: int"),
+    "plans/web/materializations/parse.sql": (
+        "/*\ninto: requests\n*/\nSELECT CAST(id AS INT) AS id, ts, to_date(ts) AS day FROM landing\n"
+    ),
+}
+
+
+def answered(deployed: World, values: int) -> None:
+    """Every region answers the one question of the change."""
+    plans = json.loads(deployed.call("plan", "--output", "json").stdout)["plans"]
+    (probe,) = probes(decode(Plan, {k: v for k, v in plans[0].items() if k != "digest"}))
+    for region in deployed.regions.values():
+        region.answers[probe.count] = Answer((("values", "bigint"),), ((values,),), "")
+        region.answers[probe.keys] = Answer((("ts", "timestamp"),), (("2026-11-07",),) * min(values, 10), "")
+
+
+def test_probe_asks_the_data_of_every_region(deployed: World) -> None:
+    deployed.write(RETYPED)
+    assert "a value that does not convert stops its batch" in deployed.call("plan").stdout
+    answered(deployed, 0)
+    assert "every value of its history converts to int" in deployed.call("plan", "--probe").stdout
+    answered(deployed, 3)
+    result = deployed.call("plan", "--probe")
+    assert (result.exit_code, "3 values of its history do not convert to int, at 2026-11-07" in result.stdout) == (
+        65,
+        True,
+    )

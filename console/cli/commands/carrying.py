@@ -42,6 +42,10 @@ async def plan_and_ground(desk: Desk) -> "tuple[tuple[Plan, ...], tuple[Ground, 
     """The same, and what each plan rests on in its region."""
     answers = await _answers(desk)
     plans = _planned(desk, answers)
+    if desk.probing:
+        from console.cli.plan.probing import probe_all
+
+        plans = await probe_all(desk, plans)
     from console.planning import ground
 
     lives = [live for live in answers if not isinstance(live, ConsoleError)]

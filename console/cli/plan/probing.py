@@ -1,0 +1,43 @@
+"""`--probe`: asks each region's data whether the values of its history convert, before anything is planned on hope."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from console.model.plan import Plan
+
+if TYPE_CHECKING:
+    from console.cli.wiring import Desk
+    from console.drivers.protocol import Driver
+    from console.planning.loss.probe import Found, Probe
+
+
+async def probe_all(desk: "Desk", plans: Sequence[Plan]) -> tuple[Plan, ...]:
+    """The plans with what the data of their regions say; regions without a question are not reached.
+
+    raises  the first error of a region that could not answer
+    """
+    from console.planning.loss.probe import probes
+
+    asked = {plan.region: probes(plan) for plan in plans}
+    if not any(asked.values()):
+        return tuple(plans)
+    async with desk.reach() as drivers:
+        return tuple(await asyncio.gather(*(_probed(desk, drivers, plan, asked[plan.region]) for plan in plans)))
+
+
+async def _probed(desk: "Desk", drivers: "Mapping[str, Driver]", plan: Plan, asked: "Sequence[Probe]") -> Plan:
+    from console.planning.loss.probe import probed
+
+    return probed(plan, [await _ask(drivers[plan.region], desk.name, probe) for probe in asked])
+
+
+async def _ask(driver: "Driver", pipeline: str, probe: "Probe") -> "Found":
+    from console.planning.loss.probe import EXAMPLES, Found
+
+    count = await driver.query(pipeline, probe.count, (probe.source,), {}, 1)
+    values = int(count.rows[0][0]) if count.rows else 0
+    if not values:
+        return Found(probe, 0)
+    some = await driver.query(pipeline, probe.keys, (probe.source,), {}, EXAMPLES)
+    return Found(probe, values, tuple(", ".join(map(str, row)) for row in some.rows))
