@@ -1,0 +1,126 @@
+"""Every operation on Iceberg and Delta is done to real tables: rows stay with their columns, and nothing is left to do after."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.errors import DataError
+from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, Facets, Migration, Operation, swap
+from console.propagation.translate import translate
+from console.propagation.translate.lake import Lake
+from console.propagation.types import parse
+from console.stores.delta import Delta
+from console.stores.iceberg import Iceberg
+from tests.propagation.test_verify import WORDS
+
+pytestmark = pytest.mark.stores
+
+
+class Pond:
+    """One table of one lake, with two rows."""
+
+    def __init__(self, lake: Lake, folder: Path) -> None:
+        self.lake = lake
+        self.folder = folder
+        folder.mkdir(exist_ok=True)
+        properties = {"name": "c", "type": "sql", "uri": f"sqlite:///{folder}/c.db", "warehouse": f"file://{folder}"}
+        self.store = Iceberg("i", properties, "own") if lake == "iceberg" else Delta("d", str(folder))
+        self.place = "app.t" if lake == "iceberg" else "t"
+        self._properties = properties
+
+    def make(self) -> None:
+        import pyarrow
+
+        schema = pyarrow.schema([("id", pyarrow.int64()), ("a", pyarrow.int32()), ("b", pyarrow.string())])
+        rows = pyarrow.table([[1, 2], [10, 20], ["x", "y"]], schema=schema)
+        if self.lake == "delta":
+            from deltalake import write_deltalake
+
+            write_deltalake(str(self.folder / "t"), rows, partition_by=[])
+            return
+        from pyiceberg.catalog import load_catalog
+
+        catalog = load_catalog(**self._properties)
+        catalog.create_namespace("app")
+        catalog.create_table(self.place, schema).append(rows)
+
+    def rows(self) -> list[dict[str, Any]]:
+        if self.lake == "delta":
+            from deltalake import DeltaTable
+
+            table = DeltaTable(str(self.folder / "t")).to_pyarrow_table()
+        else:
+            from pyiceberg.catalog import load_catalog
+
+            table = load_catalog(**self._properties).load_table(self.place).scan().to_arrow()
+        found: list[dict[str, Any]] = sorted(table.to_pylist(), key=lambda row: row["id"])
+        return found
+
+    def left(self, operation: Operation) -> Sequence[Any]:
+        migration = Migration("pre", "public", "t", operation)
+        return translate(self.lake, migration, self.store.describe([self.place])[self.place], "m1").steps
+
+    def apply(self, operation: Operation) -> None:
+        steps = self.left(operation)
+        assert steps
+        self.store.run(self.store.describe([self.place])[self.place], steps, "m1")
+
+
+@pytest.fixture(params=["iceberg", "delta"])
+def pond(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pond]:
+    found = Pond(request.param, tmp_path / "lake")
+    found.make()
+    yield found
+    found.store.close()
+
+
+@pytest.mark.parametrize("word", [*WORDS, "decimal(50,2)", "timestamp", "interval", "array<array<string>>"])
+def test_a_column_of_every_type_is_added_and_older_rows_have_null(pond: Pond, word: str) -> None:
+    add = AddColumn("c", parse(word), nullable=False, default="now()")
+    pond.apply(add)
+    assert [(row["id"], row["a"], row["c"]) for row in pond.rows()] == [(1, 10, None), (2, 20, None)]
+    assert pond.left(add) == ()
+
+
+def test_a_dropped_column_is_gone_and_the_others_keep_their_values(pond: Pond) -> None:
+    pond.apply(DropColumn("a"))
+    assert pond.rows() == [{"id": 1, "b": "x"}, {"id": 2, "b": "y"}]
+    assert pond.left(DropColumn("a")) == ()
+
+
+def test_names_change_hands_and_the_values_go_with_them(pond: Pond) -> None:
+    pond.apply(swap({"a": "b", "b": "a"}))
+    assert [(row["a"], row["b"]) for row in pond.rows()] == [("x", 10), ("y", 20)]
+    pond.apply(swap({"b": "n"}))
+    assert [(row["a"], row["n"]) for row in pond.rows()] == [("x", 10), ("y", 20)]
+    assert pond.left(swap({"b": "n"})) == ()
+
+
+def test_a_column_made_anew_under_a_dropped_name_does_not_show_the_dropped_values(pond: Pond) -> None:
+    pond.apply(DropColumn("b"))
+    pond.apply(AddColumn("b", parse("string")))
+    assert [row["b"] for row in pond.rows()] == [None, None]
+
+
+def test_a_widened_type_holds_the_old_values(pond: Pond) -> None:
+    change = ChangeColumn("a", Facets(parse("int64")), Facets(parse("int32")), "widening")
+    pond.apply(change)
+    assert [row["a"] for row in pond.rows()] == [10, 20]
+    assert pond.store.describe([pond.place])[pond.place].columns[1].type in ("long", "bigint")
+    assert pond.left(change) == ()
+
+
+def test_what_the_format_cannot_do_is_refused_or_needs_nothing(pond: Pond) -> None:
+    with pytest.raises(DataError, match="is there as"):
+        pond.left(AddColumn("b", parse("int64")))
+    with pytest.raises(DataError, match="no column nobody"):
+        pond.left(swap({"nobody": "c"}))
+    with pytest.raises(DataError, match="b already"):
+        pond.left(swap({"a": "b"}))
+    if pond.lake == "iceberg":
+        with pytest.raises(DataError, match="cannot make"):
+            pond.left(ChangeColumn("b", Facets(parse("int64")), Facets(), "destructive"))
+    assert pond.left(ChangeColumn("b", Facets(nullable=False), Facets(), "safe")) == ()
+    assert pond.left(ChangeColumn("b", Facets(default="'x'"), Facets(), "safe")) == ()
