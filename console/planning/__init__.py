@@ -13,7 +13,7 @@ from console.planning import build, rules
 from console.planning.desired import Desired, desired
 from console.planning.fleet.answers import answers
 from console.planning.fleet.drift import drift
-from console.planning.fleet.ground import Ground, ground, moved, sealed
+from console.planning.fleet.ground import Ground, ground, moved
 from console.planning.fleet.money import with_money
 from console.planning.loss.allowed import accepted
 from console.planning.loss.back import rollback
@@ -22,13 +22,13 @@ from console.planning.sql import compile
 from console.planning.sql.compile import Compiled, Known
 from console.planning.sql.tree import Text
 from console.planning.warm.compiler import Compiler, Memory
-from console.planning.warm.same import Once, Same
+from console.planning.warm.same import Once, Same, manifest
 
-__all__ = ["Compiled", "Ground", "Memory", "check", "compile_query", "ground", "moved", "plan", "sealed"]
+__all__ = ["Compiled", "Ground", "Memory", "check", "compile_query", "forget", "ground", "moved", "plan"]
 
 FORMAT = 1
 _desired: Once[Desired] = Once()
-_releases: Same[Release] = Same(lambda release: (release.pipeline, release.id, release.digest, len(release.tables)))
+_releases: Same[Release] = Same(manifest)
 
 
 def plan(
@@ -62,7 +62,7 @@ def plan(
         region.name,
         pipeline.digest(),
         live.release.id if live.release else "",
-        sealed(ground(pipeline, live)),
+        ground(pipeline, live).seal,
         nodes,
         build.with_promote(build.steps(verdicts, live, limits), nodes),
         build.release(pipeline, wanted, verdicts, live, tool),
@@ -89,6 +89,12 @@ def _possible(pipeline: Pipeline, live: Live, memory: Memory | None) -> tuple[De
     if wrong := (*wanted.problems, *rules.region_problems(pipeline, live)):
         raise Problems.of(rules.dropped_but_read(wrong, live))
     return wanted, live
+
+
+def forget() -> None:
+    """Drop what this process has computed for the pipelines and releases that it met; memories of a file stay."""
+    _desired.forget()
+    _releases.forget()
 
 
 def check(pipeline: Pipeline, memory: Memory | None = None) -> tuple[Problem, ...]:

@@ -58,7 +58,7 @@ def release(pipeline: Pipeline, desired: Desired, verdicts: Verdicts, live: Live
 
 def _state(verdict: Verdict, wanted: Wanted, live: Live) -> TableState:
     if verdict.action == "keep" and verdict.live is not None:
-        return replace(verdict.live, read=verdict.read)
+        return verdict.live if verdict.read == verdict.live.read else replace(verdict.live, read=verdict.read)
     if wanted.table.kind == "landing":
         version = _landing(verdict, wanted, live)
     elif verdict.rebuilt:

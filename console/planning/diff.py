@@ -7,6 +7,7 @@ from console.model.plan import ColumnChange
 from console.model.schema import Column, Table
 from console.planning.desired import Wanted
 from console.planning.sql.reads import Pick
+from console.planning.warm.same import Once
 
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
@@ -39,6 +40,9 @@ class Diff:
         return self.rows and not self.computed
 
 
+_diffs: Once[Diff] = Once(20_000)  # a fleet of 200 regions has 20 releases of 500 tables
+
+
 def split_value(value: str) -> tuple[str, str]:
     """A value fingerprint as (expression, type)."""
     expression, _, type = value.partition(":")
@@ -47,6 +51,10 @@ def split_value(value: str) -> tuple[str, str]:
 
 def compare(wanted: Wanted, live: TableState) -> Diff:
     """Compare by fingerprints; a renamed column is found by its value, and only if the old name is gone."""
+    return _diffs.of(lambda: _compared(wanted, live), wanted, live)
+
+
+def _compared(wanted: Wanted, live: TableState) -> Diff:
     old = {column.name: column for column in live.table.columns}
     gone = [name for name in old if wanted.table.column(name) is None]
     picks: list[Pick] = []

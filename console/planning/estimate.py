@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
-from console.model.live import Live
+from console.model.live import Day, Live
 from console.model.plan import Price
 from console.model.region import Limits
 from console.model.schema import Column, Table
@@ -36,13 +36,35 @@ def history(live: Live, source: str, time: str, limits: Limits) -> Price:
     stats = live.table(source)
     if stats is None:
         return Price()
-    slices = cut(stats.days, limits.rows, time != "date") if time and stats.days else ()
-    batches, after = 0, 0
-    while run := pack(slices, after, limits.rows, limits.bytes):
-        batches += any(piece.rows for piece in run)
-        after = run[-1].index
+    batches = _batches(stats.days, limits, time != "date") if time and stats.days else 0
     known = sum(1 for day in stats.days if day.day) if time else 0
     return Price(known, stats.rows, stats.bytes, max(batches, 1 if stats.rows else 0), _seconds(live, stats.rows))
+
+
+def _batches(days: Sequence[Day], limits: Limits, hours: bool) -> int:
+    """How many batches that hold rows `slices.pack` makes of what `slices.cut` cuts; counted without cutting where no day
+    is heavy, which a fleet's worth of tables is asked for.
+    """
+    if hours and limits.rows is not None and any(day.rows > limits.rows for day in days if day.day):
+        slices, batches, after = cut(days, limits.rows, hours), 0, 0
+        while run := pack(slices, after, limits.rows, limits.bytes):
+            batches += any(piece.rows for piece in run)
+            after = run[-1].index
+        return batches
+    known = sorted(((day.day, day.rows, day.bytes) for day in days if day.day), reverse=True)
+    nulls = [day for day in days if not day.day]
+    pieces = [(rows, size) for _, rows, size in known]
+    pieces.append((sum(day.rows for day in nulls), sum(day.bytes for day in nulls)))
+    most_rows = float("inf") if limits.rows is None else limits.rows
+    most_bytes = float("inf") if limits.bytes is None else limits.bytes
+    batches, rows_in, bytes_in, holding, begun = 0, 0, 0, False, False
+    for rows, size in pieces:
+        rows_in, bytes_in = rows_in + rows, bytes_in + size
+        if begun and (rows_in > most_rows or bytes_in > most_bytes):
+            batches += holding
+            rows_in, bytes_in, holding = rows, size, False
+        holding, begun = holding or rows > 0, True
+    return batches + holding
 
 
 def log(live: Live, source: str) -> Price:

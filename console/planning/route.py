@@ -13,8 +13,10 @@ from console.planning.choice.words import listed
 from console.planning.desired import Desired, Wanted
 from console.planning.diff import Diff, compare, same_declaration
 from console.planning.sql.reads import Pick, compose, forward, landing_read, select, stored
+from console.planning.warm.same import Once
 
 REBUILT: frozenset[Action] = frozenset(("create", "forward", "replay", "hybrid"))
+_proofs: Once[Proof] = Once(4096)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +176,8 @@ def _prove(router: _Router, wanted: Wanted, live: TableState, diff: Diff) -> Pro
         return Proof({}, dict.fromkeys(diff.computed, "") | impossible)
     old = release.feeds_into(wanted.table.name)
     now = feeds.as_wanted(router.desired, feeds.of(wanted.feeds))
-    return proven(wanted, live, old, diff.computed, now=now, was=feeds.as_live(release, feeds.of(old)))
+    was = feeds.as_live(release, feeds.of(old))
+    return _proofs.of(lambda: proven(wanted, live, old, diff.computed, now=now, was=was), wanted, live, release)
 
 
 def _proven(router: _Router, found: Verdict, wanted: Wanted, live: TableState, diff: Diff, proof: Proof) -> Verdict:

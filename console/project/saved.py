@@ -3,14 +3,14 @@
 import os
 import stat
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from console.errors import DataError
-from console.model.codec import decode, dumps, encode, loads
+from console.model.codec import TAG, decode, dumps, encode, loads
 from console.model.pipeline import digest
 from console.model.plan import Plan
 
@@ -20,10 +20,26 @@ _AGAIN = "make it anew: console plan --out FILE"
 
 
 @dataclass(frozen=True, slots=True)
+class Rests:
+    """What a plan rests on, as `console.planning.fleet.ground.Ground` tells it."""
+
+    release: str
+    tables: dict[str, tuple[str, str]]
+    shapes: dict[str, dict[str, str]]
+
+    @property
+    def seal(self) -> str:
+        """What the plan's `content` must be; "" where a shape is not the one that its digest names."""
+        known = all(digest(facts) == name for name, facts in self.shapes.items())
+        tables = {name: list(held) for name, held in self.tables.items()}
+        return digest({"release": self.release, "tables": tables}) if known else ""
+
+
+@dataclass(frozen=True, slots=True)
 class Saved:
     """A file of plans, as it was reviewed.
 
-    grounds  region → what its plan rests on there, as `console.planning.ground` tells it: what moved can be named
+    grounds  region → what its plan rests on there, None where the file does not tell: what moved can be named
     tool     version of console that made it;  regions  the resolved list, in the order of waves
     """
 
@@ -31,19 +47,19 @@ class Saved:
     pipeline: str
     regions: tuple[str, ...]
     plans: tuple[Plan, ...]
-    grounds: dict[str, dict[str, str]]
+    grounds: dict[str, Rests | None]
 
 
-def save_plans(path: Path, plans: Sequence[Plan], grounds: Sequence[Mapping[str, str]] = ()) -> None:
+def save_plans(path: Path, plans: Sequence[Plan], grounds: Sequence[object] = ()) -> None:
     """Write plans to a file of mode 0600, whole or not at all; an older file of that name is replaced.
 
-    grounds  of each plan, in the same order; () leaves out what they rest on, and only its digest is known
+    grounds  `console.planning.Ground` of each plan, in the same order; () leaves out what they rest on, and only its digest is known
     raises   DataError if it cannot be written there
     """
     entries = []
     for given, rests in zip_longest(plans, grounds, fillvalue=None):
         plan = decode(Plan, encode(given))  # what a reader will see: an int in a float's place would not compare
-        entries.append({"digest": plan.digest(), "plan": encode(plan), "ground": dict(rests or {})})
+        entries.append({"digest": plan.digest(), "plan": encode(plan), "ground": _bare(rests)})
     body = {
         "format_version": FORMAT,
         "tool": plans[0].tool if plans else "",
@@ -97,22 +113,23 @@ def load_saved(path: Path) -> Saved:
     return Saved(str(data["tool"]), str(data["pipeline"]), tuple(data["regions"]), plans, grounds)
 
 
-def _plan(entry: Any, where: str) -> tuple[Plan, dict[str, str]]:
+def _plan(entry: Any, where: str) -> tuple[Plan, Rests | None]:
     if not isinstance(entry, dict) or set(entry) != {"digest", "plan", "ground"}:
         raise DataError(f"{where} is no saved plan", hint=_AGAIN)
     try:
         plan = decode(Plan, entry["plan"])
-        rests = decode(_Ground, {"facts": entry["ground"]}).facts
+        rests = decode(Rests, entry["ground"]) if entry["ground"] is not None else None
     except DataError as error:
         raise DataError(f"{where}: {error}", hint=_AGAIN) from None
-    if entry["digest"] != plan.digest() or (rests and digest(rests) != plan.content):
+    if entry["digest"] != plan.digest() or (rests and rests.seal != plan.content):
         raise DataError(f"{where} is not the one that its digest names", hint=_AGAIN)
     return plan, rests
 
 
-@dataclass(frozen=True, slots=True)
-class _Ground:
-    facts: dict[str, str]
+def _bare(ground: object) -> Any:
+    """A ground as data, without the name of its class."""
+    data = encode(ground)
+    return {key: value for key, value in data.items() if key != TAG} if data else None
 
 
 def _digest(data: Any, path: Path) -> str:

@@ -10,7 +10,7 @@ from console.model.plan import Price
 from console.model.region import Limits, Prices, Region, Spark
 from console.model.schema import Column
 from console.planning import plan
-from console.planning.fleet.ground import ground, moved, sealed
+from console.planning.fleet.ground import ground, moved
 from console.planning.fleet.keys import parsed_keys, readers
 from tests.planning.world import REGION, live, node, pipeline, planned, with_column, with_sql, with_table
 
@@ -44,7 +44,7 @@ def test_rows_move_nothing_that_a_plan_rests_on() -> None:
     before, after = live(), grown(live(), 500)
     assert ground(WIDER, before) == ground(WIDER, after)
     assert planned(WIDER, before).content == planned(WIDER, after).content
-    assert sealed(ground(WIDER, before)) == planned(WIDER, before).content
+    assert ground(WIDER, before).seal == planned(WIDER, before).content
 
 
 COLUMNS = held("requests").columns

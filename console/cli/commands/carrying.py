@@ -1,6 +1,7 @@
 """Carry plans through regions without a screen: plan all, bind what was shown, run, tell what happens."""
 
 import asyncio
+import gc
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -73,6 +74,7 @@ async def _answers(desk: Desk) -> list[Live | ConsoleError]:
 
 
 def _planned(desk: Desk, lives: Sequence[Live | ConsoleError]) -> tuple[Plan, ...]:
+    gc.freeze()  # surveys of a large fleet are millions of small values: no collection need look at them again
     plans: list[Plan] = []
     problems: list[Problem] = []
     unanswered: list[tuple[str, ConsoleError]] = []

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Protocol
 
 import sqlglot
@@ -15,6 +16,9 @@ from console.planning.sql.compile import Known, needs
 from console.planning.sql.meaning import meaning
 from console.planning.sql.relation import Relation, physical
 from console.planning.sql.tree import DIALECT
+from console.planning.warm.same import Once
+
+_narrowed: Once[tuple[str, ...]] = Once(4096)
 
 
 class Decided(Protocol):
@@ -49,9 +53,17 @@ def of(feeds: Iterable[Feed]) -> frozenset[str]:
 
 def columns_read(sql: str, table: str, columns: Mapping[str, str], others: Collection[str] = ()) -> tuple[str, ...]:
     """Columns of one table that a compiled query reads, in the table's order. others: tables it reads besides"""
-    relations = {name: physical(name, "", {}) for name in others} | {table: physical(table, "", columns)}
-    read = {column for source, column in needs(sql, Known({table: columns}, relations)) if source == table}
-    return tuple(column for column in columns if column in read)
+    return _columns_read(sql, table, tuple(columns.items()), tuple(others))
+
+
+@lru_cache(maxsize=8192)
+def _columns_read(
+    sql: str, table: str, columns: tuple[tuple[str, str], ...], others: tuple[str, ...]
+) -> tuple[str, ...]:
+    own = dict(columns)
+    relations = {name: physical(name, "", {}) for name in others} | {table: physical(table, "", own)}
+    read = {column for source, column in needs(sql, Known({table: own}, relations)) if source == table}
+    return tuple(column for column in own if column in read)
 
 
 def read_by(feed: Feed, source: str, known: Known) -> tuple[str, ...]:
@@ -87,6 +99,10 @@ def lost(name: str, release: Release, verdicts: Mapping[str, Decided], exposed: 
 
 def narrowed(wanted: Wanted, release: Release, now: Known) -> tuple[str, ...]:
     """Materializations whose rows come about as before, but for filters that are new."""
+    return _narrowed.of(lambda: _narrower(wanted, release, now), wanted, release)
+
+
+def _narrower(wanted: Wanted, release: Release, now: Known) -> tuple[str, ...]:
     old = {feed.materialization: feed for feed in release.feeds_into(wanted.table.name)}
     was = as_live(release, of(old.values()))
     found = []

@@ -8,7 +8,7 @@ from console.model.plan import Answer
 from console.model.schema import types
 from console.planning.desired import Desired
 from console.planning.diff import split_value
-from console.planning.sql.compile import Known, needs, query
+from console.planning.sql.compile import Known, needs, query, reads
 from console.planning.sql.relation import physical
 from console.planning.sql.tree import Text
 from console.planning.warm.same import Once
@@ -16,7 +16,6 @@ from console.planning.warm.same import Once
 Reader = Endpoint | Copy | Sink
 Read = frozenset[tuple[str, str]]
 _needs: Once[Read] = Once(4096)
-_known: Once[Known] = Once()
 _KINDS = ("endpoint", "copy", "sink")
 
 
@@ -53,7 +52,7 @@ def _why(node: Reader, was: Reader | None, release: Release, changed: Mapping[tu
         return "its query changed"
     if isinstance(node, Endpoint) and isinstance(was, Endpoint) and node.parameters != was.parameters:
         return "its parameters changed"
-    if not changed:
+    if not any(table in node.sql for table, _ in changed):  # a compiled query spells every table that it reads
         return ""
     read = _needs.of(lambda: _read(node.sql, release), release, node.sql)
     told = [why for what, why in changed.items() if what in read or (what[1] == "" and what[0] in {t for t, _ in read})]
@@ -61,19 +60,14 @@ def _why(node: Reader, was: Reader | None, release: Release, changed: Mapping[tu
 
 
 def _read(sql: str, release: Release) -> Read:
-    return needs(sql, _known.of(lambda: _readable(release), release))
-
-
-def _readable(release: Release) -> Known:
-    """A release's tables, and what its copies write."""
-    tables = {state.table.name: types(state.table.columns) for state in release.tables}
-    relations = {state.table.name: physical(state.table.name, state.rows, state.values) for state in release.tables}
+    named = set(reads(Text(sql)))
+    tables = {s.table.name: types(s.table.columns) for s in release.tables if s.table.name in named}
     for copy in release.copies:
-        done = query(Text(copy.sql), Known(tables))
-        outputs = dict.fromkeys(done.columns if done else (), "string")
-        tables = {**tables, copy.into: outputs}
-        relations[copy.into] = physical(copy.into, "copied", outputs)
-    return Known(tables, relations)
+        if copy.into in named:
+            known = {s.table.name: types(s.table.columns) for s in release.tables}
+            done = query(Text(copy.sql), Known(known))
+            tables[copy.into] = dict.fromkeys(done.columns if done else (), "string")
+    return needs(sql, Known(tables, {name: physical(name, "", columns) for name, columns in tables.items()}))
 
 
 def _changed(desired: Desired, release: Release) -> dict[tuple[str, str], str]:

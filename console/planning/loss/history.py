@@ -1,6 +1,7 @@
 """Rows that a replay would not bring back: gone from the source, never stored there, or stopped by a filter."""
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -8,7 +9,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.merge_subqueries import merge_subqueries
 
 from console.errors import Problem
-from console.model.live import Day, Feed, Live, TableState
+from console.model.live import Day, Live, TableState
 from console.model.schema import Table
 from console.planning.desired import Wanted
 from console.planning.sql import allow
@@ -85,7 +86,7 @@ def filtered(wanted: Wanted, sources: Mapping[str, Wanted], live: Live) -> list[
         time = source.table.time if source else ""
         if not days or not time or wanted.reads.get(table.time) != frozenset({(feed.source, time)}):
             continue
-        for op, bound in _bounds(feed, time):
+        for op, bound in _bounds(feed.sql, time):
             hint = f"leave the filter out of {feed.materialization}, or accept the loss by its name"
             if not bound:
                 message = f"{feed.materialization} filters by the clock: history of {table.name} that passed when it arrived would not pass now"
@@ -101,9 +102,14 @@ def _stopped(day: str, op: type[exp.Expr], bound: str) -> bool:
     return day < bound if op in (exp.GT, exp.GTE) else day > bound
 
 
-def _bounds(feed: Feed, time: str) -> Iterator[tuple[type[exp.Expr], str]]:
+@lru_cache(maxsize=4096)
+def _bounds(sql: str, time: str) -> tuple[tuple[type[exp.Expr], str], ...]:
     """Comparisons of the source's time with a constant day, or with the clock ("")."""
-    tree = sqlglot.parse_one(feed.sql, read=DIALECT)
+    return tuple(_comparisons(sql, time))
+
+
+def _comparisons(sql: str, time: str) -> Iterator[tuple[type[exp.Expr], str]]:
+    tree = sqlglot.parse_one(sql, read=DIALECT)
     try:
         tree = merge_subqueries(tree)
     except (SqlglotError, KeyError, AttributeError):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -34,6 +35,11 @@ class Pick:
 
 def compose(read: str, picks: Sequence[Pick], wanted: str) -> str:
     """A new read over the same stored table, from the read it had and, for fresh columns, the read that is wanted."""
+    return _compose(read, tuple(picks), wanted)
+
+
+@lru_cache(maxsize=4096)
+def _compose(read: str, picks: tuple[Pick, ...], wanted: str) -> str:
     tree = sqlglot.parse_one(read, read=DIALECT)
     old = _projections(tree)
     if fresh := {pick.of.lower() for pick in picks if pick.fresh}:
@@ -59,7 +65,11 @@ def stored(table: str, columns: Sequence[Column]) -> str:
 
 
 def landing_read(columns: Sequence[Column], extra: Sequence[str] = ()) -> str:
-    names = [*(column.name for column in columns), *extra]
+    return _landing_read((*(column.name for column in columns), *extra))
+
+
+@lru_cache(maxsize=4096)
+def _landing_read(names: tuple[str, ...]) -> str:
     return render(exp.select(*(exp.column(name(n)) for n in names)).from_(exp.to_table(STORED)))
 
 

@@ -1,0 +1,85 @@
+"""What stands for all that are equal must differ wherever two of them can."""
+
+from collections.abc import Iterator
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.model.live import Day, Live, Release, TableStats
+from console.model.region import Limits
+from console.model.slices import cut, pack
+from console.planning.estimate import history
+from console.planning.warm.same import manifest
+from tests.planning.world import live, release
+
+
+def other(value: Any) -> Any:
+    match value:
+        case bool():
+            return not value
+        case str():
+            return value + "x"
+        case int() | float():
+            return value + 1
+        case None:
+            return "x"
+        case dict():
+            return {**value, "x": "x"}
+    return (*value, "x")
+
+
+def variants(value: Any) -> Iterator[tuple[str, Any]]:
+    """The value with one leaf changed, for every leaf of its first and last elements."""
+    for field in fields(value):
+        held = getattr(value, field.name)
+        items = [(0, held[0]), (len(held) - 1, held[-1])] if isinstance(held, tuple) and held else []
+        if is_dataclass(held):
+            for path, changed in variants(held):
+                yield f"{field.name}.{path}", replace(value, **{field.name: changed})
+        elif items and is_dataclass(items[0][1]):
+            for at, item in items:
+                for path, changed in variants(item):
+                    more = (*held[:at], changed, *held[at + 1 :])
+                    yield f"{field.name}[{at}].{path}", replace(value, **{field.name: more})
+            yield f"{field.name} shorter", replace(value, **{field.name: held[1:]})
+        else:
+            yield field.name, replace(value, **{field.name: other(held)})
+
+
+def test_a_release_that_differs_anywhere_has_another_key() -> None:
+    mine = release(live())
+    key = manifest(mine)
+    assert manifest(replace(mine)) == key
+    seen = [path for path, changed in variants(mine) if manifest(changed) == key]
+    assert seen == []
+    paths = {path for path, _ in variants(mine)}
+    assert {"tables[0].table.columns[0].type", "tables[2].version.columns[0].nullable", "feeds[0].sql", "id"} <= paths
+    assert isinstance(mine, Release)
+
+
+DAYS = st.lists(
+    st.tuples(
+        st.sampled_from(["", *(f"2026-10-{d:02}" for d in range(1, 12))]), st.integers(0, 50), st.integers(0, 50)
+    ),
+    unique_by=lambda d: d[0],
+)
+
+
+@given(
+    DAYS, st.none() | st.integers(0, 120), st.none() | st.integers(0, 120), st.sampled_from(["date", "timestamp", ""])
+)
+def test_batches_are_as_many_as_are_carried(
+    days: list[tuple[str, int, int]], rows: int | None, size: int | None, time: str
+) -> None:
+    held = tuple(Day(*day) for day in days)
+    total = sum(day.rows for day in held)
+    stats = TableStats("t", "t", 1, total, 0, 1, (), (), held)
+    slices = cut(held, rows, time != "date") if time and held else ()
+    carried, after = 0, 0
+    while run := pack(slices, after, rows, size):
+        carried += any(piece.rows for piece in run)
+        after = run[-1].index
+    price = history(Live("eu", "web", None, stats=(stats,)), "t", time, Limits(rows, size))
+    assert price.batches == max(carried, 1 if total else 0)
