@@ -1,6 +1,7 @@
 """The search without Spark: what it finds differs and is small; where nothing differs it finds nothing."""
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -92,3 +93,11 @@ def test_what_may_not_be_run_starts_no_spark(old: str, new: str, tables: Any, sa
         assert sought.witness is None
         assert said in sought.why
         assert not spark.started
+
+
+def test_without_a_spark_the_answer_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("CONSOLE_JARS", str(tmp_path))
+    with Replayer() as spark:
+        sought = between("SELECT a FROM t WHERE a > 1", "SELECT a FROM t WHERE a >= 1", TABLES, spark)
+    assert sought.witness is None
+    assert "no Delta jars" in sought.why

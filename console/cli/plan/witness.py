@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from console.cli.figures import count, table
-from console.errors import DataError
+from console.errors import ConsoleError, DataError
 from console.model.live import Live, Release
 from console.model.plan import Plan
 from console.model.region import Region
@@ -51,6 +51,8 @@ def between(
         return seek(Question(asked.old, asked.new, pairs, asked.tables), spark)
     except DataError as error:
         return Sought(None, 0, f"not sought: {error}")
+    except ConsoleError as error:  # what is compared stands without a Spark, too
+        return Sought(None, 0, f"not proven: {error}")
 
 
 def of_plans(plans: Sequence[Plan], lives: Sequence[Live], regions: Sequence[Region]) -> Witnesses:
