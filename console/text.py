@@ -11,6 +11,7 @@ from typing import Any
 
 # controls, bidi and zero-width marks, lone surrogates, line and paragraph separators
 _STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+_COMMANDS = ("::", "##[", "##vso[")  # a CI's runner obeys a line of its log that begins so
 _MARGIN = 4096  # characters looked at beyond what is kept, so that no secret is cut in half
 _SHORTEST = 6  # characters of a secret that is looked for: `true` is none, whatever its key
 _hidden: set[str] = set()
@@ -82,6 +83,8 @@ def safe_text(outside: str, limit: int = 2000) -> str:
     """
     outside = redacted(outside[: limit + _MARGIN])
     cut = outside if len(outside) <= limit else outside[: limit - 1] + "…"
+    if cut.lstrip().startswith(_COMMANDS):
+        cut = "\\" + cut
     return "".join(
         char.encode("unicode_escape").decode() if unicodedata.category(char) in _STEERING else char for char in cut
     )

@@ -88,6 +88,29 @@ def test_s04_s05_what_a_region_says_steers_no_terminal_and_no_log(
         assert all(json.loads(line)["format_version"] == 1 for line in data.stdout.splitlines()), "a stream"
 
 
+COMMANDS = (
+    "::set-output name=x::y",
+    "  ::error file=a::b",
+    "##[error]x",
+    "\t##vso[task.setvariable variable=a]b",
+    "x\n::error::y",
+)
+
+
+@pytest.mark.parametrize("said", COMMANDS)
+@pytest.mark.parametrize("words", [["plan"], ["status"], ["apply", "--yes"], ["apply", "--yes", "--output", "jsonl"]])
+def test_s06_a_line_of_a_ci_log_is_no_command_to_its_runner(world: World, words: list[str], said: str) -> None:
+    for kind in (Failing, Refusing):
+        error = (
+            Problems.of([Problem("C1", said, said, said, node=said)])
+            if kind is Failing
+            else RegionError(said, hint=said)
+        )
+        result = call(world, kind, error, *words)
+        lines = (result.stdout + result.stderr).splitlines()
+        assert not [line for line in lines if line.lstrip().startswith(("::", "##"))], lines
+
+
 CANARY = "canary7f3a91d2"
 LEAKS = {
     f"s3a: access denied, secret key {CANARY} was refused": True,  # known by its setting's name

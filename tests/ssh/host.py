@@ -14,6 +14,7 @@ from console.drivers.ssh.connection import Pace
 from console.model.region import Region, Ssh
 
 BIN = Path(sys.executable).parent
+ROOT = Path(__file__).resolve().parent.parent.parent
 QUICK = Pace(connect=15, login=30, answer=60, start=120, beat=1.0, beats=3)  # for a busy machine
 _SERIAL = itertools.count()
 _CONFIG = """
@@ -29,7 +30,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 LogLevel VERBOSE
 AllowTcpForwarding yes
-SetEnv HOME={folder}/home PATH={path} CONSOLE_HOME={folder}/home/console XDG_RUNTIME_DIR={folder}/run XDG_CACHE_HOME={folder}/cache
+SetEnv HOME={folder}/home PATH={path} PYTHONPATH={root} CONSOLE_HOME={folder}/home/console XDG_RUNTIME_DIR={folder}/run XDG_CACHE_HOME={folder}/cache
 """
 
 
@@ -91,7 +92,7 @@ class Host:
         """Start its sshd, and wait until it listens."""
         Path("/run/sshd").mkdir(exist_ok=True)
         config = self.folder / "sshd_config"
-        config.write_text(_CONFIG.format(folder=self.folder, path=self.path) + self.extra)
+        config.write_text(_CONFIG.format(folder=self.folder, path=self.path, root=ROOT) + self.extra)
         with (self.folder / "sshd.log").open("ab") as log:
             self._server = subprocess.Popen(
                 ["ip", "netns", "exec", self.space, shutil.which("sshd") or "/usr/sbin/sshd", "-D", "-e", "-f", str(config)],

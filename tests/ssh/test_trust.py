@@ -200,6 +200,9 @@ async def test_s12_names_from_the_inventory_reach_no_shell(host: Host) -> None:
 
 async def test_s13_no_secret_is_on_a_command_line_in_an_environment_or_in_a_log(host: Host, home: Path) -> None:
     canary = "canary-s3-key-88213"
+    asked = host.folder / "asked"
+    host.extra = f'ForceCommand echo "$SSH_ORIGINAL_COMMAND" >> {asked}; $SSH_ORIGINAL_COMMAND\n'
+    host.restart()
     region = replace(host.region(), spark=Spark(conf=(("spark.hadoop.fs.s3a.secret.key", canary),)))
     driver = SshDriver(region, pace=CALM)
     await driver.wake()
@@ -213,6 +216,7 @@ async def test_s13_no_secret_is_on_a_command_line_in_an_environment_or_in_a_log(
     await driver.close()
     assert b"serve" in lines
     assert canary.encode() not in lines
+    assert set(asked.read_text().splitlines()) == {"console agent remote"}
     files = [path for folder in (host.folder, home) for path in folder.rglob("*") if path.is_file()]
     assert [path.name for path in files if canary.encode() in path.read_bytes()] == ["agent.json"]
     kept = host.folder / "lake" / "_console" / "agent.json"

@@ -1,0 +1,66 @@
+"""S6: what a report or a CI log shows of others' texts is text there too."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from markdown_it import MarkdownIt
+
+from console.cli.commands.review.markdown import comment
+from console.cli.commands.review.sarif import sarif
+from console.errors import Problem
+from console.model.plan import Plan
+from tests.hostile.test_fuzz import read, written
+from tests.hostile.test_shown import steering
+from tests.screens.hostile import ALL
+
+ATTACKS = (
+    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "[x](javascript:alert(1))", "![x](http://evil.example/p.png)", "a | b | c",
+    "`code`", "```\n# big\n```", "\n\n# title\n", "</details><b>", "::set-output name=x::y", "\n::error file=a::b", "%0A::error::b", "@everyone",
+    "http://evil.example", "&lt;script&gt;", "<!-- console check -->", "\\", "*", "_", "~~x~~", "- [ ] x", "=cmd()", ALL,
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
+    from tests.cli.conftest import FILES
+
+    return read(written(tmp_path_factory.mktemp("project"), FILES))[0]
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_s06_a_markdown_report_holds_others_texts_as_text(plan: Plan, attack: str) -> None:
+    problem = Problem("C101", attack, attack, attack, "warn", attack)
+    nodes = tuple(replace(node, name=attack, why=attack, source=attack) for node in plan.nodes)
+    evil = replace(plan, region=attack, nodes=nodes, problems=(problem,))
+    calm = replace(plan, problems=(Problem("C101", "m", "f:1:1", "h", "warn", "n"),))
+    for text, plain in (
+        (comment([evil], []), comment([calm], [])),
+        (comment([], [problem]), comment([], [calm.problems[0]])),
+    ):
+        tokens, others = _shape(text), _shape(plain)
+        assert tokens == others, "the report's structure is that of a harmless one"
+        assert not [line for line in text.splitlines() if line.startswith(("::", "##["))], (
+            "no command to the CI's runner"
+        )
+        assert steering(text.replace("\u200b", "")) == set()
+
+
+def _shape(text: str) -> list[tuple[str, str]]:
+    """Everything but words: what a reader of Markdown makes of it. Folded text counts as one."""
+    found = []
+    for token in MarkdownIt("gfm-like", {"linkify": False}).parse(text):
+        found.append((token.type, token.tag if token.type != "fence" else ""))
+        for child in token.children or ():
+            if child.type in ("link_open", "image", "html_inline", "strong_open", "s_open", "heading_open"):
+                found.append((child.type, child.tag))
+    return found
+
+
+@pytest.mark.parametrize("attack", ATTACKS)
+def test_s06_sarif_stays_one_document_with_the_text_in_it(attack: str) -> None:
+    told = json.dumps(sarif([], [Problem("P010", attack, "regions/eu.yaml:1:2", attack)], {}, "t"))
+    assert steering(told) == set()
+    (run,) = json.loads(told)["runs"]
+    (result,) = run["results"]
+    assert result["locations"][0]["physicalLocation"]["region"]["startLine"] == 1
