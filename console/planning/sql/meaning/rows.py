@@ -129,12 +129,12 @@ class _Select:
         values.rows = rows.rows
         rows = self._projected(rows, values)
         if qualify := self.tree.args.get("qualify"):
-            seen = replace(values, aliases=self._aliases())
+            seen = replace(values, aliases=self._aliases(), done=self._done())
             rows = rows.narrowed(seen.conjuncts(qualify.this))
             self._note("QUALIFY", rows.rows)
         rows = replace(rows, columns=_named(self.outputs), rest=tuple(o.rest for o in self.outputs if o.rest))
         rows = self._distinct(rows)
-        seen = replace(values, aliases=self._aliases(), first=True)
+        seen = replace(values, aliases=self._aliases(), done=self._done(), first=True)
         return limited(self.tree, rows, self._ordinals(), seen, rows)
 
     def _note(self, what: str, *said: str) -> None:
@@ -157,6 +157,9 @@ class _Select:
             for part in self.tree.expressions
             if isinstance(part, exp.Alias) and part.alias
         }
+
+    def _done(self) -> dict[str, Value]:
+        return {output.name: output.value for output in self.outputs}
 
     def _windows(self) -> dict[str, exp.Expr]:
         return {one.name.lower(): one for one in self.tree.args.get("windows") or ()}
@@ -198,7 +201,7 @@ class _Select:
         for part in self.tree.expressions:
             if isinstance(part, exp.QueryTransform):
                 raise Unclear("TRANSFORM runs a program")
-            rows = self._output(part, rows, replace(values, aliases=dict(seen)))
+            rows = self._output(part, rows, replace(values, aliases=dict(seen), done=self._done()))
             rows = self._strange(part, rows, safe, values)
             if isinstance(part, exp.Alias):
                 seen[part.alias.lower()] = part.this

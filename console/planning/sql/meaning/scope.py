@@ -7,6 +7,7 @@ from sqlglot import exp
 
 from console.planning.sql.relation import Relation, Rest, Value, combined, mix
 
+_STEPS = 2_000  # aliases replaced by what they stand for
 NAMELESS = "\x1f"  # begins what stands for the name of a source without one
 
 
@@ -31,7 +32,14 @@ class Run:
     query: "Callable[[exp.Expr, Scope], Relation]"
     lenient: bool = False
     numbers: dict[int, int] = field(default_factory=dict)
+    steps: int = 0
     notes: list[tuple[str, str]] = field(default_factory=list)
+
+    def step(self) -> None:
+        """raises  Unclear for a query that unfolds without end, as aliases of aliases may"""
+        self.steps += 1
+        if self.steps > _STEPS:
+            raise Unclear("it unfolds into too large a query")
 
     def number(self, node: exp.Expr) -> int:
         return self.numbers.setdefault(id(node), len(self.numbers))

@@ -109,18 +109,23 @@ def without_repeats(rows: Relation, mark: str) -> Relation:
 
 def _compared(tree: exp.SetOperation, left: Relation, right: Relation, plain: bool) -> Relation:
     """INTERSECT and EXCEPT: which rows stay depends on every column of both sides."""
+    how, first, second, columns = type(tree).__name__, left, right, left.columns
     if left.rest or right.rest:
         pairs = [mix(*(value.hash for value in side.every())) for side in (left, right)]
     elif len(left.columns) != len(right.columns):
-        raise Unclear(f"the sides of {type(tree).__name__.upper()} have not the same number of columns")
+        raise Unclear(f"the sides of {how.upper()} have not the same number of columns")
     else:
-        both = zip(left.columns.values(), right.columns.values(), strict=True)
+        if isinstance(tree, exp.Intersect):  # of which the sides are in no order
+            first, second = sorted((left, right), key=lambda one: _Branch(one, tuple(one.columns.values())).order)
+        both = list(zip(first.columns.values(), second.columns.values(), strict=True))
         pairs = sorted(mix(one.hash, other.hash) for one, other in both)
-    part = mix(type(tree).__name__, plain, left.rows, right.rows, *pairs)
-    made = _made(part, left.columns, [left, right], "set")
+        if isinstance(tree, exp.Intersect):
+            columns = {name: combined("set", pair) for name, pair in zip(left.columns, both, strict=True)}
+    part = mix(how, plain, first.rows, second.rows, *pairs)
+    made = _made(part, columns, [left, right], "set")
     reads = made.reads.union(*(value.reads for side in (left, right) for value in side.every()))
-    unique = None if plain else frozenset(value.hash for value in left.every())
-    return replace(made, rest=left.rest, reads=reads, unique=unique)
+    made = replace(made, rest=left.rest, reads=reads)
+    return made if plain else replace(made, unique=frozenset(value.hash for value in made.every()))
 
 
 def limited(tree: exp.Expr, rows: Relation, ordinals: dict[int, Value], values: Values, shown: Relation) -> Relation:

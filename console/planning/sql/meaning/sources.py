@@ -13,6 +13,7 @@ from console.planning.sql.relation import Relation, Rest, Value, combined, mix, 
 from console.planning.sql.tree import DIALECT
 
 _TABLE_ARGS = {"this", "db", "catalog", "alias", "joins", "laterals", "hints", "pivots", "sample", "version", "with_"}
+_PARTS = 1000
 _KINDS = {"", "INNER", "CROSS", "OUTER", "SEMI", "ANTI"}
 
 
@@ -194,6 +195,8 @@ def _product(left: From, right: From, side: str, conditions: list[Value]) -> Fro
         parts, filters = (part,), frozenset()
         left.tagged([part])
         right.tagged([part])
+    if len(parts) > _PARTS:
+        raise Unclear("it unfolds into too many sources")
     made = replace(made, parts=parts, filters=filters, bare=False)
     return From(made, {**left.views, **right.views}, {**left.merged, **right.merged}, left.hidden | right.hidden)
 

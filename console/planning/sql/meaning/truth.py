@@ -81,19 +81,23 @@ class Truths:
         return _not(self.plain(node) if isinstance(node, CONDITIONS) else self.value(node), negated)
 
     def _parts(self, node: exp.Expr, negated: bool, chain: type[exp.Expr], filters: bool = False) -> list[Value]:
-        node = node.unnest()
-        if isinstance(node, exp.Not):
-            return self._parts(node.this, not negated, chain)
-        if _chain(node, negated) is not chain:
-            return [self.of(node, negated, filters)]
-        if isinstance(node, exp.Between):
-            low, high = (exp.LT, exp.GT) if negated else (exp.GTE, exp.LTE)
-            return [
-                self._compared(low, node.this, node.args["low"]),
-                self._compared(high, node.this, node.args["high"]),
-            ]
-        sides = (node.args["this"], node.args["expression"])
-        return [part for side in sides for part in self._parts(side, negated, chain, filters)]
+        """The members of a chain, however long: not by recursion."""
+        found: list[Value] = []
+        waiting = [(node, negated, filters)]
+        while waiting:
+            node, negated, filters = waiting.pop()
+            node = node.unnest()
+            if isinstance(node, exp.Not):
+                waiting.append((node.this, not negated, False))
+            elif _chain(node, negated) is not chain:
+                found.append(self.of(node, negated, filters))
+            elif isinstance(node, exp.Between):
+                low, high = (exp.LT, exp.GT) if negated else (exp.GTE, exp.LTE)
+                found.append(self._compared(low, node.this, node.args["low"]))
+                found.append(self._compared(high, node.this, node.args["high"]))
+            else:  # the left side first
+                waiting += [(node.args[side], negated, filters) for side in ("expression", "this")]
+        return found
 
     def _merged(self, chain: type[exp.Expr], parts: Iterable[Value]) -> list[Value]:
         """The members of a chain: none twice, constants gone, memberships of one value made one."""

@@ -27,7 +27,8 @@ class Values:
 
     rows     the rows that windows and calls like rand() run over
     group    what is aggregated, "" where nothing is;  keys  hashes of the GROUP BY's values
-    aliases  outputs that a clause may name;  first  whether they win over columns of the same name
+    aliases  outputs that a clause may name;  done  those that are evaluated;  first  whether they win over columns of
+             the same name
     """
 
     scope: Scope
@@ -35,6 +36,7 @@ class Values:
     group: str = ""
     keys: frozenset[str] = frozenset()
     aliases: dict[str, exp.Expr] = field(default_factory=dict)
+    done: dict[str, Value] = field(default_factory=dict)
     first: bool = False
     windows: dict[str, exp.Expr] = field(default_factory=dict)
     bound: list[dict[str, Value]] = field(default_factory=list)
@@ -166,8 +168,11 @@ class Values:
             sure = found is not None and (bool(self.inside) or found.hash in self.keys)
         if (sure and not self.first) or _mentions(alias, name):
             return self.scope.named(name)
+        if name in self.done:
+            return self.done[name]
+        self.scope.run.step()
         others = {key: one for key, one in self.aliases.items() if key != name}
-        return replace_aliases(self, others).value(alias)
+        return replace(self, aliases=others).value(alias)
 
     def _field(self, of: Value, part: exp.Expr) -> Value:
         if isinstance(part, exp.Identifier):
@@ -297,13 +302,6 @@ class Values:
             label.append(f"{self.scope.run.number(node)} of {self.rows}")
         whole = combined("/".join(label), parts)
         return replace(whole, volatile=True) if functions.is_volatile(node) else whole
-
-
-def replace_aliases(values: Values, aliases: dict[str, exp.Expr]) -> Values:
-    """The same reader, seeing other outputs."""
-    made = replace(values, aliases=aliases)
-    made.bound, made.inside = values.bound, values.inside
-    return made
 
 
 def _mentions(node: exp.Expr, name: str) -> bool:
