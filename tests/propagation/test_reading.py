@@ -3,10 +3,10 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.errors import Problems
+from console.errors import Problem, Problems
 from console.propagation.migration import KEPT, AddColumn, ChangeColumn, DropColumn, SwapColumns
 from console.propagation.observe.read import compare_dumps, observe, read_schema
 from console.propagation.sql.words import NotUnderstood, statements
@@ -240,6 +240,69 @@ def test_what_is_not_understood_is_refused_with_file_line_and_a_hint(sql: str) -
 )
 def test_a_transaction_is_what_it_comes_to(sql: str, changes: list[str]) -> None:
     assert [told(operation) for operation in migrations(sql)] == changes
+
+
+ALL_KINDS = [
+    KNOWN,
+    *(f"ALTER TABLE known {actions}" for actions in CHANGES),
+    *IGNORED,
+    "ALTER TABLE t ADD c int DEFAULT (1) NOT NULL",
+]
+SPLICES = [
+    "(",
+    ")",
+    ",",
+    ";",
+    "'",
+    '"',
+    "$$",
+    "--",
+    "/*",
+    "::",
+    "null",
+    "default",
+    "cascade",
+    "using",
+    "type",
+    "7",
+    "x",
+    "\\",
+    "[",
+    "\0",
+]
+
+
+@settings(max_examples=500, deadline=None)
+@given(
+    st.sampled_from(ALL_KINDS),
+    st.lists(st.tuples(st.integers(0, 60), st.sampled_from([None, *SPLICES])), min_size=1, max_size=4),
+)
+def test_a_damaged_statement_is_read_or_refused_with_its_place_and_never_breaks_the_reader(
+    sql: str, damage: list[tuple[int, str | None]]
+) -> None:
+    words = sql.split(" ")
+    for at, splice in damage:
+        place = at % (len(words) + 1)
+        words[place : place + 1] = [] if splice is None else [splice, *words[place : place + 1]]
+    assert all(problem.where.startswith("m.sql:") for problem in problems(" ".join(words)))
+
+
+def problems(sql: str) -> tuple[Problem, ...]:
+    try:
+        observe([("m.sql", sql)], [("known.sql", KNOWN)])
+    except Problems as refused:
+        return refused.problems
+    return ()
+
+
+def test_brackets_without_end_are_refused_and_deep_ones_too() -> None:
+    for depth in (201, 5_000):
+        for sql in ("ALTER TABLE t ADD c int DEFAULT " + "(" * depth + "1" + ")" * depth, "(" * depth):
+            with pytest.raises(Problems):
+                observe([("m.sql", sql)])
+        checks = "CREATE TABLE t (c int CHECK " + "(" * depth + "c IS NOT NULL" + ")" * depth + ")"
+        with pytest.raises(Problems):
+            observe([("m.sql", checks)])
 
 
 def test_a_file_after_the_one_that_made_the_table_changes_it() -> None:

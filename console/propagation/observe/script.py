@@ -82,7 +82,7 @@ class Script:
             return list(self._events(statement))
         except NotUnderstood as wrong:
             self._refuse(wrong)
-            return []
+        return []
 
     def _events(self, statement: Statement) -> Iterator[Event]:
         cursor = Cursor.over(statement)

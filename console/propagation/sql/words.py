@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 Kind = Literal["word", "name", "text", "number", "sign"]
 
+_DEEPEST: Final = 200  # brackets in brackets; each level is read again by the one around it
 _SPACE: Final = re.compile(r"\s+")
 _LINE_COMMENT: Final = re.compile(r"--[^\n]*")
 _WORD: Final = re.compile(r"[^\W\d][\w$]*")
@@ -122,6 +123,8 @@ class _Reader:
         while (word := self._word(begins=not found)) is not None:
             if word.kind == "sign" and word.text in "([":
                 depth += 1
+                if depth > _DEEPEST:
+                    raise NotUnderstood(f"brackets nested deeper than {_DEEPEST}", word.line, word.column)
             elif word.kind == "sign" and word.text in ")]":
                 depth = max(0, depth - 1)
             elif word.kind == "word" and (bodies or _opens_body(word, found)):
