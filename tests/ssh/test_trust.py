@@ -276,9 +276,11 @@ async def test_bootstrap_brings_the_agent_and_checks_it_by_digest_every_time(hos
         assert await looked(region) == ""
         assert file.read_bytes() == data
     file.unlink()
-    file.symlink_to("/etc/passwd")
+    other = host.folder / "other"
+    other.write_text("not ours")
+    file.symlink_to(other)
     assert await looked(region) == ""
-    assert not file.is_symlink()
+    assert (file.is_symlink(), other.read_text()) == (False, "not ours")
     assert [path.name for path in folder.iterdir()] == [file.name]
 
 
