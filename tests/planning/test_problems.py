@@ -128,10 +128,28 @@ def test_history_that_the_source_no_longer_holds_refuses_a_replay() -> None:
     short = tuple(Day(f"2026-11-{day:02}", 1000, 9000) for day in range(10, 15))
     tables = tuple(stats("landing", "landing", LANDING.columns, short) if s.name == "landing" else s for s in was.stats)
     refused = planned(wider(retention_days=5), replace(was, stats=tables)).refusals
-    assert [(p.code, p.message.split(" before")[0]) for p in refused] == [
+    assert [(p.code, p.message.split(" (")[0]) for p in refused] == [
         ("C101", "9 days of requests"),
         ("C101", "9 days of requests_by_hour"),
     ]
+
+
+def landing_holds(*days: Day) -> Live:
+    was = live()
+    tables = tuple(stats("landing", "landing", LANDING.columns, days) if s.name == "landing" else s for s in was.stats)
+    return replace(was, stats=tables)
+
+
+def test_a_late_row_does_not_make_a_day_whole_again() -> None:
+    late = (Day("2026-11-01", 3, 30), *(Day(f"2026-11-{day:02}", 1000, 9000) for day in range(10, 15)))
+    refused = planned(wider(), landing_holds(*late)).refusals
+    assert refused[0].message.startswith("9 days of requests (2026-11-01 … 2026-11-09)")
+
+
+def test_where_days_are_only_guessed_fewer_rows_are_reason_enough() -> None:
+    guessed = tuple(Day(f"2026-11-{day:02}", 900, 9000, exact=False) for day in range(1, 15))
+    refused = planned(wider(), landing_holds(*guessed)).refusals
+    assert refused[0].message.startswith("landing holds 1,400 rows less than requests was made of")
 
 
 def test_short_retention_that_has_lost_nothing_yet_only_warns() -> None:

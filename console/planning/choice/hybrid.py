@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from console.model.live import Live, TableState
 from console.planning.desired import Wanted
 from console.planning.diff import Diff
+from console.planning.loss.gone import first, gone
 from console.planning.sql.reads import Pick
 
 
@@ -26,10 +27,12 @@ def boundary(wanted: Wanted, live: TableState, source: Wanted | None, region: Li
     mine, held = region.table(wanted.table.name), region.table(source.table.name)
     if mine is None or held is None:
         return ""
-    days = sorted(day.day for day in held.days if day.day)
-    if not days or not any(day.day and day.day < days[0] and day.rows for day in mine.days):
+    fed = region.release.feeds_into(wanted.table.name) if region.release else ()
+    lost = gone(mine, held, fed)
+    if not lost:
         return ""
-    return (date.fromisoformat(days[0]) + timedelta(1)).isoformat()
+    start = max(lost[-1], first(held.days))
+    return (date.fromisoformat(start) + timedelta(1)).isoformat()
 
 
 def _type(source: Wanted, column: str) -> str:

@@ -9,9 +9,10 @@ from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.merge_subqueries import merge_subqueries
 
 from console.errors import Problem
-from console.model.live import Day, Live, TableState
+from console.model.live import Live, TableState
 from console.model.schema import Table
 from console.planning.desired import Wanted
+from console.planning.loss.gone import first, gone, missing
 from console.planning.sql import allow
 from console.planning.sql.tree import DIALECT
 
@@ -30,11 +31,18 @@ def retention(wanted: Wanted, before: TableState | None, source: Wanted | None, 
         message = f"{origin} holds no row in {live.region}, and {table.name} {mine.rows:,}: a replay would lose them"
         return [Problem("C102", message, table.where, hint, "refuse", table.name)]
     if before is not None and mine is not None and theirs is not None and mine.rows:
-        if lost := _gone(mine.days, theirs.days):
-            days = f"{len(lost)} days of {table.name} before {_first(theirs.days)} ({lost[0]} … {lost[-1]})"
-            message = f"{days} are no longer in {origin}: a replay would lose them"
+        release = live.release
+        fed = release.feeds_into(table.name) if release and any(f.source == origin for f in wanted.feeds) else ()
+        if before.table.kind == "aggregate":
+            fed = ()
+        if lost := gone(mine, theirs, fed):
+            days = f"{len(lost)} days of {table.name} ({lost[0]} … {lost[-1]})"
+            message = f"{days} are no longer whole in {origin}: a replay would lose rows of them"
             return [Problem("C101", message, table.where, hint, "refuse", table.name)]
-        if keeps is not None and not (_first(mine.days) and _first(theirs.days)):
+        if fewer := missing(mine, theirs, fed):
+            message = f"{origin} holds {fewer:,} rows less than {table.name} was made of: a replay would lose them"
+            return [Problem("C101", message, table.where, hint, "refuse", table.name)]
+        if keeps is not None and not (first(mine.days) and first(theirs.days)):
             message = f"{origin} keeps {keeps} days, and no time column tells which rows of {table.name} are older"
             more = f"{hint}; or declare `time:`"
             return [Problem("C101", message, table.where, more, "refuse", table.name)]
@@ -57,15 +65,6 @@ def _shorter(table: Table, source: Table, keeps: int | None, hint: str) -> list[
         message = f"{source.name} keeps {keeps} days, {table.name} {wish}: only what is still there can be re-read"
         return [Problem("C101", message, table.where, hint, "warn", table.name)]
     return []
-
-
-def _first(days: tuple[Day, ...]) -> str:
-    return min((day.day for day in days if day.day), default="")
-
-
-def _gone(mine: tuple[Day, ...], theirs: tuple[Day, ...]) -> list[str]:
-    first = _first(theirs)
-    return sorted(day.day for day in mine if day.day and day.day < first and day.rows)
 
 
 def spanning(source: str, live: Live) -> list[Problem]:
