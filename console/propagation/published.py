@@ -44,7 +44,8 @@ Stores that take NULL where PostgreSQL does not are told as `looser`, which is n
 
 A default is carried as a literal: numbers, `true`, `false`, quoted texts, `now()`, `[]`. Older rows read constants in
 ClickHouse; in Iceberg and Delta they have NULL. `now()` fills no older row anywhere: PostgreSQL does not publish the moment
-it took. What only PostgreSQL can compute (sequences, identities, generated columns, other expressions) is carried as no
+it took. A default that changes later needs nothing in the stores: rows arrive with their values, and rows from before the
+column go on reading the default it came with. What only PostgreSQL can compute (sequences, identities, generated columns, other expressions) is carried as no
 default, with a warning.
 
 ## Changes of type

@@ -10,6 +10,7 @@ from console.errors import Problem, Problems
 from console.propagation.migration import KEPT, AddColumn, ChangeColumn, DropColumn, SwapColumns
 from console.propagation.observe.read import compare_dumps, observe, read_schema
 from console.propagation.sql.words import NotUnderstood, statements
+from console.propagation.types import parse
 
 PIECES = [
     "'a;''b'", "E'a\\';b'", '"a;""b"', "$$ ; ' $$", "$x$ $$;$$ ' $x$", "/* ; /* ' */ ; */", "-- ; ' $$\n", "(a; b)", "[1;2]",
@@ -205,7 +206,7 @@ def test_settings_locks_and_transactions_are_not_worth_a_line(sql: str) -> None:
     [
         "DO $$ BEGIN ALTER TABLE t ADD a int; END $$", "DO $$ BEGIN EXECUTE 'x'; END $$", "CALL p()", "EXECUTE q", "SHAKE t",
         "ALTER TABLE t FROB", "ALTER TABLE t ADD COLUMN", "ALTER TABLE t ADD a", "ALTER TABLE t ADD a int FROB", "ALTER TABLE t",
-        "ALTER TABLE t ALTER a FROB", "ALTER TABLE t ADD a int,", "ALTER TABLE t DROP a b", "ALTER TABLE t RENAME a",
+        "ALTER TABLE t ALTER a FROB", "ALTER TABLE t ALTER a SET DEFAULT", "ALTER TABLE t ADD a int DEFAULT", "ALTER TABLE t ADD a int,", "ALTER TABLE t DROP a b", "ALTER TABLE t RENAME a",
         "DROP TYPE e CASCADE", "DROP EXTENSION hstore CASCADE", "DROP SCHEMA s CASCADE", "DROP OWNED BY me", "CREATE TABLE x (id)",
         "ALTER TYPE c ADD ATTRIBUTE b int", "ALTER DOMAIN d DROP NOT NULL", "ALTER TABLE known DROP nobody",
         "ALTER TABLE known ADD n int", "ALTER TABLE known RENAME n TO d", "ALTER TABLE :tab ADD a int", "123", "'text'",
@@ -303,6 +304,11 @@ def test_brackets_without_end_are_refused_and_deep_ones_too() -> None:
         checks = "CREATE TABLE t (c int CHECK " + "(" * depth + "c IS NOT NULL" + ")" * depth + ")"
         with pytest.raises(Problems):
             observe([("m.sql", checks)])
+
+
+def test_older_rows_keep_the_default_that_the_column_came_with_though_it_is_dropped_at_once() -> None:
+    django = "BEGIN; ALTER TABLE t ADD c int DEFAULT 0 NOT NULL; ALTER TABLE t ALTER c DROP DEFAULT; COMMIT;"
+    assert migrations(django) == [AddColumn("c", parse("int32"), nullable=False, default="0")]
 
 
 def test_a_file_after_the_one_that_made_the_table_changes_it() -> None:

@@ -114,11 +114,12 @@ def _follow(columns: list[_Column], change: Change, rank: int) -> None:
 
 
 def _added(added: AddColumn, to: Facets) -> AddColumn:
+    """The column as it is after a change, but with the default it came with: that is what older rows were given."""
     return AddColumn(
         added.name,
         added.data_type if to.data_type is KEPT else to.data_type,
         added.nullable if to.nullable is KEPT else to.nullable,
-        added.default if to.default is KEPT else to.default,
+        added.default,
     )
 
 

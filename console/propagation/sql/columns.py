@@ -56,6 +56,8 @@ def read_column(cursor: Cursor, types: UserTypes, schema: str) -> Definition:
 def read_default(cursor: Cursor, found: Definition, types: UserTypes, schema: str) -> None:
     """The expression that is next, up to the next constraint, as the definition's default."""
     start = cursor.at
+    if cursor.done:
+        raise cursor.wrong("expected a default")
     if cursor.sees("("):
         cursor.bracketed()
     else:

@@ -233,22 +233,8 @@ class Work:
             if column.name in key:
                 raise DataError(f"{table} is ordered by {column.name}", hint="build a new table and switch to it")
             yield Statement(f"{place} {word}", f"{column.type} becomes {word}")
-        if to.default is KEPT:
-            return
-        if to.default in (None, NOW, EMPTY):
-            if column.default and column.kind == "DEFAULT":
-                yield Statement(f"{place} REMOVE DEFAULT", "rows arrive with their values")
-        elif not _says(column.default, written := default_of(str(to.default), self._kind(operation))):
-            yield Statement(f"{place} DEFAULT {written}", "for rows that arrive without a value")
-
-    @staticmethod
-    def _kind(operation: ChangeColumn) -> Type:
-        kinds = [kind for kind in (operation.to.data_type, operation.was.data_type) if isinstance(kind, Type)]
-        return kinds[0] if kinds else Type("string")
-
-
-def _says(default: str, written: str) -> bool:
-    return default.replace(" ", "") == written.replace(" ", "")
+        # a default that changes needs nothing: rows arrive with their values, and those from before the column must go
+        # on reading the default that it came with
 
 
 def _text(text: str) -> str:
