@@ -144,7 +144,7 @@ def limited(tree: exp.Expr, rows: Relation, ordinals: dict[int, Value], values: 
             values.scope.run.notes.append(("ORDER BY", mix(*(part.sql(DIALECT).lower() for part in order))))
         return rows
     ordinals = ordinals or {at + 1: value for at, value in enumerate(shown.columns.values())}
-    said: list[str] = []
+    said = [key for key in ("sort", "cluster", "distribute") if tree.args.get(key)]  # no total order
     for part in order:
         of = part.this if isinstance(part, exp.Ordered) else part
         at = ordinal(of)

@@ -251,7 +251,9 @@ def _half(left: From, right: From, join: exp.Expr, scope: Scope, kind: str) -> F
 
 def generated(found: From, lateral: exp.Expr, scope: Scope, join: exp.Expr | None = None) -> From:
     """LATERAL VIEW, LATERAL and what else yields rows for each row."""
-    alias = lateral.alias.lower()
+    alias = lateral.alias.lower() or f"{NAMELESS}{id(lateral)}"
+    if alias in found.views:
+        raise Unclear(f"two sources are called {alias}")
     given = lateral.args.get("alias")
     names = [c.name.lower() for c in (given.args.get("columns") or [])] if given else []
     around = _scope(found, scope)
