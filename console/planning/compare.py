@@ -76,11 +76,16 @@ def compare(old_sql: str, new_sql: str, schema: Tables | None = None) -> QueryDi
             return _by_name(trees, f"the {what} query is not understood: {reason}")
     names = {**lenient.spelled(trees[0]), **lenient.spelled(trees[1])}
     old_names = {**names, **lenient.spelled(trees[0])}
-    return _spelled(difference(*found), names, old_names)
+    return difference(found[0], found[1], names, old_names)
 
 
-def difference(old: Meaning, new: Meaning) -> QueryDifference:
-    """The same for two queries that are already evaluated."""
+def difference(
+    old: Meaning, new: Meaning, names: Mapping[str, str] | None = None, old_names: Mapping[str, str] | None = None
+) -> QueryDifference:
+    """The same for two queries that are already evaluated.
+
+    names, old_names  lower case → as the new and the old query write it
+    """
     was, now = _columns(old.relation), _columns(new.relation)
     added = [name for name in now if name not in was]
     removed = [name for name in was if name not in now]
@@ -92,15 +97,17 @@ def difference(old: Meaning, new: Meaning) -> QueryDifference:
     both = [name for name in now if name in was]
     rows, why = _rows(old, new)
     changed = [name for name in both if now[name] != was[name]]
-    return QueryDifference(
+    found = QueryDifference(
         rows,
         tuple(name for name in both if name not in changed),
         tuple(changed),
         tuple(name for name in added if name not in renamed.values()),
         tuple(name for name in removed if name not in renamed),
         renamed,
-        why if rows != "same" else _of_columns(changed, added, removed, renamed, why),
+        why,
     )
+    found = _spelled(found, names or {}, old_names or {})
+    return found if rows != "same" else replace(found, why=_of_columns(found, why))
 
 
 def _columns(relation: Relation) -> dict[str, tuple[str, ...]]:
@@ -129,16 +136,14 @@ def _rows(old: Meaning, new: Meaning) -> tuple[Verdict, str]:
     )
 
 
-def _of_columns(
-    changed: list[str], added: list[str], removed: list[str], renamed: Mapping[str, str], order: str
-) -> str:
-    kinds = [
-        ("computed differently", changed),
-        ("added", [name for name in added if name not in renamed.values()]),
-        ("removed", [name for name in removed if name not in renamed]),
-        ("renamed", list(renamed)),
-    ]
-    said = [f"{_listed(names)} {'is' if len(names) == 1 else 'are'} {what}" for what, names in kinds if names]
+def _of_columns(found: QueryDifference, order: str) -> str:
+    kinds = (
+        ("computed differently", found.changed),
+        ("added", found.added),
+        ("removed", found.removed),
+        ("renamed", tuple(found.renamed)),
+    )
+    said = [f"{_listed(list(names))} {'is' if len(names) == 1 else 'are'} {what}" for what, names in kinds if names]
     whole = "the same rows" + (f"; {'; '.join(said)}" if said else ", and the same in every column")
     return f"{whole}; {order}" if order else whole
 

@@ -53,7 +53,7 @@ def test_text_says_each_list_on_a_line_and_why(tmp_path: Path) -> None:
         "~ changed  host",
         "+ added    ts",
         "> renamed  Code → http_code",
-        "the same rows; host is computed differently; ts is added; code is renamed",
+        "the same rows; host is computed differently; ts is added; Code is renamed",
     ]
 
 
