@@ -84,7 +84,7 @@ class World:
         command = [sys.executable, "-m", "tests.propagation.servers.consumer"]
         words = [str(self.project.root), self.dsn, self.name, "app"]
         process = subprocess.Popen(
-            [*command, *words], cwd=ROOT, env=self.project.env, stdout=subprocess.PIPE, text=True
+            [*command, *words], cwd=ROOT, env=self.project.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -92,10 +92,15 @@ class World:
         threading.Thread(target=lambda: positions.extend(map(int, process.stdout or ())), daemon=True).start()
 
         def stop() -> None:
-            assert process.stdout is not None
             process.terminate()
-            code = process.wait(120)
-            process.stdout.close()
+            try:
+                code = process.wait(60)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                code = process.wait()
+            for pipe in (process.stdin, process.stdout):
+                assert pipe is not None
+                pipe.close()
             if code:
                 self.troubles.append(f"the consumer ended with {code}")
 

@@ -17,7 +17,7 @@ class ClickHouse:
 
     def start(self) -> "ClickHouse":
         command = [sys.executable, str(HERE / "clickhouse_server.py"), str(self._folder)]
-        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         assert self._process.stdout is not None
         self.port = int(self._process.stdout.readline())
         return self

@@ -6,6 +6,7 @@ source  https://clickhouse.com/docs/interfaces/http
 """
 
 import gzip
+import os
 import sys
 import tempfile
 import threading
@@ -144,11 +145,18 @@ class Handler(BaseHTTPRequestHandler):
         """Nothing: a test reads what the client says."""
 
 
+def end_with_starter() -> None:
+    """Whoever started this holds its stdin open, be it killed or not."""
+    sys.stdin.read()
+    os._exit(0)
+
+
 def main(folder: str) -> None:
     Handler.engine = Engine(folder)
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     print(server.server_address[1], flush=True)
+    threading.Thread(target=end_with_starter, daemon=True).start()
     server.serve_forever()
 
 

@@ -5,8 +5,10 @@
 It keeps no schema of its own: each package goes into what the store's table has at that moment.
 """
 
+import os
 import signal
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -129,6 +131,7 @@ def main(root: str, dsn: str, slot: str, publication: str) -> None:
         ended = True
 
     signal.signal(signal.SIGTERM, end)
+    threading.Thread(target=lambda: (sys.stdin.read(), os._exit(1)), daemon=True).start()  # its starter is gone
     project, plan = load(Path(root)), read_plan(Path(root), None)
     sinks = [Sink(plan, site) for site in sites(plan, project.regions)]
     stream = Stream(dsn, slot, publication)
