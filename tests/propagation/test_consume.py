@@ -1,0 +1,62 @@
+"""What a consumer inserts: every list of columns against every state that a store can be in."""
+
+import itertools
+
+import pytest
+
+from console.errors import DataError
+from console.propagation.tables import StoreColumn, StoreTable
+from console.stores.consume import Renaming, fit, passed, renamed
+
+SWAP = Renaming("1_swap", (("a", "b"), ("b", "a")))
+RENAME = Renaming("2_rename", (("c", "d"),))
+
+
+def table(*names: str, marks: tuple[str, ...] = ()) -> StoreTable:
+    return StoreTable("t", tuple(StoreColumn(name, "String") for name in names), marks=marks)
+
+
+def test_whatever_arrives_is_inserted_or_counted_and_never_both() -> None:
+    names = ("id", "a", "b", "c")
+    for arriving in (c for size in range(5) for c in itertools.permutations(names, size)):
+        for there in (c for size in range(5) for c in itertools.combinations(names, size)):
+            found = fit(arriving, table(*there))
+            assert [here for here, _ in found.insert] == [name for name in arriving if name in there]
+            assert list(found.left_out) == [name for name in arriving if name not in there]
+            assert all(here == name for here, name in found.insert)
+
+
+def test_a_row_lands_under_the_meaning_it_was_written_with_before_and_after_a_swap() -> None:
+    # before: the store's `a` holds what is called a; once the swap holds, its `b` does
+    for after_in_stream, after_in_store, recorded in itertools.product((False, True), repeat=3):
+        if recorded and not after_in_store:
+            continue
+        target = table("id", "a", "b", marks=("1_swap",) if after_in_store else ())
+        names = renamed([(SWAP, recorded)], {"1_swap"} if after_in_stream else set(), target)
+        into = dict(fit(("id", "a", "b"), target, names).insert)
+        first = "b" if after_in_stream else "a"  # what the column that began as `a` is called in the package
+        assert into[first] == ("b" if after_in_store else "a")
+
+
+def test_a_rename_is_known_by_the_names_that_are_there() -> None:
+    assert dict(fit(("c",), table("d"), renamed([(RENAME, False)], set(), table("d"))).insert) == {"c": "d"}
+    assert dict(fit(("d",), table("c"), renamed([(RENAME, False)], {"2_rename"}, table("c"))).insert) == {"d": "c"}
+    assert dict(fit(("d",), table("d"), renamed([(RENAME, False)], {"2_rename"}, table("d"))).insert) == {"d": "d"}
+
+
+def test_nothing_is_inserted_while_names_change_hands() -> None:
+    moving = StoreTable("t", (StoreColumn("b__from_a", "String"), StoreColumn("b", "String", kind="ALIAS")))
+    assert fit(("a", "b"), moving).waits
+
+
+def test_the_stream_tells_a_swap_by_places() -> None:
+    assert passed(("id", "a", "b"), ("id", "b", "a"), [SWAP]) == SWAP
+    assert passed(("id", "a", "b"), ("id", "b", "a", "new"), [RENAME, SWAP]) == SWAP
+    assert passed(("id", "a", "b"), ("id", "a", "b", "new"), [SWAP]) is None
+    assert passed(("id", "c", "e"), ("id", "d", "e"), [RENAME]) == RENAME
+    assert passed(("id", "c", "e"), ("id", "e", "d"), [RENAME]) is None  # one dropped, another added
+
+
+def test_names_that_changed_places_unannounced_go_nowhere() -> None:
+    with pytest.raises(DataError, match="changed places"):
+        passed(("id", "a", "b"), ("id", "b", "a"), [])
