@@ -28,7 +28,7 @@ class Unable(Exception):
 
 
 class Duck:
-    """One database in memory; tables are replaced at every try."""
+    """One database in memory; each try registers its tables anew."""
 
     def __init__(self) -> None:
         self._db = duckdb.connect(config={"threads": 1, "enable_external_access": False})
@@ -36,12 +36,7 @@ class Duck:
 
     def fill(self, table: str, columns: Sequence[tuple[str, Kind]], rows: Sequence[Sequence[Any]]) -> None:
         arrays = [pa.array([_arrow(row[i], kind) for row in rows], _type(kind)) for i, (_, kind) in enumerate(columns)]
-        self._db.register("_rows", pa.table(arrays, names=[name for name, _ in columns]))
-        try:
-            name = '"' + table.replace('"', '""') + '"'
-            self._db.execute(f"CREATE OR REPLACE TABLE {name} AS FROM _rows")
-        finally:
-            self._db.unregister("_rows")
+        self._db.register(table, pa.table(arrays, names=[name for name, _ in columns]))
 
     def run(self, trial: Trial) -> Ran:
         """raises  Unable"""

@@ -371,6 +371,7 @@ _OTHERWISE: dict[str, tuple[str, ...]] = {
     "substring({}, 1, 2)": ("substring({}, 2, 2)", "substring({}, 1, 1)"),
     "get_json_object({}, '$.k')": ("get_json_object({}, '$.K')", "get_json_object({}, '$.n')"),
     "concat({}, {})": ("concat_ws('', {}, {})",),
+    "({} || {})": ("concat_ws('', {}, {})",),
     "date_add({}, 1)": ("date_add({}, 2)", "date_sub({}, 1)"),
     "date_trunc('DAY', {})": ("date_trunc('MONTH', {})",),
     "count({})": ("count(DISTINCT {})", "count(DISTINCT length({}))"),
@@ -389,8 +390,17 @@ _OTHERWISE: dict[str, tuple[str, ...]] = {
 }
 
 
+_ORDERED = (model.SUB, "concat({}, {})", "({} || {})")  # operands that may not change places
+
+
+def _otherwise(hand: Hand, expr: Expr) -> Expr:
+    if expr.form in _ORDERED and expr.parts[0] != expr.parts[1] and hand.rng.random() < 0.5:
+        return replace(expr, parts=expr.parts[::-1])
+    return replace(expr, form=hand.rng.choice(_OTHERWISE[expr.form]))
+
+
 def _value(hand: Hand) -> Made:
-    """One outermost item computed otherwise: another function, or a column in place of the expression."""
+    """One outermost item computed otherwise: another function, or its operands the other way round."""
     old = hand.maker.plain(2) if hand.rng.random() < 0.5 else hand.maker.select(2)
     if old.distinct:
         return None
@@ -401,9 +411,10 @@ def _value(hand: Hand) -> Made:
     ]
     if not open_:
         return None
-    at = hand.rng.choice(open_)
+    ordered = [i for i in open_ if old.items[i][1].form in _ORDERED]
+    at = hand.rng.choice(ordered or open_)
     name, expr = old.items[at]
-    other = replace(expr, form=hand.rng.choice(_OTHERWISE[expr.form]))
+    other = _otherwise(hand, expr)
     return old, replace(old, items=(*old.items[:at], (name, other), *old.items[at + 1 :])), {"changed": {name}}
 
 
