@@ -547,6 +547,10 @@ OTHERS: list[Edit] = [
     ("SELECT a FROM t ORDER BY a LIMIT 3", "SELECT a FROM t SORT BY a LIMIT 3"),
     ("SELECT u.* FROM t JOIN u ON t.a=u.a", "SELECT t.* FROM t JOIN u ON t.a=u.a"),
     ("SELECT to_json(named_struct('aB', a)) z FROM t", "SELECT to_json(named_struct('ab', a)) z FROM t"),
+    (
+        "SELECT count(*) AS n FROM t GROUP BY CUBE (a, k) HAVING grouping_id() = 1",
+        "SELECT count(*) AS n FROM t GROUP BY CUBE (k, a) HAVING grouping_id() = 1",
+    ),
 ]
 # one column more, and the rest as before
 ADDITIONS: list[Edit] = [

@@ -184,7 +184,7 @@ class _Select:
 
     def _order_of(self, found: Grouping) -> str:
         """`grouping_id()` counts in the order of the GROUP BY."""
-        asks = any(isinstance(n, exp.GroupingId) for part in self.tree.expressions for n in part.walk())
+        asks = self.tree.find(exp.GroupingId) is not None
         return mix(*found.values) if asks else ""
 
     def _having(self, rows: Relation, values: Values) -> Relation:
