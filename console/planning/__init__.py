@@ -10,6 +10,7 @@ from console.model.plan import Plan, Price
 from console.model.region import Region
 from console.model.schema import types
 from console.planning import build, rules
+from console.planning.compare import QueryDifference, compare
 from console.planning.desired import Desired, desired
 from console.planning.fleet.answers import answers
 from console.planning.fleet.drift import drift
@@ -24,7 +25,19 @@ from console.planning.sql.tree import Text
 from console.planning.warm.compiler import Compiler, Memory
 from console.planning.warm.same import Once, Same, manifest
 
-__all__ = ["Compiled", "Ground", "Memory", "check", "compile_query", "forget", "ground", "moved", "plan"]
+__all__ = [
+    "Compiled",
+    "Ground",
+    "Memory",
+    "QueryDifference",
+    "check",
+    "compare",
+    "compile_query",
+    "forget",
+    "ground",
+    "moved",
+    "plan",
+]
 
 FORMAT = 1
 _desired: Once[Desired] = Once()
