@@ -55,6 +55,11 @@ def test_no_room_knows_one_that_it_must_not_know() -> None:
             "import console.planning, console.project, console.runner.fleet, console.drivers.local",
             {"pyspark", "textual", "delta", "duckdb"},
         ),
+        (
+            "import console.cli.commands.schema, console.runner.schema, console.stores.clickhouse, console.stores.delta,"
+            " console.stores.iceberg, console.stores.postgres, console.stores.consume",
+            {"clickhouse_connect", "pyiceberg", "psycopg", "deltalake", "pyarrow", "sqlglot", "pyspark", "textual"},
+        ),
         ("import console.demo.run, console.demo.traffic.producer", {"pyspark", "textual"}),
         ("import console.agent.server", {"textual", "sqlglot", "networkx", "asyncssh", "yaml", "pydantic", "click"}),
     ],

@@ -68,7 +68,8 @@ class Work:
     def __init__(self, root: Path, plan: "Plan", sites: "Sequence[Site]", changes: "Sequence[Change]") -> None:
         self.root = root
         self.plan = plan
-        self.sites = tuple(sites)
+        self.sites = tuple(site for site in sites if not site.pipeline)
+        self.owned = tuple(site for site in sites if site.pipeline)
         self.changes = tuple(changes)
 
     @classmethod
@@ -101,6 +102,7 @@ class Work:
 
     def preview(self, voice: Voice, order: "Order") -> int:
         """Print what is left, store by store."""
+        from console.cli.commands.schema import landing
         from console.runner.exits import worst
 
         shown: list[tuple[Site, tuple[Todo, ...], ConsoleError | None]] = []
@@ -112,10 +114,15 @@ class Work:
                 shown.append((site, (), error))
             finally:
                 store.close()
+        edits = landing.edits(self.root, self.plan, self.owned, self.changes, order)
         if voice.json:
-            voice.document({"phase": order.phase, "stores": [todo_data(*entry) for entry in shown]})
+            found = {"stores": [todo_data(*entry) for entry in shown], "edits": [landing.data(edit) for edit in edits]}
+            voice.document({"phase": order.phase, **found})
         else:
-            voice.data("\n".join(line for entry in shown for line in todo_text(*entry)) or "no stores")
+            lines = [line for entry in shown for line in todo_text(*entry)]
+            voice.data(
+                "\n".join([*lines, *(line for edit in edits for line in landing.lines(edit))]) or "nothing to do"
+            )
         for _, _, refusal in shown:
             if refusal is not None:
                 voice.complain(refusal)
@@ -123,6 +130,7 @@ class Work:
 
     def carry(self, voice: Voice, order: "Order") -> int:
         """Apply, and tell what became of each store."""
+        from console.cli.commands.schema import landing
         from console.runner.exits import worst
         from console.runner.journal import Journal
         from console.runner.schema import Carriage
@@ -130,6 +138,7 @@ class Work:
         def told(site: "Site", done: "Done") -> None:
             voice.talk(f"{site.name}: {safe_text(done.change.id)}: {_did(done)}")
 
+        edits = landing.edits(self.root, self.plan, self.owned, self.changes, order)
         journal = Journal()
         carriage = Carriage(
             self.plan.pipeline,
@@ -143,10 +152,20 @@ class Work:
             outcomes = list(carriage.run(self.sites, order))
         finally:
             journal.close()
+        for edit in edits:
+            landing.write(self.root, edit)
         if voice.json:
-            voice.document({"phase": order.phase, "stores": [outcome_data(outcome) for outcome in outcomes]})
+            found = {"stores": list(map(outcome_data, outcomes)), "edits": list(map(landing.data, edits))}
+            voice.document({"phase": order.phase, **found})
         else:
-            voice.data("\n".join(outcome_text(outcome) for outcome in outcomes) or "no stores")
+            lines = [outcome_text(outcome) for outcome in outcomes]
+            voice.data(
+                "\n".join([*lines, *(line for edit in edits for line in landing.lines(edit))]) or "nothing to do"
+            )
+            if edits:
+                voice.talk(
+                    "the pipeline's files were edited: console plan shows what that means, console apply carries it"
+                )
         for outcome in outcomes:
             if outcome.error is not None:
                 voice.complain(outcome.error)

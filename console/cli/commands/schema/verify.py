@@ -78,7 +78,7 @@ def _report(work: Work, dsn: str | None, dumps: Sequence[str]) -> "Report":
     checked: list[Checked] = []
     unreached = [found for found in tables.values() if not isinstance(found, tuple)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        sites = [site for site in work.sites if isinstance(tables[site.region.name], tuple)]
+        sites = [site for site in (*work.sites, *work.owned) if isinstance(tables[site.region.name], tuple)]
         for found in pool.map(lambda site: _site(work, site, tables[site.region.name]), sites):
             if isinstance(found, tuple):
                 checked += found
@@ -108,7 +108,10 @@ def _sources(work: Work, dsn: str | None, dumps: Sequence[str]) -> "Mapping[str,
     from console.propagation.observe.read import read_schema
     from console.stores.files import dsn_of, source_of
 
-    schema, regions = work.plan.replication.schema, {site.region.name: site.region for site in work.sites}
+    schema, regions = (
+        work.plan.replication.schema,
+        {site.region.name: site.region for site in (*work.sites, *work.owned)},
+    )
     if dumps:
         return dict.fromkeys(regions, read_schema(read_files(dumps), schema))
     found: dict[str, tuple[Table, ...] | Unreached] = {}

@@ -1,0 +1,98 @@
+"""`console schema rehearse`, `verify` and what `console status` tells of a store that lags behind."""
+
+import json
+from xml.etree import ElementTree
+
+import psycopg
+import pytest
+
+from console.stores.clickhouse import ClickHouse as Store
+from console.stores.consume import Left, fit
+from tests.propagation.servers.postgres import Postgres
+from tests.stores.project import add, drop, retype, swap
+from tests.stores.test_apply import Stores, stores
+
+__all__ = ["stores"]
+pytestmark = pytest.mark.stores
+
+
+def test_a_rehearsal_does_everything_to_copies_and_leaves_none(stores: Stores) -> None:
+    stores.project.migrate("1_add", "pre", add("kind", "string"))
+    stores.project.migrate("2_change", "pre", retype("n", "int32", "int64", "widening"))
+    stores.project.migrate("3_swap", "post", swap(a="b", b="a"))
+    stores.project.migrate("4_drop", "post", drop("title"))
+    before, described = stores.rows(), [stores.described(name) for name in ("clickhouse", "lake", "raw")]
+    done = stores.project.console("schema", "rehearse", "--output", "json")
+    assert done.returncode == 0, done.stderr
+    tried = json.loads(done.stdout)["rehearsals"]
+    assert len(tried) == 12
+    assert all(one["statements"] and one["rows_before"] == one["rows_after"] == 1 for one in tried)
+    assert stores.rows() == before
+    assert [stores.described(name) for name in ("clickhouse", "lake", "raw")] == described
+    databases = [name for (name,) in stores.client.query("SHOW DATABASES").result_rows]
+    assert not [name for name in databases if name.endswith("__rehearsal")]
+    assert not [name for _, name in stores.catalog.list_tables("app") if name != "issues"]
+
+
+def test_a_rehearsal_shows_what_a_store_would_refuse(stores: Stores) -> None:
+    stores.client.command(f"INSERT INTO {stores.name}.siphon_issues (id, title) VALUES (3, 'no number')")
+    stores.project.migrate("1_change", "post", retype("title", "string", "int64", "destructive"))
+    done = stores.project.console("schema", "rehearse", "--store", "clickhouse")
+    assert done.returncode == 1, done.stdout
+    assert "no number" in done.stderr or "Cannot parse" in done.stderr
+
+
+def test_verify_tells_every_store_and_writes_what_mends_it(stores: Stores, postgres: Postgres) -> None:
+    with psycopg.connect(postgres.dsn(), autocommit=True) as admin:
+        admin.execute(f"CREATE DATABASE {stores.name}")
+    dsn = postgres.dsn(stores.name)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(
+            "CREATE TABLE issues (id bigint PRIMARY KEY, title text, a text, b text, n bigint, kind text)"
+        )
+    report = stores.root / "verify.xml"
+    verify = ("schema", "verify", "--dsn", dsn, "--output", "json", "--junit", str(report))
+    done = stores.project.console(*verify, "--write")
+    assert done.returncode == 1, done.stderr
+    found = {
+        (t["store"], d["column"], d["kind"])
+        for t in json.loads(done.stdout)["tables"]
+        for d in t["differences"]
+        if d["severity"] == "difference"
+    }
+    assert {(store, column) for store, column, _ in found} == {
+        (store, column) for store in ("eu/clickhouse", "eu/lake", "eu/raw") for column in ("n", "kind")
+    }
+    assert len(ElementTree.parse(report).findall(".//failure")) >= 3
+    done = stores.project.apply("pre")
+    assert done.returncode == 0, done.stderr
+    done = stores.project.console(*verify)
+    assert done.returncode == 0, done.stdout
+
+
+def test_an_unreachable_store_or_database_exits_5(stores: Stores) -> None:
+    stores.project.env["APP_URL"] = "host=/nowhere dbname=app"
+    assert stores.project.console("schema", "verify").returncode == 5
+    stores.project.env["CLICKHOUSE_URL"] = "http://127.0.0.1:1/default"
+    dump = stores.root / "structure.sql"
+    dump.write_text("CREATE TABLE issues (id bigint PRIMARY KEY, title text, a text, b text, n integer);")
+    assert stores.project.console("schema", "verify", "--schema", str(dump), "--store", "lake").returncode == 0
+    done = stores.project.console("schema", "verify", "--schema", str(dump))
+    assert done.returncode == 5, done.stderr
+
+
+def test_what_arrives_and_is_not_stored_shows_in_the_status_until_it_is(stores: Stores) -> None:
+    store = Store("x", stores.url)
+    target = store.describe(["siphon_issues"])["siphon_issues"]
+    fitted = fit(["id", "title", "kind"], target)
+    assert (fitted.insert, fitted.left_out) == ((("id", "id"), ("title", "title")), ("kind",))
+    left = Left(store)
+    for _ in range(2):
+        left.add("siphon_issues", fitted, 21)
+    left.flush()
+    store.close()
+    done = stores.project.console("status")
+    assert "eu/clickhouse: siphon_issues.kind: 42 rows" in done.stdout, done.stderr
+    stores.project.migrate("1_add", "pre", add("kind", "string"))
+    assert stores.project.apply("pre").returncode == 0
+    assert "arriving" not in stores.project.console("status").stdout
