@@ -116,14 +116,19 @@ def locked(name: str) -> str:
 # ----------------------------------------------------------------------------------------------------------- Spark
 
 
-def java_version() -> int:
-    """Major version of the Java that Spark would start; 0 without one."""
+def java_told() -> str:
+    """What the Java that Spark would start says of its version; "" without one."""
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if java is None or not Path(java).exists():
-        return 0
+        return ""
     told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "(\d+)', told.stderr + told.stdout)
+    return told.stderr + told.stdout
+
+
+def java_version() -> int:
+    """Its major version; 0 without one."""
+    found = re.search(r'version "(\d+)', java_told())
     return int(found[1]) if found else 0
 
 
@@ -206,7 +211,7 @@ def set_up_archive() -> None:
     """Prepare the JVM's classes once (console/agent/archive.py); only a faster start depends on it."""
     stamp, archive = JARS / "classes.stamp", JARS / "classes.jsa"
     installed = (VENV / ".console-setup").stat().st_mtime_ns  # the archive holds the jars' times, pyspark's as well
-    wanted = f"{java_version()} {installed} {hashlib.sha256(JARS_LOCK.read_bytes()).hexdigest()}"
+    wanted = f"{java_told()} {installed} {hashlib.sha256(JARS_LOCK.read_bytes()).hexdigest()}"
     if archive.is_file() and stamp.is_file() and stamp.read_text() == wanted:
         return
     say("preparing the JVM's class archive (once)")
@@ -226,6 +231,7 @@ def main(what: str) -> int:
                 set_up_java()
                 set_up_python()
                 set_up_jars()
+                set_up_archive()
             case "postgres":
                 set_up_postgres()
             case _:

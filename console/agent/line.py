@@ -9,6 +9,7 @@ from console.agent.feeds.edge import Edge, edges_of
 from console.agent.feeds.follow import Follower
 from console.agent.rollout.carry import Carrier
 from console.agent.rollout.recorder import Recorder
+from console.agent.rollout.vigil import Vigil
 from console.agent.rollout.work import LandingLocks, Work
 from console.agent.session import Settings, Spark
 from console.agent.store import housekeeping, log
@@ -22,7 +23,6 @@ from console.model.status import Status
 from console.model.step import Backfill
 
 DRAIN_SECONDS = 120.0
-ATTACHED_SECONDS = 10.0
 
 
 class Line:
@@ -49,8 +49,7 @@ class Line:
         self._landing_locks = landing or LandingLocks()
         self._guard = threading.RLock()
         self._carrier: Carrier | None = None
-        self.attached = False  # tied to a console: without a watcher the rollout pauses
-        self._watched = time.monotonic()
+        self.vigil = Vigil(settings.keep_failed_hours)
 
     def resume(self) -> None:
         """Go on after a start of the agent: follow what is to be followed, carry what was being carried."""
@@ -193,15 +192,11 @@ class Line:
         self._carrier = Carrier(work, self._refollow)
         self._carrier.start()
 
-    def mind_attachment(self) -> None:
-        """With `--attached`, pause when no console has watched for a while."""
-        if self.recorder.watchers or not self.attached or self._carrier is None or not self._carrier.is_alive():
-            self._watched = time.monotonic()
-        elif time.monotonic() - self._watched > ATTACHED_SECONDS:
-            self.attached = False
-            threading.Thread(
-                target=lambda: self.control("pause", "the agent, since its console left"), daemon=True
-            ).start()
+    def mind(self) -> None:
+        """Once a second: is the rollout left alone for too long?"""
+        carrying = self._carrier is not None and self._carrier.is_alive()
+        if due := self.vigil.due(self.recorder.status, bool(self.recorder.watchers), carrying):
+            threading.Thread(target=self.control, args=due, daemon=True).start()
 
     def halt(self) -> None:
         """Stop carrying because the agent ends; the rollout's state stays as it is."""

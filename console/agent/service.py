@@ -131,7 +131,7 @@ class Service:
         if decoded.refusals:
             raise DataError(f"the plan is refused: {decoded.refusals[0]}", hint=decoded.refusals[0].hint)
         line = self.line(decoded.pipeline)
-        line.attached = attached
+        line.vigil.attached = attached
         return {"rollout": line.accept(decoded, by, host)}
 
     def watch(self, pipeline: str, after: int = 0) -> dict[str, Any]:
@@ -175,7 +175,7 @@ class Service:
         for name, line in tuple(self._lines.items()):
             if line.recorder.watchers:
                 line.recorder.tell(self.follower.lag(name))
-            line.mind_attachment()
+            line.mind()
 
     def driver_lost(self) -> bool:
         """Whether Spark was started and its JVM is gone."""

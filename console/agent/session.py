@@ -55,6 +55,7 @@ class Settings:
     conf: dict[str, str] = field(default_factory=dict)
     tick_seconds: float = 1.0
     rollback_window_hours: float = 72.0
+    keep_failed_hours: float = 72.0
 
 
 class Spark:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any, Literal
 
 from console.cli.figures import count, span, table
@@ -43,7 +44,7 @@ def status_text(views: Sequence[RegionView], errors: Mapping[str, str]) -> str:
             rows.append([name, "unreachable", "", "", "", "", "", "", safe_text(errors[view.region.name])])
             continue
         rows.append([name, *_cells(view)])
-        notes += [f"{name}: {text}" for text in _notes(view.status)]
+        notes += [f"{name}: {text}" for text in _notes(view)]
     shown = table(heads, rows, right=(2, 3, 4))
     return "\n".join([shown, *(["", *notes] if notes else [])])
 
@@ -97,8 +98,12 @@ def _now(status: Status) -> str:
     return " ".join(part for part in (running.id, running.batch) if part) if running else ""
 
 
-def _notes(status: Status) -> list[str]:
+def _notes(view: RegionView) -> list[str]:
+    status = view.status
     notes = [f"hint: {safe_text(status.hint)}"] if status.hint else []
+    if status.held == "failed":
+        until = datetime.fromtimestamp(status.changed + view.region.policy.keep_failed_hours * 3600, UTC)
+        notes.append(f"what it built is kept until {until:%Y-%m-%d %H:%M}Z")
     return [*notes, *(f"check {_check(check)}" for check in status.checks)]
 
 

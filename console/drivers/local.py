@@ -161,6 +161,7 @@ def agent_config(region: Region, tick_seconds: float) -> dict[str, Any]:
         "conf": dict(region.spark.conf),
         "tick_seconds": tick_seconds,
         "rollback_window_hours": region.policy.rollback_window_hours,
+        "keep_failed_hours": region.policy.keep_failed_hours,
     }
 
 

@@ -72,6 +72,7 @@ def test_the_table_shows_state_eta_and_why_in_their_own_columns() -> None:
         "ap      unreachable                                                           no agent",
         "",
         "eu: hint: make room, then console retry",
+        "eu: what it built is kept until 1970-01-04 00:16Z",
         "eu: check requests rows per day: ok (2 days, 100 rows)",
         "eu: check requests live rows: inconclusive (no row arrived)",
     ]

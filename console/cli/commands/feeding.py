@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import click
 
@@ -19,13 +19,11 @@ from console.cli.voice import Voice
 from console.cli.wiring import Desk, choices, open_desk, session
 from console.errors import DataError, UsageError
 
-if TYPE_CHECKING:
-    from console.model.region import Region
-
 # of a frame of 1 MiB; the rest is for the request around the lines
 CHUNK_BYTES = 900 * 1024
 CHUNK_LINES = 20_000
 _SHOWN = 5
+FOLLOW_TICK_SECONDS = 0.5
 
 
 @command(
@@ -187,6 +185,7 @@ def follow(warehouse: str | None, stop: bool) -> int:
     It keeps every table of the live release current and carries accepted plans up to their gate; restart it at any
     instant. It speaks on stderr.
     """
+    from console.drivers.local import agent_config
     from console.drivers.survey import agent_command
 
     if warehouse and session().flags.regions:
@@ -202,7 +201,7 @@ def follow(warehouse: str | None, stop: bool) -> int:
                 f"{region.name} is behind SSH: its agent runs on {region.transport.host}",
                 hint=f"there: console follow --warehouse {shlex.quote(region.warehouse)}; --stop ends it from here",
             )
-        place, config = region.warehouse, agent_config(region)
+        place, config = region.warehouse, agent_config(region, FOLLOW_TICK_SECONDS)
     execute = session().wiring.execute
     if execute is None:
         raise UsageError("this console cannot start another program", hint="python -m console.agent serve")
@@ -221,17 +220,6 @@ def agent(what: str, only: tuple[str, ...]) -> int:
     from console.drivers.ssh import far
 
     return far.main([word for place in only for word in ("--only", place)])
-
-
-def agent_config(region: "Region") -> dict[str, Any]:
-    """What the agent is told on its stdin (docs/architecture.md, Agent commands)."""
-    return {
-        "region": region.name,
-        "master": region.spark.remote or region.spark.master,
-        "conf": dict(region.spark.conf),
-        "tick_seconds": 0.5,
-        "rollback_window_hours": region.policy.rollback_window_hours,
-    }
 
 
 def _kept(warehouse: str) -> tuple[str, dict[str, Any]]:
