@@ -433,6 +433,10 @@ def test_days_that_the_source_has_lost_are_carried_forward_with_declared_default
     assert "CAST('unknown' AS STRING) AS `user_agent`" in older.sql
     assert node(done, "requests").price.days == 14
     assert done.refusals == ()
+    guessed = with_short_landing(pipeline(), 10)
+    vague = tuple(replace(s, days=tuple(replace(day, exact=False) for day in s.days)) for s in guessed.stats)
+    refused = planned(requests(desired, columns=defaulted), replace(guessed, stats=vague))
+    assert (actions(refused)["requests"], {p.code for p in refused.refusals}) == ("replay", {"C101"})
     undeclared = planned(desired, with_short_landing(pipeline(), 10))
     assert (actions(undeclared)["requests"], {p.code for p in undeclared.refusals}) == ("replay", {"C101"})
 

@@ -6,15 +6,16 @@ from datetime import date, timedelta
 from console.model.live import Live, TableState
 from console.planning.desired import Wanted
 from console.planning.diff import Diff
-from console.planning.loss.gone import first, gone
+from console.planning.loss.gone import at_most_one, first, gone
 from console.planning.sql.reads import Pick
 
 
 def boundary(wanted: Wanted, live: TableState, source: Wanted | None, region: Live) -> str:
     """The first day of the replayed half, "" where a hybrid is not needed or not exact.
 
-    Both sides must be cut by the same value, so the table's time has to be the source's own. The oldest day that the
-    source still holds may be half gone, so the replay begins with the next one.
+    Both sides must be cut by the same value, so the table's time has to be the source's own. The rows of each day must be
+    known, not guessed: a late row would make a lost day look held. The oldest day that the source still holds may be half
+    gone, so the replay begins with the next one.
     """
     if source is None or len(wanted.feeds) != 1 or wanted.table.kind != "append" or wanted.joined:
         return ""
@@ -28,7 +29,8 @@ def boundary(wanted: Wanted, live: TableState, source: Wanted | None, region: Li
     if mine is None or held is None:
         return ""
     fed = region.release.feeds_into(wanted.table.name) if region.release else ()
-    lost = gone(mine, held, fed)
+    certain = at_most_one(fed) and all(day.exact for day in (*mine.days, *held.days))
+    lost = gone(mine, held, fed) if certain else ()
     if not lost:
         return ""
     start = max(lost[-1], first(held.days))
