@@ -22,7 +22,7 @@ from console.model.step import (
 )
 from console.planning.choice.feeds import columns_read
 from console.planning.desired import Desired, Wanted
-from console.planning.estimate import cutting, history, log, share
+from console.planning.estimate import cutting, history, log, share, total
 from console.planning.route import Verdict
 
 FORWARDED = ("forward", "hybrid")
@@ -241,25 +241,29 @@ def price(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> P
 
 def everything(verdicts: Verdicts, live: Live, limits: Limits) -> Price:
     """What rewriting every table would move, landing tables included, as tools do that cannot tell what changed."""
-    total = Price()
-    for verdict in verdicts.values():
+    read: dict[str, Price] = {}
+    followed: dict[str, Price] = {}
+    parts: list[Price] = []
+
+    def whole(name: str) -> Price:
+        if name not in read:
+            wanted = verdicts[name].wanted
+            read[name] = history(live, name, cutting(wanted.table) if wanted else "", limits)
+        return read[name]
+
+    for name, verdict in verdicts.items():
         if verdict.wanted is None:
             continue
         if _is_landing(verdict):
-            total += history(live, verdict.name, cutting(verdict.wanted.table), limits)
-        else:
-            derived = {f.source for f in verdict.wanted.feeds if not _is_landing(verdicts[f.source])}
-            total += _feeds(verdict.wanted, live, limits, derived, verdicts)
-    return total
-
-
-def _feeds(wanted: Wanted, live: Live, limits: Limits, by_log: set[str], verdicts: Verdicts) -> Price:
-    total = Price()
-    for feed in wanted.feeds:
-        source = verdicts[feed.source].wanted
-        time = cutting(source.table) if source is not None else ""
-        total += log(live, feed.source) if feed.source in by_log else history(live, feed.source, time, limits)
-    return total
+            parts.append(whole(name))
+        for feed in verdict.wanted.feeds:
+            if _is_landing(verdicts[feed.source]):
+                parts.append(whole(feed.source))
+            else:
+                if feed.source not in followed:
+                    followed[feed.source] = log(live, feed.source)
+                parts.append(followed[feed.source])
+    return total(parts)
 
 
 def nodes(desired: Desired, verdicts: Verdicts, live: Live, limits: Limits) -> tuple[NodeChange, ...]:

@@ -67,6 +67,17 @@ def _batches(days: Sequence[Day], limits: Limits, hours: bool) -> int:
     return batches + holding
 
 
+def total(parts: Sequence[Price]) -> Price:
+    """Their sum; days are those of the longest."""
+    return Price(
+        max((part.days for part in parts), default=0),
+        sum(part.rows for part in parts),
+        sum(part.bytes for part in parts),
+        sum(part.batches for part in parts),
+        sum(part.seconds for part in parts),
+    )
+
+
 def log(live: Live, source: str) -> Price:
     """Following a rebuilt table's own log from its start: the same rows, in no batches of their own."""
     stats = live.table(source)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 
 from console.errors import Problem
-from console.model.live import Live, TableState
+from console.model.live import Live, Release, TableState
 from console.model.plan import Action, ColumnChange
 from console.planning.choice import feeds, hybrid, words
 from console.planning.choice.prove import Proof, proven
@@ -13,10 +13,11 @@ from console.planning.choice.words import listed
 from console.planning.desired import Desired, Wanted
 from console.planning.diff import Diff, compare, same_declaration
 from console.planning.sql.reads import Pick, compose, forward, landing_read, select, stored
-from console.planning.warm.same import Once
+from console.planning.warm.same import Once, twin
 
 REBUILT: frozenset[Action] = frozenset(("create", "forward", "replay", "hybrid"))
 _proofs: Once[Proof] = Once(4096)
+_unchanged: "Once[dict[str, Verdict]]" = Once(256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,12 @@ class _Router:
 def routes(desired: Desired, live: Live) -> tuple[dict[str, Verdict], tuple[Problem, ...]]:
     """A verdict for every table wanted or live, sources first, dropped ones last; and what the rules say of them."""
     router = _Router(desired, live)
+    release = live.release
+    same = _unchanged.of(lambda: _kept(desired, release), desired, release) if release else {}
     for name, wanted in desired.tables.items():
+        if name in same:
+            router.verdicts[name] = same[name]
+            continue
         state = live.release.table(name) if live.release else None
         router.verdicts[name] = (
             _landing(router, wanted, state) if wanted.table.kind == "landing" else _table(router, wanted, state)
@@ -76,7 +82,30 @@ def routes(desired: Desired, live: Live) -> tuple[dict[str, Verdict], tuple[Prob
             if state.table.kind == "landing":
                 why = "no longer declared; its files stay, they are not ours"
             router.verdicts[state.table.name] = Verdict(state.table.name, "drop", why, None, state)
-    return {name: _with_read(router, verdict) for name, verdict in router.verdicts.items()}, tuple(router.problems)
+    verdicts = {n: v if n in same else _with_read(router, v) for n, v in router.verdicts.items()}
+    return verdicts, tuple(router.problems)
+
+
+def _kept(desired: Desired, release: Release) -> dict[str, Verdict]:
+    """Tables that nothing has touched, nor anything above them: the same for all regions of a release, whatever they hold."""
+    same: dict[str, Verdict] = {}
+    for name, wanted in desired.tables.items():
+        live = release.table(name)
+        if live is None or not same_declaration(wanted.table, live.table) or wanted.table.forward_query:
+            continue
+        diff = compare(wanted, twin(release).table(name) or live)
+        plain = all(pick.of == pick.name and not pick.type and not pick.fresh for pick in diff.picks)
+        above = feeds.of((*wanted.feeds, *release.feeds_into(name)))
+        if diff.readable and diff.layout and plain and not diff.hidden and not diff.settings and above <= same.keys():
+            read = landing_read(wanted.table.columns) if wanted.table.kind == "landing" else live.read
+            same[name] = Verdict(name, "keep", "unchanged", wanted, live, diff, read=read)
+    return same
+
+
+def _diff(router: _Router, wanted: Wanted, live: TableState) -> Diff:
+    """The comparison, made once for all regions whose tables differ in nothing but the names of their versions."""
+    release = router.live.release
+    return compare(wanted, (twin(release).table(live.table.name) if release else None) or live)
 
 
 def _landing(router: _Router, wanted: Wanted, live: TableState | None) -> Verdict:
@@ -84,7 +113,7 @@ def _landing(router: _Router, wanted: Wanted, live: TableState | None) -> Verdic
     if live is None:
         why = f"new; adopted where it stands, {stats.rows:,} rows" if stats else "new; managed, so an empty one is made"
         return Verdict(name, "create", why, wanted, None)
-    diff = compare(wanted, live)
+    diff = _diff(router, wanted, live)
     added = [column.name for column in wanted.table.columns if column.name in diff.computed]
     said = list(diff.settings)
     if added:
@@ -103,7 +132,7 @@ def _table(router: _Router, wanted: Wanted, live: TableState | None) -> Verdict:
     if live is None:
         sources = listed(sorted({feed.source for feed in wanted.feeds}))
         return Verdict(name, "create", f"new: its history is computed from {sources}", wanted, None)
-    diff = compare(wanted, live)
+    diff = _diff(router, wanted, live)
     found = Verdict(name, "replay", "", wanted, live, diff, columns=diff.columns)
     moved = sorted({f.source for f in wanted.feeds if (v := router.verdicts.get(f.source)) and v.rebuilt})
     if moved:
@@ -136,7 +165,12 @@ def _recomputed(router: _Router, found: Verdict, wanted: Wanted, live: TableStat
     why = words.computed(wanted, live, diff, proof.missing)
     assert router.live.release is not None
     if not diff.rows:
-        found = replace(found, filters=feeds.narrowed(wanted, router.live.release, feeds.as_wanted(router.desired, feeds.of(wanted.feeds))))
+        found = replace(
+            found,
+            filters=feeds.narrowed(
+                wanted, twin(router.live.release), feeds.as_wanted(router.desired, feeds.of(wanted.feeds))
+            ),
+        )
     if diff.rows and diff.layout and len(wanted.feeds) == 1:
         source = wanted.feeds[0].source
         start = hybrid.boundary(wanted, live, router.desired.tables.get(source), router.live)
@@ -177,7 +211,7 @@ def _prove(router: _Router, wanted: Wanted, live: TableState, diff: Diff) -> Pro
     old = release.feeds_into(wanted.table.name)
     now = feeds.as_wanted(router.desired, feeds.of(wanted.feeds))
     was = feeds.as_live(release, feeds.of(old))
-    return _proofs.of(lambda: proven(wanted, live, old, diff.computed, now=now, was=was), wanted, live, release)
+    return _proofs.of(lambda: proven(wanted, live, old, diff.computed, now=now, was=was), wanted, twin(release))
 
 
 def _proven(router: _Router, found: Verdict, wanted: Wanted, live: TableState, diff: Diff, proof: Proof) -> Verdict:

@@ -11,8 +11,9 @@ from sqlglot import exp
 from console.model.live import Feed, Release
 from console.model.plan import Action
 from console.model.schema import types
+from console.planning.choice.needs import needs
 from console.planning.desired import Desired, Wanted
-from console.planning.sql.compile import Known, needs
+from console.planning.sql.compile import Known
 from console.planning.sql.meaning import meaning
 from console.planning.sql.relation import Relation, physical
 from console.planning.sql.tree import DIALECT

@@ -6,12 +6,13 @@ from console.model.live import Live, Release
 from console.model.pipeline import Copy, Endpoint, Sink
 from console.model.plan import Answer
 from console.model.schema import types
+from console.planning.choice.needs import needs
 from console.planning.desired import Desired
 from console.planning.diff import split_value
-from console.planning.sql.compile import Known, needs, query, reads
+from console.planning.sql.compile import Known, query, reads
 from console.planning.sql.relation import physical
 from console.planning.sql.tree import Text
-from console.planning.warm.same import Once
+from console.planning.warm.same import Once, twin
 
 Reader = Endpoint | Copy | Sink
 Read = frozenset[tuple[str, str]]
@@ -54,7 +55,7 @@ def _why(node: Reader, was: Reader | None, release: Release, changed: Mapping[tu
         return "its parameters changed"
     if not any(table in node.sql for table, _ in changed):  # a compiled query spells every table that it reads
         return ""
-    read = _needs.of(lambda: _read(node.sql, release), release, node.sql)
+    read = _needs.of(lambda: _read(node.sql, release), twin(release), node.sql)
     told = [why for what, why in changed.items() if what in read or (what[1] == "" and what[0] in {t for t, _ in read})]
     return "; ".join(dict.fromkeys(told))
 

@@ -44,19 +44,20 @@ def ground(pipeline: Pipeline, live: Live) -> Ground:
             tables.setdefault(table.name, ("", ""))
     for stats in live.stats:
         if stats.name in tables:
-            shape, facts = _shape(_told(stats))
+            shape, facts = _shape(told(stats))
             tables[stats.name] = (tables[stats.name][0], shape)
             shapes[shape] = facts
     return Ground(live.release.id if live.release else "", tables, shapes)
 
 
-def _told(stats: TableStats) -> Told:
+def told(stats: TableStats) -> Told:
+    """What a real table is, as a key."""
     return tuple(map(_column, stats.columns)), stats.partition_by, stats.features, stats.properties
 
 
 @lru_cache(maxsize=4096)
-def _shape(told: Told) -> tuple[str, dict[str, str]]:
-    columns, partition_by, features, properties = told
+def _shape(key: Told) -> tuple[str, dict[str, str]]:
+    columns, partition_by, features, properties = key
     facts: dict[str, str] = {}
     for values in columns:
         column = Column(*values)
@@ -70,22 +71,22 @@ def _shape(told: Told) -> tuple[str, dict[str, str]]:
 
 def moved(was: Ground, now: Ground) -> tuple[str, ...]:
     """What differs, in words: `table requests: version requests/1-1 → requests/2-2`."""
-    told = [f"release {was.release or _NOTHING} → {now.release or _NOTHING}"] if was.release != now.release else []
+    said = [f"release {was.release or _NOTHING} → {now.release or _NOTHING}"] if was.release != now.release else []
     for name in dict.fromkeys((*was.tables, *now.tables)):
         (old, before), (new, after) = was.tables.get(name, ("", "")), now.tables.get(name, ("", ""))
         if old != new:
-            told.append(f"table {name}: version {old or _NOTHING} → {new or _NOTHING}")
+            said.append(f"table {name}: version {old or _NOTHING} → {new or _NOTHING}")
         if before != after:
-            told += _facts(name, was.shapes.get(before, {}), now.shapes.get(after, {}))
-    return tuple(told)
+            said += _facts(name, was.shapes.get(before, {}), now.shapes.get(after, {}))
+    return tuple(said)
 
 
 def _facts(name: str, was: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     if not was or not now:
         return [f"table {name}: {'there' if was else _NOTHING} → {'there' if now else _NOTHING}"]
-    told = []
+    said = []
     for fact in dict.fromkeys((*was, *now)):
         before, after = was.get(fact), now.get(fact)
         if before != after:
-            told.append(f"table {name}: {fact} {before or _NOTHING} → {after or _NOTHING}")
-    return told
+            said.append(f"table {name}: {fact} {before or _NOTHING} → {after or _NOTHING}")
+    return said

@@ -5,6 +5,7 @@ other rows are gone. So rows are counted as well, wherever a row of the source g
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
@@ -40,4 +41,9 @@ def missing(mine: TableStats, theirs: TableStats, feeds: Iterable[Feed]) -> int:
 def at_most_one(feeds: Iterable[Feed]) -> bool:
     """Whether a row of the source gives at most one row of the table."""
     feeds = tuple(feeds)
-    return len(feeds) == 1 and sqlglot.parse_one(feeds[0].sql, read=DIALECT).find(*_MULTIPLIES) is None
+    return len(feeds) == 1 and not _multiplies(feeds[0].sql)
+
+
+@lru_cache(maxsize=4096)
+def _multiplies(sql: str) -> bool:
+    return sqlglot.parse_one(sql, read=DIALECT).find(*_MULTIPLIES) is not None

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -14,7 +13,7 @@ from console.model.pipeline import Materialization, Parameter
 from console.model.schema import Column, Table
 from console.planning.sql.aggregates import STORED, Split, split
 from console.planning.sql.meaning import meaning
-from console.planning.sql.relation import Relation, physical
+from console.planning.sql.relation import Relation
 from console.planning.sql.tree import (
     DIALECT,
     Tables,
@@ -336,20 +335,3 @@ def reads(text: Text) -> tuple[str, ...]:
         tree = parse(text)
         return tuple(sorted({table for table, _ in sources(tree)})) if tree is not None else ()
     return ()
-
-
-def needs(sql: str, known: Known) -> frozenset[tuple[str, str]]:
-    """(table, column) that an already compiled query reads. Names alone decide, whatever the tables' rows mean."""
-    tables = (
-        (name, tuple(c for v in held.columns.values() for _, c in v.reads)) for name, held in known.relations.items()
-    )
-    return _needs(sql, tuple(sorted(tables)))
-
-
-@lru_cache(maxsize=8192)
-def _needs(sql: str, tables: tuple[tuple[str, tuple[str, ...]], ...]) -> frozenset[tuple[str, str]]:
-    tree = parse(Text(sql))
-    if tree is None:
-        return frozenset()
-    relation = meaning(tree, {name: physical(name, "", dict.fromkeys(columns, "")) for name, columns in tables})
-    return relation.reads.union(*(value.reads for value in relation.columns.values()))

@@ -6,7 +6,7 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
-from console.model.live import Feed, Release
+from console.model.live import Feed, Release, TableState
 from console.model.schema import Column, Table
 
 T = TypeVar("T")
@@ -58,18 +58,34 @@ class Same(Generic[T]):
 _column = attrgetter(*(field.name for field in fields(Column)))
 _table = attrgetter(*(field.name for field in fields(Table) if field.name != "columns"))
 _feed = attrgetter(*(field.name for field in fields(Feed)))
-_CUT = {"tables", "feeds"}
-_rest = attrgetter(*(field.name for field in fields(Release) if field.name not in _CUT))
+_release = attrgetter(*(field.name for field in fields(Release) if field.name not in ("tables", "feeds")))
+_likeness = attrgetter(*(f.name for f in fields(Release) if f.name not in ("tables", "feeds", "id", "digest", "tool")))
 
 
 def manifest(release: Release) -> Hashable:
     """A release as a key; every field of it takes part."""
-    states = tuple(
-        (
-            _table(state.table), tuple(map(_column, state.table.columns)),
-            state.version.content, state.version.path, tuple(map(_column, state.version.columns)), state.version.partition_by,
-            state.read, state.rows, tuple(state.values.items()), state.inexact,
-        )
-        for state in release.tables
+    states = tuple((_state(s), s.version.content, s.version.path) for s in release.tables)
+    return _release(release), states, tuple(map(_feed, release.feeds))
+
+
+def _state(state: TableState) -> Hashable:
+    """A table of a release but for the name of its version."""
+    return (
+        _table(state.table), tuple(map(_column, state.table.columns)), tuple(map(_column, state.version.columns)),
+        state.version.partition_by, state.read, state.rows, tuple(state.values.items()), state.inexact,
     )  # fmt: skip
-    return _rest(release), states, tuple(map(_feed, release.feeds))
+
+
+def _alike(release: Release) -> Hashable:
+    return _likeness(release), tuple(map(_state, release.tables)), tuple(map(_feed, release.feeds))
+
+
+_twins: Same[Release] = Same(_alike)
+_twin: Once[Release] = Once(256)
+
+
+def twin(release: Release) -> Release:
+    """One release for all that differ in their own name and in those of their versions: whatever is computed from columns,
+    queries and fingerprints alone is computed once for a fleet.
+    """
+    return _twin.of(lambda: _twins.of(release), release)
