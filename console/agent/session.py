@@ -164,7 +164,8 @@ def _launch(settings: Settings, lock_fd: int, slots: int) -> Any:
     for name, value in own.items():
         conf.set(name, value)
     if slots:
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")  # else a host whose own name does not resolve starts no Spark
+        # else a host whose own name does not resolve starts no Spark
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     # py4j's JVM inherits the lock: it stays held until Python *and* JVM are gone.
     if lock_fd >= 0:
         os.set_inheritable(lock_fd, True)
