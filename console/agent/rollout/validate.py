@@ -86,7 +86,9 @@ def _side(work: Work, table: str, release: Release, pins: dict[str, int]) -> Sid
         raise RegionError(f"release {release.id} has no table {table}", hint="console plan")
     path = work.path(state.version.path)
     if path not in pins:
-        raise RegionError(f"{table} of release {release.id} is not followed: it cannot be compared", hint="console retry")
+        raise RegionError(
+            f"{table} of release {release.id} is not followed: it cannot be compared", hint="console retry"
+        )
     return Side(state, path, pins[path])
 
 
