@@ -37,7 +37,7 @@ class Counting(Edge):
 
 @pytest.fixture
 def follower() -> Iterator[Follower]:
-    spark = SimpleNamespace(session=lambda: object())
+    spark = SimpleNamespace(session=object)
     thread = Follower(cast(Any, spark), 0.01, lambda *_: None)
     yield thread
     thread.stop()

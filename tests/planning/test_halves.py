@@ -1,5 +1,6 @@
 """A day cuts a table's slices in two: every row is in exactly one half."""
 
+import itertools
 from datetime import UTC, date, datetime, timedelta
 
 from hypothesis import given
@@ -34,4 +35,4 @@ def test_every_row_is_in_exactly_one_slice_of_one_half(
     for part in (older, newer):
         assert [piece.index for piece in part] == list(range(1, len(part) + 1))
         ranged = [piece for piece in part if not piece.null]
-        assert all(a.first == b.end for a, b in zip(ranged, ranged[1:], strict=False))
+        assert all(a.first == b.end for a, b in itertools.pairwise(ranged))
