@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from console import crash
 from console.errors import CheckFailed, Conflict, DataError, RegionError
-from console.propagation.migration import Migration, Phase, SwapColumns
+from console.propagation.migration import ChangeColumn, Migration, Phase, SwapColumns
 from console.propagation.replication import Replication, Target
 from console.propagation.tables import StoreTable
 from console.propagation.translate.operations import StoreOperation, Translation
@@ -212,11 +212,14 @@ class Rehearsed:
 def rehearse(store: Store, place: str, change: Change, translate: Translate) -> Rehearsed:
     """Do a migration to a copy of a table's newest partition; the copy is gone afterwards.
 
-    raises  what the store refuses; CheckFailed where rows went missing
+    raises  what the store refuses; CheckFailed where rows, or values of a changed column, went missing
     """
     with store.copied(place) as (copy, there):
         table = copy.describe([there])[there]
         rows, warnings = copy.count(table), translate(change, table).warnings
+        changed = change.migration.operation
+        column = changed.name if isinstance(changed, ChangeColumn) else ""
+        values = copy.count(table, column)
         began = time.monotonic()
         done: list[StoreOperation] = []
         while steps := () if copy.marked(there, change.id) else translate(change, table).steps:
@@ -226,10 +229,16 @@ def rehearse(store: Store, place: str, change: Change, translate: Translate) -> 
             table = copy.describe([there])[there]
             if len(done) > _MOST_STEPS:
                 raise RegionError(f"{store.name}: {change.id} has no end")
+        lost = values - copy.count(table, column)
         found = Rehearsed(tuple(done), warnings, rows, copy.count(table), time.monotonic() - began)
     if found.rows_after != found.rows_before:
         raise CheckFailed(
             f"{store.name}: {change.id} on a copy of {place}: {found.rows_before} rows became {found.rows_after}"
+        )
+    if lost:
+        raise CheckFailed(
+            f"{store.name}: {change.id} on a copy of {place}: {lost} of {values} values of {column} do not survive",
+            hint="add a new column, fill it, and swap the two",
         )
     return found
 

@@ -142,9 +142,10 @@ class ClickHouse:
             copied = f"{identifier(aside)}.{identifier(place)}"
             self._command(f"ALTER TABLE {copied} ATTACH PARTITION ID {literal(partition)} FROM {self._own(place)}")
 
-    def count(self, table: StoreTable) -> int:
+    def count(self, table: StoreTable, column: str = "") -> int:
         place = table.name.rpartition(".")[2]
-        return int(self._query(f"SELECT count() AS n FROM {self._own(place)}")[0]["n"])
+        what = identifier(column) if column else ""
+        return int(self._query(f"SELECT count({what}) AS n FROM {self._own(place)}")[0]["n"])
 
     def close(self) -> None:
         if self._client is not None:

@@ -115,10 +115,16 @@ class Delta:
             with self._telling():
                 self._erase(copy)
 
-    def count(self, table: StoreTable) -> int:
+    def count(self, table: StoreTable, column: str = "") -> int:
         with self._telling():
             opened = self.table(table.name)
-            return 0 if opened is None else int(opened.to_pyarrow_dataset().count_rows())
+            if opened is None:
+                return 0
+            rows = opened.to_pyarrow_dataset()
+            if not column:
+                return int(rows.count_rows())
+            values = rows.to_table(columns=[column]).column(column)
+            return len(values) - int(values.null_count)
 
     def close(self) -> None:
         """Nothing is held open."""

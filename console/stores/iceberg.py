@@ -121,10 +121,15 @@ class Iceberg:
         finally:
             self._drop(copy)
 
-    def count(self, table: StoreTable) -> int:
+    def count(self, table: StoreTable, column: str = "") -> int:
         with self._telling():
             opened = self.table(table.name)
-            return int(opened.scan().count()) if opened is not None else 0
+            if opened is None:
+                return 0
+            from pyiceberg.expressions import NotNull
+
+            rows = opened.scan(row_filter=NotNull(column)) if column else opened.scan()
+            return int(rows.count())
 
     def close(self) -> None:
         if self._catalog is not None and hasattr(self._catalog, "engine"):

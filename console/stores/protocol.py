@@ -102,8 +102,8 @@ class Store(Protocol):
         """
         ...
 
-    def count(self, table: StoreTable) -> int:
-        """How many rows a table holds."""
+    def count(self, table: StoreTable, column: str = "") -> int:
+        """How many rows a table holds; with a column, how many of them have a value there."""
         ...
 
     def close(self) -> None: ...
