@@ -166,9 +166,8 @@ class Work:
                 voice.talk(
                     "the pipeline's files were edited: console plan shows what that means, console apply carries it"
                 )
-        for outcome in outcomes:
-            if outcome.error is not None:
-                voice.complain(outcome.error)
+        for error in filter(None, (outcome.error for outcome in outcomes)):
+            voice.complain(error)
         return worst(outcome.error for outcome in outcomes)
 
 
