@@ -1,0 +1,2 @@
+/* into: below */
+SELECT id, ts, net FROM at_read

@@ -1,0 +1,2 @@
+/* into: below */
+SELECT id, ts FROM at_read
