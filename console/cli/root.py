@@ -37,13 +37,19 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "endpoint": ("reading", "Call an endpoint of a region's live release."),
         "copy": ("reading", "Run a copy of a region's live release."),
         "sink": ("reading", "Run an export of a region's live release."),
-        "profile": ("review.profile", "List the keys that a landing table's JSON column carries."),
+        "profile": (
+            "review.profile",
+            "List the keys that a landing table's JSON column carries: share of the rows, first seen, who parses them.",
+        ),
         "ingest": ("feeding", "Append a file of NDJSON events to a landing table, once per file."),
         "follow": ("feeding", "Run a region's agent here, as a service would."),
         "agent": ("feeding", "Serve one request of a console that came over SSH."),
     },
     "Follow an application's database": {
-        "schema": ("schema", "Carry PostgreSQL schema changes into the stores, and verify that none was forgotten."),
+        "schema": (
+            "schema",
+            "Carry changes of a PostgreSQL schema into ClickHouse, Iceberg and Delta before their rows arrive.",
+        ),
     },
     "Look around": {
         "compare": ("comparing", "Say what an edit of a query changes, without running it."),
