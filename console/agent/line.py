@@ -251,6 +251,9 @@ class Line:
 
     def _drain(self) -> None:
         """Bring the new release to live's landing position; the gate stays shut while it cannot keep up."""
+        self._follower.settle()
+        if self._follower.level(self.pipeline):
+            return
         wish = self._follower.aligned(self.pipeline)
         deadline = time.monotonic() + DRAIN_SECONDS
         while not wish.done() and time.monotonic() < deadline:

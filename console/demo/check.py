@@ -13,6 +13,7 @@ import os
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -135,21 +136,22 @@ class Region:
         counts = self.delta(table).get_add_actions(flatten=True).column("num_records").to_pylist()
         return sum(counts)
 
-    def settle(self, seconds: float) -> None:
-        """Wait, for so long at most, until `requests` has as many rows as landing and the aggregate has followed."""
-        until = time.monotonic() + seconds
-        while time.monotonic() < until and self.rows("landing") != self.rows("requests"):
-            time.sleep(0.5)
-        followed = self.delta("requests_by_hour").version()
-        while time.monotonic() < until:
-            time.sleep(2.0)
-            if followed == (followed := self.delta("requests_by_hour").version()):
-                break
-
     def figures(self, sql: str) -> dict[str, int]:
         cursor = self.db.execute(sql)
         names = [column[0] for column in cursor.description or ()]
         return {name: int(value or 0) for name, value in zip(names, cursor.fetchone() or (), strict=True)}
+
+
+def settle(regions: list[Region], seconds: float) -> None:
+    """Wait, for so long at most, until every `requests` has as many rows as its landing and the aggregates have followed."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until and any(r.rows("landing") != r.rows("requests") for r in regions):
+        time.sleep(0.5)
+    followed: list[int] = []
+    while time.monotonic() < until and followed != (
+        followed := [region.delta("requests_by_hour").version() for region in regions]
+    ):
+        time.sleep(2.0)
 
 
 def compare_rows(region: Region) -> dict[str, int]:
@@ -157,8 +159,9 @@ def compare_rows(region: Region) -> dict[str, int]:
     region.db.execute(PARSED, region.files("landing"))
     region.db.execute(PROMOTED, region.files("requests"))
     region.db.execute("CREATE TABLE different (event_id VARCHAR, side VARCHAR)")
-    for (day,) in region.db.execute("SELECT day FROM parsed UNION SELECT day FROM promoted").fetchall():
-        region.db.execute(DIFFERENT, {"day": day})
+    days = region.db.execute("SELECT day FROM parsed UNION SELECT day FROM promoted").fetchall()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # a day is too small for DuckDB to share it among its own threads
+        list(pool.map(lambda day: region.db.cursor().execute(DIFFERENT, {"day": day[0]}), days))
     return region.figures(COUNTS)
 
 
@@ -290,10 +293,12 @@ def main() -> int:
     reads, facts = json.loads(asked.reads.read_text()), json.loads(asked.facts.read_text())
     results = []
     with tempfile.TemporaryDirectory(prefix="console-check-") as scratch:
-        for name, _, warehouse in (pair.partition("=") for pair in asked.region):
-            region = Region(name, warehouse, asked.pipeline, scratch)
-            region.settle(asked.settle)
-            results.append(judge(region, reads[name], facts[name], asked.ledgers / f"{name}.ndjson"))
+        places = (pair.partition("=") for pair in asked.region)
+        regions = [Region(name, warehouse, asked.pipeline, scratch) for name, _, warehouse in places]
+        settle(regions, asked.settle)
+        for region in regions:
+            ledger = asked.ledgers / f"{region.name}.ndjson"
+            results.append(judge(region, reads[region.name], facts[region.name], ledger))
             region.db.close()
     if asked.json:
         asked.json.write_text(json.dumps(results, indent=1))

@@ -21,7 +21,7 @@ from typing import Any
 import pyarrow.parquet
 from deltalake import DeltaTable
 
-READS_A_SECOND = 2.0  # of each region
+READS_A_SECOND = 1.5  # of each region
 
 
 @dataclass

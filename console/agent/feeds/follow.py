@@ -20,7 +20,7 @@ HEARTBEAT_COMMITS = 200
 # instead of one. Three regions on two cores spent a third of them on following before it heeded the load.
 REST = 3.0
 MOST_CROWDED = 4.0
-MAX_REST_SECONDS = 20.0
+MAX_REST_SECONDS = 12.0
 
 
 @dataclass(slots=True)
@@ -29,6 +29,7 @@ class Followed:
 
     edges: tuple[Edge, ...] = ()
     lag: Lagging | None = None  # not measured yet
+    level: bool = False  # the last tick left no edge behind the position at which it began
 
 
 class Follower(threading.Thread):
@@ -80,6 +81,11 @@ class Follower(threading.Thread):
             self._wishes.append((pipeline, wish))
         self._wake.set()
         return wish
+
+    def level(self, pipeline: str) -> bool:
+        """Whether all followed feeds of the pipeline stand at one landing position, as the last tick left them."""
+        with self._guard:
+            return self._pipelines.get(pipeline, Followed()).level
 
     def settle(self) -> None:
         """Return when the tick that was under way has ended: from now on only what is followed is touched."""
@@ -140,6 +146,8 @@ class Follower(threading.Thread):
         elif wishes:
             with self._guard:
                 self._wishes += [(name, wish) for wish in wishes]
+        with self._guard:
+            followed.level = drained
         self._measure(followed)
 
     def _move_edge(self, name: str, edge: Edge, ends: Mapping[str, int], fully: bool) -> bool:

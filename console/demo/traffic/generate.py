@@ -40,9 +40,9 @@ class Traffic:
 
 
 TRAFFIC = {
-    "eu": Traffic("eu", rows_a_day=106_000, heavy=310_000, live=200),
-    "us": Traffic("us", rows_a_day=32_000, heavy=36_000, live=50),
-    "ap": Traffic("ap", rows_a_day=5_000, heavy=5_500, live=5, external=True),
+    "eu": Traffic("eu", rows_a_day=102_000, heavy=310_000, live=200),
+    "us": Traffic("us", rows_a_day=31_000, heavy=36_000, live=50),
+    "ap": Traffic("ap", rows_a_day=4_800, heavy=5_500, live=5, external=True),
 }
 
 # A log that is read ten times a day would put ten requests on one instant: each round is shifted by itself. The stride
