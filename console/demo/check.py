@@ -136,6 +136,10 @@ class Region:
         counts = self.delta(table).get_add_actions(flatten=True).column("num_records").to_pylist()
         return sum(counts)
 
+    def read_landing(self) -> None:
+        """What every table must hold in the end: all of landing, parsed here."""
+        self.db.execute(PARSED, self.files("landing"))
+
     def figures(self, sql: str) -> dict[str, int]:
         cursor = self.db.execute(sql)
         names = [column[0] for column in cursor.description or ()]
@@ -156,7 +160,6 @@ def settle(regions: list[Region], seconds: float) -> None:
 
 def compare_rows(region: Region) -> dict[str, int]:
     """Whole rows as multisets, day by day, so that memory stays small; the NULL day is one of them."""
-    region.db.execute(PARSED, region.files("landing"))
     region.db.execute(PROMOTED, region.files("requests"))
     region.db.execute("CREATE TABLE different (event_id VARCHAR, side VARCHAR)")
     days = region.db.execute("SELECT day FROM parsed UNION SELECT day FROM promoted").fetchall()
@@ -295,6 +298,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="console-check-") as scratch:
         places = (pair.partition("=") for pair in asked.region)
         regions = [Region(name, warehouse, asked.pipeline, scratch) for name, _, warehouse in places]
+        for region in regions:  # the producers have stopped: landing is whole, and the tables follow meanwhile
+            region.read_landing()
         settle(regions, asked.settle)
         for region in regions:
             ledger = asked.ledgers / f"{region.name}.ndjson"

@@ -80,6 +80,7 @@ def judged(warehouse: Path, scratch: Path, reads: dict[str, int] = READS) -> dic
     region = check.Region("ap", str(warehouse), "web", str(scratch))
     facts = {"before": 1, "moved": 1, "everything": 2}
     try:
+        region.read_landing()
         return check.judge(region, reads, facts, warehouse / "ledger.ndjson")
     finally:
         region.db.close()
