@@ -230,8 +230,8 @@ class Connection:
             )
         except (asyncssh.Error, OSError, ValueError) as error:
             # a host that has no key of the kind we know of it hangs up without a word
-            lost = isinstance(error, asyncssh.ConnectionLost) and keys.knows(host, port)
-            if lost and await self._strange(keys, host, port):
+            hung_up = isinstance(error, (asyncssh.ConnectionLost, ConnectionResetError))
+            if hung_up and keys.knows(host, port) and await self._strange(keys, host, port):
                 raise refused(name, keys, host, port, "") from None
             raise self._sorted(error, keys, host, port) from None
         self._hops.append(hop)
