@@ -22,6 +22,7 @@ from console.runner.view import Outcome, RegionView
 from console.runner.waves import Waves, may_go_on, skipped, waves
 
 HEARD_SECONDS = 30.0  # for the event of a promotion to arrive after its answer
+SEEN_SECONDS = 2.0  # for what a control changed to be told to our own view
 Planner = Callable[[Pipeline, Live, Region], Plan]
 
 
@@ -218,6 +219,12 @@ class Fleet:
             region, verb, {"rollout": rollout}, lambda: driver.control(self.pipeline, verb, self.who)
         )
         self._followers[region].start()
+        with suppress(TimeoutError):  # a run that begins now must not meet the status from before the deed
+            await self._board.until(
+                region,
+                lambda view: view.status.seq >= status.seq or view.status.rollout != status.rollout,
+                SEEN_SECONDS,
+            )
         return status
 
     async def promote(self, region: str) -> Promoted:
