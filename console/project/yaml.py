@@ -7,6 +7,7 @@ import copy
 import os
 import re
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -222,7 +223,8 @@ class _Loader(yaml.SafeLoader):
         return ""  # scalars are resolved by `_scalar`, from their text
 
     def compose_node(self, parent: Node | None, index: Any) -> Node | None:
-        event = self.peek_event()  # type: ignore[no-untyped-call]
+        peek: Callable[[], Any] = self.peek_event  # PyYAML says no types
+        event = peek()
         self._depth += 1
         self._nodes += 1
         self._aliases += isinstance(event, yaml.AliasEvent)

@@ -43,13 +43,13 @@ class Pool:
                 low, high = -(1 << _BITS[kind.name] - 1), (1 << _BITS[kind.name] - 1) - 1
                 return _unique([0, 1, 2, -1, *(n for n in near if low <= n <= high), None])
             case "float" | "double":
-                near = [float(n) + step for n in self.numbers for step in (0, -1, 1)]  # type: ignore[misc]
-                return _unique([0.0, 1.0, 1.5, -1.0, *near, None])
+                doubles = [float(n) + step for n in self.numbers for step in (0, -1, 1)]
+                return _unique([0.0, 1.0, 1.5, -1.0, *doubles, None])
             case "decimal":
                 whole, scale = kind.scale
                 unit = Decimal(1).scaleb(-scale)
-                near = [n.quantize(unit) + step * unit for n in self.numbers for step in (0, -1, 1)]  # type: ignore[misc]
-                fit = [n for n in near if abs(n) < Decimal(10) ** (whole - scale)]
+                exact = [n.quantize(unit) + step * unit for n in self.numbers for step in (0, -1, 1)]
+                fit = [n for n in exact if abs(n) < Decimal(10) ** (whole - scale)]
                 return _unique([Decimal(0).quantize(unit), unit, -unit, *fit, None])
             case "string":
                 return self._strings(column)

@@ -12,6 +12,7 @@ from console.agent.feeds import ranges
 from console.agent.store import log
 from console.agent.store.survey import table_stats
 from console.errors import FeedStopped, RegionError, Unreachable
+from console.model.schema import OnRewrite
 
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.timestamp("us", "UTC"))])
 START = datetime(2026, 11, 1, tzinfo=UTC)
@@ -60,10 +61,10 @@ def test_a_commit_that_rewrites_rows_stops_the_feed_in_front_of_it(table: str, c
 
 
 @pytest.mark.parametrize(("policy", "count"), [("ignore", 5), ("take_inserts", 12)])
-def test_a_policy_passes_over_a_rewrite_or_takes_what_it_inserted(table: str, policy: str, count: int) -> None:
+def test_a_policy_passes_over_a_rewrite_or_takes_what_it_inserted(table: str, policy: OnRewrite, count: int) -> None:
     write_deltalake(table, rows(100, 7), mode="overwrite")
     write_deltalake(table, rows(200, 5), mode="append")
-    part = ranges.next_range(table, 3, 5, rows_limit=10**9, policy=policy)  # type: ignore[arg-type]
+    part = ranges.next_range(table, 3, 5, rows_limit=10**9, policy=policy)
     assert part is not None
     assert (part.rows, part.skipped) == (count, (4,))
 

@@ -23,12 +23,12 @@ from console.model.event import (
 from console.model.live import Feed, Release, TableState, Version
 from console.model.pipeline import Endpoint, Override, Parameter
 from console.model.plan import ColumnChange, NodeChange, Plan, Price
-from console.model.schema import Column, Table
+from console.model.schema import Column, Kind, Table
 from console.model.step import Backfill, CatchUp, Comparison, CreateTable, Pair, Promote, Step, Validate
 
 
-def state(name: str, *columns: Column, path: str = "", kind: str = "append") -> TableState:
-    table = Table(name, kind, columns, time="ts", managed=kind == "landing")  # type: ignore[arg-type]
+def state(name: str, *columns: Column, path: str = "", kind: Kind = "append") -> TableState:
+    table = Table(name, kind, columns, time="ts", managed=kind == "landing")
     return TableState(table, Version("c" + name, path, columns), f"SELECT * FROM {name}", "rows", {})
 
 

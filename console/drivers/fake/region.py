@@ -1,7 +1,7 @@
 """A region in memory that answers the whole Driver protocol. For tests, benches and replayed fleets only."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -80,7 +80,7 @@ class FakeRegion:
     def state(self) -> RegionState:
         return RegionState(self.disk.status, self.disk.plan, tuple(self.disk.releases))
 
-    async def watch(self, after: int) -> AsyncIterator[Recorded]:
+    async def watch(self, after: int) -> AsyncGenerator[Recorded]:
         queue: asyncio.Queue[Recorded | None] = asyncio.Queue()
         for recorded in self.disk.stored:
             if recorded.rollout == self.disk.status.rollout and recorded.seq > after:
@@ -155,7 +155,7 @@ class FakeDriver:
             async for recorded in events:
                 yield recorded
         finally:
-            await events.aclose()  # type: ignore[attr-defined]
+            await events.aclose()
 
     async def control(self, pipeline: str, verb: Verb, who: Who) -> Status:
         await self._arrive(verb, pipeline)

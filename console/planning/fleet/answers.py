@@ -1,6 +1,7 @@
 """Whose answers change: endpoints, copies and sinks that are another query now, or read something that is."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from console.model.live import Live, Release
 from console.model.pipeline import Copy, Endpoint, Sink
@@ -30,19 +31,20 @@ def answers(desired: Desired, live: Live) -> tuple[Answer, ...]:
         return ()
     changed = _changed(desired, release)
     found: list[Answer] = []
-    for kind, new, old in (
+    groups: tuple[tuple[Literal["copy", "endpoint", "sink"], Sequence[Reader], Sequence[Reader]], ...] = (
         ("copy", desired.copies, release.copies),
         ("endpoint", desired.endpoints, release.endpoints),
         ("sink", desired.sinks, release.sinks),
-    ):
+    )
+    for kind, new, old in groups:
         before = {node.name: node for node in old}
         for node in new:
             if why := _why(node, before.get(node.name), release, changed):
-                found.append(Answer(kind, node.name, node.owner, why))  # type: ignore[arg-type]
+                found.append(Answer(kind, node.name, node.owner, why))
                 if isinstance(node, Copy):
                     changed[node.into, ""] = f"{node.into} is copied anew"
         gone = [node for name, node in before.items() if name not in {other.name for other in new}]
-        found += [Answer(kind, node.name, node.owner, "no longer declared") for node in gone]  # type: ignore[arg-type]
+        found += [Answer(kind, node.name, node.owner, "no longer declared") for node in gone]
     return tuple(sorted(found, key=lambda answer: (_KINDS.index(answer.kind), answer.name)))
 
 
