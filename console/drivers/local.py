@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -115,17 +116,17 @@ class LocalReach:
         return None
 
     def _holder(self) -> Path | None:
+        place = self._lock().get("socket")
+        return Path(place) if isinstance(place, str) else None
+
+    def _lock(self) -> dict[str, Any]:
+        """What the holder of the region's lock wrote into it; {} where nobody did."""
         path = local_path(self._region.warehouse)
-        if path is None:
-            return None
-        try:
-            with (path / "_console" / "agent.lock").open("rb") as lock:
-                match json.loads(lock.read(_LOCK_BYTES)):
-                    case {"socket": str(place)}:
-                        return Path(place)
-        except (OSError, ValueError):
-            pass
-        return None
+        if path is not None:
+            with suppress(OSError, ValueError), (path / "_console" / "agent.lock").open("rb") as lock:
+                said = json.loads(lock.read(_LOCK_BYTES))
+                return said if isinstance(said, dict) else {}
+        return {}
 
     async def _started(self) -> Link:
         log = paths.log_dir() / f"agent-{self._region.name}.log"
@@ -137,6 +138,8 @@ class LocalReach:
             await asyncio.sleep(pause)
             pause = min(0.5, pause * 1.3)
             if link := await self._met():
+                if self._lock().get("pid") != agent.pid:
+                    agent.dismiss()  # another's was faster; ours would wait for its lock and take its place
                 return link
             if agent.code is not None and not held:
                 if agent.code != Conflict.exit_code:
@@ -196,11 +199,17 @@ class AgentProcess:
                 start_new_session=True,
                 env=agent_environment(),
             )
+        self.pid = process.pid
         assert process.stdin
         with suppress(BrokenPipeError), process.stdin as stdin:
             stdin.write(json.dumps(config).encode())
         # reaped by a thread and not by asyncio, whose transports kill their child when the loop ends
         threading.Thread(target=self._reap, args=(process,), name=f"agent {log.stem}", daemon=True).start()
+
+    def dismiss(self) -> None:
+        """End it: it holds nothing yet."""
+        if self.code is None:
+            os.kill(self.pid, signal.SIGTERM)
 
     def last_words(self) -> str:
         """What it wrote to its log at the end, on one line."""
