@@ -12,6 +12,7 @@ from typing import Any
 
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
+from console import crash
 from console.agent.line import Line
 from console.agent.store import log
 from console.errors import DataError
@@ -39,7 +40,10 @@ class Intake:
             properties = CommitProperties(
                 custom_metadata={"userMetadata": json.dumps(note)}, app_transactions=[Transaction(app_id, 0)]
             )
-            write_deltalake(path, _columns(opened, rows), mode="append", commit_properties=properties)
+            columns = _columns(opened, rows)
+            crash.point("before-commit-landing")
+            write_deltalake(path, columns, mode="append", commit_properties=properties)
+            crash.point("after-commit-landing")
             written = log.position(path, app_id)
         if written is None:
             raise DataError(f"batch {batch} was not committed to {path}", hint="send it again: a batch counts once")

@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
+from console import crash
 from console.agent.feeds.edge import logical
 from console.agent.line import Line
 from console.agent.session import Spark
@@ -78,7 +79,9 @@ def run_copy(line: Line, spark: Spark, name: str, by: str) -> dict[str, Any]:
         writer = writer.mode("overwrite").option("overwriteSchema", "true")
     else:
         writer = writer.mode("append")
+    crash.point("before-commit-copy")
     writer.save(path)
+    crash.point("after-commit-copy")
     return {"rows": sum(f.rows for f in log.commit(path, log.latest_version(path)).added), "path": path}
 
 
@@ -114,7 +117,9 @@ def _replace(fresh: Path, target: Path) -> None:
     old = target.with_name(f".{target.name}.old")
     if target.exists():
         target.rename(old)
+    crash.point("before-sink")
     fresh.rename(target)
+    crash.point("after-sink")
     if old.exists():
         for file in sorted(old.rglob("*"), reverse=True):
             file.unlink() if file.is_file() else file.rmdir()

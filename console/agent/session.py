@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from console import paths
+from console import crash, paths
 from console.errors import DataError, RegionError
 from console.model import codec
 
@@ -195,4 +195,6 @@ def keep_settings(warehouse: Path, settings: Mapping[str, Any]) -> None:
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
     with os.fdopen(fd, "w") as file:
         json.dump(settings, file)
+    crash.point("before-settings")
     fresh.replace(path)
+    crash.point("after-settings")

@@ -9,6 +9,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from console import crash
 from console.errors import DataError
 from console.model.codec import TAG, decode, dumps, encode, loads
 from console.model.pipeline import digest
@@ -76,7 +77,9 @@ def save_plans(path: Path, plans: Sequence[Plan], grounds: Sequence[object] = ()
             file.write(text)
             file.flush()
             os.fsync(handle)
+        crash.point("console-before-plan-file")
         os.replace(written, path)
+        crash.point("console-plan-file")
     except OSError as error:
         if written:
             Path(written).unlink(missing_ok=True)

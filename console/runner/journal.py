@@ -78,22 +78,29 @@ class Journal:
 
         raises  ConsoleError if that is not durable: then nothing may be done
         """
+        crash.point(f"console-before-intent-{verb}")
         written = self._write("intent", region, pipeline, 0, {"verb": verb, **body})
         crash.point(f"console-intent-{verb}")
         return written
 
     def outcome(self, intent: int, region: str, pipeline: str, result: str, told: str = "") -> None:
         """result is `done`, `refused` or `unknown` (the answer was lost: the region knows)."""
+        crash.point("console-before-outcome")
         self._write("outcome", region, pipeline, intent, {"result": result, "told": told})
+        crash.point("console-outcome")
 
     def saw(self, region: str, pipeline: str, recorded: Recorded) -> None:
         """Keep a stored event of a region."""
+        crash.point(f"console-before-saw-{point(recorded.event)}")
         self._write("event", region, pipeline, recorded.seq, loads(dumps(recorded)))
         crash.point(f"console-saw-{point(recorded.event)}")
 
     def fleet(self, pipeline: str, waves: Sequence[Sequence[str]], body: Mapping[str, Any]) -> int:
         """Keep the waves of a run, before its first region is asked anything."""
-        return self._write("fleet", "", pipeline, 0, {"waves": [list(wave) for wave in waves], **body})
+        crash.point("console-before-fleet")
+        written = self._write("fleet", "", pipeline, 0, {"waves": [list(wave) for wave in waves], **body})
+        crash.point("console-fleet")
+        return written
 
     def entries(self, kind: Kind | None = None, region: str = "") -> tuple[Entry, ...]:
         """What was written, oldest first."""

@@ -72,7 +72,9 @@ def create(session: Any, state: TableState, path: str, keep_hours: float) -> Non
     writer = writer.option("userMetadata", json.dumps({"kind": "create", "content": state.version.content}))
     if state.version.partition_by:
         writer = writer.partitionBy(*state.version.partition_by)
+    crash.point("before-commit-create")
     writer.save(path)
+    crash.point("after-commit-create")
 
 
 def open_feed(session: Any, app_id: str, target: str, start: int) -> Writer:

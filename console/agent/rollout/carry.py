@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from typing import assert_never
 
+from console import crash
 from console.agent.feeds import once, plants
 from console.agent.rollout import history
 from console.agent.rollout.validate import validate
@@ -125,7 +126,9 @@ class Carrier(threading.Thread):
             nothing = ", ".join(f"CAST(NULL AS {c.type}) AS `{c.name.replace('`', '``')}`" for c in new)
             rows = self.work.spark.session().sql(f"SELECT {nothing} WHERE 1 = 0").write.format("delta").mode("append")
             with self.work.landing.of(path):
+                crash.point("before-commit-columns")
                 rows.option("mergeSchema", "true").option("userMetadata", '{"kind": "add columns"}').save(path)
+                crash.point("after-commit-columns")
 
     def _catch_up(self, step: CatchUp) -> None:
         """Move a new live feed close to the end of its source; the follower goes on from there."""

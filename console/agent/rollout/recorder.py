@@ -50,7 +50,9 @@ class Recorder:
 
     def accept(self, rollout: str, plan: Plan, event: Accepted) -> Recorded:
         with self._guard:
+            crash.point("before-Accepted")
             recorded = self._rollouts.append(rollout, 1, event, plan)
+            crash.point("after-Accepted")
             self.rollout, self._plan = rollout, plan
             self._tell(recorded)
             return recorded

@@ -95,7 +95,9 @@ class Releases:
         if any(held.row.id == release.id for held in self.all()):
             return
         row = {"id": release.id, "state": "preview", "manifest": codec.dumps(release), "rollout": rollout}
+        crash.point("before-propose")
         _append(self.path, _RELEASE_COLUMNS, {**row, "at": time.time(), "by": by, "host": host})
+        crash.point("after-propose")
 
     def swap(self, live: str, to: str, by: str, host: str) -> int:
         """Make `to` live where `live` is ("" for none), in one conditional commit; what was live becomes previous.
@@ -136,7 +138,9 @@ class Releases:
         """Forget a release whose versions are gone."""
         table = _open(self.path)
         if table is not None:
+            crash.point("before-forget")
             table.delete(f"id = '{_id(release)}' AND state NOT IN ('live')")
+            crash.point("after-forget")
 
 
 class Rollouts:

@@ -12,6 +12,7 @@ from typing import Any
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from console import crash
 from console.agent.store.ledger import Releases, Rollouts
 from console.errors import RegionError, Unreachable
 from console.model.event import BatchDone
@@ -178,6 +179,8 @@ def drop_version(warehouse: Path, path: str) -> bool:
     if not target.exists():
         return False
     doomed = target.with_name(f".dropped-{target.name}-{os.getpid()}")
+    crash.point("before-drop")
     target.rename(doomed)
+    crash.point("after-drop")
     shutil.rmtree(doomed)
     return True
