@@ -14,8 +14,10 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from console import crash
 from console.agent.line import Line
-from console.agent.store import log
-from console.errors import DataError
+from console.agent.store import log, turns
+from console.errors import DataError, RegionError
+
+TURN_SECONDS = 60.0
 
 
 class Intake:
@@ -30,7 +32,9 @@ class Intake:
         raises  DataError naming the first line that is no JSON object or whose value does not fit its column
         """
         path = self._line.path(self._landing(table))
-        with self._line.landing(path):
+        with turns.alone(path, seconds=TURN_SECONDS) as ours:
+            if not ours:
+                raise RegionError(f"{path}: Spark has been writing it for {TURN_SECONDS:.0f} s", hint="send it again")
             opened = DeltaTable(path)
             app_id = f"ingest/{opened.metadata().id}/{batch}"
             if opened.transaction_version(app_id) is not None:

@@ -10,7 +10,7 @@ from console.agent.feeds.follow import Follower
 from console.agent.rollout.carry import Carrier
 from console.agent.rollout.recorder import Recorder
 from console.agent.rollout.vigil import Vigil
-from console.agent.rollout.work import LandingLocks, Work
+from console.agent.rollout.work import Work
 from console.agent.session import Settings, Spark
 from console.agent.store import housekeeping, log
 from console.agent.store.ledger import Releases, Rollouts
@@ -35,8 +35,6 @@ class Line:
         spark: Spark,
         follower: Follower,
         settings: Settings,
-        *,
-        landing: LandingLocks | None = None,
     ) -> None:
         self.warehouse = warehouse
         self.pipeline = pipeline
@@ -46,7 +44,6 @@ class Line:
         self._spark = spark
         self._follower = follower
         self._settings = settings
-        self._landing_locks = landing or LandingLocks()
         self._guard = threading.RLock()
         self._carrier: Carrier | None = None
         self.vigil = Vigil(settings.keep_failed_hours)
@@ -62,10 +59,6 @@ class Line:
 
     def path(self, version_path: str) -> str:
         return resolve(self.warehouse, version_path)
-
-    def landing(self, path: str) -> threading.RLock:
-        """The lock of one managed landing table: deltalake and Spark must not write it at the same time."""
-        return self._landing_locks.of(path)
 
     def live(self) -> Release:
         """raises RegionError if nothing is live yet"""
@@ -186,9 +179,7 @@ class Line:
             self._refollow()
             return
         keep = self._settings.rollback_window_hours
-        work = Work(
-            self.warehouse, self._spark, self.releases, self.recorder, self._follower, self._landing_locks, keep
-        )
+        work = Work(self.warehouse, self._spark, self.releases, self.recorder, self._follower, keep)
         self._carrier = Carrier(work, self._refollow)
         self._carrier.start()
 

@@ -14,7 +14,6 @@ from console.agent import reading
 from console.agent.feeds.follow import Follower
 from console.agent.intake import Intake
 from console.agent.line import Line
-from console.agent.rollout.work import LandingLocks
 from console.agent.session import Settings, Spark
 from console.agent.store.survey import survey
 from console.errors import DataError, RegionError
@@ -35,7 +34,6 @@ class Service:
         self.spark = Spark(settings, lock_fd)
         self.follower = Follower(self.spark, settings.tick_seconds, self._said)
         self._lines: dict[str, Line] = {}
-        self._landing = LandingLocks()  # the region's, since pipelines may share a landing table
         self._guard = threading.Lock()
         self._methods: dict[str, Callable[..., Any]] = {
             "hello": self.hello,
@@ -82,9 +80,7 @@ class Service:
             raise DataError(f"{pipeline!r:.60} is no pipeline's name")
         with self._guard:
             if pipeline not in self._lines:
-                self._lines[pipeline] = Line(
-                    self.warehouse, pipeline, self.spark, self.follower, self.settings, landing=self._landing
-                )
+                self._lines[pipeline] = Line(self.warehouse, pipeline, self.spark, self.follower, self.settings)
             return self._lines[pipeline]
 
     def _said(self, pipeline: str, level: str, text: str) -> None:

@@ -10,7 +10,8 @@ from console.errors import FeedStopped
 from console.model.live import Feed, Release, TableState
 
 RANGE_ROWS = 2_000_000
-SMALL_BYTES = 16 << 20
+ONE_TASK_BYTES = 16 << 20
+SMALL_ROWS = 10_000
 
 
 @dataclass(slots=True)
@@ -30,6 +31,7 @@ class Edge:
     seen: int = -1
     rows_moved: int = 0
     stopped: str = ""  # why it no longer moves; a person decides
+    small: bool | None = None  # whether the target takes small appends; not asked yet
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -56,16 +58,24 @@ class Edge:
         if part.files:
             rows = ranges.read(session, self.source_path, part)
             out = compute(session, self, rows)
-            if sum(file.bytes for file in part.files) < SMALL_BYTES:
+            size = sum(file.bytes for file in part.files)
+            if size < ONE_TASK_BYTES:
                 out = out.coalesce(1)  # one small file and one task instead of several
             note = {"kind": "live", "feed": writer.app_id, "from": part.first, "to": part.last, "rows_in": part.rows}
             if part.skipped:
                 note["passed_over"] = list(part.skipped)
-            once.append(session, out, writer, part.last, note)
+            small = 0 <= part.rows <= SMALL_ROWS and size < ONE_TASK_BYTES and self._takes_small()
+            if not (small and once.append_small(out, writer, part.last, note)):
+                once.append(session, out, writer, part.last, note)
             moved = part.rows
         self.seen = part.last
         self.rows_moved += moved
         return moved
+
+    def _takes_small(self) -> bool:
+        if self.small is None:
+            self.small = once.takes_small(self.target_path)
+        return self.small
 
     def heartbeat(self, session: Any) -> None:
         """Commit the position reached over commits without rows, so that it is never far behind the log."""

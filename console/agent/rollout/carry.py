@@ -8,9 +8,10 @@ from typing import assert_never
 from console import crash
 from console.agent.feeds import once, plants
 from console.agent.rollout import history
+from console.agent.rollout.throttle import Brake
 from console.agent.rollout.validate import validate
 from console.agent.rollout.work import Stopped, Work
-from console.agent.store import log
+from console.agent.store import log, turns
 from console.errors import ConsoleError
 from console.model.event import BatchDone, Entered, Failed, Progress, State, StepDone, StepStarted
 from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
@@ -27,6 +28,7 @@ class Carrier(threading.Thread):
     def __init__(self, work: Work, refollow: Callable[[], None]) -> None:
         super().__init__(name=f"carry {work.recorder.rollout}", daemon=True)
         self.work = work
+        self.brake = Brake(work)
         self._refollow = refollow  # from now on the follower keeps the new release current as well
 
     def run(self) -> None:
@@ -89,7 +91,7 @@ class Carrier(threading.Thread):
             case AddColumns():
                 self._once(step, lambda: self._alter(step), "preparing")
             case Backfill():
-                self._once(step, lambda: history.build(self.work, step), "backfilling")
+                self._once(step, lambda: history.build(self.work, step, self.brake), "backfilling")
             case CatchUp():
                 self._once(step, lambda: self._catch_up(step), "catching-up")
             case Validate():
@@ -125,7 +127,7 @@ class Carrier(threading.Thread):
         if new:
             nothing = ", ".join(f"CAST(NULL AS {c.type}) AS `{c.name.replace('`', '``')}`" for c in new)
             rows = self.work.spark.session().sql(f"SELECT {nothing} WHERE 1 = 0").write.format("delta").mode("append")
-            with self.work.landing.of(path):
+            with turns.spark(path):
                 crash.point("before-commit-columns")
                 rows.option("mergeSchema", "true").option("userMetadata", '{"kind": "add columns"}').save(path)
                 crash.point("after-commit-columns")

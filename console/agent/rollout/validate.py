@@ -8,7 +8,7 @@ from console.agent.feeds import once, plants
 from console.agent.feeds.edge import Edge
 from console.agent.feeds.verify import Side, compare
 from console.agent.rollout.work import Work
-from console.agent.store import log
+from console.agent.store import log, turns
 from console.errors import RegionError
 from console.model.event import BatchDone, Checked, Fenced, Waiting
 from console.model.live import Release
@@ -55,7 +55,7 @@ def _heartbeats(work: Work, edges: list[Edge], session: Any) -> dict[str, int]:
     versions = {}
     for path in quiet:
         nothing = once.nothing(session, path).write.format("delta").mode("append")
-        with work.landing.of(path):
+        with turns.spark(path):
             nothing.option("userMetadata", HEARTBEAT).save(path)
             versions[path] = log.latest_version(path)
     return versions

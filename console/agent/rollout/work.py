@@ -20,18 +20,6 @@ class Stopped(Exception):
     """The operator paused or cancelled; nothing is wrong."""
 
 
-class LandingLocks:
-    """One lock a managed landing table: deltalake (batches) and Spark (heartbeats, new columns) take turns."""
-
-    def __init__(self) -> None:
-        self._locks: dict[str, threading.RLock] = {}
-        self._guard = threading.Lock()
-
-    def of(self, path: str) -> threading.RLock:
-        with self._guard:
-            return self._locks.setdefault(path, threading.RLock())
-
-
 @dataclass(slots=True)
 class Work:
     """One rollout under way in this process."""
@@ -41,7 +29,6 @@ class Work:
     releases: Releases
     recorder: Recorder
     follower: Follower
-    landing: LandingLocks
     keep_hours: float
     halt: threading.Event = field(default_factory=threading.Event)
     job: JobGroup | None = None

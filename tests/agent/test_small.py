@@ -1,0 +1,134 @@
+"""Small appends through deltalake: rows and position in one commit, never beside a write of Spark's. No Java."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+
+from console.agent.feeds import once
+from console.agent.store import log, turns
+from console.errors import FeedStopped
+
+SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int64()), ("day", pa.date32())])
+FEED = "live/t/parse"
+
+
+class Computed:
+    """What Spark hands over: only its rows as Arrow matter here."""
+
+    def __init__(self, *rows: dict[str, Any], schema: pa.Schema = SCHEMA) -> None:
+        self._table = pa.Table.from_pylist(list(rows), schema)
+
+    def toArrow(self) -> pa.Table:
+        return self._table
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> once.Writer:
+    target = str(tmp_path / "requests")
+    write_deltalake(target, pa.Table.from_pylist([], SCHEMA), partition_by=["day"])
+    taken_over(target, 3, 0)
+    return once.Writer(FEED, target, 3, 0)
+
+
+def taken_over(target: str, epoch: int, position: int) -> None:
+    number = epoch << once.EPOCH_BITS | position
+    properties = CommitProperties(app_transactions=[Transaction(FEED, number)])
+    write_deltalake(target, pa.Table.from_pylist([], SCHEMA), mode="append", commit_properties=properties)
+
+
+def stored(writer: once.Writer) -> list[dict[str, Any]]:
+    return sorted(DeltaTable(writer.target).to_pyarrow_table().to_pylist(), key=lambda row: row["id"])
+
+
+def test_rows_and_position_enter_in_one_commit(writer: once.Writer) -> None:
+    done = once.append_small(Computed({"id": "a", "n": 1}, {"id": "b"}), writer, 7, {"kind": "live", "to": 7})
+    assert done is not None
+    assert (done.version, done.rows) == (2, 2)
+    commit = log.commit(writer.target, 2)
+    assert (commit.kind, commit.txn, commit.note["to"]) == ("append", {FEED: 3 << once.EPOCH_BITS | 7}, 7)
+    assert [row["id"] for row in stored(writer)] == ["a", "b"]
+    assert writer.position == 7
+
+
+def test_a_range_that_gives_no_rows_still_moves_the_position(writer: once.Writer) -> None:
+    done = once.append_small(Computed(), writer, 8, {"kind": "live"})
+    assert done is not None
+    assert done.rows == 0
+    assert once.split(log.position(writer.target, FEED) or 0) == (3, 8)
+
+
+@pytest.mark.parametrize(("epoch", "position"), [(3, 9), (4, 2)])
+def test_behind_a_rival_nothing_is_written(writer: once.Writer, epoch: int, position: int) -> None:
+    taken_over(writer.target, epoch, position)
+    with pytest.raises(FeedStopped) as refused:
+        once.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"})
+    assert refused.value.code == "E_SKIPPED"
+    assert stored(writer) == []
+    assert writer.position == 0
+
+
+def test_a_position_never_goes_back(writer: once.Writer) -> None:
+    once.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"})
+    with pytest.raises(FeedStopped) as refused:
+        once.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"})
+    assert refused.value.code == "E_ORDER"
+    assert len(stored(writer)) == 1
+
+
+def test_beside_a_write_of_sparks_nothing_is_written(writer: once.Writer) -> None:
+    with turns.spark(writer.target):
+        assert in_a_thread(lambda: once.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"})) is None
+    assert stored(writer) == []
+    assert writer.position == 0
+    assert once.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"}) is not None
+
+
+def test_a_write_of_sparks_waits_for_one_of_deltalakes(writer: once.Writer) -> None:
+    order = []
+
+    def by_spark() -> None:
+        with turns.spark(writer.target):
+            order.append("spark")
+
+    with turns.alone(writer.target) as ours:
+        other = threading.Thread(target=by_spark)
+        other.start()
+        other.join(0.2)
+        order.append("deltalake")
+    other.join()
+    assert ours
+    assert order == ["deltalake", "spark"]
+
+
+def test_a_call_that_broke_without_the_jvms_answer_keeps_its_turn(writer: once.Writer) -> None:
+    with pytest.raises(ConnectionError), turns.spark(writer.target):
+        raise ConnectionError("the job may go on")
+    assert once.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"}) is None
+    assert stored(writer) == []
+
+
+def test_what_arrow_cannot_store_exactly_is_left_to_spark(writer: once.Writer) -> None:
+    other = pa.schema([("id", pa.string()), ("n", pa.float64()), ("day", pa.date32())])
+    assert once.append_small(Computed({"id": "a", "n": 0.5}, schema=other), writer, 7, {"kind": "live"}) is None
+    assert stored(writer) == []
+
+
+def test_types_that_deltalake_writes_as_spark_does(tmp_path: Path) -> None:
+    plain = [("m", pa.map_(pa.string(), pa.list_(pa.decimal128(38, 4)))), ("t", pa.timestamp("us", "UTC"))]
+    for name, columns in (("plain", plain), ("zoneless", [*plain, ("z", pa.struct([("t", pa.timestamp("us"))]))])):
+        write_deltalake(str(tmp_path / name), pa.Table.from_pylist([], pa.schema(columns)))
+    assert once.takes_small(str(tmp_path / "plain"))
+    assert not once.takes_small(str(tmp_path / "zoneless"))
+
+
+def in_a_thread(do: Any) -> Any:
+    """The turn belongs to a thread, so a rival must be one of its own."""
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(do()))
+    thread.start()
+    thread.join()
+    return found[0]
