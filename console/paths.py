@@ -26,6 +26,17 @@ def cache_dir() -> Path:
     return _own(Path(base) / "console")
 
 
+def pause_file() -> Path:
+    """While it is there no rollout of this user on this machine begins a batch or a region; its text says why.
+
+    `$CONSOLE_PAUSE`, else `$XDG_CONFIG_HOME/console/pause`, else `~/.config/console/pause`.
+    """
+    if named := os.environ.get("CONSOLE_PAUSE"):
+        return Path(named)
+    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(base) / "console" / "pause"
+
+
 def log_dir() -> Path:
     return _own(state_dir() / "log")
 

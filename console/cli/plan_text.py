@@ -52,7 +52,7 @@ def plan_text(
         lines += blocks.owners(same[0].answers)
         lines += _way_back(same[0], paint)
         if any(plan.changes for plan in same):
-            lines += ["", blocks.figures(same)]
+            lines += ["", blocks.figures(same), *blocks.manners(same)]
         if explain:
             lines += _steps(same)
         parts.append("\n".join(lines))

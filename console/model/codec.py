@@ -12,7 +12,10 @@ from console.errors import DataError
 
 T = TypeVar("T")
 TAG = "type"  # members of a union of dataclasses carry their class name under this key
+# metadata of a field that is left out where it holds its default: what an older version wrote, or reads, stays the same
+QUIET = {"quiet": True}
 _DEPTH = 64
+_NEVER = object()
 
 
 def encode(value: object) -> Any:
@@ -29,14 +32,19 @@ def encode(value: object) -> Any:
     if (names := _names(kind)) is None:
         raise TypeError(f"no JSON for {kind.__name__}")
     data: dict[str, Any] = {TAG: kind.__name__}
-    for name in names:
-        data[name] = encode(getattr(value, name))
+    for name, default in names:
+        if (held := getattr(value, name)) != default:
+            data[name] = encode(held)
     return data
 
 
 @cache
-def _names(kind: Hashable) -> tuple[str, ...] | None:
-    return tuple(field.name for field in dataclasses.fields(kind)) if dataclasses.is_dataclass(kind) else None
+def _names(kind: Hashable) -> tuple[tuple[str, object], ...] | None:
+    """Fields, each with the value at which it is left out; most have none."""
+    if not dataclasses.is_dataclass(kind):
+        return None
+    quiet = QUIET.items()
+    return tuple((f.name, f.default if quiet <= f.metadata.items() else _NEVER) for f in dataclasses.fields(kind))
 
 
 def dumps(value: object) -> str:

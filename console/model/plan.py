@@ -4,8 +4,9 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from console.errors import Problem
-from console.model.codec import encode
+from console.model.codec import QUIET, encode
 from console.model.live import Release
+from console.model.patience import NO_THROTTLE, Throttle
 from console.model.pipeline import Override, digest
 from console.model.step import Step
 
@@ -116,6 +117,7 @@ class Plan:
     drift    where the region's tables were altered by hand;  answers  whose readers will see other numbers
     free_bytes  room in the region's warehouse, 0 where it is not known; `price.written` is what the plan needs of it
     allowed   losses that the operator accepted by name, `CODE:table`
+    throttle, quarantine_rows  the region's, as they hold for this rollout; the query compiled
     """
 
     format_version: int
@@ -140,6 +142,8 @@ class Plan:
     free_bytes: int = 0
     allowed: tuple[str, ...] = ()
     rollback: Rollback = field(default_factory=Rollback)
+    throttle: Throttle = field(default=NO_THROTTLE, metadata=QUIET)
+    quarantine_rows: int = field(default=0, metadata=QUIET)
 
     @property
     def refusals(self) -> tuple[Problem, ...]:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from console.model.patience import Throttle
+
 
 @dataclass(frozen=True, slots=True)
 class Ssh:
@@ -37,12 +39,16 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Who opens the gate, and what becomes of a failed rollout."""
+    """Who opens the gate, and what becomes of a failed rollout.
+
+    quarantine_rows  rows of one rollout that may be set aside where a value does not convert, instead of failing it
+    """
 
     promote: Literal["ask", "never", "auto"] = "ask"
     on_failure: Literal["keep", "discard"] = "keep"
     keep_failed_hours: float = 72.0
     rollback_window_hours: float = 72.0
+    quarantine_rows: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +74,7 @@ class Region:
     transport: Ssh | None = None
     spark: Spark = field(default_factory=Spark)
     limits: Limits = field(default_factory=Limits)
+    throttle: Throttle = field(default_factory=Throttle)
     policy: Policy = field(default_factory=Policy)
     prices: Prices = field(default_factory=Prices)
     where: str = ""

@@ -16,6 +16,7 @@ from console.planning.fleet.answers import answers
 from console.planning.fleet.drift import drift
 from console.planning.fleet.ground import Ground, ground, moved
 from console.planning.fleet.money import with_money
+from console.planning.fleet.patience import with_patience
 from console.planning.loss.allowed import accepted
 from console.planning.loss.back import rollback
 from console.planning.route import routes
@@ -91,7 +92,7 @@ def plan(
         allowed=used,
         rollback=rollback(pipeline, verdicts, live),
     )
-    return with_money(made, live, region)
+    return with_patience(with_money(made, live, region), live, region, compile_query)
 
 
 def _possible(pipeline: Pipeline, live: Live, memory: Memory | None) -> tuple[Desired, Live]:

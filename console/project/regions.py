@@ -7,6 +7,7 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
 from console.errors import Problem, Problems
+from console.model.patience import Throttle
 from console.model.region import Limits, Policy, Prices, Region, Spark, Ssh
 from console.project.documents import OverrideDoc, RegionDoc, SparkDoc
 from console.project.explain import validated
@@ -127,8 +128,10 @@ def _entry(root: Path, name: str, document: Document) -> tuple[Entry, list[Probl
         transport=ssh,
         spark=_spark(doc.spark, document, ("spark", "conf")),
         limits=Limits(doc.limits.rows, doc.limits.bytes, doc.limits.target_seconds),
+        throttle=Throttle(doc.throttle.lag, doc.throttle.hours, doc.zone, doc.throttle.query),
         policy=Policy(
-            doc.policy.promote, doc.policy.on_failure, doc.policy.keep_failed, doc.policy.rollback_window
+            doc.policy.promote, doc.policy.on_failure, doc.policy.keep_failed, doc.policy.rollback_window,
+            doc.policy.quarantine_rows,
         ),
         prices=Prices(doc.prices.core_hour, doc.prices.tb_read, doc.prices.tb_month),
         where=document.place(()),

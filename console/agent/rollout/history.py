@@ -1,16 +1,16 @@
 """Build the history of one version: fence, slices, batches that grow towards the target duration."""
 
 import threading
-import time
 from collections.abc import Sequence
 from typing import Any
 
 from console.agent.feeds import backfill, once, plants
+from console.agent.rollout.throttle import Brake
 from console.agent.rollout.work import Work
 from console.agent.session import JobGroup
 from console.agent.store import log
 from console.errors import RegionError
-from console.model.event import BatchDone, BatchStarted, Fenced, Progress, Waiting
+from console.model.event import BatchDone, BatchStarted, Fenced, Progress
 from console.model.live import Day, TableState
 from console.model.slices import Slice, cut, half, pack
 from console.model.step import Backfill
@@ -18,14 +18,13 @@ from console.model.step import Backfill
 FIRST_ROWS = 400_000  # what the first batch carries at most, since it is the one that measures
 GROWTH = 4.0
 PROGRESS_SECONDS = 0.5
-LAG_SECONDS = 60.0  # live rows older than this make a build wait
-PATIENCE_SECONDS = 30.0
 VAGUE_SHARE = 0.2  # of the rows in files that span days; beyond it the days are counted before they are cut
 
 
-def build(work: Work, step: Backfill) -> None:
+def build(work: Work, step: Backfill, brake: Brake) -> None:
     """Carry one backfill from wherever it stands to its last slice.
 
+    brake   holds each batch back while the region's throttle says so
     raises  Stopped at a pause, between batches or by cancelling the running job
     """
     session = work.spark.session(spark__sql__files__maxPartitionNum=str(max(1, work.spark.slots - 1)))
@@ -34,8 +33,7 @@ def build(work: Work, step: Backfill) -> None:
     _reconcile(work, history, session)
     rows = _first_budget(work)
     while not history.done:
-        work.check_halt()
-        _yield_to_live(work)
+        brake.hold()
         run = pack(history.slices, history.writer.position, rows, work.plan.bytes_limit)
         receipt = _batch(work, history, run, session)
         rows = _budget(work, rows, receipt)
@@ -200,16 +198,3 @@ def _budget(work: Work, rows: float, receipt: backfill.Receipt) -> float:
 
 def _limited(work: Work, rows: float) -> float:
     return min(rows, work.plan.rows_limit) if work.plan.rows_limit is not None else rows
-
-
-def _yield_to_live(work: Work) -> None:
-    """A build waits a moment while the follower is far behind, and says so."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    waited = False
-    while work.follower.lag(work.plan.pipeline).seconds > LAG_SECONDS and time.monotonic() < deadline:
-        work.check_halt()
-        work.recorder.tell(Waiting(f"live rows are more than {LAG_SECONDS:.0f} s behind: the backfill waits for them"))
-        waited = True
-        time.sleep(0.5)
-    if waited:
-        work.recorder.tell(Waiting(""))

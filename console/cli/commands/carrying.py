@@ -170,6 +170,8 @@ def moved_since(reviewed: Plan, fresh: Plan) -> list[str]:
     limits = (reviewed.rows_limit, reviewed.bytes_limit, reviewed.target_seconds)
     if limits != (fresh.rows_limit, fresh.bytes_limit, fresh.target_seconds):
         moved.append("the region's limits have changed")
+    if (reviewed.throttle, reviewed.quarantine_rows) != (fresh.throttle, fresh.quarantine_rows):
+        moved.append("the region's throttle or quarantine_rows have changed")
     return moved
 
 

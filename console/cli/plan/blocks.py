@@ -92,3 +92,28 @@ def time(price: Price) -> str:
     if not price.rows:
         return "0 s"
     return f"~{span(price.seconds)}" if price.seconds else "not measured"
+
+
+def manners(plans: Sequence[Plan]) -> list[str]:
+    """What each region's batches wait for, and how many rows may be set aside; nothing where nothing was asked for."""
+    told: dict[str, list[str]] = {}
+    for plan in plans:
+        said = _manners(plan)
+        if said:
+            told.setdefault(said, []).append(safe_text(plan.region))
+    return [f"  in {', '.join(names)} {said}" for said, names in told.items()]
+
+
+def _manners(plan: Plan) -> str:
+    throttle, parts = plan.throttle, []
+    if throttle.hours:
+        parts.append(f"from {throttle.hours.replace('-', ' to ')} {throttle.zone}")
+    if throttle.lag_seconds is not None:
+        parts.append(f"while live rows are at most {span(throttle.lag_seconds)} behind")
+    if throttle.query:
+        parts.append("while throttle.query answers true")
+    said = f"batches begin only {', '.join(parts)}" if parts else ""
+    if plan.quarantine_rows:
+        rows = count(plan.quarantine_rows, "row")
+        said += f"{'; ' if said else ''}up to {rows} that do not convert may go to quarantine"
+    return said

@@ -1,0 +1,214 @@
+"""What holds a batch back, and the words for it. The clock is the test's: hours pass in no time."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from console.agent.rollout.recorder import Recorder
+from console.agent.rollout.throttle import QUERY_SECONDS, Brake, paused
+from console.agent.rollout.work import Stopped, Work
+from console.agent.store.ledger import Releases, Rollouts
+from console.model.event import Accepted, Lagging, Logged, Recorded, Waiting
+from console.model.live import Release
+from console.model.patience import Throttle
+from console.model.plan import Plan
+
+
+@dataclass
+class FakeClock:
+    """Stands still unless it is waited for; `at` does something once so many seconds have passed."""
+
+    start: float = datetime(2026, 11, 7, 12, 0, tzinfo=UTC).timestamp()
+    passed: float = 0.0
+    at: list[tuple[float, Callable[[], object]]] = field(default_factory=list)
+
+    def now(self) -> float:
+        return self.start + self.passed
+
+    def elapsed(self) -> float:
+        return self.passed
+
+    def wait(self, halt: threading.Event, seconds: float) -> None:
+        self.passed += seconds
+        assert self.passed < 3 * 86_400, "it waits for ever"
+        for when, do in [entry for entry in self.at if entry[0] <= self.passed]:
+            self.at.remove((when, do))
+            do()
+
+
+@dataclass
+class Scene:
+    """A rollout between two batches, its clock, and what was told of it."""
+
+    work: Work
+    clock: FakeClock
+    lag: SimpleNamespace
+    told: list[Recorded]
+
+    def brake(self, ask: Callable[[Work], Any] = lambda _: True, poll: float = 60) -> Brake:
+        return Brake(self.work, self.clock, ask, poll)
+
+    @property
+    def reasons(self) -> list[str]:
+        """Each reason shown, once, in order."""
+        return list(dict.fromkeys(r.event.why for r in self.told if isinstance(r.event, Waiting)))
+
+    @property
+    def logged(self) -> list[str]:
+        return [r.event.text for r in self.told if isinstance(r.event, Logged)]
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Scene]:
+    monkeypatch.setenv("CONSOLE_PAUSE", str(tmp_path / "everywhere"))
+
+    def make(throttle: Throttle) -> Scene:
+        (tmp_path / "_console").mkdir(exist_ok=True)
+        recorder = Recorder(Rollouts(tmp_path, "web"))
+        plan = Plan(1, "t", "web", "eu", "d", "", "", (), (), Release("r1", "web", "d", (), ()), throttle=throttle)
+        recorder.accept("web-1", plan, Accepted("r1", "", "p", "ada", "laptop", ()))
+        told: list[Recorded] = []
+        recorder.watch(9, told.append)
+        lag = SimpleNamespace(seconds=0.0)
+        follower = SimpleNamespace(lag=lambda _: Lagging(1, 1, lag.seconds))
+        work = Work(tmp_path, cast(Any, None), Releases(tmp_path, "web"), recorder, cast(Any, follower), keep_hours=1)
+        return Scene(work, FakeClock(), lag, told)
+
+    return make
+
+
+def test_with_nothing_to_wait_for_nothing_is_said(scene: Callable[..., Scene]) -> None:
+    here = scene(Throttle())
+    here.brake().hold()
+    assert (here.clock.passed, here.told) == (0, [])
+
+
+def test_it_waits_for_the_hours_of_the_regions_own_zone_however_long(scene: Callable[..., Scene]) -> None:
+    """12:00 UTC is 13:00 in Madrid in November: nine hours to 22:00 there."""
+    here = scene(Throttle(hours="22:00-06:00", zone="Europe/Madrid"))
+    here.brake().hold()
+    assert here.clock.passed == 9 * 3600
+    assert here.reasons[0] == "outside of 22:00-06:00 Europe/Madrid; goes on at 22:00, in 9 h 00 min"
+    assert here.reasons[-1] == ""
+    assert here.work.recorder.status.why == ""
+    assert here.work.recorder.status.held == ""
+    assert here.logged[-1] == "the backfill goes on after 9 h 00 min"
+    assert len(here.logged) == 2
+
+
+def test_the_night_on_which_clocks_go_back_has_its_hours_too(scene: Callable[..., Scene]) -> None:
+    """25 October 2026, 02:30 in Madrid comes twice; the window opens at the first 03:00 that is one."""
+    here = scene(Throttle(hours="03:00-04:00", zone="Europe/Madrid"))
+    here.clock.start = datetime(2026, 10, 25, 0, 30, tzinfo=UTC).timestamp()
+    here.brake().hold()
+    assert datetime.fromtimestamp(here.clock.now(), UTC) == datetime(2026, 10, 25, 2, 0, tzinfo=UTC)
+
+
+def test_the_operators_limit_of_the_lag_has_no_time_out(scene: Callable[..., Scene]) -> None:
+    here = scene(Throttle(lag_seconds=120))
+    here.lag.seconds = 500.0
+    here.clock.at = [(86_400, lambda: setattr(here.lag, "seconds", 120.0))]
+    here.brake().hold()
+    assert here.clock.passed == 86_400
+    assert here.reasons == ["live rows are 500 s behind, the limit is 120 s", ""]
+
+
+def test_without_a_limit_a_build_lets_live_rows_go_first_for_a_moment_only(scene: Callable[..., Scene]) -> None:
+    here = scene(Throttle())
+    here.lag.seconds = 500.0
+    here.brake(poll=1).hold()
+    assert here.clock.passed == 30
+    assert here.reasons == ["live rows are more than 60 s behind, and go first", ""]
+
+
+@pytest.mark.parametrize("place", ["_console/pause", "everywhere"])
+def test_a_pause_file_holds_until_it_is_gone_and_its_text_is_the_reason(
+    place: str, scene: Callable[..., Scene], tmp_path: Path
+) -> None:
+    here = scene(Throttle())
+    file = tmp_path / place
+    file.write_text("month\tend \x1b]0;x\x07\n")
+    here.clock.at = [(7200, file.unlink)]
+    here.brake().hold()
+    assert here.clock.passed == 7200
+    assert here.reasons[0].endswith(f"paused by {file}: month end \\x1b]0;x\\x07")
+
+
+def test_a_pause_file_that_is_a_link_or_cannot_be_read_pauses_and_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("do not show")
+    (tmp_path / "pause").symlink_to(tmp_path / "secret")
+    (tmp_path / "folder").mkdir()
+    assert paused(tmp_path / "pause") == ""
+    assert paused(tmp_path / "folder") == ""
+    assert paused(tmp_path / "none") is None
+
+
+def test_the_query_must_answer_true_and_is_not_asked_all_the_time(scene: Callable[..., Scene]) -> None:
+    here = scene(Throttle(query="SELECT quiet FROM requests", tables=("requests",)))
+    answers: list[Any] = [False, None, 3, True]
+    times: list[float] = []
+
+    def ask(_: Work) -> Any:
+        times.append(here.clock.passed)
+        return answers.pop(0)
+
+    brake = here.brake(ask, poll=1)
+    brake.hold()
+    assert times == [0, QUERY_SECONDS, 2 * QUERY_SECONDS, 3 * QUERY_SECONDS]
+    assert [text.removeprefix("throttle.query ") for text in here.reasons] == [
+        "answers false, not true", "answers NULL, not true", "answers 3, not true", "",
+    ]  # fmt: skip
+    brake.hold()  # the next batch, at once: the answer holds for a moment
+    assert len(times) == 4
+
+
+def test_a_query_that_cannot_be_asked_is_a_reason_to_wait_and_no_failure(scene: Callable[..., Scene]) -> None:
+    here = scene(Throttle(query="SELECT quiet FROM requests"))
+    down = [True]
+
+    def ask(_: Work) -> Any:
+        if down[0]:
+            raise RuntimeError("[BROKEN] no\nat java")
+        return True
+
+    here.clock.at = [(3600, lambda: down.__setitem__(0, False))]
+    here.brake(ask).hold()
+    assert here.clock.passed >= 3600
+    assert here.reasons[0] == "throttle.query fails: [BROKEN] no"
+    assert here.work.recorder.status.held == ""
+
+
+def test_the_query_is_not_asked_while_anything_else_holds(scene: Callable[..., Scene]) -> None:
+    here = scene(Throttle(hours="13:00-14:00", query="SELECT true"))
+    asked: list[float] = []
+
+    def ask(_: Work) -> bool:
+        asked.append(here.clock.passed)
+        return True
+
+    here.brake(ask).hold()
+    assert asked == [3600]
+
+
+def test_all_that_holds_is_told_at_once(scene: Callable[..., Scene], tmp_path: Path) -> None:
+    here = scene(Throttle(lag_seconds=5, hours="13:00-14:00"))
+    here.lag.seconds = 9.0
+    (tmp_path / "_console" / "pause").write_text("")
+    here.clock.at = [(600, (tmp_path / "_console" / "pause").unlink), (1200, lambda: setattr(here.lag, "seconds", 0.0))]
+    here.brake().hold()
+    assert [text.count("; ") for text in here.reasons[:1]] == [3]
+    assert here.clock.passed == 3600
+
+
+def test_an_operators_pause_ends_the_waiting(scene: Callable[..., Scene]) -> None:
+    here = scene(Throttle(hours="22:00-06:00"))
+    here.clock.at = [(60, here.work.halt.set)]
+    with pytest.raises(Stopped):
+        here.brake().hold()
+    assert here.clock.passed == 60

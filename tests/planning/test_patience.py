@@ -1,0 +1,116 @@
+"""Windows of hours and retention in figures, and the plans that would not fit into them."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.model.codec import decode, dumps, encode, loads
+from console.model.live import Live
+from console.model.patience import DAY_MINUTES, Throttle, kept_hours, opens_in, share_of_day, within
+from console.model.plan import Plan
+from console.model.region import Policy, Region
+from console.planning import plan
+from tests.planning.world import REGION, live, pipeline, with_column, with_sql
+
+CHANGE = with_column(pipeline(), "agent", "string", "get_json_object(payload, '$.agent')")
+minutes = st.integers(0, DAY_MINUTES - 1)
+windows = st.tuples(minutes, minutes).map(
+    lambda ends: "-".join(f"{minute // 60:02}:{minute % 60:02}" for minute in ends)
+)
+
+
+@given(windows, minutes)
+def test_a_window_opens_when_it_says_and_is_as_long_as_its_share(hours: str, minute: int) -> None:
+    left = opens_in(hours, minute)
+    assert within(hours, (minute + left) % DAY_MINUTES)
+    assert all(not within(hours, (minute + early) % DAY_MINUTES) for early in range(left))
+    assert sum(within(hours, m) for m in range(DAY_MINUTES)) == round(share_of_day(hours) * DAY_MINUTES)
+
+
+@pytest.mark.parametrize(
+    ("text", "hours"),
+    [("interval 7 days", 168), ("interval 1 week", 168), ("interval 36 hours", 36), ("2 days", 48), ("INTERVAL 90 MINUTES", 1.5),
+     ("interval 1 day 12 hours", 36), ("", 168), ("whatever", 168), ("3 fortnights", 168)],
+)  # fmt: skip
+def test_retention_is_read_as_delta_writes_it(text: str, hours: float) -> None:
+    assert kept_hours([("delta.deletedFileRetentionDuration", text)] if text else []) == hours
+
+
+def test_the_log_may_be_shorter_than_the_files() -> None:
+    assert kept_hours([("delta.logRetentionDuration", "interval 1 days")]) == 24
+
+
+def held(retention: str, *, rate: float = 1.0) -> Live:
+    """The region with a landing table that keeps removed files for so long, and a rate of so many rows a second."""
+    region = live()
+    stats = tuple(
+        replace(s, properties=(("delta.deletedFileRetentionDuration", retention),)) if s.name == "landing" else s
+        for s in region.stats
+    )
+    return replace(region, stats=stats, rows_per_second=rate)
+
+
+def said(region: Live, where: Region = REGION) -> list[tuple[str, str]]:
+    made = plan(CHANGE, region, where, "test")
+    return [(p.severity, p.message) for p in made.problems if p.code == "C123"]
+
+
+def test_a_rollout_that_could_not_finish_before_its_files_are_gone_is_refused() -> None:
+    """28,000 rows, one a second: 7.8 hours."""
+    assert [severity for severity, _ in said(held("interval 7 hours"))] == ["refuse"]
+    assert [severity for severity, _ in said(held("interval 15 hours"))] == ["warn"]
+    assert said(held("interval 16 hours")) == []
+    assert said(held("interval 1 hours", rate=0.0)) == []  # nothing was measured: nothing can be said
+
+
+def test_hours_stretch_the_time_a_rollout_takes() -> None:
+    region = replace(REGION, throttle=Throttle(hours="22:00-04:00"))
+    message = said(held("interval 1 days"), region)
+    assert message == [
+        ("refuse", "the rollout takes about 31.1 hours, within 22:00-04:00, and landing keeps what it reads for 24.0 hours only")
+    ]  # fmt: skip
+
+
+def test_remedies_stand_beside_the_refusal() -> None:
+    found = next(p for p in plan(CHANGE, held("interval 7 hours"), REGION, "test").problems if p.code == "C123")
+    assert "raise delta.deletedFileRetentionDuration of landing" in found.hint
+    assert found.node == "landing"
+
+
+def test_the_operators_query_is_compiled_over_what_is_live() -> None:
+    region = replace(REGION, throttle=Throttle(query="SELECT max(ts) > now() - INTERVAL 1 HOUR FROM requests"))
+    made = plan(CHANGE, live(), region, "test")
+    assert not made.refusals
+    assert made.throttle.tables == ("requests",)
+    assert made.throttle.query.startswith("SELECT")
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong"),
+    [("SELECT 1, 2", "2 columns"), ("SELECT x FROM nowhere", "nowhere"), ("DELETE FROM requests", "S104"),
+     ("SELECT reflect('java.lang.System', 'exit', 0)", "reflect"), ("SELECT true; SELECT true", "S103")],
+)  # fmt: skip
+def test_a_query_that_may_not_be_asked_refuses_the_plan_and_says_why(query: str, wrong: str) -> None:
+    region = replace(REGION, throttle=Throttle(query=query), where="regions/eu.yaml:1:1")
+    (problem,) = plan(CHANGE, live(), region, "test").refusals
+    assert (problem.code, problem.where) == ("C124", "regions/eu.yaml:1:1")
+    assert wrong in problem.message
+
+
+def test_a_plan_says_nothing_of_a_throttle_that_nobody_set_and_all_of_one_that_is() -> None:
+    """Plans of regions without one are, byte by byte, what an agent that knows of none has always read."""
+    plain = plan(CHANGE, live(), REGION, "test")
+    assert not {"throttle", "quarantine_rows"} & encode(plain).keys()
+    region = replace(REGION, throttle=Throttle(60.0, "22:00-06:00"), policy=Policy(quarantine_rows=3))
+    throttled = plan(CHANGE, live(), region, "test")
+    assert throttled.digest() != plain.digest()
+    again = decode(Plan, loads(dumps(throttled)))
+    assert (again.throttle, again.quarantine_rows) == (Throttle(60.0, "22:00-06:00"), 3)
+
+
+def test_a_plan_without_batches_waits_for_nothing() -> None:
+    region = replace(REGION, throttle=Throttle(60.0))
+    made = plan(with_sql(pipeline(), "parse", pipeline().materializations[1].sql), live(), region, "test")
+    assert made.throttle == Throttle()
