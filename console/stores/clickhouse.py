@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from console.errors import Conflict, DataError, RegionError, Unreachable
 from console.propagation.tables import Dependent, StoreColumn, StoreTable
-from console.propagation.translate.operations import MARK, Statement, StoreOperation, is_between
+from console.propagation.translate.operations import MARK, Statement, StoreOperation, between
 from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record, Store
 
 # ALTER waits for the rows that it rewrites
@@ -278,7 +278,8 @@ def _stored(rows: Sequence[Mapping[str, Any]]) -> tuple[StoreColumn, ...]:
 
 def _marks(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     marked = {row["comment"].removeprefix(MARK) for row in rows if row["comment"].startswith(MARK)}
-    moving = {row["comment"].removeprefix(MARK) for row in rows if is_between(row["name"])}
+    aside = between(_stored(rows))
+    moving = {row["comment"].removeprefix(MARK) for row in rows if row["name"] in aside}
     return tuple(sorted(marked - moving))
 
 

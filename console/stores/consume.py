@@ -24,10 +24,11 @@ from typing import Final
 from console.errors import DataError
 from console.propagation.migration import SwapColumns, read
 from console.propagation.tables import StoreTable
-from console.propagation.translate.operations import is_between
+from console.propagation.translate.operations import between
 from console.stores.protocol import LeftOut, Record, Store
 
 _COMPUTED: Final = ("ALIAS", "MATERIALIZED")
+_NONE: Final[Mapping[str, str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,17 +45,17 @@ class Fit:
     waits: bool = False
 
 
-def fit(columns: Sequence[str], target: StoreTable, renamed: Mapping[str, str] | None = None) -> Fit:
+def fit(columns: Sequence[str], target: StoreTable, renamed: Mapping[str, str] | None = _NONE) -> Fit:
     """Which columns of a package to insert.
 
     columns  the package's, each once
-    renamed  the package's name → the store's, where only one of them knows of a new name yet
+    renamed  the package's name → the store's, where only one of them knows of a new name yet; None while names move
     raises   ValueError where two columns of a package would go into one of the store's
     """
-    names, there = renamed or {}, {column.name: column.kind for column in target.columns}
-    if any(is_between(name) for name in there):
+    if renamed is None or between(target.columns):
         return Fit((), (), waits=True)
-    pairs = [(name, names.get(name, name)) for name in columns]
+    there = {column.name: column.kind for column in target.columns}
+    pairs = [(name, renamed.get(name, name)) for name in columns]
     insert = tuple(pair for pair in pairs if pair[1] in there and there[pair[1]] not in _COMPUTED)
     if len({name for _, name in insert}) != len(insert):
         raise ValueError(f"two of the columns {', '.join(columns)} would be one")
@@ -73,6 +74,12 @@ class Renaming:
         old, new = {name for name, _ in self.names}, {name for _, name in self.names}
         there = {column.name for column in target.columns}
         return self.migration in target.marks or (old != new and new <= there and not (old - new) & there)
+
+    def moving(self, target: StoreTable) -> bool:
+        """Of a chain of names some are renamed and some not: the ends are there, a name between them is not."""
+        old, new = {name for name, _ in self.names}, {name for _, name in self.names}
+        there = {column.name for column in target.columns}
+        return old != new and old ^ new <= there and not old & new <= there
 
 
 def renamings(records: Iterable[Record], place: str) -> tuple[tuple[Renaming, bool], ...]:
@@ -110,14 +117,18 @@ def passed(before: Sequence[str], after: Sequence[str], known: Iterable[Renaming
     return None
 
 
-def renamed(known: Iterable[tuple[Renaming, bool]], seen: Collection[str], target: StoreTable) -> dict[str, str]:
+def renamed(known: Iterable[tuple[Renaming, bool]], seen: Collection[str], target: StoreTable) -> dict[str, str] | None:
     """A package's name → the store's, for columns that only one of the two has under the new name.
+
+    None while the store is in the middle of a renaming: nothing can be told, and nothing may be inserted.
 
     known   the table's renamings, read before `target` was
     seen    the migrations whose renaming the package comes after
     """
     found: dict[str, str] = {}
     for renaming, applied in known:
+        if not applied and renaming.moving(target):
+            return None
         holds = applied or renaming.holds(target)
         if (renaming.migration in seen) == holds:
             continue

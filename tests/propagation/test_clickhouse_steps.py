@@ -185,6 +185,34 @@ def test_a_renamed_column_keeps_its_values_in_the_table_and_in_the_target(sittin
         assert rows == [(row, f"b{row}") for row in (*range(1, sitting.rows + 1), 1000)]
 
 
+def test_a_chain_of_names_moves_on_by_one_and_so_do_the_views(sitting: Sitting) -> None:
+    sitting.tables("a Int32, b String", ALL)
+    sitting.do(f"CREATE TABLE middle (id Int64, b String, {_OWN}) {_ENGINE}")
+    sitting.do(
+        f"CREATE MATERIALIZED VIEW middle_mv TO {sitting.database}.middle AS"
+        " SELECT id, b, _at, _gone FROM src WHERE b != ''"
+    )
+    sitting.do(old(1000))
+    new = "INSERT INTO src (id, b, c) VALUES ({row}, {row}, 'b{row}')"
+    sitting.walk(swap({"a": "b", "b": "c"}), "m1", lambda row: old(row) if row == 1 else new.format(row=row))
+    expected = [(row, row, f"b{row}") for row in (*range(1, sitting.rows + 1), 1000)]
+    for table in ("src", "target"):
+        assert sitting.ask(f"SELECT id, b, c FROM {table} FINAL ORDER BY id") == expected
+    assert sitting.ask("SELECT id, c FROM middle FINAL ORDER BY id") == [(row, text) for row, _, text in expected]
+
+
+def test_a_ring_and_a_renaming_in_one_migration_are_both_done(sitting: Sitting) -> None:
+    sitting.tables("a Int32, b String, d String", ALL.replace("b,", "b, d,"))
+    sitting.do("INSERT INTO src (id, a, b, d) VALUES (1000, 1, 'b', 'd')")
+
+    def write(row: int) -> str:
+        return f"INSERT INTO src (id, b, a, e) VALUES ({row}, 1, 'b', 'd')"
+
+    sitting.walk(swap({"a": "b", "b": "a", "d": "e"}), "m1", write)
+    for table in ("src", "target"):
+        assert set(sitting.ask(f"SELECT a, b, e FROM {table} FINAL")) == {("b", 1, "d")}
+
+
 def test_a_widened_and_loosened_column_takes_the_new_values_everywhere(sitting: Sitting) -> None:
     sitting.tables("a Int32, b String", ALL)
     sitting.walk(ChangeColumn("a", Facets(parse("int64")), Facets(parse("int32")), "widening"), "m1", old)

@@ -47,6 +47,17 @@ def test_a_rename_is_known_by_the_names_that_are_there() -> None:
 def test_nothing_is_inserted_while_names_change_hands() -> None:
     moving = StoreTable("t", (StoreColumn("b__from_a", "String"), StoreColumn("b", "String", kind="ALIAS")))
     assert fit(("a", "b"), moving).waits
+    assert not fit(("b__from_a",), table("b__from_a", "b")).waits  # only called so
+
+
+def test_nothing_is_inserted_in_the_middle_of_a_chain_of_names() -> None:
+    chain = Renaming("3_chain", (("a", "b"), ("b", "c")))
+    waits = {
+        names: fit(("a", "b"), table(*names), renamed([(chain, False)], set(), table(*names))).waits
+        for names in (("a", "b"), ("a", "c"), ("b", "c"), ("a",), ("b",), ())
+    }
+    assert [names for names, waiting in waits.items() if waiting] == [("a", "c")]
+    assert not fit(("a", "b"), table("a", "c"), renamed([(chain, True)], set(), table("a", "c"))).waits
 
 
 def test_the_stream_tells_a_swap_by_places() -> None:

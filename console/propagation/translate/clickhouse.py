@@ -177,13 +177,18 @@ class Work:
                 f"{self.table.name} is ordered by {name}, which can be neither dropped nor renamed", hint=hint
             )
 
+    def twin(self, view: Dependent) -> Dependent | None:
+        """What stands beside a view while it is replaced: its next query, or its former one."""
+        return self.next.get(view.name + NEXT)
+
     def replaced(self, view: Dependent, select: str) -> Iterator[Statement]:
         """What is left of putting a view with another query in a view's place."""
         twin = view.name + NEXT
         name, beside = qualified(view.name), qualified(twin)
-        there = self.next.get(twin)
+        there = self.twin(view)
         if same(view.select, select):
             if there is not None:
+                del self.next[twin]
                 yield Statement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
             return
         if not view.target:
@@ -194,6 +199,7 @@ class Work:
         if there is None:
             sql = f"CREATE MATERIALIZED VIEW {beside} TO {qualified(view.target)} AS {select}"
             yield Statement(sql, f"the new query beside the old one, into {view.target} as before")
+        self.next.pop(twin, None)
         yield Statement(f"EXCHANGE TABLES {name} AND {beside}", "the two change names at one instant")
         yield Statement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
 

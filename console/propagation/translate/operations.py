@@ -1,15 +1,29 @@
 """What a store is asked to do, as values: statements for ClickHouse, typed operations for Iceberg and Delta."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
+
+from console.propagation.tables import StoreColumn
 
 MARK: Final = "names changed by "  # in the comments of columns whose names change hands
 BETWEEN: Final = "__from_"
 
 
-def is_between(name: str) -> bool:
-    """A column on its way to another name: nothing can be written under either until it is there."""
-    return BETWEEN in name
+def between(columns: Iterable[StoreColumn]) -> frozenset[str]:
+    """Columns on their way to another name: nothing can be written under either until they are there.
+
+    Each is named `<new>__from_<old>`, beside an alias `<new>`; a column that only is called so is none.
+    """
+    kinds = {column.name: column.kind for column in columns}
+    moving = (name for name in kinds if BETWEEN in name)
+    return frozenset(name for name in moving if any(kinds.get(new) == "ALIAS" for new in _before(name)))
+
+
+def _before(name: str) -> Iterator[str]:
+    """What may stand before `__from_` in a name that may hold it more than once."""
+    parts = name.split(BETWEEN)
+    return (BETWEEN.join(parts[:end]) for end in range(1, len(parts)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,14 @@
 """Columns that change names in ClickHouse, which forbids a chain of renames in one ALTER.
 
-A chain that ends in a free name is renamed from its end. A ring takes two ALTERs: the first gives every column of it the
+A chain that ends in a free name is renamed from its end, name by name, each with its views before the next: the name that
+the table lacks tells how far it got. A ring takes two ALTERs: the first gives every column of it the
 name `<new>__from_<old>` and puts an alias with the new meaning in its place, so that queries go from the old meaning to
 the new one at one instant; the second drops the aliases and gives the columns their names. Between the two, inserts that
 name the columns fail and are repeated by whoever inserts.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Generator, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from console.errors import DataError
@@ -21,6 +22,18 @@ if TYPE_CHECKING:
 
 def _between(old: str, new: str) -> str:
     return f"{new}{BETWEEN}{old}"
+
+
+def groups(pairs: Mapping[str, str]) -> Iterator[dict[str, str]]:
+    """The rings and chains of a swap, each for itself."""
+    left = dict(pairs)
+    while left:
+        old = next((old for old in left if old not in left.values()), next(iter(left)))
+        group: dict[str, str] = {}
+        while old in left:
+            group[old] = left.pop(old)
+            old = group[old]
+        yield group
 
 
 @dataclass
@@ -37,8 +50,9 @@ class Swap:
         """raises DataError"""
         for name in self.pairs:
             self.work.free(name)
-        ring = set(self.pairs) == set(self.pairs.values())
-        yield from self._ring() if ring else self._chain()
+        for group in groups(self.pairs):
+            swap = Swap(self.work, group)
+            yield from swap._ring() if set(group) == set(group.values()) else swap._chain()
 
     def _views(self) -> list[tuple[Dependent, View]]:
         found = []
@@ -58,37 +72,62 @@ class Swap:
         return found
 
     def _chain(self) -> Iterator[Statement]:
-        table = self.work.table
-        yield from self._renames(table.name, {column.name for column in table.columns})
-        for view, query in self._views():
-            carried = {old: new for old, new in self.pairs.items() if old in query.carried(old)}
-            has = {column.name for column in view.columns}
-            if view.target and any(old in has for old in carried):
-                self._keyed(view, carried)
-                yield from self._renames(view.target, has)
-            yield from self.work.replaced(view, query.renamed(self.pairs, keep_outputs=False))
+        table, views = self.work.table, self._views()
+        names = self._names()
+        present = [name in {column.name for column in table.columns} for name in names]
+        if all(present):
+            raise DataError(f"{table.name} has a column {names[0]} already", hint="drop or rename it first")
+        if present.count(False) > 1:
+            missing = [name for name, there in zip(names, present, strict=True) if not there][-1]
+            raise DataError(f"{table.name} has no column {missing}", hint="console schema verify shows what differs")
+        # exactly one name is free: those before it are renamed already, the views of the last of them perhaps not
+        free = present.index(False)
+        for rank in range(max(free - 1, 0), len(names) - 1):
+            new, old = names[rank], names[rank + 1]
+            if rank >= free:
+                yield self._rename(table.name, old, new)
+            moved = []
+            for view, query in views:
+                found = yield from self._follow(view, query, old, new)
+                moved.append(found)
+            views = moved
+
+    def _names(self) -> list[str]:
+        """The chain's names from the free one to the one that is given up."""
+        before = {new: old for old, new in self.pairs.items()}
+        names = [new for new in self.pairs.values() if new not in self.pairs]
+        while names[-1] in before:
+            names.append(before[names[-1]])
+        return names
+
+    def _follow(
+        self, view: Dependent, query: View, old: str, new: str
+    ) -> Generator[Statement, None, tuple[Dependent, View]]:
+        """A view after one renaming of its source, and its target where that has the column under the same name."""
+        if not query.reads(old):
+            twin = self.work.twin(view)
+            if twin is not None and replace(query, select=twin.select).reads(old):
+                yield from self.work.replaced(view, view.select)
+            return view, query
+        columns = view.columns
+        if view.target and old in query.carried(old) and old in {column.name for column in columns}:
+            self._keyed(view, {old: new})
+            if new in {column.name for column in columns}:
+                raise DataError(f"{view.target} has a column {new} already", hint="drop or rename it first")
+            yield self._rename(view.target, old, new)
+            columns = tuple(replace(column, name=new) if column.name == old else column for column in columns)
+        select = query.renamed({old: new}, keep_outputs=False)
+        yield from self.work.replaced(view, select)
+        return replace(view, select=select, columns=columns), replace(query, select=select)
+
+    @staticmethod
+    def _rename(table: str, old: str, new: str) -> Statement:
+        sql = f"ALTER TABLE {qualified(table)} RENAME COLUMN {quoted(old)} TO {quoted(new)}"
+        return Statement(sql, "metadata, no row is rewritten")
 
     def _keyed(self, view: Dependent, carried: Mapping[str, str]) -> None:
         if blocked := sorted(set(carried) & set(view.key)):
             raise DataError(f"{view.target} is ordered by {blocked[0]}", hint="build a new table and switch to it")
-
-    def _renames(self, table: str, has: set[str]) -> Iterator[Statement]:
-        """From the free end: each rename finds its new name free, and the gap tells how far it got."""
-        ends = [new for new in self.pairs.values() if new not in self.pairs]
-        before = {new: old for old, new in self.pairs.items()}
-        for end in ends:
-            chain = [end]
-            while chain[-1] in before:
-                chain.append(before[chain[-1]])
-            present = [name in has for name in chain]
-            if all(present):
-                raise DataError(f"{table} has a column {end} already", hint="drop or rename it first")
-            # exactly one name of the chain is free: what is renamed already lies before it
-            free = present.index(False)
-            for new, old in zip(chain[free:], chain[free + 1 :], strict=False):
-                if old in has:
-                    sql = f"ALTER TABLE {qualified(table)} RENAME COLUMN {quoted(old)} TO {quoted(new)}"
-                    yield Statement(sql, "metadata, no row is rewritten")
 
     def _ring(self) -> Iterator[Statement]:
         source = self.work.table
