@@ -9,6 +9,7 @@ from console.agent.feeds.edge import Edge, edges_of
 from console.agent.feeds.follow import Follower
 from console.agent.rollout.carry import Carrier
 from console.agent.rollout.recorder import Recorder
+from console.agent.rollout.settle import settle
 from console.agent.rollout.vigil import Vigil
 from console.agent.rollout.work import Work
 from console.agent.session import Settings, Spark
@@ -52,7 +53,7 @@ class Line:
         """Go on after a start of the agent: follow what is to be followed, carry what was being carried."""
         with self._guard:
             self._refollow()
-            self._finish_promotion(self.recorder.status)
+            self._settle()
             status = self.recorder.status
             if status.state not in ENDED and status.state != "none" and not status.held:
                 self._carry()
@@ -184,7 +185,12 @@ class Line:
         self._carrier.start()
 
     def mind(self) -> None:
-        """Once a second: is the rollout left alone for too long?"""
+        """Once a second: is the rollout left alone for too long, or did a promotion break off?"""
+        if self.recorder.status.state == "promoting" and self._guard.acquire(blocking=False):
+            try:
+                self._settle()
+            finally:
+                self._guard.release()
         carrying = self._carrier is not None and self._carrier.is_alive()
         if due := self.vigil.due(self.recorder.status, bool(self.recorder.watchers), carrying):
             threading.Thread(target=self.control, args=due, daemon=True).start()
@@ -258,18 +264,9 @@ class Line:
             )
         wish.result()
 
-    def _finish_promotion(self, status: Status) -> None:
-        """Died between the commit of the promotion and its record: the release table knows."""
-        if status.state != "promoting":
-            return
-        live = self.releases.in_state("live")
-        if live and live.row.id == status.release:
-            self.recorder.store(
-                Promoted(status.release, status.was, live.row.by, live.row.host, self.releases.version())
-            )
+    def _settle(self) -> None:
+        if settle(self.recorder, self.releases, self.rollouts):
             self._refollow()
-        else:
-            self.recorder.store(Entered("awaiting-confirmation"))
 
     def rollback(self, live: str, by: str, host: str) -> RolledBack:
         """Back to the previous release: the same one commit.

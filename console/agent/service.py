@@ -171,7 +171,10 @@ class Service:
         for name, line in tuple(self._lines.items()):
             if line.recorder.watchers:
                 line.recorder.tell(self.follower.lag(name))
-            line.mind()
+            try:
+                line.mind()
+            except Exception as error:  # a full disk, say: the next second tries again
+                self._said(name, "warning", f"{type(error).__name__}: {str(error)[:200]}")
 
     def driver_lost(self) -> bool:
         """Whether Spark was started and its JVM is gone."""

@@ -19,6 +19,7 @@ from console.text import redacted
 
 CAUGHT_UP_COMMITS = 3
 DRIVER_TRIES = 3
+UNSTORED_SECONDS = 2.0
 SPARE_HOURS = 24 * 7  # the longest rollout, on top of the rollback window
 
 
@@ -57,7 +58,17 @@ class Carrier(threading.Thread):
         else:
             lines = str(error).strip().splitlines()
             why, hint = f"{type(error).__name__}: {lines[0] if lines else ''}"[:500], "console retry"
-        self.work.recorder.store(Failed(step, redacted(why), hint))
+        self._keep(Failed(step, redacted(why), hint))
+
+    def _keep(self, failed: Failed) -> None:
+        """A full disk does not hold its own failure: it is stored as soon as there is room for it."""
+        while not self.work.halt.is_set():
+            try:
+                self.work.recorder.store(failed)
+                return
+            except Exception as error:
+                self.work.recorder.log(f"{failed.step} failed ({failed.why}), which cannot be stored: {error}", "error")
+                self.work.halt.wait(UNSTORED_SECONDS)
 
     def _driver_lost(self) -> bool:
         """Whether the JVM is gone; a dying one is given a moment to be seen dead."""
