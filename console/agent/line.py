@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from console.agent.feeds import plants
@@ -10,7 +11,7 @@ from console.agent.feeds.follow import Follower
 from console.agent.rollout.carry import Carrier
 from console.agent.rollout.recorder import Recorder
 from console.agent.rollout.settle import settle
-from console.agent.rollout.vigil import Vigil
+from console.agent.rollout.vigil import Vigil, expiring
 from console.agent.rollout.work import Work
 from console.agent.session import Settings, Spark
 from console.agent.store import housekeeping, log
@@ -192,6 +193,9 @@ class Line:
             finally:
                 self._guard.release()
         carrying = self._carrier is not None and self._carrier.is_alive()
+        if warning := expiring(self.recorder.status, time.time()):
+            with suppress(Exception):  # a disk that is full now must not end the agent for the sake of a warning
+                self.recorder.store(warning)
         if due := self.vigil.due(self.recorder.status, bool(self.recorder.watchers), carrying):
             threading.Thread(target=self.control, args=due, daemon=True).start()
 

@@ -1,5 +1,6 @@
 """Where rollouts stand, as a table and as JSON; and what is worth telling between two moments of one."""
 
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -31,11 +32,13 @@ class Told:
     fleeting: bool = False
 
 
-def status_text(views: Sequence[RegionView], errors: Mapping[str, str]) -> str:
+def status_text(views: Sequence[RegionView], errors: Mapping[str, str], now: float | None = None) -> str:
     """One line per region; below it why it stands still and what to do, and its checks once they are made.
 
     errors  region → why it gave no answer
+    now     seconds, UTC; this moment by default
     """
+    now = time.time() if now is None else now
     heads = ["region", "state", "done", "rows", "rows/s", "left", "lag", "release", "now"]
     rows, notes = [], []
     for view in views:
@@ -44,7 +47,7 @@ def status_text(views: Sequence[RegionView], errors: Mapping[str, str]) -> str:
             rows.append([name, "unreachable", "", "", "", "", "", "", safe_text(errors[view.region.name])])
             continue
         rows.append([name, *_cells(view)])
-        notes += [f"{name}: {text}" for text in _notes(view)]
+        notes += [f"{name}: {text}" for text in _notes(view, now)]
     shown = table(heads, rows, right=(2, 3, 4))
     return "\n".join([shown, *(["", *notes] if notes else [])])
 
@@ -67,6 +70,8 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
         "rows_total": status.rows_total,
         "rows_per_second": round(status.rate, 1),
         "eta_seconds": status.eta_seconds,
+        "waiting_for": "" if status.held else status.why,
+        "may_pause_until": status.reads_until or None,
         "status": encode(status),
     }
 
@@ -98,9 +103,21 @@ def _now(status: Status) -> str:
     return " ".join(part for part in (running.id, running.batch) if part) if running else ""
 
 
-def _notes(view: RegionView) -> list[str]:
+def pause_budget(status: Status, now: float) -> str:
+    """`may stay paused 5 d 3 h, until 2026-11-12 18:00Z`: how long files of its history are kept; "" where none is read."""
+    if not status.reads_until:
+        return ""
+    when = datetime.fromtimestamp(status.reads_until, UTC).strftime("%Y-%m-%d %H:%MZ")
+    if status.reads_until <= now:
+        return f"files of its history may be deleted since {when}"
+    return f"may stay paused {span(status.reads_until - now)}, until {when}"
+
+
+def _notes(view: RegionView, now: float) -> list[str]:
     status = view.status
     notes = [f"hint: {safe_text(status.hint)}"] if status.hint else []
+    if status.held == "paused" and (budget := pause_budget(status, now)):
+        notes.append(budget)
     if status.held == "failed":
         until = datetime.fromtimestamp(status.changed + view.region.policy.keep_failed_hours * 3600, UTC)
         notes.append(f"what it built is kept until {until:%Y-%m-%d %H:%M}Z")

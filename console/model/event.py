@@ -1,7 +1,9 @@
 """What happens to one region's rollout, as values. The journal keeps them, `fold` reads them, the faces draw that."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from console.model.codec import QUIET
 
 State = Literal[
     "planned",
@@ -47,13 +49,17 @@ class Entered:
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """History of a step ends at `version` of `source`; its slices are cut and their order is fixed."""
+    """History of a step ends at `version` of `source`; its slices are cut and their order is fixed.
+
+    until  seconds, UTC: after that files of this version may be deleted under the rollout; 0 is not known
+    """
 
     step: str
     source: str
     version: int
     slices: int
     rows: int
+    until: float = field(default=0.0, metadata=QUIET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +140,15 @@ class Paused:
 
 
 @dataclass(frozen=True, slots=True)
+class Expiring:
+    """What a rollout reads may soon be deleted under it, or may be already. level 1 … 3 as it grows more urgent."""
+
+    until: float  # seconds, UTC
+    level: int
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
 class Resumed:
     """Goes on after a pause or, as `retry`, after a failure."""
 
@@ -183,7 +198,7 @@ class Logged:
 
 Event = (
     Accepted | Entered | Fenced | StepStarted | BatchStarted | Progress | BatchDone | StepDone | Checked | Waiting
-    | Lagging | Paused | Resumed | Failed | Promoted | RolledBack | Ended | Logged
+    | Lagging | Paused | Expiring | Resumed | Failed | Promoted | RolledBack | Ended | Logged
 )  # fmt: skip
 
 

@@ -1,10 +1,11 @@
 """What a rollout looks like at one moment: a fold over its events, and nothing else."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Literal, assert_never
 
+from console.model.codec import QUIET
 from console.model.event import (
     Accepted,
     BatchDone,
@@ -12,6 +13,7 @@ from console.model.event import (
     Checked,
     Ended,
     Entered,
+    Expiring,
     Failed,
     Fenced,
     Lagging,
@@ -53,6 +55,8 @@ class Status:
 
     state   where it is; `held` says whether it stands there: paused by someone or failed
     checks  latest validation, one entry a check
+    until   seconds, UTC: the first of its fences whose files may be deleted then; 0 is not known
+    expiring  how urgently that was said, 0 … 3
     """
 
     rollout: str = ""
@@ -74,11 +78,18 @@ class Status:
     lag_seconds: float = 0.0
     decided_by: str = ""  # who promoted, rolled back or cancelled
     log: tuple[str, ...] = ()
+    until: float = field(default=0.0, metadata=QUIET)
+    expiring: int = field(default=0, metadata=QUIET)
 
     @property
     def shown(self) -> str:
         """The one word the faces show."""
         return self.held or self.state
+
+    @property
+    def reads_until(self) -> float:
+        """Until when it must have read its history, seconds, UTC; 0 where it reads none, or no longer."""
+        return self.until if self.state in ("preparing", "backfilling", "catching-up") else 0.0
 
     @property
     def rows_done(self) -> int:
@@ -129,6 +140,9 @@ def fold(status: Status, recorded: Recorded) -> Status:
             return replace(status, lag_commits=commits, lag_rows=rows, lag_seconds=seconds)
         case Paused(by):
             return replace(status, held="paused", why=f"paused by {by}")
+        case Expiring(_, level, told):
+            hint = status.hint if status.held == "failed" else told
+            return replace(status, expiring=level, hint=hint, log=(*status.log, f"warning: {told}")[-LOG_LINES:])
         case Resumed():
             return replace(status, held="", why="", hint="")
         case Failed(_, why, hint):
@@ -143,8 +157,9 @@ def fold(status: Status, recorded: Recorded) -> Status:
 def _moved(status: Status, event: Fenced | StepStarted | BatchStarted | Progress | BatchDone | StepDone) -> Status:
     now = _find(status, event.step)
     match event:
-        case Fenced(step, _, _, slices, rows):
-            return _step(status, step, slices=slices, rows_total=rows)
+        case Fenced(step, _, _, slices, rows, until):
+            first = min(filter(None, (status.until, until)), default=0.0)
+            return _step(replace(status, until=first), step, slices=slices, rows_total=rows)
         case StepStarted(step):
             return _step(status, step, state="running")
         case BatchStarted(step, label, _, _, of, _):

@@ -8,13 +8,13 @@ import pytest
 
 from console.agent.feeds.follow import Follower
 from console.agent.line import Line
-from console.agent.rollout.vigil import ATTACHED_SECONDS, Vigil
+from console.agent.rollout.vigil import ATTACHED_SECONDS, HOUR, Vigil, expiring
 from console.agent.session import Settings, Spark
 from console.errors import Conflict
-from console.model.event import Accepted, Entered, Failed, Promoted
+from console.model.event import Accepted, Entered, Expiring, Failed, Fenced, Promoted, Recorded, Resumed
 from console.model.live import Release
 from console.model.plan import Plan
-from console.model.status import Status
+from console.model.status import Status, StepStatus, fold
 from console.model.step import Promote
 
 
@@ -89,3 +89,50 @@ def test_an_attached_rollout_pauses_only_when_nobody_has_watched_for_a_while() -
     vigil._watched -= ATTACHED_SECONDS + 1
     assert vigil.due(Status(), False, True) == ("pause", "the agent, since its console left")
     assert vigil.due(Status(), False, True) is None
+
+
+def test_a_rollout_is_warned_of_files_that_will_be_deleted_under_it_once_a_level(tmp_path: Path) -> None:
+    now = 1_800_000_000.0
+    reading = Status(rollout="web-1", state="backfilling", held="paused", until=now + 25 * HOUR)
+    told: list[tuple[float, int]] = []
+    for hours in (0, 0.5, 1, 2, 23, 24, 24.5, 25, 30):
+        if warning := expiring(reading, now + hours * HOUR):
+            reading = fold(reading, Recorded("web-1", reading.seq + 1, now, warning))
+            told.append((hours, warning.level))
+            assert reading.hint == warning.told
+    assert told == [(1, 1), (24, 2), (25, 3)]
+    assert reading.shown == "paused"
+    assert fold(reading, Recorded("web-1", 9, now, Resumed("ada"))).hint == ""
+
+
+def test_a_rollout_that_would_end_too_late_is_warned_long_before(tmp_path: Path) -> None:
+    now = 1_800_000_000.0
+    step = StepStatus("backfill/requests", rows_done=1000, rows_total=4_000_000, seconds=100.0)
+    slow = Status(
+        rollout="web-1", state="backfilling", until=now + 100 * HOUR, steps=(step,)
+    )  # 111 h at 10 rows a second
+    warning = expiring(slow, now)
+    assert warning is not None
+    assert (warning.level, warning.told[:26]) == (2, "at its rate it ends after ")
+    assert expiring(replace(slow, state="validating"), now) is None
+
+
+def test_a_warning_is_kept_with_the_rollout_and_a_disk_that_is_full_does_not_end_the_agent(tmp_path: Path) -> None:
+    line = failed(tmp_path, 1.0)
+    line.recorder.store(Entered("backfilling"))
+    line.recorder.store(Fenced("backfill/requests", "landing", 3, 2, 10, time.time() + 60))
+    line.rollouts.append = broken = Broken()  # type: ignore[method-assign,assignment]
+    line.mind()
+    assert broken.asked == 1
+    del line.rollouts.append
+    line.mind()
+    assert [warning.level for warning in opened(tmp_path).recorder.events(Expiring)] == [2]
+    assert opened(tmp_path).recorder.status.expiring == 2
+
+
+class Broken:
+    asked = 0
+
+    def __call__(self, *_: object) -> None:
+        self.asked += 1
+        raise OSError("no space left on device")

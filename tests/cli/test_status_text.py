@@ -89,3 +89,20 @@ def test_json_keeps_outside_text_exact() -> None:
     view = replace(views()[13], status=replace(views()[13].status, why=evil, hint=evil))
     assert region_data(view)["status"]["why"] == evil
     assert evil not in status_text([view], {})
+
+
+def test_a_pause_shows_for_how_long_its_history_is_kept_and_a_wait_what_it_is_for() -> None:
+    now = 1_794_000_000.0
+    backfilling = views()[11]
+    paused = replace(backfilling, status=replace(backfilling.status, until=now + 5 * 86_400 + 3 * 3600))
+    assert paused.status.held == "paused"
+    last = status_text([paused], {}, now).splitlines()[-1]
+    assert last == "eu: may stay paused 5 d 3 h, until 2026-11-12 00:20Z"
+    assert region_data(paused)["may_pause_until"] == now + 5 * 86_400 + 3 * 3600
+    assert "may be deleted since" in status_text([paused], {}, now + 6 * 86_400)
+    moving = replace(paused, status=replace(paused.status, held="", why="outside of 22:00-06:00 UTC"))
+    assert "may stay paused" not in status_text([moving], {}, now)
+    assert "outside of 22:00-06:00 UTC" in status_text([moving], {}, now)
+    assert region_data(moving)["waiting_for"] == "outside of 22:00-06:00 UTC"
+    gate = replace(views()[21], status=replace(views()[21].status, until=now + 9))
+    assert region_data(gate)["may_pause_until"] is None

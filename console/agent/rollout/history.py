@@ -1,6 +1,7 @@
 """Build the history of one version: fence, slices, batches that grow towards the target duration."""
 
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,8 @@ from console.agent.session import JobGroup
 from console.agent.store import log
 from console.errors import RegionError
 from console.model.event import BatchDone, BatchStarted, Fenced, Progress
-from console.model.live import Day, TableState
+from console.model.live import Day, TableState, TableStats
+from console.model.patience import kept_hours
 from console.model.slices import Slice, cut, half, pack
 from console.model.step import Backfill
 
@@ -63,11 +65,22 @@ def open_history(work: Work, step: Backfill, session: Any) -> backfill.History:
             code="E_SLICES",
         )
     if fenced is None:
-        work.recorder.store(Fenced(step.id, step.source, fence, len(slices), rows))
+        until = _readable_until(work, stats, target_path)
+        work.recorder.store(Fenced(step.id, step.source, fence, len(slices), rows, until))
     app_id = once.history_id(target_path, step.materialization or "forward", fence)
     writer = once.open_feed(session, app_id, target_path, 0)
     joins = work.edge(step.target, step.materialization).joins if step.materialization else ()
     return backfill.History(step, source, source_path, target, target_path, fence, slices, writer, joins)
+
+
+def _readable_until(work: Work, stats: TableStats, target_path: str) -> float:
+    """When files that a backfill beginning now reads, or that hang below what it writes, may first be deleted.
+
+    From now on and not from the fence's commit: what is removed later is kept from then.
+    """
+    ends = [fenced.until for fenced in work.recorder.events(Fenced) if fenced.until]
+    kept = min(kept_hours(s.properties) for s in (stats, work.stats(stats.name, target_path)))
+    return min([time.time() + kept * 3600, *ends])
 
 
 def _fence(work: Work, step: Backfill, source_path: str) -> int:

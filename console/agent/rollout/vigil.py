@@ -4,9 +4,12 @@ import time
 from dataclasses import dataclass, field
 from typing import Literal
 
+from console.model.event import Expiring
 from console.model.status import Status
 
 ATTACHED_SECONDS = 10.0
+HOUR = 3600.0
+SOON, LAST = 24 * HOUR, HOUR  # before files that a rollout still reads may be deleted
 
 
 @dataclass(slots=True)
@@ -31,3 +34,30 @@ class Vigil:
             self.attached = False
             return "pause", "the agent, since its console left"
         return None
+
+
+def expiring(status: Status, now: float) -> Expiring | None:
+    """The warning that is due, once a level: a day before, an hour before, too late; earlier where even going on at the
+    measured rate would come too late.
+
+    now  seconds, UTC
+    """
+    until = status.reads_until
+    left = until - now
+    if not until:
+        return None
+    needed = status.eta_seconds or 0.0
+    level = 3 if left <= 0 else 2 if left <= LAST or needed > left else 1 if left <= max(SOON, 2 * needed) else 0
+    if level <= status.expiring:
+        return None
+    when = time.strftime("%Y-%m-%d %H:%MZ", time.gmtime(until))
+    end = "console discard, then plan again"
+    match level:
+        case 3:
+            told = f"files of its history may have been deleted since {when}: go on at once, or {end}"
+        case 2 if needed > left > 0:
+            told = f"at its rate it ends after {when}, when files of its history may be deleted: raise delta.deletedFileRetentionDuration of its sources, or {end}"
+        case _:
+            go = "console resume before" if status.held == "paused" else "it must have read them by"
+            told = f"files of its history may be deleted from {when} on: {go} then"
+    return Expiring(until, level, told)

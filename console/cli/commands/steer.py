@@ -1,5 +1,6 @@
 """Steering a rollout under way: pause, resume, retry, cancel, discard; and cleanup of what nothing needs."""
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,6 +13,7 @@ from console.text import safe_text
 
 if TYPE_CHECKING:
     from console.drivers.protocol import Verb
+    from console.model.status import Status
 
 
 @command("pause", changes=True, examples="console pause\nconsole pause --region eu")
@@ -95,10 +97,18 @@ async def _control(desk: Desk, voice: Voice, verb: "Verb", *, everywhere: bool) 
             except ConsoleError as error:
                 errors.append((name, error))
                 continue
-            entries.append({"region": name, "state": status.shown, "rollout": status.rollout, "why": status.why})
+            entries.append({"region": name, "state": status.shown, "rollout": status.rollout, "why": _why(status)})
     if not entries and not errors:
         raise Conflict(f"no region has a rollout to {verb}", hint="console status")
     return _conclude(voice, entries, errors)
+
+
+def _why(status: "Status") -> str:
+    """Why it stands, and for a pause how long it may."""
+    from console.cli.status_text import pause_budget
+
+    budget = pause_budget(status, time.time()) if status.held == "paused" else ""
+    return "; ".join(filter(None, (status.why, budget)))
 
 
 def _conclude(voice: Voice, entries: list[dict[str, Any]], errors: list[tuple[str, ConsoleError]]) -> int:

@@ -22,7 +22,7 @@ def draw_summary(view: RegionView, width: int, at: float) -> Content:
         part = fraction(view)
         room = max(0, min(40, width - head.cell_length - 8))
         head = Content.assemble(head, "  ", bar(part, room, word.style), f" {part:.0%}")
-    why = _why(view)
+    why = _why(view, at)
     return sheet(
         [cell(head, width), cell(_figures(view, at), width), *(hanging(why, 0, width)[:WHY_LINES] if why else [])]
     )
@@ -61,7 +61,7 @@ def lagging(view: RegionView, *, rows: bool = True) -> str:
     return f"lag {span(status.lag_seconds)}{behind}"
 
 
-def _why(view: RegionView) -> Content:
+def _why(view: RegionView, at: float) -> Content:
     status = view.status
     if view.link == "unreachable":
         risk = " · a batch may be running" if moving(view) else ""
@@ -69,10 +69,18 @@ def _why(view: RegionView) -> Content:
     if status.why:
         style = "$text-error" if status.held == "failed" else "$text-muted"
         hint = Content.assemble("  → ", said(status.hint)) if status.hint else Content("")
-        return Content.assemble(said(status.why, style), hint)
+        return Content.assemble(said(status.why, style), _budget(view, at), hint)
     if status.decided_by and not under_way(view):
         return said(f"{status.state} by {status.decided_by}", "$text-muted")
     return said(view.note, "$text-muted")
+
+
+def _budget(view: RegionView, at: float) -> str:
+    """For how long a paused rollout may stay so: its history's files are not kept for ever."""
+    until = view.status.reads_until
+    if view.status.held != "paused" or not until:
+        return ""
+    return f"; may stay so for {span(until - at)}" if until > at else "; files of its history may be deleted already"
 
 
 def _clock(view: RegionView, at: float) -> str:
