@@ -11,6 +11,7 @@ from sqlglot.schema import MappingSchema
 from console.model.live import Feed
 from console.model.pipeline import Materialization, Parameter
 from console.model.schema import Column, Table
+from console.planning.sql import faithful
 from console.planning.sql.aggregates import STORED, Split, split
 from console.planning.sql.meaning import meaning
 from console.planning.sql.relation import Relation
@@ -85,6 +86,7 @@ def query(
         tree = parse(text)
         if tree is None:
             return None
+        faithful.check(text)
         _named(tree)
         used = substitute(tree, text, variables or {}, (p.name for p in parameters))
         done = qualified(tree, text, known.tables, known.mapping())
@@ -147,6 +149,7 @@ def _feed(
     tree = parse(text)
     if tree is None:
         return None
+    faithful.check(text)
     _named(tree)
     substitute(tree, text, variables, ())
     done = qualified(tree, text, known.tables, known.mapping())

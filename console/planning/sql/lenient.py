@@ -17,7 +17,7 @@ from console.planning.sql.tree import DIALECT
 BYTES = 1024 * 1024
 _FIRST = ("SELECT", "WITH", "FROM", "(", "VALUES", "TABLE")
 # whose arguments sqlglot rewrites on reading, a format or a unit into its own notation, so that two may become one
-_REWRITTEN = frozenset([
+REWRITTEN = frozenset([
     "CHARINDEX", "CONVERT_TIMEZONE", "DATE_FORMAT", "DATE_SUB", "DATE_TRUNC", "DAY", "DAYOFMONTH", "DAYOFWEEK",
     "DAYOFYEAR", "ELEMENT_AT", "FROM_UNIXTIME", "FROM_UTC_TIMESTAMP", "GET_JSON_OBJECT", "HEX", "LOCATE", "LOG",
     "LOG10", "LOG2", "LPAD", "MONTH", "REGEXP_EXTRACT", "REGEXP_EXTRACT_ALL", "RPAD", "SHIFTLEFT", "SHIFTRIGHT",
@@ -28,9 +28,9 @@ _REWRITTEN = frozenset([
 
 
 class _Parser(SparkParser):
-    FUNCTIONS: ClassVar = {name: build for name, build in SparkParser.FUNCTIONS.items() if name not in _REWRITTEN}
+    FUNCTIONS: ClassVar = {name: build for name, build in SparkParser.FUNCTIONS.items() if name not in REWRITTEN}
     FUNCTION_PARSERS: ClassVar = {
-        name: read for name, read in SparkParser.FUNCTION_PARSERS.items() if name not in _REWRITTEN
+        name: read for name, read in SparkParser.FUNCTION_PARSERS.items() if name not in REWRITTEN
     }
 
 

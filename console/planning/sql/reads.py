@@ -10,6 +10,7 @@ from sqlglot import exp
 from console.errors import Problem
 from console.model.live import TableState
 from console.model.schema import Column, Table, types
+from console.planning.sql import faithful
 from console.planning.sql.aggregates import STORED
 from console.planning.sql.tree import DIALECT, Text, cast, kind, name, parse, qualified, render, schema
 
@@ -113,6 +114,7 @@ def _forward(table: Table, live: TableState, text: Text) -> str:
             hint="leave FROM, WHERE and all else out: it reads the live table",
         )
         return ""
+    faithful.check(text)
     tree.set("from_", exp.From(this=exp.Table(this=name(table.name))))
     known = {table.name: types(live.table.columns)}
     done = qualified(tree, text, known, schema(known))

@@ -1,0 +1,81 @@
+"""Calls that sqlglot reads as something else than what is written: they are refused, for Spark would get the other."""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from console.planning.sql.lenient import REWRITTEN, AsWritten
+from console.planning.sql.tree import DIALECT, Text, render
+
+_ANY_CASE = ("DATE_TRUNC", "TRUNC")  # whose unit means the same in capitals
+_FIRST_GROUP = ("number", "1")
+_SECONDS = ("text", "yyyy-MM-dd HH:mm:ss")
+_DEFAULT = {  # what may be left out, since Spark takes the same where nothing is said
+    "REGEXP_EXTRACT": _FIRST_GROUP, "REGEXP_EXTRACT_ALL": _FIRST_GROUP,
+    "FROM_UNIXTIME": _SECONDS, "UNIX_TIMESTAMP": _SECONDS, "TO_UNIX_TIMESTAMP": _SECONDS,
+}  # fmt: skip
+
+
+def check(text: Text) -> None:
+    """Note every call that would not reach Spark as it is written.
+
+    sqlglot turns a few functions' arguments into its own notation and back: the frequency of `percentile` is dropped,
+    a column as the unit of `date_trunc` becomes a unit of that name, the pattern letters `YYYY` and `y` become `yyyy`.
+    What is lost is told from the arguments alone: each must be found again in what would be sent.
+    """
+    for node in _calls(text.sql):
+        written = node.sql(DIALECT, comments=False)
+        if sent := _otherwise(written, str(node.this).upper()):
+            text.say(
+                "S105",
+                f"{written} is not allowed: it would be sent to Spark as {sent}",
+                node,
+                hint="write it so that both say the same, or compute it another way",
+            )
+
+
+def _calls(sql: str) -> Iterator[exp.Anonymous]:
+    if not any(name in sql.upper() for name in REWRITTEN):
+        return
+    try:
+        trees = AsWritten().parse(sql)
+    except (SqlglotError, RecursionError):
+        return  # the compiler reads it for itself, and says what is wrong with it
+    for tree in trees:
+        for node in tree.find_all(exp.Anonymous) if tree is not None else ():
+            if str(node.this).upper() in REWRITTEN:
+                yield node
+
+
+@lru_cache(maxsize=8192)
+def _otherwise(written: str, function: str) -> str:
+    """What would be sent instead of a call, or "" where nothing of it is lost."""
+    try:
+        sent = render(sqlglot.parse_one(f"SELECT {written}", read=DIALECT).selects[0])
+        again = AsWritten().parse(f"SELECT {sent}")[0]
+        before = AsWritten().parse(f"SELECT {written}")[0]
+    except SqlglotError:
+        return ""
+    if before is None or again is None:
+        return ""
+    lost = _parts(before, function) - _parts(again, function)
+    if function in _DEFAULT:
+        lost -= Counter([_DEFAULT[function]])
+    return sent if lost else ""
+
+
+def _parts(tree: exp.Expr, function: str) -> Counter[tuple[str, str]]:
+    """Names and literals, as a multiset: texts as they are, names and numbers without case."""
+    found: Counter[tuple[str, str]] = Counter()
+    for node in tree.walk():
+        if isinstance(node, exp.Literal):
+            loose = not node.is_string or function in _ANY_CASE
+            kind = "text" if node.is_string else "number"
+            found[kind, str(node.this).lower() if loose else str(node.this)] += 1
+        elif isinstance(node, exp.Identifier):
+            found["name", node.name.lower()] += 1
+    return found
