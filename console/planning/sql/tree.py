@@ -20,6 +20,7 @@ from sqlglot.schema import MappingSchema
 
 from console.errors import Problem
 from console.planning.sql import allow
+from console.planning.sql.written import AsRead
 
 DIALECT = "spark"
 Tables = Mapping[str, Mapping[str, str]]  # table → column → Spark type, as declared
@@ -315,7 +316,7 @@ def name(text: str) -> exp.Identifier:
 
 def render(tree: exp.Expr) -> str:
     """Plain Spark SQL, comments left out; what sqlglot cannot write for Spark raises."""
-    text: str = tree.sql(DIALECT, comments=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
+    text: str = tree.sql(AsRead, comments=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
     return text
 
 
