@@ -51,6 +51,7 @@ def _fields(error: ConsoleError) -> dict[str, str]:
 
 
 def _survey() -> int:
+    from console.agent.receipts.past import past
     from console.agent.store.ledger import Releases, Rollouts
     from console.agent.store.survey import survey
 
@@ -59,6 +60,8 @@ def _survey() -> int:
         try:
             live = survey(warehouse, str(entry["region"]), pipeline, [str(name) for name in entry["landing"]])
             answer: dict[str, Any] = {"live": codec.encode(live)}
+            if which := str(entry.get("past", "")):
+                answer["past"] = codec.encode(past(warehouse, pipeline, which))
             if entry.get("state"):
                 rollouts = Rollouts(warehouse, pipeline)
                 answer["state"] = {

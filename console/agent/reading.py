@@ -17,6 +17,7 @@ from console.agent.store import log
 from console.agent.store.survey import resolve
 from console.errors import DataError, RegionError
 from console.model.live import Release
+from console.model.receipt import LEDGER, LEDGER_VIEW
 
 MAX_ROWS = 100_000
 
@@ -54,8 +55,22 @@ def register(line: Line, session: Any, release: Release, tables: Sequence[str]) 
             if not log.exists(path):
                 raise RegionError(f"{name} has not been copied yet", hint=f"console copy {name}", code="E_NO_COPY")
             session.read.format("delta").load(path).createOrReplaceTempView(name)
+        elif name.startswith(LEDGER_VIEW):
+            _ledger(line, session, name)
         else:
             raise DataError(f"release {release.id} has no table {name}", hint="console status")
+
+
+def _ledger(line: Line, session: Any, name: str) -> None:
+    """One of the region's own tables, without the columns that are no reader's: manifests and plans."""
+    table = name.removeprefix(LEDGER_VIEW)
+    columns = LEDGER.get(table, {})
+    path = str(line.rollouts.path.with_name({"events": "rollouts"}.get(table, table)))
+    if not columns or not log.exists(path):
+        raise RegionError(
+            f"_console.{table}: nothing was recorded here yet", hint="console history", code="E_NO_LEDGER"
+        )
+    session.read.format("delta").load(path).select(*(f"`{column}`" for column in columns)).createOrReplaceTempView(name)
 
 
 def copy_path(warehouse: Path, into: str) -> str:

@@ -81,8 +81,9 @@ class LocalReach:
             )
         return await self._started()
 
-    async def ask(self, pipeline: str, landing: Sequence[str], state: bool) -> Surveyed:
-        return await self._surveyor.ask(Ask(self._region.name, self._region.warehouse, pipeline, tuple(landing), state))
+    async def ask(self, pipeline: str, landing: Sequence[str], state: bool, past: str = "") -> Surveyed:
+        region = self._region
+        return await self._surveyor.ask(Ask(region.name, region.warehouse, pipeline, tuple(landing), state, past))
 
     def keep(self, tail: bytes) -> str:
         return keep_tail(self._region.name, tail)

@@ -16,6 +16,7 @@ from console.drivers.rpc import Surveyed, shaped
 from console.errors import ConsoleError, DataError, Protocol, RegionError, Unreachable
 from console.model import codec
 from console.model.live import Live
+from console.model.receipt import Past
 
 _TOGETHER = 0.01  # seconds in which asks are gathered into one process
 _SECONDS = 60.0
@@ -32,6 +33,7 @@ class Ask:
     pipeline: str
     landing: tuple[str, ...] = ()
     state: bool = False
+    past: str = ""
 
 
 def agent_command(*arguments: str) -> list[str]:
@@ -63,7 +65,8 @@ async def raw_answers(asks: Sequence[Ask]) -> bytes:
     """A line of JSON for each ask, as the survey's process wrote it."""
     question = json.dumps(
         [
-            {"region": a.region, "warehouse": a.warehouse, "pipeline": a.pipeline, "landing": list(a.landing), "state": a.state}
+            {"region": a.region, "warehouse": a.warehouse, "pipeline": a.pipeline, "landing": list(a.landing), "state": a.state,
+             "past": a.past}
             for a in asks
         ]
     )  # fmt: skip
@@ -82,10 +85,11 @@ def surveyed(ask: Ask, line: bytes) -> Surveyed | ConsoleError:
     match told:
         case {"live": live, **rest}:
             try:
-                state = rest.get("state")
+                state, past = rest.get("state"), rest.get("past")
                 return Surveyed(
                     shaped(Live, live, ask.region),
                     None if state is None else shaped(RegionState, state, ask.region),
+                    None if past is None else shaped(Past, past, ask.region),
                 )
             except Protocol as error:
                 return error
@@ -152,7 +156,7 @@ class Surveyor:
         key = (ask.warehouse, ask.pipeline)
         known = self._asks.get(key, ask)
         landing = tuple(sorted({*known.landing, *ask.landing}))
-        self._asks[key] = replace(ask, landing=landing, state=known.state or ask.state)
+        self._asks[key] = replace(ask, landing=landing, state=known.state or ask.state, past=ask.past or known.past)
         if self._round is None:
             self._round = asyncio.create_task(self._answer(), name="survey")
         answer = (await asyncio.shield(self._round))[key]

@@ -1,9 +1,26 @@
 """Order-free checksums of one table, per day: one module for comparison and receipts (DESIGN §4.1 rule 12)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 _LOW = 4294967295
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    """Rows, and two partial sums of their hashes. Sums of disjoint rows add up."""
+
+    rows: int = 0
+    low: int = 0
+    high: int = 0
+
+    def __sub__(self, other: "Sum") -> "Sum":
+        return Sum(self.rows - other.rows, self.low - other.low, self.high - other.high)
+
+    @property
+    def text(self) -> str:
+        return f"{self.low:x}-{self.high:x}" if self.rows else ""
 
 
 def per_day(rows: Any, time: str, columns: Sequence[tuple[str, str]]) -> Any:
@@ -17,23 +34,55 @@ def per_day(rows: Any, time: str, columns: Sequence[tuple[str, str]]) -> Any:
 
     XOR would let duplicates cancel, sum(xxhash64) overflows, and a plain row hash skips NULLs.
     """
-    from pyspark.sql.functions import col, count, lit, shiftrightunsigned, to_date, xxhash64
+    from pyspark.sql.functions import count, xxhash64
+
+    values = _values(columns)
+    sums = []
+    for i, value in enumerate(values):
+        sums += [count(value).alias(f"n{i}"), *_halves(xxhash64(value), str(i))]
+    return _grouped(rows, time, [*sums, *_whole(values)])
+
+
+def of_days(rows: Any, time: str, columns: Sequence[tuple[str, str]]) -> dict[str, Sum]:
+    """The same of whole rows alone, which costs one hash a row: day (ISO, "" for NULL) → its sum."""
+    found = _grouped(rows, time, _whole(_values(columns))).collect()
+    return {
+        str(row["day"] or ""): Sum(row["rows"], row["lo"] or 0, row["hi"] or 0) if columns else Sum(row["rows"])
+        for row in found
+    }
+
+
+def can_hash(kind: str) -> bool:
+    """Whether values of a type have a checksum: Spark hashes no map, and we sort the entries of an outermost one only."""
+    inner = kind.removeprefix("map<")
+    return not any(word in inner for word in ("map<", "variant", "interval", "void"))
+
+
+def _grouped(rows: Any, time: str, sums: Sequence[Any]) -> Any:
+    from pyspark.sql.functions import col, count, lit, to_date
+
+    day = to_date(col(_quoted(time))) if time else lit(None).cast("date")
+    return rows.groupBy(day.alias("day")).agg(count(lit(1)).alias("rows"), *sums)
+
+
+def _values(columns: Sequence[tuple[str, str]]) -> list[Any]:
+    from pyspark.sql.functions import col
+
+    return [_hashable(col(_quoted(name)).cast(kind), kind) for name, kind in columns]
+
+
+def _whole(values: Sequence[Any]) -> list[Any]:
+    from pyspark.sql.functions import xxhash64
+
+    return _halves(xxhash64(*(part for value in values for part in (value.isNull(), value))), "") if values else []
+
+
+def _halves(h: Any, name: str) -> list[Any]:
+    from pyspark.sql.functions import lit, shiftrightunsigned
     from pyspark.sql.functions import sum as total
 
-    hashable = [_hashable(col(_quoted(name)).cast(kind), kind) for name, kind in columns]
-    day = to_date(col(_quoted(time))) if time else lit(None).cast("date")
-    sums = [count(lit(1)).alias("rows")]
-    for i, value in enumerate(hashable):
-        h = xxhash64(value)
-        sums += [
-            count(value).alias(f"n{i}"),
-            total(h.bitwiseAND(lit(_LOW))).alias(f"lo{i}"),
-            total(shiftrightunsigned(h, 32)).alias(f"hi{i}"),
-        ]
-    whole = xxhash64(*(part for value in hashable for part in (value.isNull(), value)))
-    if hashable:
-        sums += [total(whole.bitwiseAND(lit(_LOW))).alias("lo"), total(shiftrightunsigned(whole, 32)).alias("hi")]
-    return rows.groupBy(day.alias("day")).agg(*sums)
+    low, high = total(h.bitwiseAND(lit(_LOW))), total(shiftrightunsigned(h, 32))
+    return [low.alias(f"lo{name}"), high.alias(f"hi{name}")]
 
 
 def _hashable(value: Any, kind: str) -> Any:

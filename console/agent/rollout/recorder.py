@@ -3,9 +3,13 @@
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
 
+from deltalake.exceptions import DeltaError
+
 from console import crash
+from console.agent.receipts.ops import Ops
 from console.agent.store.ledger import Rollouts
 from console.model.event import Accepted, Event, Logged, Recorded, point
 from console.model.plan import Plan
@@ -21,10 +25,13 @@ class Recorder:
 
     def __init__(self, rollouts: Rollouts) -> None:
         self._rollouts = rollouts
+        self._ops = Ops(rollouts.path.parent)
         self._guard = threading.RLock()
         self._watchers: list[Watcher] = []
         self.rollout = rollouts.latest()
-        self._status = replay(rollouts.events(self.rollout))
+        events = rollouts.events(self.rollout)
+        self._status = replay(events)
+        self._ops.mirror(self.rollout, events)
         self._plan = rollouts.plan(self.rollout)
 
     @property
@@ -55,6 +62,7 @@ class Recorder:
             crash.point("after-Accepted")
             self.rollout, self._plan = rollout, plan
             self._tell(recorded)
+            self._keep(recorded)
             return recorded
 
     def store(self, event: Event) -> Recorded:
@@ -65,6 +73,7 @@ class Recorder:
             recorded = self._rollouts.append(self.rollout, self._status.seq + 1, event)
             crash.point(f"after-{name}")
             self._tell(recorded)
+            self._keep(recorded)
             return recorded
 
     def tell(self, event: Event) -> None:
@@ -89,6 +98,11 @@ class Recorder:
                     self._watchers.remove(watcher)
 
         return stop
+
+    def _keep(self, recorded: Recorded) -> None:
+        """A decision also among the receipts; one that a full disk keeps out is found by the next agent, as after a death."""
+        with suppress(OSError, DeltaError):
+            self._ops.decided(recorded)
 
     def _tell(self, recorded: Recorded) -> None:
         self._status = fold(self._status, recorded)

@@ -7,10 +7,11 @@ from typing import Any
 
 from arro3.core import Array, DataType, Table
 from deltalake import DeltaTable, QueryBuilder, write_deltalake
-from deltalake.exceptions import CommitFailedError, TableNotFoundError
+from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundError
 
 from console import crash
-from console.errors import Conflict, DataError
+from console.agent.store import log
+from console.errors import Conflict, DataError, RegionError
 from console.model import codec
 from console.model.event import Accepted, Event, Promoted, Recorded, RolledBack
 from console.model.live import Release, ReleaseRow, ReleaseState
@@ -35,17 +36,26 @@ _EVENT_COLUMNS = {
 }
 
 
-def _rows(table: DeltaTable, select: str) -> list[dict[str, Any]]:
+def selected(table: DeltaTable, select: str) -> list[dict[str, Any]]:
+    """The rows of one SELECT over a table called `t`."""
     found = QueryBuilder().register("t", table).execute(select).read_all()
     columns = {name: found.column(name).to_pylist() for name in found.column_names}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _open(path: Path) -> DeltaTable | None:
+def opened(path: Path) -> DeltaTable | None:
+    """The table, or None where nothing was written yet."""
     try:
-        return DeltaTable(str(path))
+        found = DeltaTable(str(path))
     except TableNotFoundError:
         return None
+    except DeltaError as error:
+        first = str(error).strip().splitlines()[0][:200]
+        raise RegionError(
+            f"{path}: its log cannot be read: {first}", hint="console doctor", code="E_LOG_DAMAGED"
+        ) from None
+    log.whole(str(path))
+    return found
 
 
 def _append(path: Path, columns: dict[str, Any], row: dict[str, Any]) -> None:
@@ -71,19 +81,20 @@ class Releases:
         self._manifests: dict[str, Release] = {}
 
     def version(self) -> int:
-        table = _open(self.path)
+        table = opened(self.path)
         return table.version() if table else -1
 
     def all(self) -> tuple[Held, ...]:
         """Every release that was not dropped, oldest first, from one snapshot."""
-        table = _open(self.path)
+        table = opened(self.path)
         if table is None:
             return ()
         held = []
-        for row in _rows(table, "SELECT * FROM t"):
+        for row in selected(table, "SELECT * FROM t"):
             if row["id"] not in self._manifests:
                 self._manifests[row["id"]] = codec.decode(Release, codec.loads(row["manifest"]))
-            place = ReleaseRow(row["id"], row["state"], row["at"], row["by"], row["host"])
+            digest = self._manifests[row["id"]].digest
+            place = ReleaseRow(row["id"], row["state"], row["at"], row["by"], row["host"], digest)
             held.append(Held(place, self._manifests[row["id"]], row["rollout"]))
         return tuple(sorted(held, key=lambda h: int(h.row.id[1:])))
 
@@ -105,12 +116,12 @@ class Releases:
         returns  the version of the release table
         raises   Conflict naming who changed it meanwhile
         """
-        table = _open(self.path)
+        table = opened(self.path)
         now = self.in_state("live")
         if table is None or (now.row.id if now else "") != live:
             raise _lost(live, now)
-        state = f"CASE WHEN id = '{_id(to)}' THEN 'live' WHEN id = '{_id(live)}' THEN 'previous' WHEN state = 'previous' THEN 'retired' ELSE state END"
-        moved = f"id = '{_id(to)}'"
+        state = f"CASE WHEN id = '{plain_id(to)}' THEN 'live' WHEN id = '{plain_id(live)}' THEN 'previous' WHEN state = 'previous' THEN 'retired' ELSE state END"
+        moved = f"id = '{plain_id(to)}'"
         changes = {
             "state": state,
             "at": f"CASE WHEN {moved} THEN {time.time()!r} ELSE at END",
@@ -130,16 +141,16 @@ class Releases:
         return int(table.version())
 
     def mark(self, release: str, state: ReleaseState) -> None:
-        table = _open(self.path)
+        table = opened(self.path)
         if table is not None:
-            table.update(updates={"state": f"'{state}'"}, predicate=f"id = '{_id(release)}' AND state <> 'live'")
+            table.update(updates={"state": f"'{state}'"}, predicate=f"id = '{plain_id(release)}' AND state <> 'live'")
 
     def drop(self, release: str) -> None:
         """Forget a release whose versions are gone."""
-        table = _open(self.path)
+        table = opened(self.path)
         if table is not None:
             crash.point("before-forget")
-            table.delete(f"id = '{_id(release)}' AND state NOT IN ('live')")
+            table.delete(f"id = '{plain_id(release)}' AND state NOT IN ('live')")
             crash.point("after-forget")
 
 
@@ -152,25 +163,27 @@ class Rollouts:
 
     def latest(self) -> str:
         """The id of the newest rollout, `web-7`, or ""."""
-        table = _open(self.path)
-        names = [row["rollout"] for row in _rows(table, "SELECT DISTINCT rollout FROM t")] if table else []
+        table = opened(self.path)
+        names = [row["rollout"] for row in selected(table, "SELECT DISTINCT rollout FROM t")] if table else []
         return max(names, key=lambda name: int(name.rpartition("-")[2]), default="")
 
     def events(self, rollout: str, after: int = 0) -> tuple[Recorded, ...]:
-        table = _open(self.path)
+        table = opened(self.path)
         if table is None or not rollout:
             return ()
-        where = f"rollout = '{_id(rollout)}' AND seq > {int(after)}"
-        rows = _rows(table, f"SELECT rollout, seq, at, event FROM t WHERE {where} ORDER BY seq")
-        return tuple(
-            codec.decode(Recorded, {k: codec.loads(v) if k == "event" else v for k, v in row.items()}) for row in rows
-        )
+        where = f"rollout = '{plain_id(rollout)}' AND seq > {int(after)}"
+        return _recorded(selected(table, f"SELECT rollout, seq, at, event FROM t WHERE {where} ORDER BY seq"))
+
+    def all_events(self) -> tuple[Recorded, ...]:
+        """The stored events of every rollout, each in order; read at once."""
+        table = opened(self.path)
+        return _recorded(selected(table, "SELECT rollout, seq, at, event FROM t ORDER BY seq")) if table else ()
 
     def plan(self, rollout: str) -> Plan | None:
-        table = _open(self.path)
+        table = opened(self.path)
         if table is None or not rollout:
             return None
-        rows = _rows(table, f"SELECT plan FROM t WHERE rollout = '{_id(rollout)}' AND plan <> ''")
+        rows = selected(table, f"SELECT plan FROM t WHERE rollout = '{plain_id(rollout)}' AND plan <> ''")
         return codec.decode(Plan, codec.loads(rows[0]["plan"])) if rows else None
 
     def status(self) -> Status:
@@ -190,6 +203,12 @@ class Rollouts:
         return found[-1] if found else None
 
 
+def _recorded(rows: list[dict[str, Any]]) -> tuple[Recorded, ...]:
+    return tuple(
+        codec.decode(Recorded, {k: codec.loads(v) if k == "event" else v for k, v in row.items()}) for row in rows
+    )
+
+
 def _lost(expected: str, now: Held | None) -> Conflict:
     if now is None:
         return Conflict(f"no release is live, not {expected}", hint="console plan", code="E_MOVED")
@@ -201,7 +220,8 @@ def _lost(expected: str, now: Held | None) -> Conflict:
     )
 
 
-def _id(name: str) -> str:
+def plain_id(name: str) -> str:
+    """The id itself. raises  DataError for what could be more than an id inside a query"""
     if not all(char.isalnum() or char in "-_" for char in name):
         raise DataError(f"{name!r:.60} is no id")
     return name

@@ -42,6 +42,7 @@ class Request:
     pipeline: str = ""
     landing: tuple[str, ...] = ()
     state: bool = False
+    past: str = ""
     start: bool = False
     start_seconds: float = 90.0
     beat: float = 0.0
@@ -106,7 +107,7 @@ def _reach(request: Request) -> LocalReach:
 
 async def _survey(request: Request) -> int:
     _see_directory(request)
-    ask = Ask(request.region, request.warehouse, request.pipeline, request.landing, request.state)
+    ask = Ask(request.region, request.warehouse, request.pipeline, request.landing, request.state, request.past)
     sys.stdout.buffer.write(await raw_answers([ask]))
     sys.stdout.flush()
     return 0

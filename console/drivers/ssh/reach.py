@@ -69,8 +69,8 @@ class SshReach:
             raise
         return link
 
-    async def ask(self, pipeline: str, landing: Sequence[str], state: bool) -> Surveyed:
-        ask = Ask(self._region.name, self._region.warehouse, pipeline, tuple(landing), state)
+    async def ask(self, pipeline: str, landing: Sequence[str], state: bool, past: str = "") -> Surveyed:
+        ask = Ask(self._region.name, self._region.warehouse, pipeline, tuple(landing), state, past)
         channel = await self._asked(far.Request("survey", **asdict(ask)))
         try:
             line = await channel.line(_SURVEY, _SURVEY_SECONDS)

@@ -19,6 +19,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
 from console.errors import Problem
+from console.model.receipt import LEDGER, LEDGER_VIEW
 from console.planning.sql import allow
 from console.planning.sql.written import AsRead
 
@@ -36,12 +37,14 @@ class Text:
 
     where  `file:line:column` of its first line, or ""
     node   its logical name
+    own    whether it may read the region's own `_console` tables
     """
 
     sql: str
     where: str = ""
     node: str = ""
     problems: list[Problem] = field(default_factory=list)
+    own: bool = False
 
     def say(self, code: str, message: str, at: exp.Expr | None = None, hint: str = "") -> None:
         """Note a problem; `at` is the node to blame."""
@@ -129,10 +132,21 @@ def _parse(text: Text) -> exp.Query | None:
     if allow.depth(tree) > allow.DEPTH:
         text.say("S101", "the query is nested too deeply", tree, hint=f"at most {allow.DEPTH} levels")
         return None
+    for table in tree.find_all(exp.Table) if text.own else ():
+        _own(table)
     refused = list(allow.refusals(tree))
     for node, what, why in refused:
         text.say("S105", f"{what} is not allowed{f': {why}' if why else ''}", node, hint="docs/codes.md lists what is")
     return None if refused else tree
+
+
+def _own(table: exp.Table) -> None:
+    """Name one of the region's own tables as its view is: `_console.ops` is `_console_ops`, for a view's name has no dot."""
+    if table.name.lower() in LEDGER and table.db.lower() == LEDGER_VIEW[:-1] and not table.catalog:
+        if not table.alias:
+            table.set("alias", exp.TableAlias(this=name(table.name)))
+        table.set("this", name(LEDGER_VIEW + table.name.lower()))
+        table.set("db", None)
 
 
 def _deepest(sql: str) -> int | None:

@@ -1,0 +1,121 @@
+"""`_console/<pipeline>/ops`: who decided what, and the receipts of every rollout. Append only, each row sealed.
+
+A seal tells that a row was changed after it was written, by accident or by hand; whoever can write the table can also
+compute a new seal, so it is no signature. What a receipt says of the data is proven by the data alone (`audit`).
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from arro3.core import Array, DataType, Table
+from deltalake import write_deltalake
+
+from console import crash
+from console.agent.store.ledger import opened, plain_id, selected
+from console.model import codec
+from console.model.event import Accepted, Ended, Promoted, Recorded, RolledBack
+from console.model.identity import identity
+from console.model.receipt import LEDGER, Measured, Receipt
+
+_KINDS = {"string": DataType.utf8(), "bigint": DataType.int64(), "double": DataType.float64()}
+_COLUMNS = {name: _KINDS[kind] for name, kind in LEDGER["ops"].items()}
+Decision = Accepted | Promoted | RolledBack | Ended
+
+
+class Ops:
+    """One pipeline's table of decisions and receipts; written by the agent alone."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "ops"  # beside `releases` and `rollouts`
+
+    def rows(self, rollout: str) -> list[dict[str, Any]]:
+        """Everything kept of one rollout, as it stands."""
+        table = opened(self.path)
+        return [] if table is None else selected(table, f"SELECT * FROM t WHERE rollout = '{plain_id(rollout)}'")
+
+    def has(self, rollout: str, step: str) -> bool:
+        """Whether a step's receipts are written."""
+        return any(row["kind"] == "receipt" and row["step"] == step for row in self.rows(rollout))
+
+    def keep(self, receipts: Sequence[Receipt]) -> None:
+        """Store a step's receipts, all in one commit; where they stand already, nothing."""
+        if self.has(receipts[0].rollout, receipts[0].step):
+            return
+        now = time.time()
+        crash.point("before-receipts")
+        self._append([_of_receipt(receipt, now) for receipt in receipts])
+        crash.point("after-receipts")
+
+    def decided(self, recorded: Recorded) -> None:
+        """Store one decision, of an event that is stored already; `mirror` finds what a death in between left out."""
+        if isinstance(recorded.event, Decision):
+            self._append([of_decision(recorded, recorded.event)])
+
+    def mirror(self, rollout: str, events: Sequence[Recorded]) -> None:
+        """Store the decisions among a rollout's events that are missing here: an agent died between the two.
+
+        A rollout of an earlier version, which kept none, stays without.
+        """
+        known = {row["seq"] for row in self.rows(rollout) if row["kind"] != "receipt"} if rollout else set()
+        if not known and len(events) != 1:
+            return
+        for recorded in events:
+            if recorded.seq not in known:
+                self.decided(recorded)
+
+    def _append(self, rows: Iterable[dict[str, Any]]) -> None:
+        sealed = [{**row, "seal": seal(row)} for row in rows]
+        data = Table.from_pydict({name: Array([row[name] for row in sealed], kind) for name, kind in _COLUMNS.items()})
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_deltalake(str(self.path), data, mode="append")
+
+
+def seal(row: dict[str, Any]) -> str:
+    """A digest over everything a row holds, but itself."""
+    held = [row[name] for name in _COLUMNS if name != "seal"]
+    return hashlib.sha256(json.dumps(held, separators=(",", ":")).encode()).hexdigest()
+
+
+def receipts_of(rows: Iterable[dict[str, Any]]) -> tuple[Receipt, ...]:
+    """The receipts among a rollout's rows: by step, newest day first, as history was carried.
+
+    raises  DataError if a row is none
+    """
+    names = [name for name in Receipt.__dataclass_fields__ if name != "how"]
+    found = []
+    for row in rows:
+        if row["kind"] == "receipt":
+            how = codec.decode(Measured, codec.loads(row["how"] or ""))
+            found.append(codec.decode(Receipt, {**{name: row[name] for name in names}, "how": codec.encode(how)}))
+    return tuple(sorted(sorted(found, key=lambda r: r.day, reverse=True), key=lambda r: (r.at, r.step)))
+
+
+def of_decision(recorded: Recorded, event: Decision) -> dict[str, Any]:
+    """A decision as a row, without its seal."""
+    who = identity(event.by)
+    row: dict[str, Any] = {"rollout": recorded.rollout, "seq": recorded.seq, "at": recorded.at}
+    row |= {"who": who.name, "identity": who.source}
+    match event:
+        case Accepted():
+            row |= {"kind": "accepted", "plan": event.plan}
+        case Promoted():
+            row |= {"kind": "promoted"}
+        case RolledBack():
+            row |= {"kind": "rolled-back"}
+        case Ended():
+            return _filled({**row, "kind": event.state})
+    return _filled({**row, "host": event.host, "release": event.release, "was": event.was})
+
+
+def _of_receipt(receipt: Receipt, at: float) -> dict[str, Any]:
+    held = {name: getattr(receipt, name) for name in Receipt.__dataclass_fields__ if name in _COLUMNS}
+    return _filled({**held, "kind": "receipt", "at": at, "how": codec.dumps(receipt.how)})
+
+
+def _filled(row: dict[str, Any]) -> dict[str, Any]:
+    empty = {"string": "", "bigint": 0, "double": 0.0}
+    return {name: row.get(name, empty[kind]) for name, kind in LEDGER["ops"].items() if name != "seal"}

@@ -1,0 +1,73 @@
+"""Whether a table can still be read as of a version, and whether rows were taken out of it since. From its log alone."""
+
+import time
+from dataclasses import dataclass
+
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from console.agent.store import log
+from console.errors import RegionError
+from console.model.receipt import Place
+
+# kinds of our own commits that take rows out or merge them: maintenance, told in the commit's note
+UPKEEP = ("retention", "maintenance", "compaction", "compact")
+
+
+@dataclass(frozen=True, slots=True)
+class Gone:
+    """Why a version cannot be read, "" where it can; `table`: nothing of the table is left to look at either."""
+
+    why: str = ""
+    table: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What took rows out since a version. others, ours: by whose commits; vague: the log no longer tells;
+    quiet: nothing did."""
+
+    others: str = ""
+    ours: str = ""
+    vague: str = ""
+    quiet: str = ""
+
+
+def unreadable(path: str, place: Place) -> Gone:
+    """Whether version `place.version` (and `place.before`) of a table can be read, file by file."""
+    if not log.exists(path):
+        return Gone("its table is gone: `console cleanup` drops versions that no release names", table=True)
+    if log.table_id(path) != place.id:
+        return Gone("another table stands in its place", table=True)
+    for version in {place.version, max(place.before, 0)}:
+        try:
+            files = DeltaTable(path, version=version).file_uris()
+        except (DeltaError, OSError):
+            return Gone(f"its log no longer reaches back to version {version}")
+        missing = sum(not log.local(uri).exists() for uri in files)
+        if missing:
+            return Gone(f"{missing} of {len(files)} files of version {version} were removed, as VACUUM does")
+    return Gone()
+
+
+def taken_out(path: str, version: int) -> Taken:
+    """What happened to the rows of a version afterwards."""
+    latest = log.latest_version(path)
+    if latest < version:
+        return Taken(others=f"the table ends at version {latest}, before the receipt's")
+    others: list[log.Commit] = []
+    ours: list[log.Commit] = []
+    try:
+        for commit in log.commits(path, version + 1, latest):
+            if commit.kind == "rewrite":
+                (ours if commit.note.get("kind") in UPKEEP else others).append(commit)
+    except RegionError as error:
+        return Taken(vague=f"what happened since version {version} cannot be told: {error}")
+    if others:
+        first = others[0]
+        when = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(first.at_ms / 1000))
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        return Taken(others=f"version {first.version} ({first.operation}, {when}){more} took rows out, not by console")
+    if ours:
+        return Taken(ours=f"maintenance has taken rows out since version {version} ({len(ours)} times)")
+    return Taken(quiet=f"nothing was taken out since version {version}, {latest - version} commits ago")

@@ -1,0 +1,129 @@
+"""`console history`, `show` and `verify`: what was done in the regions, and whether it still holds."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from console.cli.flags import command
+from console.cli.voice import Voice
+from console.cli.wiring import Desk, open_desk, session
+from console.errors import ConsoleError, UsageError
+
+if TYPE_CHECKING:
+    from console.drivers.protocol import Driver
+    from console.model.receipt import Past
+
+T = TypeVar("T")
+
+
+@command("history", examples="console history\nconsole history --region eu --output json")
+def history() -> int:
+    """List the rollouts that the regions remember.
+
+    Newest first: when, by whom, from which release to which, how it ended and who decided that. Reads the regions' own
+    tables, and starts nothing.
+    """
+    from console.cli.commands.receipts import text
+    from console.cli.interrupt import carry
+
+    desk, voice = open_desk(), Voice(session().flags)
+    pasts, errors = carry(_each(desk, lambda driver: driver.past(desk.name)))
+    if voice.json:
+        voice.document({"rollouts": text.history_data(pasts), "errors": _errors(errors)})
+    else:
+        voice.data(text.history_text(pasts))
+    return _told(voice, errors)
+
+
+@command("show", examples="console show web-7\nconsole show web-7 --region eu --output json")
+@click.argument("rollout", metavar="ID")
+def show(rollout: str) -> int:
+    """Show one rollout in full: who decided it, its batches and its receipts.
+
+    Each region counts its own rollouts: without --region, every one that knows the ID is shown.
+    """
+    from console.cli.commands.receipts import text
+    from console.cli.interrupt import carry
+
+    desk, voice = open_desk(), Voice(session().flags)
+    pasts, errors = carry(_each(desk, lambda driver: driver.past(desk.name, rollout)))
+    known = {region: past for region, past in pasts.items() if past.events}
+    _known(rollout, bool(known), pasts, errors)
+    if voice.json:
+        voice.document(
+            {"regions": [text.past_data(name, past) for name, past in known.items()], "errors": _errors(errors)}
+        )
+    else:
+        voice.data("\n\n".join(text.past_text(name, past) for name, past in known.items()))
+    return _told(voice, errors)
+
+
+@command("verify", examples="console verify --rollout web-7\nconsole verify --rollout web-7 --region eu --output json")
+@click.option("--rollout", required=True, metavar="ID", help="As `console history` lists it.")
+def verify(rollout: str) -> int:
+    """Check a rollout's receipts again, against the tables.
+
+    As of the recorded versions where these can still be read, else against what stands there today where that is exact;
+    what cannot be checked any more is said. Exits 0 if nothing differs, 1 if something does, 5 if a region cannot be
+    reached.
+    """
+    from console.cli.commands.receipts import text
+    from console.cli.interrupt import carry
+
+    desk, voice = open_desk(), Voice(session().flags)
+    pasts, errors = carry(_each(desk, lambda driver: driver.past(desk.name)))
+    known = [name for name, past in pasts.items() if any(status.rollout == rollout for status in past.rollouts)]
+    _known(rollout, bool(known), pasts, errors)
+    found, missed = carry(_each(desk, lambda driver: driver.verify(desk.name, rollout), known))
+    errors |= missed
+    if voice.json:
+        regions = [text.verified_data(name, findings) for name, findings in found.items()]
+        voice.document({"rollout": rollout, "regions": regions, "errors": _errors(errors)})
+    else:
+        voice.data("\n\n".join(text.verified_text(voice, name, rollout, findings) for name, findings in found.items()))
+    code = _told(voice, errors)
+    return 1 if any(finding.ok is False for findings in found.values() for finding in findings) else code
+
+
+async def _each(
+    desk: Desk, ask: "Callable[[Driver], Awaitable[T]]", names: list[str] | None = None
+) -> tuple[dict[str, T], dict[str, ConsoleError]]:
+    """Every region's answer, asked at once; one that gives none is named with its error."""
+    names = list(desk.names) if names is None else names
+    async with desk.reach() as drivers:
+        told = await asyncio.gather(*(_answer(ask(drivers[name])) for name in names))
+    answers = {name: answer for name, answer in zip(names, told, strict=True) if not isinstance(answer, ConsoleError)}
+    errors = {name: answer for name, answer in zip(names, told, strict=True) if isinstance(answer, ConsoleError)}
+    return answers, errors
+
+
+async def _answer(asked: Awaitable[T]) -> T | ConsoleError:
+    try:
+        return await asked
+    except ConsoleError as error:
+        return error
+
+
+def _known(rollout: str, known: bool, pasts: "dict[str, Past]", errors: dict[str, ConsoleError]) -> None:
+    """raises  UsageError where every region answers and none knows the rollout; the first error where one gave none"""
+    from console.cli.wiring import choices
+
+    if known:
+        return
+    for error in errors.values():
+        raise error
+    there = sorted({status.rollout for past in pasts.values() for status in past.rollouts})
+    raise UsageError(f"no region knows a rollout {rollout!r:.60}", **choices(there, rollout))
+
+
+def _errors(errors: dict[str, ConsoleError]) -> dict[str, str]:
+    return {name: str(error) for name, error in errors.items()}
+
+
+def _told(voice: Voice, errors: dict[str, ConsoleError]) -> int:
+    """Say which regions gave no answer; returns the exit code."""
+    for name, error in errors.items():
+        voice.complain(error, "" if name in str(error) else f"{name}: ")
+    return max((error.exit_code for error in errors.values()), default=0)

@@ -1,0 +1,171 @@
+"""The past as text and as JSON: rollouts, one of them in full, and what checking it again found."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from typing import Any
+
+from console.cli.figures import count, span, table
+from console.cli.voice import Voice
+from console.model.codec import encode
+from console.model.event import Accepted, BatchDone, Ended, Promoted, Recorded, RolledBack
+from console.model.identity import identity
+from console.model.receipt import Finding, Past, Receipt
+from console.model.status import Status
+from console.text import safe_text
+
+_WORDS = {True: ("ok", "green"), False: ("DIFFERS", "red"), None: ("unknown", "yellow")}
+
+
+def history_text(pasts: Mapping[str, Past]) -> str:
+    """One line a rollout, the newest first whichever region it was in."""
+    heads = ["region", "rollout", "began", "change", "state", "rows", "asked by", "decided by"]
+    rows = [
+        [
+            safe_text(region),
+            safe_text(status.rollout),
+            moment(status.started),
+            safe_text(f"{status.was or 'nothing'} → {status.release}"),
+            status.shown,
+            f"{status.rows_done:,}",
+            who(status.by),
+            who(status.decided_by) if status.decided_by else "",
+        ]
+        for region, status in _newest_first(pasts)
+    ]
+    return table(heads, rows, right=(5,)) if rows else "no rollout yet"
+
+
+def history_data(pasts: Mapping[str, Past]) -> list[dict[str, Any]]:
+    return [{"region": region, **_summary(status)} for region, status in _newest_first(pasts)]
+
+
+def past_text(region: str, past: Past) -> str:
+    """One rollout of one region: its line, who decided what, its steps, batches, receipts and checks."""
+    status = _status(past)
+    took = span(status.changed - status.started)
+    lines = [
+        safe_text(f"{region}: {status.rollout}, {status.was or 'nothing'} → {status.release}: {status.shown}, {took}"),
+        f"  plan {safe_text(status.plan)}",
+        *_decisions(past.events),
+        *_batches(past.events),
+        *_receipts(past.receipts),
+    ]
+    word = {True: "ok", False: "differs", None: "inconclusive"}
+    lines += [f"  check {safe_text(f'{c.table} {c.check}: {word[c.ok]} ({c.detail})')}" for c in status.checks]
+    return "\n".join(lines)
+
+
+def past_data(region: str, past: Past) -> dict[str, Any]:
+    decided = [
+        {"at": e.at, "decision": word, "who": identity(by).name, "identity": identity(by).source, "host": host}
+        for e, word, by, host in _decided(past.events)
+    ]
+    return {
+        "region": region,
+        **_summary(_status(past)),
+        "decisions": decided,
+        "events": [encode(recorded) for recorded in past.events],
+        "receipts": [encode(receipt) for receipt in past.receipts],
+    }
+
+
+def verified_text(voice: Voice, region: str, rollout: str, findings: Sequence[Finding]) -> str:
+    """What was checked, line by line, and the sum of it at the end."""
+    lines = []
+    for finding in findings:
+        word, colour = _WORDS[finding.ok]
+        place = " ".join(part for part in (finding.step or finding.table, finding.what) if part)
+        lines.append(f"  {voice.paint(f'{word:<7}', colour)}  {safe_text(place)}: {safe_text(finding.detail)}")
+    return "\n".join([safe_text(f"{region}: {rollout}: {_verdict(findings)}"), *lines])
+
+
+def verified_data(region: str, findings: Sequence[Finding]) -> dict[str, Any]:
+    equal = not any(finding.ok is False for finding in findings)
+    return {"region": region, "equal": equal, "findings": [encode(finding) for finding in findings]}
+
+
+def moment(at: float) -> str:
+    return f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%SZ}" if at else ""
+
+
+def who(by: str) -> str:
+    """A name and how it is known."""
+    found = identity(by)
+    return safe_text(f"{found.name} ({found.source})", 160)
+
+
+def _verdict(findings: Sequence[Finding]) -> str:
+    off, unknown = (sum(f.ok is verdict for f in findings) for verdict in (False, None))
+    parts = [f"{off} of {count(len(findings), 'check')} differ"] if off else []
+    parts += [f"{unknown} cannot be checked any more"] if unknown else []
+    return ", ".join(parts) or f"all {count(len(findings), 'check')} equal"
+
+
+def _newest_first(pasts: Mapping[str, Past]) -> list[tuple[str, Status]]:
+    every = [(region, status) for region, past in pasts.items() for status in past.rollouts]
+    return sorted(every, key=lambda entry: entry[1].started, reverse=True)
+
+
+def _status(past: Past) -> Status:
+    return next(status for status in past.rollouts if status.rollout == past.events[0].rollout)
+
+
+def _summary(status: Status) -> dict[str, Any]:
+    return {
+        "rollout": status.rollout,
+        "release": status.release,
+        "was": status.was,
+        "state": status.shown,
+        "began": status.started,
+        "changed": status.changed,
+        "rows": status.rows_done,
+        "plan": status.plan,
+        "by": status.by,
+        "identity": identity(status.by).source,
+        "decided_by": status.decided_by,
+        "decided_identity": identity(status.decided_by).source if status.decided_by else "",
+    }
+
+
+def _decided(events: Sequence[Recorded]) -> Iterator[tuple[Recorded, str, str, str]]:
+    """Event, what was decided, by whom, from where."""
+    for recorded in events:
+        match recorded.event:
+            case Accepted(by=by, host=host):
+                yield recorded, "accepted", by, host
+            case Promoted(release=release, by=by, host=host):
+                yield recorded, f"promoted {release}", by, host
+            case RolledBack(release=release, by=by, host=host):
+                yield recorded, f"rolled back to {release}", by, host
+            case Ended(state=state, by=by):
+                yield recorded, state, by, ""
+
+
+def _decisions(events: Sequence[Recorded]) -> Iterator[str]:
+    for recorded, word, by, host in _decided(events):
+        place = f" from {safe_text(host)}" if host else ""
+        yield f"  {moment(recorded.at)}  {safe_text(word)} by {who(by)}{place}"
+
+
+def _batches(events: Sequence[Recorded]) -> Iterator[str]:
+    done = [recorded.event for recorded in events if isinstance(recorded.event, BatchDone)]
+    for step, group in groupby(sorted(done, key=lambda b: b.step), key=lambda b: b.step):
+        batches = list(group)
+        came, went = sum(b.rows_in for b in batches), sum(b.rows_out for b in batches)
+        spent = span(sum(b.seconds for b in batches))
+        yield safe_text(f"  {step}: {count(len(batches), 'batch', 'batches')}, {came:,} rows in, {went:,} out, {spent}")
+
+
+def _receipts(receipts: Sequence[Receipt]) -> Iterator[str]:
+    for _, group in groupby(receipts, key=lambda r: r.step):
+        own = list(group)
+        first = own[0]
+        place = f"{first.source} up to version {first.fence} → {first.target} version {first.version}"
+        yield safe_text(f"  receipts of {first.step}: {place}, position {first.position}, {moment(first.at)}")
+        rows = [
+            [r.day or "no day", f"{r.rows_in:,}", f"{r.rows_out:,}", r.checksum_in or "-", r.checksum_out or "-"]
+            for r in own
+        ]
+        heads = ["day", "rows in", "rows out", "checksum in", "checksum out"]
+        yield table(heads, [[safe_text(cell) for cell in row] for row in rows], right=(1, 2), indent=4)

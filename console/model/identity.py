@@ -1,0 +1,41 @@
+"""Who did something, and how that is known: one text, as events have always kept it."""
+
+import re
+from dataclasses import dataclass
+
+OS_USER = "OS user"  # what a name without a source stands for, in the ledgers of earlier versions too
+AGENT = "the agent itself"
+_SOURCE = re.compile(r" \(([^()]{1,120})\)")
+_MOST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Recorded, never trusted for access.
+
+    name    `ada@laptop`, or the subject that a CI's token or variables name
+    source  `OS user`, `SSH login from 192.0.2.7`, `OIDC of gitlab.example.com, unverified` …
+    """
+
+    name: str
+    source: str = OS_USER
+
+    def __str__(self) -> str:
+        """The name, with its source in brackets unless it is the usual one: what `by` of an event holds."""
+        name = _plain(self.name)
+        return name if self.source == OS_USER else f"{name} ({_plain(self.source)[:120]})"
+
+
+def identity(by: str) -> Identity:
+    """The name and its source, from the `by` of an event."""
+    if by.startswith("the agent,"):
+        return Identity(by, AGENT)
+    if found := _SOURCE.search(by):
+        return Identity(by[: found.start()] + by[found.end() :], found[1])
+    return Identity(by)
+
+
+def _plain(text: str) -> str:
+    """Without what could be taken for a source."""
+    kept = "".join(char if char.isprintable() else "?" for char in text[:_MOST])
+    return kept.replace("(", "[").replace(")", "]")

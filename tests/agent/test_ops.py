@@ -1,0 +1,144 @@
+"""The table of decisions and receipts: nothing twice, nothing lost to a death in between, nothing changed unseen. No Java."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from console.agent.receipts.ledgers import ledgers
+from console.agent.receipts.ops import Ops, receipts_of
+from console.agent.receipts.past import past
+from console.agent.rollout.recorder import Recorder
+from console.agent.store.ledger import Rollouts
+from console.model.event import Accepted, BatchDone, Ended, Entered, Event, Promoted, RolledBack, StepDone
+from console.model.live import Release
+from console.model.plan import Plan
+from console.model.receipt import Finding, Measured, Place, Receipt
+from console.model.step import Backfill, Promote
+
+STEP = Backfill("parse", "landing", "requests", "replay", "SELECT 1", "ts", 30, 300, 2, 1)
+PLAN = Plan(1, "t", "web", "eu", "d", "", "c", (), (STEP, Promote()), Release("r1", "web", "d", (), ()))
+ACCEPTED = Accepted("r1", "", "digest", "ada@laptop", "laptop", ((STEP.id, 30), ("promote", 0)))
+BOT = "repo:acme/web (OIDC of ci.example.com, unverified)"
+HOW = Measured(Place("landing", "i", 3, time="ts", columns=(("ts", "timestamp"),)), Place("requests/v-1", "j", 5))
+LIFE: tuple[Event, ...] = (
+    Entered("backfilling"),
+    BatchDone(STEP.id, "all", 2, 2, 30, 28, 300, 1.0, 5),
+    StepDone(STEP.id),
+    Promoted("r1", "", BOT, "runner", 2),
+    RolledBack("r0", "r1", "ada@laptop", "laptop", 3),
+    Ended("cleaned", "ada@laptop from laptop"),
+)
+
+
+def receipt(day: str, rows: int) -> Receipt:
+    return Receipt(
+        "web-1", STEP.id, "requests", "landing", day, 3, 2, 5, rows, f"{rows:x}-0", rows - 1, f"{rows:x}-1", 2, how=HOW
+    )
+
+
+RECEIPTS = (receipt("2026-11-02", 20), receipt("", 10))
+
+
+def lived(place: Path, events: tuple[Event, ...] = LIFE) -> Ops:
+    """A rollout's whole life, recorded."""
+    recorder = Recorder(Rollouts(place, "web"))
+    recorder.accept("web-1", PLAN, ACCEPTED)
+    ops = Ops(place / "_console" / "web")
+    ops.keep(RECEIPTS)
+    for event in events:
+        recorder.store(event)
+    return ops
+
+
+def judged(place: Path) -> dict[str, Finding]:
+    events = Rollouts(place, "web").events("web-1")
+    return {f.what: f for f in ledgers(events, PLAN, Ops(place / "_console" / "web").rows("web-1"))[0]}
+
+
+def test_every_decision_is_kept_with_who_made_it_and_how_that_is_known(tmp_path: Path) -> None:
+    rows = [row for row in lived(tmp_path).rows("web-1") if row["kind"] != "receipt"]
+    assert [(r["kind"], r["who"], r["identity"], r["release"]) for r in sorted(rows, key=lambda r: r["seq"])] == [
+        ("accepted", "ada@laptop", "OS user", "r1"),
+        ("promoted", "repo:acme/web", "OIDC of ci.example.com, unverified", "r1"),
+        ("rolled-back", "ada@laptop", "OS user", "r0"),
+        ("cleaned", "ada@laptop from laptop", "OS user", ""),
+    ]
+
+
+@pytest.mark.parametrize("after", range(len(LIFE) + 1))
+def test_a_decision_whose_row_was_lost_to_a_death_is_kept_by_the_next_agent_and_never_twice(
+    tmp_path: Path, after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: tuple[Event, ...] = LIFE[:after]
+    with monkeypatch.context() as dying:
+        if done:
+            last = done[-1]
+            kept = Ops.decided
+            dying.setattr(Ops, "decided", lambda ops, r: None if r.event == last else kept(ops, r))
+        else:  # died right after the plan was accepted
+            dying.setattr(Ops, "decided", lambda *_: None)
+        lived(tmp_path, done)
+    for _ in range(2):
+        Recorder(Rollouts(tmp_path, "web"))
+    assert judged(tmp_path)["decisions"].ok is True
+
+
+def test_receipts_are_written_once_and_read_as_they_were_written(tmp_path: Path) -> None:
+    ops = lived(tmp_path)
+    ops.keep(tuple(replace(r, rows_in=99) for r in RECEIPTS))
+    found = receipts_of(ops.rows("web-1"))
+    assert [replace(r, at=0.0) for r in found] == list(RECEIPTS)
+    told = past(tmp_path, "web", "web-1")
+    assert [(r.day, r.how) for r in told.receipts] == [("2026-11-02", None), ("", None)]
+    assert [status.state for status in told.rollouts] == ["cleaned"]
+    assert past(tmp_path, "web", "*").events == ()
+
+
+def test_an_untouched_ledger_agrees_with_itself(tmp_path: Path) -> None:
+    lived(tmp_path)
+    assert {what: finding.ok for what, finding in judged(tmp_path).items()} == dict.fromkeys(
+        ("decisions", "receipts", "batches"), True
+    )
+
+
+def test_receipts_that_say_other_than_the_batches_are_found(tmp_path: Path) -> None:
+    batch = BatchDone(STEP.id, "all", 2, 2, 30, 29, 300, 1.0, 5)
+    lived(tmp_path, (batch, StepDone(STEP.id)))
+    found = judged(tmp_path)["batches"]
+    assert (found.ok, found.detail) == (False, "the batches told 30 rows in and 29 out, the receipts 30 and 28")
+
+
+def by_hand(place: Path, change: Callable[[DeltaTable], Any]) -> dict[str, bool | None]:
+    lived(place)
+    change(DeltaTable(str(place / "_console" / "web" / "ops")))
+    return {what: finding.ok for what, finding in judged(place).items()}
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda t: t.update(updates={"who": "'eve'"}, predicate="kind = 'promoted'"), "decisions"),
+        (lambda t: t.update(updates={"at": "1.0"}, predicate="kind = 'rolled-back'"), "decisions"),
+        (lambda t: t.delete("kind = 'promoted'"), "decisions"),
+        (lambda t: t.update(updates={"rows_in": "11"}, predicate="kind = 'receipt' AND day = ''"), "receipts"),
+        (lambda t: t.update(updates={"how": "'{}'"}, predicate="kind = 'receipt'"), "receipts"),
+        (lambda t: t.delete("kind = 'receipt' AND day = ''"), "receipts"),
+        (lambda t: t.delete("kind = 'receipt'"), "receipts"),
+    ],
+)
+def test_what_was_changed_by_hand_is_found(tmp_path: Path, change: Callable[[DeltaTable], Any], what: str) -> None:
+    assert by_hand(tmp_path, change)[what] is False
+
+
+def test_a_rollout_of_an_earlier_version_is_not_called_forged(tmp_path: Path) -> None:
+    rollouts = Rollouts(tmp_path, "web")
+    for seq, event in enumerate((ACCEPTED, *LIFE), 1):
+        rollouts.append("web-1", seq, event, PLAN)
+    Recorder(rollouts)
+    found = judged(tmp_path)
+    assert [(f.what, f.ok) for f in found.values()] == [("receipts", None)]
+    assert "older than receipts" in found["receipts"].detail
