@@ -14,8 +14,11 @@ from console.agent import reading
 from console.agent.feeds.follow import Follower
 from console.agent.intake import Intake
 from console.agent.line import Line
+from console.agent.receipts import audit
+from console.agent.rollout import helm
 from console.agent.session import Settings, Spark
 from console.agent.store.survey import survey
+from console.agent.upkeep import keeper
 from console.errors import DataError, RegionError
 from console.model import codec
 from console.model.live import Live
@@ -34,6 +37,7 @@ class Service:
         self.spark = Spark(settings, lock_fd)
         self.follower = Follower(self.spark, settings.tick_seconds, self._said)
         self._lines: dict[str, Line] = {}
+        self.keeper = keeper.Keeper(self.spark, lambda: tuple(self._lines.values()), self._said)
         self._guard = threading.Lock()
         self._methods: dict[str, Callable[..., Any]] = {
             "hello": self.hello,
@@ -44,8 +48,11 @@ class Service:
             "control": self.control,
             "promote": self.promote,
             "rollback": self.rollback,
+            "take_over": self.take_over,
+            "maintain": self.maintain,
             "cleanup": self.cleanup,
             "query": self.query,
+            "verify": self.verify,
             "run": self.run,
             "ingest": self.ingest,
             "shutdown": self.shutdown,
@@ -122,7 +129,7 @@ class Service:
             "releases": [held.row for held in line.releases.all()],
         }
 
-    def accept(self, plan: Any, by: str, host: str, attached: bool = False) -> dict[str, str]:
+    def accept(self, plan: Any, by: str, host: str, attached: bool = False, console: str = "") -> dict[str, str]:
         decoded = codec.decode(Plan, plan)
         if decoded.refusals:
             raise DataError(f"the plan is refused: {decoded.refusals[0]}", hint=decoded.refusals[0].hint)
@@ -134,11 +141,16 @@ class Service:
         self.line(pipeline)
         return {}
 
-    def control(self, pipeline: str, verb: str, by: str, host: str) -> Any:
-        return self.line(pipeline).control(verb, f"{by} from {host}")
+    def control(self, pipeline: str, verb: str, by: str, host: str, console: str = "") -> Any:
+        with helm.steered(self.line(pipeline), console) as line:
+            return line.control(verb, f"{by} from {host}")
 
-    def promote(self, pipeline: str, rollout: str, live: str, by: str, host: str) -> Any:
-        return self.line(pipeline).promote(rollout, live, by, host)
+    def take_over(self, pipeline: str, by: str, host: str, console: str) -> Any:
+        return helm.take_over(self.line(pipeline), console, by, host)
+
+    def promote(self, pipeline: str, rollout: str, live: str, by: str, host: str, console: str = "") -> Any:
+        with helm.steered(self.line(pipeline), console) as line:
+            return line.promote(rollout, live, by, host)
 
     def rollback(self, pipeline: str, live: str, by: str, host: str) -> Any:
         return self.line(pipeline).rollback(live, by, host)
@@ -149,8 +161,18 @@ class Service:
         dropped = self.line(pipeline).cleanup(f"{by} from {host}", dry_run=dry_run, previous=previous)
         return {"dropped": list(dropped)}
 
+    def maintain(self, pipeline: str, by: str, host: str, accept: str = "", **wish: Any) -> dict[str, Any]:
+        line = self.line(pipeline)
+        if accept:
+            keeper.accept(line, self.spark, self.follower, accept, f"{by} from {host}")
+            return {"done": [keeper.Done(accept, "accepted", "its feeds go on")]}
+        return {"done": list(self.keeper.keep(line, keeper.Wish(**wish)))}
+
     def query(self, pipeline: str, sql: str, tables: list[str], args: dict[str, Any], limit: int) -> dict[str, Any]:
         return reading.query(self.line(pipeline), self.spark, sql, tables=tables, args=args, limit=limit)
+
+    def verify(self, pipeline: str, rollout: str) -> Any:
+        return audit.verify(self.warehouse, self.line(pipeline).pipeline, rollout, self.spark)
 
     def run(self, pipeline: str, kind: str, name: str, by: str, host: str) -> dict[str, Any]:
         match kind:
@@ -175,6 +197,8 @@ class Service:
                 line.mind()
             except Exception as error:  # a full disk, say: the next second tries again
                 self._said(name, "warning", f"{type(error).__name__}: {str(error)[:200]}")
+
+        self.keeper.mind()
 
     def driver_lost(self) -> bool:
         """Whether Spark was started and its JVM is gone."""

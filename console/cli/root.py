@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import click
 
-from console.cli.flags import Flags, accepting, common, refuse_readonly, write_options
+from console.cli.flags import Flags, accepting, carrying, common, refuse_readonly, write_options
 from console.cli.interrupt import Interrupted
 from console.cli.voice import Voice
 from console.cli.wiring import Session, session
@@ -30,7 +30,9 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "retry": ("steer", "Go on after a failure."),
         "cancel": ("steer", "Give a rollout up and drop what it built."),
         "discard": ("steer", "Drop what a failed or cancelled rollout left."),
+        "attach": ("helm.attach", "Follow another console's rollout, or take it over."),
         "cleanup": ("steer", "Drop the versions that no kept release names."),
+        "maintain": ("helm.maintain", "Compact a region's tables, and delete files that nobody needs any more."),
     },
     "Read and feed a region": {
         "query": ("reading", "Run a query over a region's live tables."),
@@ -43,6 +45,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "ingest": ("feeding", "Append a file of NDJSON events to a landing table, once per file."),
         "follow": ("feeding", "Run a region's agent here, as a service would."),
+        "lock": ("helm.lock", "Show which agent holds a region, or end it by force."),
         "agent": ("feeding", "Serve one request of a console that came over SSH."),
     },
     "Follow an application's database": {
@@ -50,6 +53,11 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
             "schema",
             "Carry changes of a PostgreSQL schema into ClickHouse, Iceberg and Delta before their rows arrive.",
         ),
+    },
+    "Prove what was done": {
+        "history": ("receipts", "List the rollouts that the regions remember."),
+        "show": ("receipts", "Show one rollout in full: who decided it, its batches and its receipts."),
+        "verify": ("receipts", "Check a rollout's receipts again, against the tables."),
     },
     "Look around": {
         "compare": ("comparing", "Say what an edit of a query changes, without running it."),
@@ -147,6 +155,7 @@ def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 @click.option("--headless", is_flag=True, help="Plan and carry through without a screen, like apply.")
 @click.option("--dry-run", is_flag=True, help="With --headless: only plan.")
 @click.option("--attached", is_flag=True, help="With --headless: the agents stop when this console does.")
+@carrying
 @accepting
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."

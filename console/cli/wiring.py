@@ -1,12 +1,10 @@
 """From flags to a desk: the project, its regions and the way to reach them. Nothing heavy is imported before it is used."""
 
-import getpass
-import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
 import click
 
@@ -73,6 +71,8 @@ class Desk:
     connect: "Callable[[], Mapping[str, Driver]]"  # new drivers: each belongs to one event loop
     allowed: frozenset[str] = frozenset()  # losses accepted on the command line
     probing: bool = False  # the data are asked whether their values convert
+    without: frozenset[str] = frozenset()  # regions that a run goes on without where they are away
+    on_failure: Literal["keep", "discard"] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -105,7 +105,16 @@ class Desk:
         from console.runner.fleet import Fleet
         from console.runner.journal import Journal
 
-        return Fleet(self.name, self.connect(), self.pipelines, planner or self.plan_of, Journal(), who())
+        return Fleet(
+            self.name,
+            self.connect(),
+            self.pipelines,
+            planner or self.plan_of,
+            Journal(),
+            who(),
+            without=self.without,
+            on_failure=self.on_failure,
+        )
 
     def plan_of(self, pipeline: "Pipeline", live: "Live", region: "Region") -> "Plan":
         """`plan_of`, with the losses that were accepted on the command line."""
@@ -126,18 +135,9 @@ def tool() -> str:
 
 
 def who() -> "Who":
-    from console.drivers.protocol import Who
+    from console.drivers import identity
 
-    host = socket.gethostname()
-    return Who(f"{user()}@{host}", host)
-
-
-def user() -> str:
-    """The login's name; a container may run as a number without one."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
+    return identity.who()
 
 
 def root_of(flags: Flags) -> Path:
@@ -175,7 +175,31 @@ def open_desk(*, need_regions: bool = False, one: bool = False) -> Desk:
     pipelines = {region.name: project.pipeline(now.flags.pipeline, region) for region in regions}
     name = next(iter(pipelines.values())).name
     allowed = frozenset(now.flags.allow_destructive) | ({"C122:*"} if now.flags.allow_protocol else frozenset())
-    return Desk(project, name, regions, pipelines, lambda: now.wiring.drivers(regions), allowed, now.flags.probe)
+    without = _without(now.flags.continue_without, [region.name for region in regions])
+    return Desk(
+        project,
+        name,
+        regions,
+        pipelines,
+        lambda: now.wiring.drivers(regions),
+        allowed,
+        now.flags.probe,
+        without,
+        now.flags.on_failure,
+    )
+
+
+def _without(words: str, names: "Sequence[str]") -> frozenset[str]:
+    """The regions of `--continue-without`.
+
+    raises  UsageError for one that is not among those worked on
+    """
+    from console.errors import UsageError
+
+    wanted = frozenset(word.strip() for word in words.split(",") if word.strip())
+    for word in sorted(wanted - set(names)):
+        raise UsageError(f"--continue-without {word!r:.80} is none of the regions worked on", **choices(names, word))
+    return wanted
 
 
 def real_drivers(regions: "Sequence[Region]") -> "Mapping[str, Driver]":

@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.live import Live, ReleaseRow
 from console.model.plan import Plan
+from console.model.receipt import Finding, Past
 from console.model.region import Region
 from console.model.status import Status
 
@@ -19,6 +20,7 @@ class Who:
 
     name: str
     host: str
+    console: str = ""  # of one that carries rollouts: another may take them over, and its deeds are then refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,11 @@ class RegionState:
     @property
     def live(self) -> str:
         return next((row.id for row in self.releases if row.state == "live"), "")
+
+    @property
+    def digest(self) -> str:
+        """Of the pipeline that the live release was made from; "" where none is live, or an older agent does not say."""
+        return next((row.digest for row in self.releases if row.state == "live"), "")
 
     @property
     def previous(self) -> str:
@@ -64,6 +71,17 @@ class Driver(Protocol):
         """Status and order of promotions, without starting an agent."""
         ...
 
+    async def past(self, pipeline: str, rollout: str = "") -> Past:
+        """Every rollout that the region remembers, and one of them in full. From its tables, without starting an agent."""
+        ...
+
+    async def verify(self, pipeline: str, rollout: str) -> tuple[Finding, ...]:
+        """Check a rollout's receipts again; reads its tables, starting an agent if none runs.
+
+        raises  DataError if the region knows no such rollout
+        """
+        ...
+
     async def wake(self) -> None:
         """See that an agent runs, starting one if none does: it takes up what the last one left."""
         ...
@@ -81,6 +99,17 @@ class Driver(Protocol):
 
         raises  Unreachable when the link is lost
         """
+        ...
+
+    async def take_over(self, pipeline: str, who: Who) -> Status:
+        """Steer the rollout under way from now on; the console that did is told, and its deeds are refused.
+
+        raises  Conflict where nothing is under way
+        """
+        ...
+
+    async def maintain(self, pipeline: str, who: Who, wish: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+        """Compact, expire and vacuum the region's own tables: what was done, `table`, `what` and `detail` each."""
         ...
 
     async def control(self, pipeline: str, verb: Verb, who: Who) -> Status:

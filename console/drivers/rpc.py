@@ -15,6 +15,7 @@ from console.model import codec
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.live import Live
 from console.model.plan import Plan
+from console.model.receipt import Finding, Past
 from console.model.region import Region
 from console.model.status import Status
 
@@ -24,6 +25,7 @@ T = TypeVar("T")
 
 # seconds an answer may take: from the logs alone · a state change · what may start Spark or wait for a running batch
 _QUICK, _CHANGE, _LONG = 30.0, 120.0, 900.0
+_AUDIT = 4 * 3600.0  # reads every row that a rollout has carried
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Surveyed:
 
     live: Live
     state: RegionState | None
+    past: Past | None = None
 
 
 class Reach(Protocol):
@@ -45,8 +48,11 @@ class Reach(Protocol):
         """
         ...
 
-    async def ask(self, pipeline: str, landing: Sequence[str], state: bool) -> Surveyed:
-        """What the Delta logs alone tell, where no agent listens."""
+    async def ask(self, pipeline: str, landing: Sequence[str], state: bool, past: str = "") -> Surveyed:
+        """What the Delta logs alone tell, where no agent listens.
+
+        past  the rollout to tell in full, `*` for the list alone, "" for nothing of the past
+        """
         ...
 
     def keep(self, tail: bytes) -> str:
@@ -105,6 +111,11 @@ async def greet(link: Link, warehouse: str) -> None:
         raise Conflict(f"{link.peer}: the agent at its socket holds {held}, not {warehouse}", code="E_WAREHOUSE")
 
 
+def _signed(who: Who) -> dict[str, str]:
+    """Who asks. Only a console that carries a rollout names itself: an agent of an older version knows no such thing."""
+    return {"by": who.name, "host": who.host, **({"console": who.console} if who.console else {})}
+
+
 def _place(warehouse: str) -> str:
     path = warehouse.removeprefix("file://")
     return path if "://" in path else os.path.realpath(path)
@@ -140,11 +151,22 @@ class RpcDriver:
             return state
         return self._shape(RegionState, await self._say(link, "state", {"pipeline": pipeline}, _QUICK))
 
+    async def past(self, pipeline: str, rollout: str = "") -> Past:
+        # read beside the agent, never through it: one rollout may be longer than a frame
+        past = (await self._reach.ask(pipeline, (), False, rollout or "*")).past
+        if past is None:
+            raise errors.Protocol(f"{self.region.name}: the survey left out the past", code="E_PROTOCOL")
+        return past
+
+    async def verify(self, pipeline: str, rollout: str) -> tuple[Finding, ...]:
+        found = await self._call("verify", {"pipeline": pipeline, "rollout": rollout}, _AUDIT)
+        return self._shape(tuple[Finding, ...], found)
+
     async def wake(self) -> None:
         await self._dialed(start=True)
 
     async def accept(self, plan: Plan, who: Who, *, attached: bool = False) -> str:
-        params = {"plan": plan, "by": who.name, "host": who.host, "attached": attached}
+        params = {"plan": plan, **_signed(who), "attached": attached}
         rollout: str = self._with("accept", await self._call("accept", params, _CHANGE), rollout=str)["rollout"]
         return rollout
 
@@ -163,11 +185,19 @@ class RpcDriver:
             await link.close()
 
     async def control(self, pipeline: str, verb: Verb, who: Who) -> Status:
-        params = {"pipeline": pipeline, "verb": verb, "by": who.name, "host": who.host}
+        params = {"pipeline": pipeline, "verb": verb, **_signed(who)}
         return self._shape(Status, await self._call("control", params, _CHANGE))
 
+    async def take_over(self, pipeline: str, who: Who) -> Status:
+        return self._shape(Status, await self._call("take_over", {"pipeline": pipeline, **_signed(who)}, _CHANGE))
+
+    async def maintain(self, pipeline: str, who: Who, wish: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+        params = {"pipeline": pipeline, "by": who.name, "host": who.host, **wish}
+        done = self._with("maintain", await self._call("maintain", params, _AUDIT), done=list)["done"]
+        return self._shape(tuple[dict[str, Any], ...], done)
+
     async def promote(self, pipeline: str, rollout: str, live: str, who: Who) -> Promoted:
-        params = {"pipeline": pipeline, "rollout": rollout, "live": live, "by": who.name, "host": who.host}
+        params = {"pipeline": pipeline, "rollout": rollout, "live": live, **_signed(who)}
         return self._shape(Promoted, await self._call("promote", params, _LONG))
 
     async def rollback(self, pipeline: str, live: str, who: Who) -> RolledBack:

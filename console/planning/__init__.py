@@ -7,6 +7,7 @@ from console.errors import Problem, Problems
 from console.model.live import Live, Release
 from console.model.pipeline import Parameter, Pipeline
 from console.model.plan import Plan, Price
+from console.model.receipt import LEDGER, LEDGER_VIEW
 from console.model.region import Region
 from console.model.schema import types
 from console.planning import build, rules
@@ -117,7 +118,7 @@ def check(pipeline: Pipeline, memory: Memory | None = None) -> tuple[Problem, ..
 
 
 def compile_query(sql: str, release: Release, parameters: tuple[Parameter, ...] = ()) -> Compiled:
-    """A checked query over a release's logical tables and its copies' outputs.
+    """A checked query over a release's logical tables, its copies' outputs, and the region's own `_console` tables.
 
     parameters  may occur as `:name` and stay in the SQL, for Spark to bind
     raises      Problems, a DataError: unreadable, refused, or naming what the release does not have
@@ -126,8 +127,9 @@ def compile_query(sql: str, release: Release, parameters: tuple[Parameter, ...] 
     for copy in release.copies:
         made = compile.query(Text(copy.sql, "", copy.name), Known(tables))
         tables = {**tables, copy.into: dict.fromkeys(made.columns, "string")} if made else tables
-    text = Text(sql)
-    done = compile.query(text, Known(tables), parameters)
+    own = {LEDGER_VIEW + table: columns for table, columns in LEDGER.items()}
+    text = Text(sql, own=True)
+    done = compile.query(text, Known({**tables, **own}), parameters)
     if done is None:
         raise Problems.of(text.problems)
     return done

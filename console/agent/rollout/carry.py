@@ -7,6 +7,7 @@ from typing import assert_never
 
 from console import crash
 from console.agent.feeds import once, plants
+from console.agent.receipts import proof
 from console.agent.rollout import history
 from console.agent.rollout.throttle import Brake
 from console.agent.rollout.validate import validate
@@ -124,6 +125,7 @@ class Carrier(threading.Thread):
         self._enter(state)
         self.work.recorder.store(StepStarted(step.id))
         do()
+        proof.keep(self.work, step)  # ahead of the step's end: a death in between makes the next agent write them
         self.work.recorder.store(StepDone(step.id))
 
     def _create(self, step: CreateTable) -> None:

@@ -12,8 +12,9 @@ from console.errors import Conflict, DataError, Unreachable
 from console.model.event import Event, Promoted, Recorded, RolledBack
 from console.model.live import Live, Release, ReleaseRow, TableState, TableStats
 from console.model.plan import Plan
+from console.model.receipt import Finding, Past, Receipt
 from console.model.region import Region
-from console.model.status import Status
+from console.model.status import Status, replay
 
 
 class FakeRegion:
@@ -43,6 +44,8 @@ class FakeRegion:
         self.links = 0  # watchers connected now
         self.ingested: dict[str, int] = {}
         self.answers: dict[str, Answer] = {}  # SQL → what a query answers
+        self.receipts: dict[str, tuple[Receipt, ...]] = {}  # rollout → what was kept of it
+        self.findings: dict[str, tuple[Finding, ...]] = {}  # rollout → what checking it again finds
         self.heard: list[Callable[[Recorded], None]] = []  # called with every event, before a watcher gets it
         self._survey = live
         self._watchers: set[asyncio.Queue[Recorded | None]] = set()
@@ -135,6 +138,20 @@ class FakeDriver:
         await self._arrive("state", pipeline)
         return self.world.state()
 
+    async def past(self, pipeline: str, rollout: str = "") -> Past:
+        await self._arrive("past", pipeline)
+        stored = self.world.disk.stored
+        names = dict.fromkeys(recorded.rollout for recorded in stored)
+        events = {name: tuple(recorded for recorded in stored if recorded.rollout == name) for name in names}
+        statuses = tuple(replay(found) for found in events.values())
+        return Past(statuses, events.get(rollout, ()), self.world.receipts.get(rollout, ()))
+
+    async def verify(self, pipeline: str, rollout: str) -> tuple[Finding, ...]:
+        await self._arrive("verify", pipeline)
+        if all(recorded.rollout != rollout for recorded in self.world.disk.stored):
+            raise DataError(f"{self.region.name}: no rollout {rollout} here", hint="console history")
+        return self.world.findings.get(rollout, ())
+
     async def wake(self) -> None:
         await self._arrive("wake")
         self.world.agent.wake()
@@ -163,6 +180,17 @@ class FakeDriver:
         status = await self.world.agent.control(verb, who)
         self._leave(verb)
         return status
+
+    async def take_over(self, pipeline: str, who: Who) -> Status:
+        await self._arrive("take_over", pipeline)
+        self.world.agent.wake()
+        status = self.world.agent.take_over(who)
+        self._leave("take_over")
+        return status
+
+    async def maintain(self, pipeline: str, who: Who, wish: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+        await self._arrive("maintain", pipeline)
+        return ()
 
     async def promote(self, pipeline: str, rollout: str, live: str, who: Who) -> Promoted:
         await self._arrive("promote", pipeline)
