@@ -1,0 +1,95 @@
+"""`console history`, `show` and `verify` in front of two regions in memory."""
+
+import json
+from typing import Any
+
+import pytest
+
+from console.model.receipt import Finding, Receipt
+from tests.cli.conftest import World
+
+RECEIPT = Receipt(
+    "web-1", "backfill/requests/parse", "requests", "landing", "2026-11-07", 12, 3, 4, 70, "a-b", 69, "c-d", 2
+)
+EQUAL = Finding("requests", "backfill/requests/parse", "target", True, "110 rows in 2 days are equal as of version 4")
+GONE = Finding("requests", "backfill/requests/parse", "source", None, "its log no longer reaches back to version 12")
+OFF = Finding(
+    "requests", "backfill/requests/parse", "since", False, "version 9 (DELETE) took rows out", ("2026-11-07",)
+)
+
+
+def told(world: World, *words: str, code: int = 0) -> Any:
+    result = world.call(*words, "--output", "json")
+    assert result.exit_code == code, result.output
+    return json.loads(result.stdout)
+
+
+def test_history_lists_every_regions_rollouts_with_who_decided_and_how_that_is_known(deployed: World) -> None:
+    result = deployed.call("history")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].split() == ["region", "rollout", "began", "change", "state", "rows", "asked", "by", "decided", "by"]
+    assert {line.split()[0] for line in lines[1:]} == {"us", "eu"}
+    assert all("nothing → r1" in line and "live" in line and line.count("(OS user)") == 2 for line in lines[1:])
+    rollouts = told(deployed, "history", "--region", "eu")["rollouts"]
+    assert [(r["region"], r["rollout"], r["release"], r["state"]) for r in rollouts] == [("eu", "web-1", "r1", "live")]
+    assert rollouts[0]["identity"] == rollouts[0]["decided_identity"] == "OS user"
+
+
+def test_show_has_the_decisions_the_batches_and_the_receipts(deployed: World) -> None:
+    deployed.regions["eu"].receipts = {"web-1": (RECEIPT,)}
+    text = deployed.call("show", "web-1", "--region", "eu").stdout
+    assert "eu: web-1, nothing → r1: live" in text
+    assert "accepted by " in text
+    assert "promoted r1 by " in text
+    assert "receipts of backfill/requests/parse: landing up to version 12 → requests version 4, position 3" in text
+    assert "2026-11-07       70        69  a-b          c-d" in text
+    shown = told(deployed, "show", "web-1")["regions"]
+    assert [region["region"] for region in shown] == ["us", "eu"]
+    assert [len(region["receipts"]) for region in shown] == [0, 1]
+    assert [d["decision"] for d in shown[1]["decisions"]] == ["accepted", "promoted r1"]
+
+
+@pytest.mark.parametrize(
+    ("us", "eu", "code", "verdict"),
+    [
+        ((EQUAL,), (EQUAL, EQUAL), 0, "eu: web-1: all 2 checks equal"),
+        ((EQUAL,), (EQUAL, GONE), 0, "eu: web-1: 1 cannot be checked any more"),
+        ((EQUAL,), (EQUAL, OFF, GONE), 1, "eu: web-1: 1 of 3 checks differ, 1 cannot be checked any more"),
+    ],
+)
+def test_verify_exits_0_where_nothing_differs_and_1_where_something_does(
+    deployed: World, us: tuple[Finding, ...], eu: tuple[Finding, ...], code: int, verdict: str
+) -> None:
+    deployed.regions["us"].findings, deployed.regions["eu"].findings = {"web-1": us}, {"web-1": eu}
+    result = deployed.call("verify", "--rollout", "web-1")
+    assert result.exit_code == code
+    assert verdict in result.stdout
+    regions = told(deployed, "verify", "--rollout", "web-1", code=code)["regions"]
+    assert [(r["region"], r["equal"]) for r in regions] == [("us", True), ("eu", code == 0)]
+    assert [f["ok"] for f in regions[1]["findings"]] == [finding.ok for finding in eu]
+
+
+def test_a_region_that_cannot_be_reached_is_5_and_a_difference_elsewhere_is_still_told(deployed: World) -> None:
+    deployed.regions["us"].reachable = False
+    for words in (["history"], ["show", "web-1"], ["verify", "--rollout", "web-1"]):
+        result = deployed.call(*words)
+        assert result.exit_code == 5, words
+        assert "error: us: no route to the region" in result.stderr
+        assert "web-1" in result.stdout
+    deployed.regions["eu"].findings = {"web-1": (OFF,)}
+    assert deployed.call("verify", "--rollout", "web-1").exit_code == 1
+
+
+def test_a_rollout_that_no_region_knows_is_a_usage_error(deployed: World) -> None:
+    for words in (["show", "web-11"], ["verify", "--rollout", "web-11"]):
+        result = deployed.call(*words)
+        assert (result.exit_code, result.stdout) == (64, "")
+        assert "did you mean web-1?" in result.stderr
+
+
+def test_what_a_region_says_steers_no_terminal(deployed: World) -> None:
+    deployed.regions["eu"].findings = {"web-1": (Finding("t", "s", "since", False, "\x1b[31m\n::error::x"),)}
+    result = deployed.call("verify", "--rollout", "web-1", "--region", "eu")
+    assert "\x1b" not in result.stdout
+    assert "\n::" not in result.stdout
