@@ -35,6 +35,7 @@ class Intake:
         with turns.alone(path, seconds=TURN_SECONDS) as ours:
             if not ours:
                 raise RegionError(f"{path}: Spark has been writing it for {TURN_SECONDS:.0f} s", hint="send it again")
+            log.whole(path)
             opened = DeltaTable(path)
             app_id = f"ingest/{opened.metadata().id}/{batch}"
             if opened.transaction_version(app_id) is not None:

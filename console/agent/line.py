@@ -18,7 +18,9 @@ from console.agent.store import housekeeping, log
 from console.agent.store.ledger import Releases, Rollouts
 from console.agent.store.survey import drop_version, resolve
 from console.errors import CheckFailed, Conflict, RegionError
-from console.model.event import ENDED, Accepted, Ended, Entered, Paused, Promoted, Resumed, RolledBack, StepStarted
+from console.model.event import (
+    ENDED, RUNNING, Accepted, Ended, Entered, Paused, Promoted, Resumed, RolledBack, StepStarted
+)  # fmt: skip
 from console.model.live import Release
 from console.model.plan import Plan, numbered
 from console.model.status import Status
@@ -186,13 +188,14 @@ class Line:
         self._carrier.start()
 
     def mind(self) -> None:
-        """Once a second: is the rollout left alone for too long, or did a promotion break off?"""
-        if self.recorder.status.state == "promoting" and self._guard.acquire(blocking=False):
+        """Once a second: is the rollout left alone for too long, or did a full disk break off what it was at?"""
+        carrying = self._carrier is not None and self._carrier.is_alive()
+        idle = self.recorder.status.state in RUNNING and not self.recorder.status.held and not carrying
+        if idle and not self._spark.lost and self._guard.acquire(blocking=False):
             try:
-                self._settle()
+                self.resume()
             finally:
                 self._guard.release()
-        carrying = self._carrier is not None and self._carrier.is_alive()
         if warning := expiring(self.recorder.status, time.time()):
             with suppress(Exception):  # a disk that is full now must not end the agent for the sake of a warning
                 self.recorder.store(warning)

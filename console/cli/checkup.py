@@ -90,6 +90,27 @@ def _space(name: str, folder: Path) -> Finding:
     return Finding(name, ok, f"{size(free)} free at {folder}", "" if ok else "make room there")
 
 
+def _logs(region: str, warehouse: Path) -> Finding:
+    """Commits that a power loss left empty or cut short: readers pass over the former without a word."""
+    name, looked = f"logs of {region}", 0
+    for table in ("*", "*/*", "_console/*/*"):
+        for log in sorted(warehouse.glob(f"{table}/_delta_log")):
+            looked += 1
+            if bad := _damaged(log):
+                where = f"{log.parent.relative_to(warehouse)}: version {int(bad.stem)} is {'cut short' if bad.stat().st_size else 'empty'}"
+                return Finding(name, False, where, f"restore {bad} from a copy, or the table to the version before it")
+    return Finding(name, True, f"{looked} tables")
+
+
+def _damaged(log: Path) -> Path | None:
+    """The first commit since the last checkpoint that is empty or does not end as a commit does."""
+    last = max((file.name[:20] for file in log.glob("*.checkpoint*")), default="")
+    for file in sorted(log.glob("*.json")):
+        if file.stem.isdigit() and file.stem > last and not file.read_bytes().rstrip().endswith(b"}"):
+            return file
+    return None
+
+
 def _sockets() -> Finding:
     path = paths.socket_path("/any")
     long = len(os.fsencode(path)) > _SOCKET
@@ -153,6 +174,7 @@ def _project(flags: Flags) -> Iterator[Finding]:
             continue
         if Path(place).is_dir():
             yield _space(f"warehouse of {region.name}", Path(place))
+            yield _logs(region.name, Path(place))
         else:
             yield Finding(
                 f"warehouse of {region.name}", False, f"{place} is no directory", "create it, or mend warehouse:"

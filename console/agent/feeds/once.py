@@ -85,6 +85,7 @@ def open_feed(session: Any, app_id: str, target: str, start: int) -> Writer:
 
     raises  FeedStopped E_NO_POSITION if the target holds rows but no position: never taken for 0
     """
+    log.whole(target)
     number = log.position(target, app_id)
     if number is None and start < 0:
         raise FeedStopped(

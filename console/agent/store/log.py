@@ -6,6 +6,7 @@ Reads no data and starts no JVM: a thousand commits cost about 10 ms. Paths are 
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -55,6 +56,16 @@ def local(table: str) -> Path:
     """The directory of a table given by path or file:// URI."""
     return Path(unquote(urlparse(table).path)) if table.startswith("file:") else Path(table)
 
+    @property
+    def replaces(self) -> bool:
+        """Whether the table was set to another content as a whole: what it adds may have flowed before."""
+        return self.version > 0 and self.operation.upper().startswith(REPLACING)
+
+    @property
+    def expires(self) -> bool:
+        """Whether it only deletes what retention allows to go: readers keep what they have."""
+        return self.note.get("kind") == RETENTION
+
 
 def exists(table: str) -> bool:
     return latest_version(table, missing_ok=True) >= 0
@@ -81,6 +92,34 @@ def latest_version(table: str, *, missing_ok: bool = False) -> int:
     return newest
 
 
+def whole(table: str) -> None:
+    """See that no commit since the last checkpoint is empty, as after a power loss: deltalake reads such a one as a
+    commit that did nothing, and what it held would be gone without a word.
+
+    raises  RegionError E_LOG_EMPTY
+    """
+    folder, empty, checkpoint = local(table) / "_delta_log", [], -1
+    with suppress(FileNotFoundError), os.scandir(folder) as entries:
+        for entry in entries:
+            stem, _, suffix = entry.name.partition(".")
+            if not (len(stem) == 20 and stem.isdigit()):
+                continue
+            if suffix.startswith("checkpoint"):
+                checkpoint = max(checkpoint, int(stem))
+            elif suffix == "json" and not entry.stat().st_size:
+                empty.append(int(stem))
+    if lost := [version for version in sorted(empty) if version > checkpoint]:
+        raise _empty(table, lost[0])
+
+
+def _empty(table: str, version: int) -> RegionError:
+    return RegionError(
+        f"{table}: commit {version} is empty, as after a power loss",
+        hint=f"restore _delta_log/{version:020}.json from a copy, or the table to version {version - 1}",
+        code="E_LOG_EMPTY",
+    )
+
+
 @lru_cache(maxsize=4096)
 def commit(table: str, version: int) -> Commit:
     """One commit; cached, since a version never changes.
@@ -97,10 +136,16 @@ def commit(table: str, version: int) -> Commit:
             code="E_LOG_GONE",
         ) from None
     if not lines:
+        raise _empty(table, version)
+    try:
+        actions = [json.loads(line) for line in lines if line.strip()]
+    except ValueError:
         raise RegionError(
-            f"{table}: commit {version} is empty, as after a power loss", code="E_LOG_EMPTY", hint="console doctor"
-        )
-    return _parse(local(table), version, [json.loads(line) for line in lines if line.strip()])
+            f"{table}: commit {version} is cut short or damaged",
+            hint=f"restore _delta_log/{version:020}.json from a copy, or the table to version {version - 1}",
+            code="E_LOG_DAMAGED",
+        ) from None
+    return _parse(local(table), version, actions)
 
 
 def commits(table: str, first: int, last: int) -> Iterator[Commit]:
