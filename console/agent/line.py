@@ -18,9 +18,7 @@ from console.agent.store import housekeeping, log
 from console.agent.store.ledger import Releases, Rollouts
 from console.agent.store.survey import drop_version, resolve
 from console.errors import CheckFailed, Conflict, RegionError
-from console.model.event import (
-    ENDED, RUNNING, Accepted, Ended, Entered, Paused, Promoted, Resumed, RolledBack, StepStarted
-)  # fmt: skip
+from console.model.event import ENDED, Accepted, Ended, Entered, Paused, Promoted, Resumed, RolledBack, StepStarted
 from console.model.live import Release
 from console.model.plan import Plan, numbered
 from console.model.status import Status
@@ -190,7 +188,8 @@ class Line:
     def mind(self) -> None:
         """Once a second: is the rollout left alone for too long, or did a full disk break off what it was at?"""
         carrying = self._carrier is not None and self._carrier.is_alive()
-        idle = self.recorder.status.state in RUNNING and not self.recorder.status.held and not carrying
+        status, standing = self.recorder.status, {*ENDED, "none", "awaiting-confirmation"}
+        idle = status.state not in standing and not status.held and not carrying
         if idle and not self._spark.lost and self._guard.acquire(blocking=False):
             try:
                 self.resume()
