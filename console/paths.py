@@ -4,6 +4,8 @@ import hashlib
 import os
 from pathlib import Path
 
+_REASON_BYTES = 200
+
 
 def _own(path: Path) -> Path:
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -35,6 +37,23 @@ def pause_file() -> Path:
         return Path(named)
     base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return Path(base) / "console" / "pause"
+
+
+def paused(path: Path) -> str | None:
+    """The text in a pause file, "" where it is empty or cannot be read, None where there is no such file."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        return ""  # there is something of that name: whoever put it there wants a pause
+    try:
+        text = os.read(fd, _REASON_BYTES).decode("utf-8", "replace")
+    except OSError:
+        text = ""
+    finally:
+        os.close(fd)
+    return " ".join(text.split())
 
 
 def log_dir() -> Path:

@@ -39,6 +39,8 @@ class Flags:
     allow_destructive: tuple[str, ...] = ()
     allow_protocol: bool = False
     probe: bool = False
+    continue_without: str = ""
+    on_failure: Literal["keep", "discard"] | None = None
 
 
 def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
@@ -156,6 +158,26 @@ def accepting(function: Callable[..., Any]) -> Callable[..., Any]:
         help="Ask the regions' data whether all values of a changed type convert: reads the history of those columns.",
     )
     return named(protocol(probe(function)))
+
+
+def carrying(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of a run through the regions."""
+    without = click.option(
+        "--continue-without",
+        metavar="tr,br",
+        expose_value=False,
+        callback=_keep,
+        shell_complete=_regions,
+        help="Where these regions are away, finish the waves without them; they stay behind, and apply brings them later.",
+    )
+    failure = click.option(
+        "--on-failure",
+        type=click.Choice(("keep", "discard")),
+        expose_value=False,
+        callback=_keep,
+        help="What becomes of what a failed rollout has built, whatever the regions' policies say.",
+    )
+    return without(failure(function))
 
 
 class Command(click.Command):

@@ -44,7 +44,8 @@ def status_text(views: Sequence[RegionView], errors: Mapping[str, str], now: flo
     for view in views:
         name = safe_text(view.region.name)
         if view.region.name in errors:
-            rows.append([name, "unreachable", "", "", "", "", "", "", safe_text(errors[view.region.name])])
+            seen = f"{safe_text(view.live)}, last seen" if view.live else ""
+            rows.append([name, "unreachable", "", "", "", "", "", seen, safe_text(errors[view.region.name])])
             continue
         rows.append([name, *_cells(view)])
         notes += [f"{name}: {text}" for text in _notes(view, now)]
@@ -66,6 +67,7 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
         "error": error,
         "live": view.live,
         "previous": view.previous,
+        "behind": view.behind,
         "rows_done": status.rows_done,
         "rows_total": status.rows_total,
         "rows_per_second": round(status.rate, 1),
@@ -116,12 +118,19 @@ def pause_budget(status: Status, now: float) -> str:
 def _notes(view: RegionView, now: float) -> list[str]:
     status = view.status
     notes = [f"hint: {safe_text(status.hint)}"] if status.hint else []
+    if view.behind and not moves(status):
+        notes.append(f"behind: {safe_text(view.live)} answers there, which is not what the files say")
     if status.held == "paused" and (budget := pause_budget(status, now)):
         notes.append(budget)
     if status.held == "failed":
         until = datetime.fromtimestamp(status.changed + view.region.policy.keep_failed_hours * 3600, UTC)
         notes.append(f"what it built is kept until {until:%Y-%m-%d %H:%M}Z")
     return [*notes, *(f"check {_check(check)}" for check in status.checks)]
+
+
+def moves(status: Status) -> bool:
+    """Whether a rollout is on its way to another release."""
+    return status.state not in (*_AT_END, "none")
 
 
 def _check(check: Checked) -> str:
@@ -152,6 +161,8 @@ def told(before: RegionView, after: RegionView) -> list[Told]:
         back = after.link != "unreachable"
         text = "reached again" if back else f"unreachable, a batch may be running: {safe_text(after.link_why)}"
         said.append(Told("link", text, {"link": after.link, "why": after.link_why}))
+    if after.note != before.note and after.note.startswith("waits:"):
+        said.append(Told("apply_waiting", safe_text(after.note), {"why": after.note}))
     old, new = before.status, after.status
     if new.rollout and new.rollout != old.rollout:
         text = f"{new.rollout}: {new.was or 'nothing'} → {new.release}, planned by {new.by}"

@@ -1,9 +1,10 @@
 """What a region holds: its releases, their versions and feeds, and what the Delta logs say of the tables."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from console.model.codec import QUIET
 from console.model.pipeline import Copy, Endpoint, Sink
 from console.model.schema import Column, Table
 
@@ -32,6 +33,7 @@ class Feed:
     sql    compiled Spark SQL over views named like the logical tables it reads (`source` and `joins`); its output is
            the target's stored columns, by name: for an aggregate, keys and partial states
     joins  logical tables read at one pinned version per commit
+    moved  its target was first filled from another version of the source, and is positioned in this one since
     """
 
     materialization: str
@@ -39,6 +41,7 @@ class Feed:
     target: str
     sql: str
     joins: tuple[str, ...] = ()
+    moved: bool = field(default=False, metadata=QUIET)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +100,14 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRow:
-    """One line of the order of promotions. `at` is seconds since 1970, UTC."""
+    """One line of the order of promotions. `at` is seconds since 1970, UTC; `digest` of the pipeline that it was made from."""
 
     id: str
     state: ReleaseState
     at: float = 0.0
     by: str = ""
     host: str = ""
+    digest: str = field(default="", metadata=QUIET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,12 @@
 """All regions of one pipeline: what they hold, what is planned, and carrying it, wave after wave."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from console import paths
 from console.drivers.protocol import Answer, Driver, RegionState, Verb, Who
 from console.errors import Conflict, ConsoleError, DataError, Problems, Unreachable, UsageError
 from console.model.event import Promoted, RolledBack
@@ -17,12 +18,13 @@ from console.model.status import Status
 from console.runner.board import Board, Changes, Follower, under_way
 from console.runner.control import Desk
 from console.runner.journal import Journal
-from console.runner.rollout import Carrier, nothing_to_do
+from console.runner.rollout import Carrier, Manner, OnFailure, nothing_to_do
 from console.runner.view import Outcome, RegionView
 from console.runner.waves import Waves, may_go_on, skipped, waves
 
 HEARD_SECONDS = 30.0  # for the event of a promotion to arrive after its answer
 SEEN_SECONDS = 2.0  # for what a control changed to be told to our own view
+PAUSED_SECONDS = 1.0  # between two looks for the pause file
 Planner = Callable[[Pipeline, Live, Region], Plan]
 
 
@@ -42,6 +44,8 @@ class Fleet:
     planner      pure; runs in a thread
     parallelism  regions of one wave carried at once
     patience     seconds for which a run waits for a region whose link is lost
+    without      regions that a run goes on without where they are away
+    on_failure   what becomes of a failed rollout, whatever the regions' policies say; "" leaves it to them
     """
 
     def __init__(
@@ -55,6 +59,8 @@ class Fleet:
         *,
         parallelism: int = 8,
         patience: float = 600.0,
+        without: Collection[str] = (),
+        on_failure: OnFailure | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.pipeline = pipeline
@@ -71,7 +77,9 @@ class Fleet:
             name: Follower(driver, self._board, journal, sleep=sleep, decided=self._decided)
             for name, driver in self._drivers.items()
         }
-        self._carrier = Carrier(self, self._board, self._followers, self._desk, patience=patience, sleep=sleep)
+        self._sleep = sleep
+        manner = Manner(patience, frozenset(without), on_failure)
+        self._carrier = Carrier(self, self._board, self._followers, self._desk, manner, sleep=sleep)
         self._errors: dict[str, ConsoleError] = {}
         self._campaign: _Campaign | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -139,7 +147,8 @@ class Fleet:
         self._campaign = None
         names = self._named(regions)
         order = waves(self._board[name].region for name in names)
-        await self._desk.note_fleet(order, {"yes": yes, "attached": attached})
+        away = sorted(self._carrier.manner.without)
+        await self._desk.note_fleet(order, {"yes": yes, "attached": attached, **({"without": away} if away else {})})
         return await self._waves(order, yes, attached)
 
     async def _waves(self, order: Waves, yes: bool, attached: bool) -> tuple[Outcome, ...]:
@@ -148,6 +157,7 @@ class Fleet:
 
         async def one(name: str) -> Outcome:
             async with slots:
+                await self._unpaused(name)
                 return await self._carrier.carry(name, yes=yes, attached=attached)
 
         for index, wave in enumerate(order):
@@ -159,6 +169,14 @@ class Fleet:
                 self._campaign = _Campaign(wave, rest, attached) if rest and at_gate else None
                 return outcomes + skipped(rest)
         return outcomes
+
+    async def _unpaused(self, name: str) -> None:
+        """Return once this machine's pause file is gone; no region begins meanwhile."""
+        while (why := paths.paused(paths.pause_file())) is not None:
+            self._board.set(name, note=f"waits: all regions are paused by {paths.pause_file()}{why and f': {why}'}")
+            await self._sleep(PAUSED_SECONDS)
+        if self._board[name].note.startswith("waits:"):
+            self._board.set(name, note="")
 
     async def start(self, region: str) -> None:
         await self.hand_over(region)

@@ -2,8 +2,9 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Literal, Protocol
 
 from console.drivers.protocol import Driver, Verb
 from console.errors import Conflict, ConsoleError, RegionError, Unreachable
@@ -15,6 +16,8 @@ from console.runner.board import FIRST_SECONDS, LAST_SECONDS, Board, Follower, u
 from console.runner.control import Desk, gate
 from console.runner.view import Outcome, RegionView
 
+AWAY_SECONDS = 30.0  # for which a run waits for a region that it may go on without
+OnFailure = Literal["keep", "discard"]
 HAND_OVERS = 4  # attempts to hand a plan over, each repeating the same request
 
 
@@ -36,11 +39,25 @@ class Hands(Protocol):
     def driver(self, region: str) -> Driver: ...
 
 
-class Carrier:
-    """Carries one region's pending plan to its gate, or through it; one outcome a region, whatever happens.
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a run goes, whatever the region.
 
-    patience  seconds for which it waits while the link is lost
+    patience    seconds for which it waits while a link is lost
+    without     regions that it goes on without where they are away: their outcome is `behind`, and their plan waits
+    on_failure  what becomes of a failed rollout; None leaves it to the region's policy
     """
+
+    patience: float
+    without: frozenset[str] = frozenset()
+    on_failure: OnFailure | None = None
+
+    def waits(self, name: str) -> float:
+        return min(self.patience, AWAY_SECONDS) if name in self.without else self.patience
+
+
+class Carrier:
+    """Carries one region's pending plan to its gate, or through it; one outcome a region, whatever happens."""
 
     def __init__(
         self,
@@ -48,15 +65,15 @@ class Carrier:
         board: Board,
         followers: Mapping[str, Follower],
         desk: Desk,
+        manner: Manner,
         *,
-        patience: float,
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         self._hands = hands
         self._board = board
         self._followers = followers
         self._desk = desk
-        self._patience = patience
+        self.manner = manner
         self._sleep = sleep
 
     async def carry(self, name: str, *, yes: bool, attached: bool) -> Outcome:
@@ -69,6 +86,8 @@ class Carrier:
                 await self._hands.refresh([name])
             return await self._carried(name, yes, attached)
         except ConsoleError as error:
+            if isinstance(error, Unreachable) and name in self.manner.without:
+                return Outcome(name, "behind")
             return Outcome(name, self._board[name].status.shown, error)
         finally:
             follower.carrying -= 1
@@ -155,11 +174,11 @@ class Carrier:
             if not decides(view):
                 try:
                     view = await self._board.until(
-                        name, lambda view: decides(view) or view.link != "unreachable", self._patience
+                        name, lambda view: decides(view) or view.link != "unreachable", self.manner.waits(name)
                     )
                 except TimeoutError:
                     raise Unreachable(
-                        f"{name}: out of reach for {self._patience:g} s ({self._board[name].link_why}); a batch may be running",
+                        f"{name}: out of reach for {self.manner.waits(name):g} s ({self._board[name].link_why}); a batch may be running",
                         hint="the same command goes on where the region is",
                     ) from None
             if follower.broken:
@@ -169,9 +188,10 @@ class Carrier:
 
     async def _failed(self, name: str, status: Status) -> RegionError:
         hint = status.hint or f"console retry --region {name}"
-        if self._board[name].region.policy.on_failure == "discard":
+        if (self.manner.on_failure or self._board[name].region.policy.on_failure) == "discard":
             await self._hands.control(name, "discard")
-            hint = "what it built was discarded, as its policy says"
+            said = "as --on-failure says" if self.manner.on_failure else "as its policy says"
+            hint = f"what it built was discarded, {said}"
         return RegionError(f"{name}: {status.why}", hint=hint, code="E_FAILED")
 
     async def _see_winner(self, name: str, yes: bool) -> None:

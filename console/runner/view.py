@@ -22,6 +22,7 @@ class RegionView:
 
     plan     the pending plan, computed from the files against the live release; None before the first survey
     problem  why there is no plan (an error of the survey or the planner), or ""
+    behind   another release than the files say answers there; None where that is not known
     note     a word from outside the rollout that deserves the state column ("building the demo: 3 of 14 days")
     """
 
@@ -34,6 +35,7 @@ class RegionView:
     note: str = ""
     live: str = ""
     previous: str = ""
+    behind: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,8 @@ class Outcome:
     """How one region's part of a headless run ended. error is None when it is live or had nothing to do."""
 
     region: str
-    state: str  # a state of the rollout, or `unchanged`, `skipped` (its wave never began)
+    # a state of the rollout, or `unchanged`, `skipped` (its wave never began), `behind` (away, and gone on without)
+    state: str
     error: ConsoleError | None = None
 
 

@@ -6,7 +6,7 @@ from console.model.region import Region
 from console.runner.view import Outcome
 
 Waves = tuple[tuple[str, ...], ...]
-THROUGH = ("live", "unchanged")
+THROUGH = ("live", "unchanged", "behind")
 
 
 def waves(regions: Iterable[Region]) -> Waves:
@@ -22,7 +22,10 @@ def waves(regions: Iterable[Region]) -> Waves:
 
 
 def may_go_on(outcomes: Sequence[Outcome]) -> bool:
-    """True where every region of a wave is through: no failure is allowed, and a gate that is shut holds the next."""
+    """True where every region of a wave is through: no failure is allowed, and a gate that is shut holds the next.
+
+    One that is away is through where the operator said beforehand to go on without it.
+    """
     return all(outcome.error is None and outcome.state in THROUGH for outcome in outcomes)
 
 

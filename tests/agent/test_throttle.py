@@ -11,13 +11,14 @@ from typing import Any, cast
 import pytest
 
 from console.agent.rollout.recorder import Recorder
-from console.agent.rollout.throttle import QUERY_SECONDS, Brake, paused
+from console.agent.rollout.throttle import QUERY_SECONDS, Brake
 from console.agent.rollout.work import Stopped, Work
 from console.agent.store.ledger import Releases, Rollouts
 from console.model.event import Accepted, Lagging, Logged, Recorded, Waiting
 from console.model.live import Release
 from console.model.patience import Throttle
 from console.model.plan import Plan
+from console.paths import paused
 
 
 @dataclass

@@ -1,12 +1,10 @@
 """Between two batches: what the operator wants to hold before the next one begins. Waiting is never an error."""
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, tzinfo
-from pathlib import Path
 from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
@@ -22,7 +20,6 @@ LAG_SECONDS = 60.0  # live rows older than this make a build wait where the oper
 PATIENCE_SECONDS = 30.0  # … but for so long only: the backfill itself may be what slows them
 POLL_SECONDS = 1.0
 QUERY_SECONDS = 15.0  # between two askings; an answer holds for as long
-_REASON_BYTES = 200
 
 
 class Clock(Protocol):
@@ -117,8 +114,8 @@ class Brake:
     def _pauses(self) -> Iterator[tuple[str, str]]:
         region = self.work.warehouse / "_console" / "pause"
         for path, what in ((region, "this region is paused by"), (paths.pause_file(), "all regions are paused by")):
-            if (reason := paused(path)) is not None:
-                yield str(path), f"{what} {path}{f': {reason}' if reason else ''}"
+            if (reason := paths.paused(path)) is not None:
+                yield str(path), f"{what} {path}{f': {safe_text(redacted(reason))}' if reason else ''}"
 
     def _hours(self, hours: str, zone: str) -> Iterator[tuple[str, str]]:
         if hours:
@@ -146,23 +143,6 @@ class Brake:
                 lines = str(error).strip().splitlines() or [type(error).__name__]
                 self._answered = f"throttle.query fails: {safe_text(redacted(lines[0]))[:300]}"
         return self._answered
-
-
-def paused(path: Path) -> str | None:
-    """The reason in a pause file, "" where it is empty, None where there is no such file."""
-    try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    except OSError:
-        return ""  # there is something of that name: whoever put it there wants a pause
-    try:
-        text = os.read(fd, _REASON_BYTES).decode("utf-8", "replace")
-    except OSError:
-        text = ""
-    finally:
-        os.close(fd)
-    return safe_text(redacted(" ".join(text.split())))
 
 
 def _said(answer: Any) -> str:

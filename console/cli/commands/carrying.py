@@ -13,7 +13,7 @@ from console.cli.plan_text import plan_data, plan_text, summary, summary_line
 from console.cli.status_text import outcomes_data, outcomes_text, told
 from console.cli.voice import Voice
 from console.cli.wiring import Desk, plan_of, session
-from console.errors import Conflict, ConsoleError, Problem, Problems, UsageError
+from console.errors import Conflict, ConsoleError, Problem, Problems, Unreachable, UsageError
 from console.model.codec import encode
 from console.model.event import RUNNING
 from console.model.live import Live
@@ -81,7 +81,8 @@ def _planned(desk: Desk, lives: Sequence[Live | ConsoleError]) -> tuple[Plan, ..
     for region, live in zip(desk.regions, lives, strict=True):
         try:
             if isinstance(live, ConsoleError):
-                unanswered.append((region.name, live))
+                if not (isinstance(live, Unreachable) and region.name in desk.without):
+                    unanswered.append((region.name, live))
                 problems += _structural(desk.pipelines[region.name])
             else:
                 plans.append(desk.plan_of(desk.pipelines[region.name], live, region))
@@ -91,6 +92,8 @@ def _planned(desk: Desk, lives: Sequence[Live | ConsoleError]) -> tuple[Plan, ..
         raise Problems.of(list(dict.fromkeys(problems)))
     if unanswered:
         raise _joined(unanswered)
+    if not plans:
+        raise Unreachable(f"all regions are away: {', '.join(desk.names)}", hint="console doctor")
     _all_used(desk, plans)
     return tuple(plans)
 
@@ -140,6 +143,12 @@ def bound(shown: Mapping[str, Plan]) -> "Planner":
 
     def planner(pipeline: Pipeline, live: Live, region: Region) -> Plan:
         fresh = plan_of(pipeline, live, region)
+        if region.name not in shown:
+            raise Unreachable(
+                f"{region.name}: it was away when the others were planned, and nobody has read its plan",
+                hint=f"console apply --region {region.name}",
+                code="E_BEHIND",
+            )
         reviewed = shown[region.name]
         if not fresh.steps and fresh.desired == reviewed.desired:
             return fresh  # carried through already, by an earlier run of the same plan
@@ -277,8 +286,9 @@ def run(desk: Desk, voice: Voice, plans: Sequence[Plan], *, attached: bool = Fal
     yes = voice.flags.yes
 
     async def work() -> tuple[Outcome, ...]:
-        names = [plan.region for plan in plans]
-        async with desk.fleet(bound({plan.region: plan for plan in plans})) as fleet:
+        planned = {plan.region for plan in plans}
+        names = [name for name in desk.names if name in planned or name in desk.without]
+        async with desk.fleet(bound({plan.region: plan for plan in plans}), steering=True) as fleet:
             try:
                 await fleet.refresh(names)
                 async with telling(fleet, voice):
@@ -301,6 +311,8 @@ def conclude(voice: Voice, outcomes: Sequence[Outcome]) -> int:
     else:
         voice.data(outcomes_text(outcomes))
     for outcome in outcomes:
+        if outcome.state == "behind":
+            voice.talk(f"{outcome.region}: away; when it is back: console apply --region {outcome.region}")
         if outcome.error:
             named = outcome.region in str(outcome.error)
             lead = "" if named else f"{outcome.region}: "

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from console.cli.flags import accepting, command
+from console.cli.flags import accepting, carrying, command
 from console.cli.voice import Voice
 from console.cli.wiring import Desk, open_desk, root_of, session
 from console.errors import Conflict, DataError, UsageError
@@ -13,7 +13,6 @@ from console.errors import Conflict, DataError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from console.cli.plan.witness import Witnesses
     from console.model.plan import Plan
     from console.planning import Ground
     from console.project.saved import Saved
@@ -56,6 +55,7 @@ def plan(out: Path | None, explain: bool, detailed_exitcode: bool, witness: bool
 @click.argument("planfile", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--dry-run", "--check", is_flag=True, help="Only plan; with PLANFILE say whether it still holds.")
 @click.option("--attached", is_flag=True, help="The agents stop when this console does.")
+@carrying
 @accepting
 def apply(planfile: Path | None, dry_run: bool, attached: bool) -> int:
     """Carry a plan through the regions, up to the gate; with --yes through it.
@@ -83,14 +83,14 @@ def headless_run(*, dry_run: bool, attached: bool) -> int:
 
 
 def _go(desk: Desk, voice: Voice, plans: "list[Plan]", *, dry_run: bool, attached: bool) -> int:
-    from console.cli.commands import carrying
+    from console.cli.commands.carrying import announce, refused, run
 
     if dry_run:
         return _show(desk, voice, plans)
-    carrying.announce(voice, desk, plans)
-    if refusal := carrying.refused(plans):
+    announce(voice, desk, plans)
+    if refusal := refused(plans):
         raise refusal
-    return carrying.run(desk, voice, plans, attached=attached)
+    return run(desk, voice, plans, attached=attached)
 
 
 def _planned(desk: Desk) -> "tuple[list[Plan], Sequence[Ground]]":

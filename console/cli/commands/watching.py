@@ -49,14 +49,40 @@ async def views_of(desk: Desk) -> "tuple[list[RegionView], dict[str, ConsoleErro
     for region, state in zip(desk.regions, states, strict=True):
         if isinstance(state, ConsoleError):
             errors[region.name] = state
-            views.append(RegionView(region, "unreachable", str(state)))
+            views.append(RegionView(region, "unreachable", str(state), live=_last_seen(desk, region.name)))
         else:
+            behind = state.digest != desk.pipelines[region.name].digest() if state.digest else None
             views.append(
                 RegionView(
-                    region, "connected", status=state.status, plan=state.plan, live=state.live, previous=state.previous
+                    region,
+                    "connected",
+                    status=state.status,
+                    plan=state.plan,
+                    live=state.live,
+                    previous=state.previous,
+                    behind=behind,
                 )
             )
     return views, errors
+
+
+def _last_seen(desk: Desk, region: str) -> str:
+    """The release that this machine last saw go live in a region out of reach; "" where it saw none."""
+    from contextlib import suppress
+
+    from console.model.event import Promoted, RolledBack
+    from console.runner.journal import Journal
+
+    journal, release = Journal(), ""
+    if not journal.path.exists():
+        return ""
+    with suppress(ConsoleError):  # a damaged journal says so where it is needed
+        for recorded in journal.events(region):
+            ours = recorded.rollout.rpartition("-")[0] == desk.name
+            if ours and isinstance(recorded.event, Promoted | RolledBack):
+                release = recorded.event.release
+    journal.close()
+    return release
 
 
 async def _state(driver: "Driver", pipeline: str) -> "RegionState | ConsoleError":

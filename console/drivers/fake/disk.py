@@ -67,7 +67,8 @@ class FakeDisk:
         """A preview beside the live release."""
         self.plan, self.cuts = plan, {}
         self.manifests[plan.release.id] = plan.release
-        self.releases.append(ReleaseRow(plan.release.id, "preview", self._clock(), who.name, who.host))
+        row = ReleaseRow(plan.release.id, "preview", self._clock(), who.name, who.host, plan.release.digest)
+        self.releases.append(row)
 
     def swap(self, live: str, to: str, who: Who) -> None:
         """One commit: `to` is live, what was live is the one to go back to.

@@ -8,11 +8,12 @@ import json
 import sys
 import types
 import typing
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
 from console.cli.commands.review import snapshots
-from console.model.codec import TAG
+from console.model.codec import QUIET, TAG
 from console.model.live import Live
 from console.model.plan import Plan
 from console.project import saved
@@ -61,8 +62,10 @@ def snapshot_schema() -> dict[str, Any]:
     }
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": sorted(properties), "additionalProperties": False}
+def _object(properties: dict[str, Any], quiet: Collection[str] = ()) -> dict[str, Any]:
+    """quiet  properties that are left out where they say nothing"""
+    required = sorted(name for name in properties if name not in quiet)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
 
 
 def _of(hint: Any, defs: dict[str, Any]) -> dict[str, Any]:
@@ -71,7 +74,7 @@ def _of(hint: Any, defs: dict[str, Any]) -> dict[str, Any]:
             defs[hint.__name__] = {}
             shape = _untagged(hint, defs)
             if TAG not in shape["properties"]:  # a column's own `type` stands in the tag's place
-                shape = _object({TAG: {"const": hint.__name__}, **shape["properties"]})
+                shape = _object({TAG: {"const": hint.__name__}, **shape["properties"]}, _quiet(hint))
             defs[hint.__name__] = shape
         return {"$ref": f"#/$defs/{hint.__name__}"}
     origin, args = get_origin(hint), get_args(hint)
@@ -91,7 +94,11 @@ def _of(hint: Any, defs: dict[str, Any]) -> dict[str, Any]:
 
 def _untagged(kind: Any, defs: dict[str, Any]) -> dict[str, Any]:
     hints = typing.get_type_hints(kind)
-    return _object({field.name: _of(hints[field.name], defs) for field in dataclasses.fields(kind)})
+    return _object({field.name: _of(hints[field.name], defs) for field in dataclasses.fields(kind)}, _quiet(kind))
+
+
+def _quiet(kind: Any) -> frozenset[str]:
+    return frozenset(field.name for field in dataclasses.fields(kind) if QUIET.items() <= field.metadata.items())
 
 
 def main(folder: str) -> None:
