@@ -15,7 +15,7 @@ from console.errors import ConsoleError, Unreachable
 from console.propagation.migration import Phase
 from console.runner.journal import Journal
 from console.runner.waves import Waves, waves
-from console.stores.carry import Carrier, Done, Todo, refuse_lossy
+from console.stores.carry import Carrier, Done, Todo, refuse_lossy, refuse_waiting
 from console.stores.clickhouse import held
 from console.stores.files import Site
 from console.stores.protocol import Store
@@ -107,6 +107,8 @@ class Carriage:
         store = site.open()
         try:
             todo = self._carrier(site, store).todo(order.phase)
+            if all(one.waits for one in todo):
+                refuse_waiting(site.name, todo)
             if not (order.allow_destructive or order.recorded):
                 refuse_lossy(site.name, todo)
             return SiteOutcome(site.name, "unchanged", todo)

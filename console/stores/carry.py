@@ -9,6 +9,7 @@ from console.errors import CheckFailed, Conflict, DataError, RegionError
 from console.propagation.migration import ChangeColumn, Migration, Phase, SwapColumns
 from console.propagation.replication import Replication, Target
 from console.propagation.tables import StoreTable
+from console.propagation.translate.after import after
 from console.propagation.translate.operations import StoreOperation, Translation
 from console.stores.files import Change
 from console.stores.protocol import Record, State, Store, looks
@@ -22,8 +23,9 @@ class Todo:
     """What one migration still needs in one store.
 
     place     the table's name there
-    steps     seen from the state the store is in; () where nothing is left but to write that down
+    steps     as the migrations before it leave the table; () where nothing is left but to write that down
     announce  a renaming of the other phase, to be told to consumers before its rows arrive
+    waits     an earlier migration of the other phase that must come first
     """
 
     change: Change
@@ -31,6 +33,7 @@ class Todo:
     steps: tuple[StoreOperation, ...]
     warnings: tuple[str, ...] = ()
     announce: bool = False
+    waits: Change | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,42 +95,64 @@ class Carrier:
     def todo(self, phase: Phase) -> tuple[Todo, ...]:
         """What a phase has left to do here; nothing is done.
 
-        raises  Conflict where a migration must wait for the other phase, or is not the one that was applied
+        raises  DataError for what cannot be done here without a person; Conflict where a migration is not the one that
+                was applied
         """
         records = self._store.records()
-        self._orderly(phase, records)
-        mine = [change for change in self._changes if change.migration.phase == phase]
-        open_ = [change for change in mine if not self._applied(change, records)]
+        waits = self._waiting(phase, records)
+        open_ = [c for c in self._changes if c.migration.phase == phase and not self._applied(c, records)]
         tables = self._store.describe(sorted({self.place(change) for change in open_}))
         found = []
         for change in open_:
             place = self.place(change)
             if place not in tables:
                 raise self._missing(change, place)
-            left = self._left(change, place, tables[place])
-            found.append(Todo(change, place, left.steps, left.warnings))
+            if (earlier := waits.get(change.id)) is not None:
+                found.append(Todo(change, place, (), waits=earlier))
+                continue
+            found.append(self._seen(change, place, tables[place]))
+            tables[place] = self._after(change, place, tables[place])
         return (*self._unannounced(records), *found) if phase == "pre" else tuple(found)
+
+    def _seen(self, change: Change, place: str, table: StoreTable) -> Todo:
+        try:
+            left = self._left(change, place, table)
+        except DataError as error:
+            raise DataError(f"{self._store.name}: {change.id}: {error}", hint=error.hint, code=error.code) from None
+        return Todo(change, place, left.steps, left.warnings)
+
+    def _after(self, change: Change, place: str, table: StoreTable) -> StoreTable:
+        if self._store.marked(place, change.id):
+            return table
+        return after(self._target.kind, change.migration, table, change.id)
 
     def apply(self, phase: Phase, *, allow_destructive: bool = False) -> Iterator[Done]:
         """Do what is left, one operation at a time; each is recorded before it is asked for.
 
-        raises  CheckFailed before anything is done, if a migration may lose something and nobody allowed it
+        raises  CheckFailed before anything is done, if a migration may lose something and nobody allowed it; Conflict
+                after the rest is done, if one must wait for the other phase
         """
         todo = self.todo(phase)
         if not allow_destructive:
             refuse_lossy(self._store.name, todo)
         for one in todo:
+            if one.waits:
+                continue
             if one.announce:
                 self._write(one.change, one.place, "announced")
                 yield Done(one.change, one.place, None, announced=True)
             else:
                 yield from self._carry(one.change, one.place)
+        refuse_waiting(self._store.name, todo)
 
     def skip(self, phase: Phase) -> Iterator[Done]:
         """Write down that what is left is there already, without doing any of it."""
-        for one in self.todo(phase):
-            self._write(one.change, one.place, "announced" if one.announce else "applied")
-            yield Done(one.change, one.place, None, one.announce)
+        todo = self.todo(phase)
+        for one in todo:
+            if not one.waits:
+                self._write(one.change, one.place, "announced" if one.announce else "applied")
+                yield Done(one.change, one.place, None, one.announce)
+        refuse_waiting(self._store.name, todo)
 
     def _carry(self, change: Change, place: str) -> Iterator[Done]:
         for _ in range(_MOST_STEPS):
@@ -168,21 +193,23 @@ class Carrier:
         record = Record(last + 1, change.id, change.body, place, state, left, self._clock(), *self._who)
         self._store.record(record)
 
-    def _orderly(self, phase: Phase, records: Sequence[Record]) -> None:
-        waiting: list[Change] = []
+    def _waiting(self, phase: Phase, records: Sequence[Record]) -> dict[str, Change]:
+        """A migration's name → the earlier one of the other phase, not applied, that touches the same columns.
+
+        What comes after one that waits waits as well, so each phase does what it can and no two wait for each other.
+        """
+        found: dict[str, Change] = {}
+        held: list[tuple[Change, Change]] = []  # (a migration that is not done now, what must come first)
         for change in self._changes:
             if self._applied(change, records):
                 continue
+            first = next((first for other, first in held if _meet(other.migration, change.migration)), None)
             if change.migration.phase != phase:
-                waiting.append(change)
-                continue
-            for earlier in waiting:
-                if _meet(earlier.migration, change.migration):
-                    raise Conflict(
-                        f"{self._store.name}: {change.id} must wait for {earlier.id}, which is not applied here",
-                        hint=f"console schema apply --phase {earlier.migration.phase} first",
-                        code="E_SCHEMA_ORDER",
-                    )
+                held.append((change, change))
+            elif first is not None:
+                found[change.id] = first
+                held.append((change, first))
+        return found
 
     def _applied(self, change: Change, records: Sequence[Record]) -> bool:
         """raises Conflict where what was applied under this name is another migration"""
@@ -245,12 +272,23 @@ def rehearse(store: Store, place: str, change: Change, translate: Translate) -> 
 
 def refuse_lossy(name: str, todo: Sequence[Todo]) -> None:
     """raises CheckFailed naming the migrations that may lose something in a store (DESIGN P6)"""
-    if lossy := [one.change.id for one in todo if one.change.migration.destructive]:
+    if lossy := [one.change.id for one in todo if one.change.migration.destructive and not one.waits]:
         raise CheckFailed(
             f"{name}: may lose what is stored: {', '.join(lossy)}; nothing was done here",
             hint="when that is meant: the same command with --allow-destructive",
             code="E_DESTRUCTIVE",
         )
+
+
+def refuse_waiting(name: str, todo: Sequence[Todo]) -> None:
+    """raises Conflict naming the first migration that another phase must come before"""
+    for one in todo:
+        if one.waits:
+            raise Conflict(
+                f"{name}: {one.change.id} must wait for {one.waits.id}, which is not applied here",
+                hint=f"console schema apply --phase {one.waits.migration.phase} first",
+                code="E_SCHEMA_ORDER",
+            )
 
 
 def _meet(one: Migration, other: Migration) -> bool:

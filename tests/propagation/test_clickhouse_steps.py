@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlglot
 
 from console.errors import DataError
 from console.propagation.migration import (
@@ -17,7 +18,9 @@ from console.propagation.migration import (
     default_phase,
     swap,
 )
+from console.propagation.tables import StoreTable
 from console.propagation.translate import translate
+from console.propagation.translate.after import after
 from console.propagation.translate.operations import Statement
 from console.propagation.types import parse
 from console.stores.clickhouse import ClickHouse as Store
@@ -58,11 +61,14 @@ class Sitting:
         migration = Migration(default_phase(operation), "public", "src", operation)
         done: list[str] = []
         waiting: list[str] = []
+        foreseen = []
         while True:
             self.rows += 1
             waiting = [sql for sql in [*waiting, write(self.rows)] if not self._inserted(sql)]
             self.ask(read)
-            steps = translate("clickhouse", migration, self.store.describe(["src"])["src"], mark).steps
+            table = self.store.describe(["src"])["src"]
+            steps = translate("clickhouse", migration, table, mark).steps
+            foreseen.append(after("clickhouse", migration, table, mark))
             if not steps:
                 break
             assert isinstance(steps[0], Statement)
@@ -70,6 +76,7 @@ class Sitting:
             done.append(steps[0].sql)
             assert len(done) < 30, done
         assert [sql for sql in waiting if not self._inserted(sql)] == []
+        assert [told(one) for one in foreseen] == [told(table)] * len(foreseen)
         return done
 
     def _inserted(self, sql: str) -> bool:
@@ -81,6 +88,19 @@ class Sitting:
             self.failed += 1
             return False
         return True
+
+
+def told(table: StoreTable) -> Any:
+    """What the next migration would see of a table: types by name, and the views."""
+    views = {view.name: ({c.name: c.type for c in view.columns}, _plain(view.select)) for view in table.dependents}
+    return {column.name: column.type for column in table.columns}, views
+
+
+def _plain(select: str) -> str:
+    found = sqlglot.parse_one(select, read="clickhouse")
+    for name in found.find_all(sqlglot.exp.Identifier):
+        name.set("quoted", True)
+    return found.sql(dialect="clickhouse")
 
 
 @pytest.fixture(scope="module")

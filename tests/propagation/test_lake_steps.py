@@ -9,6 +9,7 @@ import pytest
 from console.errors import DataError
 from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, Facets, Migration, Operation, swap
 from console.propagation.translate import translate
+from console.propagation.translate.after import after
 from console.propagation.translate.lake import Lake
 from console.propagation.types import parse
 from console.stores.delta import Delta
@@ -65,7 +66,13 @@ class Pond:
     def apply(self, operation: Operation) -> None:
         steps = self.left(operation)
         assert steps
-        self.store.run(self.store.describe([self.place])[self.place], steps, "m1")
+        table = self.store.describe([self.place])[self.place]
+        foreseen = after(self.lake, Migration("pre", "public", "t", operation), table, "m1")
+        self.store.run(table, steps, "m1")
+        found = self.store.describe([self.place])[self.place]
+        assert [(c.name, c.type, c.nullable) for c in foreseen.columns] == [
+            (c.name, c.type, c.nullable) for c in found.columns
+        ]
 
 
 @pytest.fixture(params=["iceberg", "delta"])

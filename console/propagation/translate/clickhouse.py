@@ -93,9 +93,7 @@ class Work:
         there = self.table.column(name)
         if there is not None and not fits(there.type, operation.data_type, "clickhouse"):
             raise self._refused(name, there, operation.data_type)
-        data = [c.name for c in self.table.columns if c.kind in ("", "DEFAULT") and c.name != name]
-        data = [column for column in data if not column.startswith(_BOOKKEEPING)]
-        mirrors = [view for view in self.views if view.target and self.query(view).mirrors(data)]
+        mirrors = self.mirrors(name)
         for view in self.views:
             if view not in mirrors:
                 self.warnings.append(f"the view {view.name} does not hand on every column: {name} stays out of it")
@@ -119,13 +117,23 @@ class Work:
             else:
                 yield from self.replaced(view, view.select)
 
+    def mirrors(self, added: str) -> list[Dependent]:
+        """The views that hand on every column, as far as they can know of it."""
+        data = [c.name for c in self.table.columns if c.kind in ("", "DEFAULT") and c.name != added]
+        data = [column for column in data if not column.startswith(_BOOKKEEPING)]
+        return [view for view in self.views if view.target and self.query(view).mirrors(data)]
+
+    def type_to_add(self, operation: AddColumn) -> str:
+        """NOT NULL only with a constant that older rows read."""
+        constant = operation.default is not None and operation.default != NOW
+        return type_of(operation.data_type, nullable=operation.nullable or not constant)
+
     def _definition(self, operation: AddColumn) -> str:
         constant = operation.default is not None and operation.default != NOW
-        nullable = operation.nullable or not constant
         loss = mapped(operation.data_type, "clickhouse").lossy
         if loss:
             self.warnings.append(f"{operation.name}: {operation.data_type} in ClickHouse: {loss}")
-        found = f"{quoted(operation.name)} {type_of(operation.data_type, nullable=nullable)}"
+        found = f"{quoted(operation.name)} {self.type_to_add(operation)}"
         if constant and operation.default != EMPTY:
             found += f" DEFAULT {default_of(str(operation.default), operation.data_type)}"
         return found
@@ -139,7 +147,7 @@ class Work:
     def drop(self, name: str) -> Iterator[Statement]:
         self.free(name)
         affected = [view for view in self.views if self.query(view).reads(name)]
-        marked = f"drop {self.mark}"
+        marked = self.mark_of_drop
         for view in affected:
             query = self.query(view)
             if not query.row_by_row or query.computes_with(name):
@@ -168,6 +176,11 @@ class Work:
         if self.table.column(name) is not None:
             place = qualified(self.table.name)
             yield Statement(f"ALTER TABLE {place} DROP COLUMN IF EXISTS {quoted(name)}", "no view reads it any more")
+
+    @property
+    def mark_of_drop(self) -> str:
+        """In the comment of a target's column that is to go, once no view reads it any more."""
+        return f"drop {self.mark}"
 
     def free(self, name: str) -> None:
         """raises  DataError for a column that the table's rows are ordered or found by"""
@@ -227,20 +240,23 @@ class Work:
     def _modified(
         self, table: str, column: StoreColumn, key: tuple[str, ...], operation: ChangeColumn
     ) -> Iterator[Statement]:
-        to, place = operation.to, f"ALTER TABLE {qualified(table)} MODIFY COLUMN {quoted(column.name)}"
-        takes_null = is_nullable(column.type)
-        loosened = to.nullable is True and not takes_null and not column.type.startswith("Array(")
-        word = column.type
-        if to.data_type is not KEPT and not fits(column.type, to.data_type, "clickhouse"):
-            word = type_of(to.data_type, nullable=takes_null or loosened)
-        elif loosened:
-            word = nullable_in_clickhouse(column.type)
+        place = f"ALTER TABLE {qualified(table)} MODIFY COLUMN {quoted(column.name)}"
+        word = self.type_after(column, operation)
         if word != column.type:
             if column.name in key:
                 raise DataError(f"{table} is ordered by {column.name}", hint="build a new table and switch to it")
             yield Statement(f"{place} {word}", f"{column.type} becomes {word}")
         # a default that changes needs nothing: rows arrive with their values, and those from before the column must go
         # on reading the default that it came with
+
+    @staticmethod
+    def type_after(column: StoreColumn, operation: ChangeColumn) -> str:
+        """What a column's type becomes; as it is where it takes every new value already."""
+        to, takes_null = operation.to, is_nullable(column.type)
+        loosened = to.nullable is True and not takes_null and not column.type.startswith("Array(")
+        if to.data_type is not KEPT and not fits(column.type, to.data_type, "clickhouse"):
+            return type_of(to.data_type, nullable=takes_null or loosened)
+        return nullable_in_clickhouse(column.type) if loosened else column.type
 
 
 def _text(text: str) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from console.propagation.translate.clickhouse import Work
 
 
-def _between(old: str, new: str) -> str:
+def on_its_way(old: str, new: str) -> str:
     return f"{new}{BETWEEN}{old}"
 
 
@@ -60,7 +60,7 @@ class Swap:
             query = View(
                 view.select, tuple(column.name for column in self.work.table.columns if column.kind != "ALIAS")
             )
-            names = {*self.pairs, *self.pairs.values(), *(_between(old, new) for old, new in self.pairs.items())}
+            names = {*self.pairs, *self.pairs.values(), *(on_its_way(old, new) for old, new in self.pairs.items())}
             if not any(query.reads(name) for name in names):
                 continue
             if not query.row_by_row:
@@ -73,7 +73,7 @@ class Swap:
 
     def _chain(self) -> Iterator[Statement]:
         table, views = self.work.table, self._views()
-        names = self._names()
+        names = self.names()
         present = [name in {column.name for column in table.columns} for name in names]
         if all(present):
             raise DataError(f"{table.name} has a column {names[0]} already", hint="drop or rename it first")
@@ -92,7 +92,7 @@ class Swap:
                 moved.append(found)
             views = moved
 
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
         """The chain's names from the free one to the one that is given up."""
         before = {new: old for old, new in self.pairs.items()}
         names = [new for new in self.pairs.values() if new not in self.pairs]
@@ -131,13 +131,13 @@ class Swap:
 
     def _ring(self) -> Iterator[Statement]:
         source = self.work.table
-        state = self._state(source.columns)
+        state = self.state(source.columns)
         views = self._views()
         if state == "before":
             yield self._aside(source.name, source.columns)
         for view in self.work.targets([view for view, _ in views]):
             yield from self._target(view)
-        between = {new: _between(old, new) for old, new in self.pairs.items()}
+        between = {new: on_its_way(old, new) for old, new in self.pairs.items()}
         back = {aside: name for name, aside in between.items()}
         if state != "after":
             for view, query in views:
@@ -154,7 +154,7 @@ class Swap:
     def _target(self, view: Dependent) -> Iterator[Statement]:
         """The target swaps too where the view hands on the whole ring under its own names."""
         names = {column.name for column in view.columns}
-        asides = {_between(old, new) for old, new in self.pairs.items()}
+        asides = {on_its_way(old, new) for old, new in self.pairs.items()}
         if not (set(self.pairs) <= names or asides <= names):
             held = ", ".join(sorted(set(self.pairs) & names)) or "none of them"
             self.work.warnings.append(
@@ -162,7 +162,7 @@ class Swap:
             )
             return
         self._keyed(view, self.pairs)
-        state = self._state(view.columns)
+        state = self.state(view.columns)
         if state == "before":
             yield self._aside(view.target, view.columns)
         if state != "after":
@@ -178,10 +178,10 @@ class Swap:
         yield Statement(f"EXCHANGE TABLES {name} AND {beside}", "the two change names at one instant")
         yield Statement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
 
-    def _state(self, columns: tuple[StoreColumn, ...]) -> str:
+    def state(self, columns: tuple[StoreColumn, ...]) -> str:
         """`before`, `between` or `after`; a mark in the comments tells the first from the last."""
         found = {column.name: column for column in columns}
-        if all(_between(old, new) in found for old, new in self.pairs.items()):
+        if all(on_its_way(old, new) in found for old, new in self.pairs.items()):
             return "between"
         if missing := sorted(set(self.pairs) - set(found)):
             raise DataError(
@@ -196,17 +196,17 @@ class Swap:
 
     def _aside(self, table: str, columns: tuple[StoreColumn, ...]) -> Statement:
         types = {column.name: column.type for column in columns}
-        parts = [f"RENAME COLUMN {quoted(old)} TO {quoted(_between(old, new))}" for old, new in self.pairs.items()]
+        parts = [f"RENAME COLUMN {quoted(old)} TO {quoted(on_its_way(old, new))}" for old, new in self.pairs.items()]
         parts += [
-            f"ADD COLUMN {quoted(new)} {types[old]} ALIAS {quoted(_between(old, new))}"
+            f"ADD COLUMN {quoted(new)} {types[old]} ALIAS {quoted(on_its_way(old, new))}"
             for old, new in self.pairs.items()
         ]
         mark = self._mark.replace("\\", "\\\\").replace("'", "\\'")
-        parts += [f"COMMENT COLUMN {quoted(_between(old, new))} '{mark}'" for old, new in self.pairs.items()]
+        parts += [f"COMMENT COLUMN {quoted(on_its_way(old, new))} '{mark}'" for old, new in self.pairs.items()]
         why = "queries read the new meaning from here on; inserts wait"
         return Statement(f"ALTER TABLE {qualified(table)} {', '.join(parts)}", why)
 
     def _home(self, table: str) -> Statement:
         parts = [f"DROP COLUMN {quoted(new)}" for new in self.pairs.values()]
-        parts += [f"RENAME COLUMN {quoted(_between(old, new))} TO {quoted(new)}" for old, new in self.pairs.items()]
+        parts += [f"RENAME COLUMN {quoted(on_its_way(old, new))} TO {quoted(new)}" for old, new in self.pairs.items()]
         return Statement(f"ALTER TABLE {qualified(table)} {', '.join(parts)}", "the columns have their names")

@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import click
 
+from console.cli.figures import count
 from console.cli.flags import command
 from console.cli.voice import Voice, as_data
 from console.cli.wiring import root_of, session, who
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from console.stores.files import Change, Plan, Site
     from console.stores.protocol import Store
 
+Seen = tuple["Site", "tuple[Todo, ...]", "ConsoleError | None"]
 _SYMBOLS = {"applied": "+", "unchanged": ".", "waiting": "?", "failed": "!", "skipped": " "}
 
 
@@ -105,21 +107,13 @@ class Work:
         from console.cli.commands.schema import landing
         from console.runner.exits import worst
 
-        shown: list[tuple[Site, tuple[Todo, ...], ConsoleError | None]] = []
-        for site in self.sites:
-            store = site.open()
-            try:
-                shown.append((site, self.carrier(site, store).todo(order.phase), None))
-            except ConsoleError as error:
-                shown.append((site, (), error))
-            finally:
-                store.close()
+        shown = [self._seen(site, order) for site in self.sites]
         edits = landing.edits(self.root, self.plan, self.owned, self.changes, order)
         if voice.json:
             found = {"stores": [todo_data(*entry) for entry in shown], "edits": [landing.data(edit) for edit in edits]}
             voice.document({"phase": order.phase, **found})
         else:
-            lines = [line for entry in shown for line in todo_text(*entry)]
+            lines = [line for text in folded(shown) for line in text]
             voice.data(
                 "\n".join([*lines, *(line for edit in edits for line in landing.lines(edit))]) or "nothing to do"
             )
@@ -127,6 +121,20 @@ class Work:
             if refusal is not None:
                 voice.complain(refusal)
         return worst(refusal for _, _, refusal in shown)
+
+    def _seen(self, site: "Site", order: "Order") -> "Seen":
+        from console.stores.carry import refuse_waiting
+
+        todo: tuple[Todo, ...] = ()
+        store = site.open()
+        try:
+            todo = self.carrier(site, store).todo(order.phase)
+            refuse_waiting(site.name, todo)
+        except ConsoleError as error:
+            return site, todo, error
+        finally:
+            store.close()
+        return site, todo, None
 
     def carry(self, voice: Voice, order: "Order") -> int:
         """Apply, and tell what became of each store."""
@@ -181,14 +189,14 @@ def regions_of(root: Path) -> "tuple[Region, ...]":
 def gate(voice: Voice, site: "Site", todo: "Sequence[Todo]", order: "Order") -> ConsoleError | None:
     """Why a store's work waits for a person, or None: the region's own policy decides."""
     policy = site.region.policy.promote
-    what = f"{len(todo)} migration{'s' if len(todo) != 1 else ''} in {site.name}"
+    left = count(sum(not one.waits for one in todo), "migration")
     again = f"console schema apply --phase {order.phase} --store {site.target.name} --regions {site.region.name}"
     if policy == "auto" or (voice.flags.yes and policy != "never"):
         return None
     if not voice.may_ask:
         on = ", on a terminal" if policy == "never" else " --yes"
-        return AtGate(f"{site.name}: {what} wait for a person", hint=again + on, code="E_GATE")
-    for line in todo_text(site, todo, None):
+        return AtGate(f"{site.name}: a person is to agree to {left}", hint=again + on, code="E_GATE")
+    for line in todo_text(site.name, site, todo, None):
         click.echo(line, err=True)
     typed = click.prompt(f"type {site.region.name} to apply", default="", show_default=False, err=True)
     if typed.strip() != site.region.name:
@@ -196,13 +204,20 @@ def gate(voice: Voice, site: "Site", todo: "Sequence[Todo]", order: "Order") -> 
     return None
 
 
-def todo_text(site: "Site", todo: "Sequence[Todo]", error: ConsoleError | None) -> list[str]:
+def folded(shown: "Sequence[Seen]") -> list[list[str]]:
+    """What is left, store by store; stores with the same left to do are told together."""
+    alike: dict[tuple[str, ...], list[Seen]] = {}
+    for site, todo, error in shown:
+        body = (str(error or ""), site.target.kind, *todo_text("", site, todo, None)[1:])
+        alike.setdefault(body, []).append((site, todo, error))
+    return [todo_text(", ".join(site.name for site, _, _ in same), *same[0]) for same in alike.values()]
+
+
+def todo_text(names: str, site: "Site", todo: "Sequence[Todo]", error: ConsoleError | None) -> list[str]:
     """A store's statements, each after the sentence that says why."""
-    if error is not None:
-        return [f"{site.name}: {safe_text(str(error))}"]
     if not todo:
-        return [f"{site.name}: nothing to do"]
-    lines = [f"{site.name} ({site.target.kind})"]
+        return [f"! {safe_text(str(error))}" if error else f"{names}: nothing to do"]
+    lines = [f"{names} ({site.target.kind})"]
     for one in todo:
         lines.append(f"  {safe_text(one.change.id)} → {safe_text(one.place)}" + _remark(one))
         lines += [f"    ! {safe_text(warning)}" for warning in one.warnings]
@@ -212,6 +227,8 @@ def todo_text(site: "Site", todo: "Sequence[Todo]", error: ConsoleError | None) 
 
 
 def _remark(one: "Todo") -> str:
+    if one.waits:
+        return f": waits for {safe_text(one.waits.id)} ({one.waits.migration.phase})"
     if one.announce:
         return ": announced to consumers, for new names come with the next migration of the database"
     return "" if one.steps else ": nothing left but to record it"
@@ -226,6 +243,7 @@ def todo_data(site: "Site", todo: "Sequence[Todo]", error: ConsoleError | None) 
             "destructive": one.change.migration.destructive,
             "statements": [what(step) for step in one.steps],
             "warnings": list(one.warnings),
+            "waits_for": one.waits.id if one.waits else None,
         }
         for one in todo
     ]
@@ -237,7 +255,7 @@ def outcome_text(outcome: "SiteOutcome") -> str:
     """One line a store."""
     said = sum(done.operation is not None for done in outcome.done)
     closed = sum(done.operation is None and not done.announced for done in outcome.done)
-    figures = f", {closed} migrations, {said} statements" if outcome.done else ""
+    figures = f", {count(closed, 'migration')}, {count(said, 'statement')}" if outcome.done else ""
     return f"{_SYMBOLS[outcome.state]} {outcome.site}: {outcome.state}{figures}"
 
 
@@ -259,18 +277,46 @@ def outcome_data(outcome: "SiteOutcome") -> dict[str, Any]:
 
 
 def what(operation: "StoreOperation") -> str:
-    """An operation as a person reads it: SQL for ClickHouse, its words and values else."""
-    from console.propagation.translate.operations import Statement
+    """An operation as a person reads it: SQL for ClickHouse, words else."""
+    from console.propagation.translate import operations as ops
 
-    if isinstance(operation, Statement):
-        return operation.sql
-    fields = [f"{name}={getattr(operation, name)!r}" for name in operation.__dataclass_fields__ if name != "why"]
-    return f"{type(operation).__name__}({', '.join(fields)})"
+    match operation:
+        case ops.Statement():
+            return operation.sql
+        case ops.AddField():
+            default = f" default {operation.default}" if operation.default is not None else ""
+            return f"add {operation.name} {operation.type}{default}"
+        case ops.DropField():
+            return f"drop {operation.name}"
+        case ops.RenameFields():
+            return "rename " + ", ".join(f"{old} → {new}" for old, new in operation.pairs)
+        case ops.ChangeField():
+            return f"change {operation.name} to {operation.type}"
+        case ops.LoosenField():
+            return f"let {operation.name} be NULL"
+        case ops.Rewrite():
+            kept = [
+                f"{name} {word}{'' if name == source else f' from {source}'}"
+                for name, source, word in operation.columns
+            ]
+            return f"rewrite with {', '.join(kept)}"
+        case _:
+            assert_never(operation)
 
 
 def why(operation: "StoreOperation") -> str:
-    """The sentence of an operation that has one."""
-    return str(getattr(operation, "why", "")) or (type(operation).__doc__ or "").partition("\n")[0]
+    """What it does to the rows that are there, in one sentence."""
+    from console.propagation.translate import operations as ops
+
+    match operation:
+        case ops.Statement() | ops.Rewrite():
+            return operation.why
+        case ops.DropField():
+            return "metadata, no row is rewritten; the values stay unread in old files"
+        case ops.AddField() | ops.RenameFields() | ops.ChangeField() | ops.LoosenField():
+            return "metadata, no row is rewritten"
+        case _:
+            assert_never(operation)
 
 
 def _did(done: "Done") -> str:

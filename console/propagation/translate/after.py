@@ -1,0 +1,182 @@
+"""The table that a migration leaves behind, as its store would describe it: what the next migration is seen from.
+
+Migrations are done one after another, but shown, refused and agreed to together, before anything is done.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import assert_never
+
+from console.propagation.mapping import is_nullable
+from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, Migration, SwapColumns
+from console.propagation.replication import Kind
+from console.propagation.tables import Dependent, StoreColumn, StoreTable
+from console.propagation.translate import clickhouse, lake
+from console.propagation.translate.operations import (
+    AddField,
+    ChangeField,
+    DropField,
+    LoosenField,
+    RenameFields,
+    Rewrite,
+    Statement,
+    StoreOperation,
+)
+from console.propagation.translate.swap import Swap, groups, on_its_way
+
+Columns = tuple[StoreColumn, ...]
+
+
+def after(kind: Kind, migration: Migration, table: StoreTable, mark: str) -> StoreTable:
+    """A table once nothing of a migration is left to do; comments stay as they are.
+
+    raises  DataError as `translate` does
+    """
+    if kind != "clickhouse":
+        return reduce(_done, lake.translate(migration, table, kind).steps, table)
+    clickhouse.translate(migration, table, mark)
+    work = clickhouse.Work(table, mark)
+    match migration.operation:
+        case AddColumn() as operation:
+            return _added(work, operation)
+        case DropColumn(name=name):
+            return _dropped(work, name)
+        case SwapColumns(columns=pairs):
+            return _renamed(work, dict(pairs))
+        case ChangeColumn() as operation:
+            return _changed(work, operation)
+        case _:
+            assert_never(migration.operation)
+
+
+def _done(table: StoreTable, step: StoreOperation) -> StoreTable:
+    """A lake's table after one operation."""
+    columns = table.columns
+    match step:
+        case AddField():
+            columns = (*columns, StoreColumn(step.name, step.type))
+        case DropField():
+            columns = tuple(column for column in columns if column.name != step.name)
+        case RenameFields():
+            columns = _named(columns, dict(step.pairs))
+        case ChangeField():
+            columns = tuple(replace(c, type=step.type) if c.name == step.name else c for c in columns)
+        case LoosenField():
+            columns = tuple(replace(c, nullable=True) if c.name == step.name else c for c in columns)
+        case Rewrite():
+            columns = tuple(StoreColumn(name, word) for name, _, word in step.columns)
+        case Statement():
+            raise TypeError("a statement is not for a lake")
+        case _:
+            assert_never(step)
+    return replace(table, columns=columns)
+
+
+def _named(columns: Columns, names: Mapping[str, str]) -> Columns:
+    return tuple(replace(column, name=names.get(column.name, column.name)) for column in columns)
+
+
+def _with(columns: Columns, new: StoreColumn) -> Columns:
+    return columns if new.name in {column.name for column in columns} else (*columns, new)
+
+
+def _added(work: clickhouse.Work, operation: AddColumn) -> StoreTable:
+    word = work.type_to_add(operation)
+    new, mirrors = StoreColumn(operation.name, word, is_nullable(word)), work.mirrors(operation.name)
+    fed = {view.target for view in mirrors}
+    views = []
+    for view in work.views:
+        query = work.query(view)
+        handed = view in mirrors and not query.carried(operation.name)
+        columns = _with(view.columns, new) if view.target in fed else view.columns
+        views.append(
+            replace(view, columns=columns, select=query.with_column(operation.name) if handed else view.select)
+        )
+    return replace(work.table, columns=_with(work.table.columns, new), dependents=tuple(views))
+
+
+def _dropped(work: clickhouse.Work, name: str) -> StoreTable:
+    affected = [view for view in work.views if work.query(view).reads(name)]
+    marked = {c.name for view in work.views for c in view.columns if c.comment == work.mark_of_drop}
+    views = []
+    for view in work.views:
+        gone = {
+            c for other in affected if other.target == view.target for c in work.query(other).carried(name)
+        } | marked
+        columns = tuple(column for column in view.columns if column.name not in gone)
+        select = work.query(view).without(name) if view in affected else view.select
+        views.append(replace(view, columns=columns, select=select))
+    columns = tuple(column for column in work.table.columns if column.name != name)
+    return replace(work.table, columns=columns, dependents=tuple(views))
+
+
+def _renamed(work: clickhouse.Work, names: Mapping[str, str]) -> StoreTable:
+    """Names change, and what a column is goes with it; a ring is told from its beginning by its marks alone."""
+    table, views = work.table, work.views
+    for group in groups(names):
+        swap = Swap(work, group)
+        if set(group) == set(group.values()):
+            views = [_in_ring(swap, view) for view in views]
+            table = replace(table, columns=_round(swap, table.columns))
+        else:
+            order, there = swap.names(), {column.name for column in table.columns}
+            free = next(rank for rank, name in enumerate(order) if name not in there)
+            # the views of the last renaming may still have it before them
+            views = _in_chain(work, views, _steps(order, max(free - 1, 0)))
+            table = replace(table, columns=_named(table.columns, _steps(order, free)))
+    return replace(table, dependents=tuple(views))
+
+
+def _steps(order: Sequence[str], first: int) -> dict[str, str]:
+    return dict(zip(order[first + 1 :], order[first:], strict=False))
+
+
+def _round(swap: Swap, columns: Columns) -> Columns:
+    """The table, or a target that has all of a ring."""
+    match swap.state(columns):
+        case "before":
+            return _named(columns, swap.pairs)
+        case "between":
+            home = {on_its_way(old, new): new for old, new in swap.pairs.items()}
+            return _named(tuple(column for column in columns if column.name not in swap.pairs), home)
+        case _:
+            return columns
+
+
+def _in_ring(swap: Swap, view: Dependent) -> Dependent:
+    query, there = swap.work.query(view), {column.name for column in view.columns}
+    home = {on_its_way(old, new): new for old, new in swap.pairs.items()}
+    concerned = any(map(query.reads, (*swap.pairs, *home)))
+    whole = set(swap.pairs) <= there or set(home) <= there
+    select = query.renamed(home, keep_outputs=True) if any(map(query.reads, home)) else view.select
+    return replace(view, select=select, columns=_round(swap, view.columns) if concerned and whole else view.columns)
+
+
+def _in_chain(work: clickhouse.Work, views: Sequence[Dependent], names: Mapping[str, str]) -> list[Dependent]:
+    moved: dict[str, dict[str, str]] = {}
+    for view in views:
+        query, there = work.query(view), {column.name for column in view.columns}
+        carried = {old: new for old, new in names.items() if old in query.carried(old) and old in there}
+        moved.setdefault(view.target, {}).update(carried)
+    found = []
+    for view in views:
+        query = work.query(view)
+        read = any(map(query.reads, names))
+        select = query.renamed(names, keep_outputs=False) if read else view.select
+        found.append(replace(view, select=select, columns=_named(view.columns, moved[view.target])))
+    return found
+
+
+def _changed(work: clickhouse.Work, operation: ChangeColumn) -> StoreTable:
+    def retyped(columns: Columns, chosen: Iterable[str]) -> Columns:
+        words = {column.name: work.type_after(column, operation) for column in columns}
+        return tuple(
+            replace(c, type=words[c.name], nullable=is_nullable(words[c.name])) if c.name in chosen else c
+            for c in columns
+        )
+
+    views = tuple(
+        replace(view, columns=retyped(view.columns, work.query(view).carried(operation.name))) for view in work.views
+    )
+    return replace(work.table, columns=retyped(work.table.columns, (operation.name,)), dependents=views)
