@@ -164,7 +164,7 @@ class Service:
     def maintain(self, pipeline: str, by: str, host: str, accept: str = "", **wish: Any) -> dict[str, Any]:
         line = self.line(pipeline)
         if accept:
-            keeper.accept(line, self.spark, self.follower, accept, f"{by} from {host}")
+            keeper.accept(line, self.follower, accept, f"{by} from {host}")
             return {"done": [keeper.Done(accept, "accepted", "its feeds go on")]}
         return {"done": list(self.keeper.keep(line, keeper.Wish(**wish)))}
 

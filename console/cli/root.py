@@ -184,7 +184,7 @@ def cli(ctx: click.Context, headless: bool, dry_run: bool, attached: bool) -> in
     from console.cli.wiring import open_desk
 
     desk = open_desk()
-    return now.wiring.screen(desk.open_fleet(), title=desk.name, readonly=now.flags.readonly)
+    return now.wiring.screen(desk.open_fleet(steering=True), title=desk.name, readonly=now.flags.readonly)
 
 
 cli.params.extend(common())

@@ -14,7 +14,15 @@ from console.runner.view import Outcome, RegionView
 from console.text import safe_text
 
 Kind = Literal[
-    "apply_start", "apply_progress", "apply_waiting", "apply_paused", "apply_errored", "apply_complete", "check", "link"
+    "apply_start",
+    "apply_progress",
+    "apply_waiting",
+    "apply_paused",
+    "apply_errored",
+    "apply_complete",
+    "check",
+    "link",
+    "taken_over",
 ]
 _AT_END = ("live", "rolled-back", "cancelled", "discarded", "cleaned")
 
@@ -170,6 +178,9 @@ def told(before: RegionView, after: RegionView) -> list[Told]:
             Told("apply_start", safe_text(text), {"rollout": new.rollout, "release": new.release, "was": new.was})
         )
         old = Status()
+    if new.console and new.console != old.console:
+        text = f"{new.taken_by} took {new.rollout} over"
+        said.append(Told("taken_over", safe_text(text), {"by": new.taken_by, "rollout": new.rollout}))
     said += _steps_told(old, new)
     said += [
         Told("check", f"check {_check(check)}", {"check": encode(check)})

@@ -2,9 +2,10 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
+from uuid import uuid4
 
 import click
 
@@ -92,16 +93,19 @@ class Desk:
                 await driver.close()
 
     @asynccontextmanager
-    async def fleet(self, planner: "Planner | None" = None) -> "AsyncIterator[Fleet]":
+    async def fleet(self, planner: "Planner | None" = None, *, steering: bool = False) -> "AsyncIterator[Fleet]":
         """The runner over these regions; links and journal are closed afterwards, the agents go on."""
-        fleet = self.open_fleet(planner)
+        fleet = self.open_fleet(planner, steering=steering)
         try:
             yield fleet
         finally:
             await fleet.close()
 
-    def open_fleet(self, planner: "Planner | None" = None) -> "Fleet":
-        """The runner over these regions; its caller closes it, and with it the journal."""
+    def open_fleet(self, planner: "Planner | None" = None, *, steering: bool = False) -> "Fleet":
+        """The runner over these regions; its caller closes it, and with it the journal.
+
+        steering  it carries rollouts: another console may take them over, and its deeds are then refused
+        """
         from console.runner.fleet import Fleet
         from console.runner.journal import Journal
 
@@ -111,7 +115,7 @@ class Desk:
             self.pipelines,
             planner or self.plan_of,
             Journal(),
-            who(),
+            replace(who(), console=uuid4().hex) if steering else who(),
             without=self.without,
             on_failure=self.on_failure,
         )

@@ -156,6 +156,15 @@ class Resumed:
 
 
 @dataclass(frozen=True, slots=True)
+class TakenOver:
+    """Another console steers from now on; the one before it only looks."""
+
+    by: str
+    host: str
+    console: str  # the id of the one that steers
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     step: str
     why: str
@@ -198,7 +207,7 @@ class Logged:
 
 Event = (
     Accepted | Entered | Fenced | StepStarted | BatchStarted | Progress | BatchDone | StepDone | Checked | Waiting
-    | Lagging | Paused | Expiring | Resumed | Failed | Promoted | RolledBack | Ended | Logged
+    | Lagging | Paused | Expiring | Resumed | Failed | Promoted | RolledBack | Ended | Logged | TakenOver
 )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from console.model.event import (
     State,
     StepDone,
     StepStarted,
+    TakenOver,
     Waiting,
 )
 
@@ -57,6 +58,7 @@ class Status:
     checks  latest validation, one entry a check
     until   seconds, UTC: the first of its fences whose files may be deleted then; 0 is not known
     expiring  how urgently that was said, 0 … 3
+    console, taken_by, taken_at  who took the rollout over from the console that began it; "" while nobody did
     """
 
     rollout: str = ""
@@ -80,6 +82,9 @@ class Status:
     log: tuple[str, ...] = ()
     until: float = field(default=0.0, metadata=QUIET)
     expiring: int = field(default=0, metadata=QUIET)
+    console: str = field(default="", metadata=QUIET)
+    taken_by: str = field(default="", metadata=QUIET)
+    taken_at: float = field(default=0.0, metadata=QUIET)
 
     @property
     def shown(self) -> str:
@@ -147,6 +152,9 @@ def fold(status: Status, recorded: Recorded) -> Status:
             return replace(status, held="", why="", hint="")
         case Failed(_, why, hint):
             return replace(status, held="failed", why=why, hint=hint)
+        case TakenOver(by, host, console):
+            log = (*status.log, f"{by} on {host} took the rollout over")[-LOG_LINES:]
+            return replace(status, console=console, taken_by=f"{by} on {host}", taken_at=recorded.at, log=log)
         case Logged(text, level):
             line = text if level == "info" else f"{level}: {text}"
             return replace(status, log=(*status.log, line)[-LOG_LINES:])

@@ -166,7 +166,7 @@ class Carrier:
 
         def decides(view: RegionView) -> bool:
             status = view.status
-            stands = status.shown in ("awaiting-confirmation", "failed") or not under_way(status)
+            stands = status.shown in ("awaiting-confirmation", "failed") or not under_way(status) or self._taken(status)
             return (stands and status.rollout == rollout) or follower.broken is not None
 
         while True:
@@ -183,8 +183,14 @@ class Carrier:
                     ) from None
             if follower.broken:
                 raise follower.broken
+            if self._taken(view.status):
+                raise _taken_over(name, view.status)
             if decides(view):
                 return view.status
+
+    def _taken(self, status: Status) -> bool:
+        """Whether another console steers by now, and this one only looks."""
+        return under_way(status) and status.console not in ("", self._desk.who.console)
 
     async def _failed(self, name: str, status: Status) -> RegionError:
         hint = status.hint or f"console retry --region {name}"
@@ -223,6 +229,15 @@ class Carrier:
 
     def _ours(self, row: ReleaseRow) -> bool:
         return (row.by, row.host) == (self._desk.who.name, self._desk.who.host)
+
+
+def _taken_over(name: str, status: Status) -> Conflict:
+    when = datetime.fromtimestamp(status.taken_at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+    return Conflict(
+        f"{name}: {status.taken_by} took {status.rollout} over at {when}",
+        hint=f"console attach --region {name} follows it; --take-over takes it back",
+        code="E_TAKEN_OVER",
+    )
 
 
 def nothing_to_do(plan: Plan) -> bool:

@@ -51,13 +51,15 @@ def next_range(
     for commit in log.commits(source, position + 1, min(end, position + MAX_COMMITS)):
         if commit.metadata and files:
             break  # a range never crosses a schema change
+        flows = commit.kind == "append"
         if commit.kind == "rewrite":
-            if policy == "stop" and last > position:
-                break
-            if policy in ("stop", "replay_days"):
+            if _stops(commit, policy):
+                if last > position:
+                    break
                 raise _rewrite(source, commit)
             skipped.append(commit.version)
-        if commit.kind == "append" or (commit.kind == "rewrite" and policy == "take_inserts"):
+            flows = policy == "take_inserts" and not commit.expires
+        if flows:
             more_rows, more_bytes = sum(max(f.rows, 0) for f in commit.added), sum(f.bytes for f in commit.added)
             if files and (rows + more_rows > rows_limit or size + more_bytes > bytes_limit):
                 break
@@ -83,6 +85,14 @@ def read(session: Any, source: str, part: Range) -> Any:
     schema = StructType.fromJson(json.loads(log.schema_json(source, part.last)))
     reader = session.read.schema(schema).option("basePath", str(log.local(source)))
     return reader.parquet(*(file.path for file in part.files))
+
+
+def _stops(commit: log.Commit, policy: OnRewrite) -> bool:
+    """Whether a rewriting commit is for a person to decide. What RESTORE or REPLACE adds may have flowed before, so
+    that nobody can take it for inserts."""
+    if commit.expires or policy == "ignore":
+        return False
+    return policy != "take_inserts" or commit.replaces
 
 
 def _rewrite(source: str, commit: log.Commit) -> FeedStopped:

@@ -19,6 +19,9 @@ from deltalake.exceptions import TableNotFoundError
 from console.errors import RegionError, Unreachable
 
 Kind = Literal["append", "quiet", "rewrite"]
+# A RESTORE after a DELETE only adds files, and none of their rows is new; a REPLACE of an emptied table looks like a write.
+REPLACING = ("RESTORE", "REPLACE", "CREATE OR REPLACE", "CLONE")
+RETENTION = "retention"  # the note of our own deletes
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +38,7 @@ class Commit:
     """One version of a table.
 
     kind   append: data files added, nothing removed · quiet: no row changed (OPTIMIZE, metadata, an empty commit) ·
-           rewrite: rows removed or changed (DELETE, MERGE, overwrite, RESTORE)
+           rewrite: rows removed or changed (DELETE, MERGE, overwrite), or put back (RESTORE, REPLACE)
     txn    app id → number
     note   our userMetadata, or {}
     """
@@ -51,11 +54,6 @@ class Commit:
     note: dict[str, Any] = field(default_factory=dict)
     at_ms: int = 0
 
-
-def local(table: str) -> Path:
-    """The directory of a table given by path or file:// URI."""
-    return Path(unquote(urlparse(table).path)) if table.startswith("file:") else Path(table)
-
     @property
     def replaces(self) -> bool:
         """Whether the table was set to another content as a whole: what it adds may have flowed before."""
@@ -65,6 +63,11 @@ def local(table: str) -> Path:
     def expires(self) -> bool:
         """Whether it only deletes what retention allows to go: readers keep what they have."""
         return self.note.get("kind") == RETENTION
+
+
+def local(table: str) -> Path:
+    """The directory of a table given by path or file:// URI."""
+    return Path(unquote(urlparse(table).path)) if table.startswith("file:") else Path(table)
 
 
 def exists(table: str) -> bool:
@@ -194,7 +197,8 @@ def _parse(root: Path, version: int, actions: list[dict[str, Any]]) -> Commit:
                 txn[str(entry["appId"])] = int(entry["version"])
             case {"commitInfo": found}:
                 info = found
-    kind: Kind = "rewrite" if removed or rewritten else "append" if added else "quiet"
+    put_back = version > 0 and str(info.get("operation", "")).upper().startswith(REPLACING)
+    kind: Kind = "rewrite" if removed or rewritten or put_back else "append" if added else "quiet"
     metrics = info.get("operationMetrics") or {}
     return Commit(
         version,

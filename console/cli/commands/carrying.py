@@ -23,10 +23,10 @@ from console.model.region import Region
 from console.runner.view import Cockpit, Outcome, RegionView
 
 if TYPE_CHECKING:
-    from console.cli.plan.witness import Witnesses
     from console.cli.wiring import Planner
     from console.drivers.protocol import Driver
     from console.planning import Ground
+    from console.witness import Witnesses
 
 EVERY_SECONDS = 5.0  # between two lines of the same fleeting kind about one region
 

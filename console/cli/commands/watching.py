@@ -115,13 +115,14 @@ def watch(timeout: float | None) -> int:
         voice.line({"type": "outcome", **status_data(views, errors)})
     else:
         voice.data(status_text(views, errors))
-    return max((_code(view) for view in views), key=_BADNESS.index, default=0)
+    return max((exit_of(view) for view in views), key=_BADNESS.index, default=0)
 
 
 _BADNESS = (0, 3, 5, 1)
 
 
-def _code(view: "RegionView") -> int:
+def exit_of(view: "RegionView") -> int:
+    """The exit code of a command that only followed."""
     if view.link == "unreachable":
         return 5
     if view.status.held == "failed":
@@ -135,7 +136,7 @@ def _moving(view: "RegionView") -> bool:
     return view.status.state in RUNNING and not view.status.held
 
 
-async def _still(cockpit: "Cockpit") -> None:
+async def still(cockpit: "Cockpit") -> None:
     """Return when nothing moves any more; a region out of reach is waited for, for its agent may be at work."""
     changes = cockpit.changes()
     while any(_moving(view) for view in cockpit.views.values()):
@@ -149,7 +150,7 @@ async def _until_still(desk: Desk, voice: Voice, seen: "dict[str, RegionView]", 
         try:
             async with telling(fleet, voice):
                 await fleet.refresh(desk.names)
-                await asyncio.wait_for(_still(fleet), timeout)
+                await asyncio.wait_for(still(fleet), timeout)
         except TimeoutError:
             raise RegionError(
                 f"still under way after {timeout:g} s; the agents go on", hint="console watch", code="E_TIMEOUT"

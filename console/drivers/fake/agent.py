@@ -28,6 +28,7 @@ from console.model.event import (
     State,
     StepDone,
     StepStarted,
+    TakenOver,
 )
 from console.model.plan import Plan, numbered
 from console.model.slices import Slice, cut, pack
@@ -105,7 +106,21 @@ class FakeAgent:
         self._carry()
         return disk.status.rollout
 
+    def take_over(self, who: Who) -> Status:
+        status = self.disk.status
+        if status.state in (*ENDED, "none"):
+            raise Conflict(f"{self.disk.region}: nothing is under way", hint="console status", code="E_STATE")
+        if status.console != who.console:
+            self.disk.keep(TakenOver(who.name, who.host, who.console))
+        return self.disk.status
+
+    def _steered(self, who: Who) -> None:
+        status = self.disk.status
+        if who.console and status.console not in ("", who.console):
+            raise Conflict(f"{status.rollout}: {status.taken_by} took it over", code="E_TAKEN_OVER")
+
     async def control(self, verb: Verb, who: Who) -> Status:
+        self._steered(who)
         disk, status = self.disk, self.disk.status
         going = status.state not in (*ENDED, "none")
         fits = {
@@ -135,6 +150,7 @@ class FakeAgent:
 
     async def promote(self, rollout: str, live: str, who: Who) -> Promoted:
         disk = self.disk
+        self._steered(who)
         await self._sleep(0.0)
         status = disk.status
         if status.rollout == rollout and status.state == "live":

@@ -1,0 +1,51 @@
+"""Rows older than a table's declared retention are deleted, by whole days (DESIGN §4.1 rule 4)."""
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+
+from console import crash
+from console.agent.store import log, turns
+from console.model.live import TableState
+
+
+def cutoff(state: TableState, today: date) -> date | None:
+    """The first day that is kept; None where nothing expires: no retention, or no stored time to tell days by."""
+    stored = {column.name for column in state.version.columns}
+    if state.table.retention_days is None or state.table.time not in stored:
+        return None
+    return today - timedelta(days=state.table.retention_days)
+
+
+def expired(session: Any, table: str, state: TableState, keep: date) -> int:
+    """How many rows are older than the first kept day. Rows without a time never expire."""
+    return int(session.read.format("delta").load(table).where(_older(state, keep)).count())
+
+
+def expire(session: Any, table: str, state: TableState, keep: date) -> int:
+    """Delete them, in one commit whose note tells every feed that reads the table to pass it over.
+
+    session  one of its own: the note of a maintenance statement is a setting of the session
+    returns  rows deleted
+    """
+    from delta.tables import DeltaTable
+
+    rows = expired(session, table, state, keep)
+    if rows:
+        note = json.dumps({"kind": log.RETENTION, "keep": keep.isoformat(), "rows": rows})
+        session.conf.set("spark.databricks.delta.commitInfo.userMetadata", note)
+        with turns.spark(table):
+            crash.point("before-commit-retention")
+            DeltaTable.forPath(session, table).delete(_older(state, keep))
+            crash.point("after-commit-retention")
+    return rows
+
+
+def _older(state: TableState, keep: date) -> Any:
+    """A range on the raw column, which prunes files (rule 11)."""
+    from pyspark.sql.functions import col, lit
+
+    name = "`" + state.table.time.replace("`", "``") + "`"
+    kind = next(column.type for column in state.version.columns if column.name == state.table.time)
+    first = keep if kind == "date" else datetime(keep.year, keep.month, keep.day, tzinfo=UTC)
+    return col(name) < lit(first)

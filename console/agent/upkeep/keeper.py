@@ -1,0 +1,199 @@
+"""What a region's tables need from time to time: one pass over one pipeline, on request or, for compaction, by itself."""
+
+import json
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal
+
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+
+from console.agent.feeds import foreign
+from console.agent.feeds.edge import edges_of
+from console.agent.feeds.follow import Follower
+from console.agent.line import Line
+from console.agent.session import Spark
+from console.agent.store import log, turns
+from console.agent.upkeep.compact import MANY, compact, crowded
+from console.agent.upkeep.expire import cutoff, expire, expired
+from console.agent.upkeep.vacuum import Need, in_the_way, kept_hours, vacuum
+from console.errors import Conflict, ConsoleError, DataError
+from console.model.event import ENDED, Fenced
+from console.model.live import Release, TableState
+
+EVERY_SECONDS = 3600.0
+TURN_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What an operator asks for.
+
+    expire   also delete rows past their table's declared retention
+    many     small files in one partition from which on it is compacted
+    """
+
+    dry_run: bool = False
+    expire: bool = False
+    many: int = MANY
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One thing that was done, or would be."""
+
+    table: str
+    what: Literal["compacted", "expired", "vacuumed", "left", "accepted"]
+    detail: str
+
+
+class Keeper:
+    """One pass at a time a region, in the caller's thread; the follower goes on beside it."""
+
+    def __init__(
+        self, spark: Spark, lines: Callable[[], Iterable[Line]], said: Callable[[str, str, str], None]
+    ) -> None:
+        self._spark = spark
+        self._lines = lines
+        self._said = said  # (pipeline, level, text)
+        self._busy = threading.Lock()
+        self._last = time.monotonic()
+
+    def keep(self, line: Line, wish: Wish) -> tuple[Done, ...]:
+        """raises  Conflict E_BUSY if a pass is under way; RegionError if a compaction did not keep every row"""
+        if not self._busy.acquire(blocking=False):
+            raise Conflict("the region's tables are being kept already", hint="try again later", code="E_BUSY")
+        try:
+            done: list[Done] = []
+            for path, state in ours(line).items():
+                if wish.expire:
+                    done += self._expire(line, path, state, wish)
+                done += self._compact(path, state, wish)
+                if not wish.dry_run:
+                    done += self._vacuum(path, state)
+            return tuple(done)
+        finally:
+            self._busy.release()
+
+    def mind(self) -> None:
+        """Once a second: is it time to compact? Only where Spark runs anyway, and never beside a rollout."""
+        if time.monotonic() - self._last < EVERY_SECONDS or not self._spark.started:
+            return
+        self._last = time.monotonic()
+        threading.Thread(target=self._by_itself, name="upkeep", daemon=True).start()
+
+    def _by_itself(self) -> None:
+        if not self._busy.acquire(blocking=False):
+            return
+        try:
+            for line in self._lines():
+                if under_way(line):
+                    continue
+                for path, state in ours(line).items():
+                    for done in self._compact(path, state, Wish()):
+                        self._said(line.pipeline, "info", f"{done.table}: {done.what} {done.detail}")
+        except Exception as error:  # tried again in an hour; the feeds do not need it
+            first = str(error).strip().splitlines()
+            self._said(line.pipeline, "warning", f"upkeep: {first[0] if first else type(error).__name__}")
+        finally:
+            self._busy.release()
+
+    def _compact(self, path: str, state: TableState, wish: Wish) -> list[Done]:
+        tasks = max(1, self._spark.slots - 1)
+        done = []
+        for crowd in crowded(path, wish.many):
+            if wish.dry_run:
+                done.append(Done(state.table.name, "compacted", f"{crowd.label}: {crowd.files} files"))
+                continue
+            session = self._spark.session(spark__sql__files__maxPartitionNum=str(tasks))
+            made = compact(session, path, crowd, tasks)
+            detail = f"{crowd.label}: {crowd.files} files to {made.files} in version {made.version}"
+            done.append(Done(state.table.name, "compacted", detail))
+        return done
+
+    def _expire(self, line: Line, path: str, state: TableState, wish: Wish) -> list[Done]:
+        keep = cutoff(state, datetime.now(UTC).date())
+        if keep is None:
+            return []
+        if under_way(line):
+            return [Done(state.table.name, "left", f"rows before {keep}: a rollout is under way")]
+        session = self._spark.session()
+        rows = expired(session, path, state, keep) if wish.dry_run else expire(session, path, state, keep)
+        return [Done(state.table.name, "expired", f"{rows:,} rows before {keep}")] if rows else []
+
+    def _vacuum(self, path: str, state: TableState) -> list[Done]:
+        try:
+            need = in_the_way(path, needs(self._lines()).get(path, ()))
+        except ConsoleError as error:
+            return [Done(state.table.name, "left", str(error))]
+        if need is not None:
+            return [
+                Done(state.table.name, "left", f"its old files are still needed: {need.why}, version {need.version}")
+            ]
+        vacuum(self._spark.session(), path)
+        return [Done(state.table.name, "vacuumed", f"but for what was removed in the last {kept_hours(path):.0f} h")]
+
+
+def under_way(line: Line) -> bool:
+    return line.recorder.status.state not in (*ENDED, "none")
+
+
+def ours(line: Line) -> dict[str, TableState]:
+    """The tables of the kept releases that the agent alone writes, by path. Foreign landing tables are never touched."""
+    found: dict[str, TableState] = {}
+    for release in _kept(line):
+        for state in release.tables:
+            path = line.path(state.version.path)
+            managed = state.table.kind != "landing" or state.table.managed
+            if managed and state.version.path and log.exists(path):
+                found.setdefault(path, state)
+    return found
+
+
+def needs(lines: Iterable[Line]) -> dict[str, list[Need]]:
+    """Who still reads what of which table: feeds what comes after their position, a rollout its fences."""
+    found: dict[str, list[Need]] = defaultdict(list)
+    for line in lines:
+        for release in _kept(line):
+            for edge in edges_of(release, line.path):
+                why = f"{line.pipeline}: {edge.feed.materialization} into {edge.feed.target} of {release.id}"
+                reached = edge.committed() if log.exists(edge.target_path) else -1  # it may want everything
+                found[edge.source_path].append(Need(reached, why))
+        if under_way(line):
+            for fence in line.recorder.events(Fenced):
+                for release in _kept(line):
+                    if state := release.table(fence.source):
+                        why = f"{line.pipeline}: the fence of {fence.step}"
+                        found[line.path(state.version.path)].append(Need(fence.version, why))
+    return found
+
+
+def accept(line: Line, follower: Follower, table: str, by: str) -> int:
+    """Let the feeds of a table go on over what somebody else did to it; returns the version that says so.
+
+    raises  DataError if the pipeline keeps no such table
+    """
+    import pyarrow as pa
+
+    paths = [path for path, state in ours(line).items() if state.table.name == table and state.table.kind != "landing"]
+    if not paths:
+        raise DataError(f"{line.pipeline} keeps no table {table!r:.60}", hint="console status")
+    note = {"userMetadata": json.dumps({"kind": foreign.ACCEPTED, "by": by})}
+    for path in paths:
+        with turns.alone(path, seconds=TURN_SECONDS) as ours_now:
+            if not ours_now:
+                raise Conflict(f"{path}: Spark is writing it", hint="try again", code="E_BUSY")
+            opened = DeltaTable(path)
+            none = pa.schema(opened.schema().to_arrow()).empty_table()
+            write_deltalake(opened, none, mode="append", commit_properties=CommitProperties(custom_metadata=note))
+    for edge in follower.edges(line.pipeline):
+        if edge.target_path in paths:
+            edge.writer, edge.stopped = None, ""
+    return log.latest_version(paths[0])
+
+
+def _kept(line: Line) -> tuple[Release, ...]:
+    return tuple(held.release for held in line.releases.all() if held.row.state != "retired")

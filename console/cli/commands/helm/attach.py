@@ -1,0 +1,76 @@
+"""`console attach`: follow a rollout that another console began, and take it over from there."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from console.cli.flags import command, refuse_readonly
+from console.cli.voice import Voice
+from console.cli.wiring import Desk, open_desk, session
+from console.errors import AtGate, Conflict
+
+if TYPE_CHECKING:
+    from console.runner.fleet import Fleet
+    from console.runner.view import RegionView
+
+
+@command("attach", examples="console attach --region eu\nconsole attach --region eu --take-over --yes")
+@click.option("--take-over", is_flag=True, help="Steer it from now on; the console that did is told, and only looks.")
+def attach(take_over: bool) -> int:
+    """Follow another console's rollout, or take it over.
+
+    Shows what happens in the region until its rollout ends or stands, and changes nothing. With --take-over this
+    console carries it on: up to the gate, and with --yes through it where policy and checks allow. Exits as watch does.
+    """
+    from console.cli.commands.carrying import farewell
+    from console.cli.interrupt import carry
+    from console.cli.status_text import status_data, status_text
+
+    if take_over:
+        refuse_readonly(click.get_current_context(), "attach --take-over")
+    desk = open_desk(one=True)
+    voice = Voice(session().flags)
+    session().streaming = voice.json
+    seen: dict[str, RegionView] = {}
+    code = carry(_attached(desk, voice, seen, take_over), lambda: farewell(seen))
+    views = list(seen.values())
+    if voice.json:
+        voice.line({"type": "outcome", **status_data(views, {})})
+    else:
+        voice.data(status_text(views, {}))
+    return code
+
+
+async def _attached(desk: Desk, voice: Voice, seen: "dict[str, RegionView]", take_over: bool) -> int:
+    from console.cli.commands.carrying import telling
+    from console.cli.commands.watching import exit_of, still
+    from console.model.event import ENDED
+
+    name = desk.names[0]
+    async with desk.fleet(steering=take_over) as fleet:
+        try:
+            state = await fleet.driver(name).state(desk.name)
+            if state.status.state in (*ENDED, "none"):
+                raise Conflict(f"{name}: nothing is under way", hint=f"console status --region {name}", code="E_STATE")
+            if take_over:
+                await fleet.driver(name).take_over(desk.name, fleet.who)
+                voice.talk(f"{name}: {state.status.rollout} is yours; {state.status.by} began it")
+            async with telling(fleet, voice):
+                await fleet.refresh([name])
+                await still(fleet)
+                if take_over and fleet.views[name].status.shown == "awaiting-confirmation":
+                    await _through_the_gate(fleet, name, voice.flags.yes)
+        finally:
+            seen.update(fleet.views)
+    return exit_of(fleet.views[name])
+
+
+async def _through_the_gate(fleet: "Fleet", name: str, yes: bool) -> None:
+    """raises  CheckFailed where a check found a difference; a gate that waits for a person is what the status shows"""
+    from console.runner.control import gate
+
+    closed = gate(fleet.views[name], yes)
+    if closed is None:
+        await fleet.promote(name)
+    elif not isinstance(closed, AtGate):
+        raise closed

@@ -1,0 +1,134 @@
+"""`console lock show` and `console lock force`: which agent holds a region, and how a stuck one is ended."""
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from console.cli.flags import command
+from console.cli.voice import Voice
+from console.cli.wiring import open_desk, session
+from console.drivers.holder import Holder, end, here, holder
+from console.errors import AtGate, ConsoleError, UsageError
+
+
+@dataclass(frozen=True)
+class Place:
+    """A region on this host, by its name or, without project files, by its warehouse alone."""
+
+    name: str
+    warehouse: Path
+
+
+@command(
+    "lock",
+    examples="console lock show\nconsole lock show --region eu\nconsole lock force --region eu\n"
+    "console lock force --warehouse /srv/acme/eu",
+)
+@click.argument("what", type=click.Choice(["show", "force"]))
+@click.option("--warehouse", metavar="PATH", help="Without project files.")
+def lock(what: str, warehouse: str | None) -> int:
+    """Show which agent holds a region, or end it by force.
+
+    A lock is held as long as the agent or its JVM lives: a dead holder's is free and needs no force, a stopped one
+    keeps it. `force` ends the holder first, asks for the region's name unless --yes is given, and takes nothing from
+    the region: the next agent goes on where this one stood. If it answers, `console follow --stop` is the gentler way.
+    """
+    voice = Voice(session().flags)
+    places = _places(warehouse, one=what == "force")
+    if what == "force":
+        _refuse_readonly()
+        return _force(voice, places[0])
+    return _show(voice, places)
+
+
+def _places(warehouse: str | None, *, one: bool) -> list[Place]:
+    if warehouse:
+        if session().flags.regions:
+            raise UsageError("--warehouse and --region say the same in two ways", hint="give one of them")
+        path = Path(warehouse.removeprefix("file://")).resolve()
+        return [Place(str(path), path)]
+    desk = open_desk(one=one)
+    places = []
+    for region in desk.regions:
+        if region.transport and (one or len(desk.regions) == 1):
+            raise UsageError(
+                f"{region.name} is behind SSH: its lock is on {region.transport.host}",
+                hint=f"there: console lock show --warehouse {shlex.quote(region.warehouse)}",
+            )
+        if not region.transport:
+            places.append(Place(region.name, Path(region.warehouse.removeprefix("file://"))))
+    return places
+
+
+def _show(voice: Voice, places: list[Place]) -> int:
+    found: list[tuple[Place, Holder]] = []
+    errors: list[tuple[Place, ConsoleError]] = []
+    for place in places:
+        try:
+            found.append((place, holder(place.warehouse)))
+        except ConsoleError as error:
+            errors.append((place, error))
+    if voice.json:
+        voice.document({"regions": [_data(place, now) for place, now in found]})
+    else:
+        voice.data("\n".join(_text(place, now) for place, now in found))
+    for place, fault in errors:
+        voice.complain(fault, f"{place.name}: ")
+    return max((fault.exit_code for _, fault in errors), default=0)
+
+
+def _text(place: Place, now: Holder) -> str:
+    if not now.held:
+        return f"{place.name}: free" + (f"; last held by {now.told}" if now.since else "")
+    state = " (stopped)" if now.stopped else ""
+    others = ", ".join(str(pid) for pid, _ in now.processes if pid != now.pid)
+    jvm = f"; also held open by {others}" if others else ""
+    where = "" if here(now) else ", on another host"
+    return f"{place.name}: held by {now.told}{state}{jvm}{where}"
+
+
+def _data(place: Place, now: Holder) -> dict[str, Any]:
+    return {
+        "region": place.name,
+        "held": now.held,
+        "pid": now.pid,
+        "host": now.host,
+        "since": now.since,
+        "tool": now.tool,
+        "stopped": now.stopped,
+        "processes": [{"pid": pid, "state": state} for pid, state in now.processes],
+    }
+
+
+def _force(voice: Voice, place: Place) -> int:
+    now = holder(place.warehouse)
+    if now.held:
+        _sure(voice, place, now)
+        end(place.warehouse, now)
+        voice.talk(f"{place.name}: ended {now.told}; its work is taken up by the next agent")
+    if voice.json:
+        voice.document({"region": place.name, "ended": now.held, "pid": now.pid, "host": now.host, "since": now.since})
+    else:
+        voice.data(f"{place.name}: free" if now.held else f"{place.name}: free already, nothing to end")
+    return 0
+
+
+def _sure(voice: Voice, place: Place, now: Holder) -> None:
+    """raises  AtGate unless a person typed the region's name, or --yes was given"""
+    if voice.flags.yes:
+        return
+    hint = f"console lock force --region {place.name} --yes"
+    if not voice.may_ask:
+        raise AtGate(f"{place.name}: ending {now.told} waits for a person", hint=hint)
+    question = f"{now.told} is ended by force; type {place.name} to go on"
+    if click.prompt(question, default="", show_default=False, err=True).strip() != place.name:
+        raise AtGate(f"{place.name}: not done, the name typed was another", hint=hint)
+
+
+def _refuse_readonly() -> None:
+    from console.cli.flags import refuse_readonly
+
+    refuse_readonly(click.get_current_context(), "lock force")

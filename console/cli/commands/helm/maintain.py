@@ -1,0 +1,68 @@
+"""`console maintain`: compaction, retention and VACUUM of a region's own tables, by the region's agent."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from console.cli.flags import command
+from console.cli.voice import Voice
+from console.cli.wiring import Desk, open_desk, session
+from console.errors import AtGate, UsageError
+from console.text import safe_text
+
+
+@command(
+    "maintain",
+    changes=True,
+    examples="console maintain --region eu --dry-run\nconsole maintain --region eu\nconsole maintain --region eu --expire",
+)
+@click.option("--dry-run", is_flag=True, help="Only list what would be done.")
+@click.option("--expire", is_flag=True, help="Also delete rows older than their table's declared retention.")
+@click.option("--small-files", type=click.IntRange(min=2), default=100, show_default=True, metavar="N",
+              help="Compact a partition that has so many.")  # fmt: skip
+@click.option("--accept", metavar="TABLE", help="Let the feeds of a table go on over a foreign RESTORE or overwrite.")
+def maintain(dry_run: bool, expire: bool, small_files: int, accept: str | None) -> int:
+    """Compact a region's tables, and delete files that nobody needs any more.
+
+    The agent does it beside its feeds, which go on: small files of one partition become few without a row changing,
+    and VACUUM spares what a feed has not read, a rollout has fenced or a rollback may want. It compacts by itself once
+    an hour as well. Landing tables that others write are never touched.
+    """
+    from console.cli.interrupt import carry
+
+    desk = open_desk(need_regions=not dry_run)
+    voice = Voice(session().flags)
+    if accept and (dry_run or expire):
+        raise UsageError("--accept stands alone", hint="console maintain --region NAME --accept TABLE")
+    if expire and not dry_run and not voice.flags.yes:
+        _confirm(voice, desk)
+    wish = {"accept": accept} if accept else {"dry_run": dry_run, "expire": expire, "many": small_files}
+    return carry(_kept(desk, voice, wish))
+
+
+def _confirm(voice: Voice, desk: Desk) -> None:
+    for name in desk.names:
+        hint = f"console maintain --region {name} --expire --yes"
+        if not voice.may_ask:
+            raise AtGate(f"{name}: deleting rows past their retention waits for a person", hint=hint)
+        question = f"rows past their retention are deleted from {name}; type {name} to go on"
+        if click.prompt(question, default="", show_default=False, err=True).strip() != name:
+            raise AtGate(f"{name}: not done, the name typed was another", hint=hint)
+
+
+async def _kept(desk: Desk, voice: Voice, wish: Mapping[str, Any]) -> int:
+    from console.cli.wiring import who
+
+    entries = []
+    async with desk.reach() as drivers:
+        for name in desk.names:
+            for done in await drivers[name].maintain(desk.name, who(), wish):
+                entries.append({"region": name, **{key: done.get(key, "") for key in ("table", "what", "detail")}})
+    if voice.json:
+        voice.document({"dry_run": bool(wish.get("dry_run")), "done": entries})
+        return 0
+    lead = "would be " if wish.get("dry_run") else ""
+    lines = [f"{e['region']}: {e['table']}: {lead}{e['what']}: {e['detail']}" for e in entries]
+    voice.data("\n".join(safe_text(line) for line in lines) or "nothing to do")
+    return 0
