@@ -78,7 +78,7 @@ class Audit:
             )
         if what == "target" and (vague := self._vague(head[0], place)):
             return Finding(*head, what, None, f"{gone.why}; {vague}")
-        return _today(head, what, gone.why, said, now)
+        return today(head, what, gone.why, said, now)
 
     def _read(self, place: Place, version: int | None, how: Measured | None) -> Sums:
         found = summed(self.session, self.warehouse, place, version)
@@ -107,7 +107,7 @@ class Audit:
         return Finding(*head, "since", False, f"{taken.others}{where}", off)
 
 
-def _today(head: tuple[str, str], what: str, why: str, said: Sums, now: Sums) -> Finding:
+def today(head: tuple[str, str], what: str, why: str, said: Sums, now: Sums) -> Finding:
     """Judge by today's rows. A day that has more of them than then tells nothing; one that has fewer lost some."""
     oldest = min((day for day in now if day), default="")
     equal, late, gone, off = [], [], [], []

@@ -140,6 +140,8 @@ def _place(
     kinds = {str(field["name"]): simple_type(field["type"]) for field in fields}
     if not columns or not set(columns) <= set(kinds):  # renamed, or kept as states: then all that is stored
         columns = tuple(kinds)
-    days = [name for name in (time, *state.version.partition_by) if kinds.get(name, "").startswith(("timestamp", "date"))]
+    days = [
+        name for name in (time, *state.version.partition_by) if kinds.get(name, "").startswith(("timestamp", "date"))
+    ]
     covered = tuple((name, kinds[name]) for name in columns if can_hash(kinds[name]))
     return Place(path, log.table_id(whole), version, before, days[0] if days else "", covered)

@@ -39,7 +39,7 @@ def unreadable(path: str, place: Place) -> Gone:
         return Gone("its table is gone: `console cleanup` drops versions that no release names", table=True)
     if log.table_id(path) != place.id:
         return Gone("another table stands in its place", table=True)
-    for version in {place.version, max(place.before, 0)}:
+    for version in [place.version, place.before] if place.before >= 0 else [place.version]:
         try:
             files = DeltaTable(path, version=version).file_uris()
         except (DeltaError, OSError):

@@ -43,9 +43,10 @@ def history_data(pasts: Mapping[str, Past]) -> list[dict[str, Any]]:
 def past_text(region: str, past: Past) -> str:
     """One rollout of one region: its line, who decided what, its steps, batches, receipts and checks."""
     status = _status(past)
-    took = span(status.changed - status.started)
+    change = f"{status.was or 'nothing'} → {status.release} {status.shown}"
+    carried = f"{count(status.rows_done, 'row')} carried in {span(_decided_at(past.events) - status.started)}"
     lines = [
-        safe_text(f"{region}: {status.rollout}, {status.was or 'nothing'} → {status.release}: {status.shown}, {took}"),
+        safe_text(f"{region}: {status.rollout}: {change}, {carried}"),
         f"  plan {safe_text(status.plan)}",
         *_decisions(past.events),
         *_batches(past.events),
@@ -140,6 +141,12 @@ def _decided(events: Sequence[Recorded]) -> Iterator[tuple[Recorded, str, str, s
                 yield recorded, f"rolled back to {release}", by, host
             case Ended(state=state, by=by):
                 yield recorded, state, by, ""
+
+
+def _decided_at(events: Sequence[Recorded]) -> float:
+    """When the rollout itself was over: what comes later is another day's decision."""
+    ends = (recorded.at for recorded in events if isinstance(recorded.event, Promoted | Ended))
+    return next(ends, events[-1].at)
 
 
 def _decisions(events: Sequence[Recorded]) -> Iterator[str]:

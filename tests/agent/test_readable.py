@@ -1,0 +1,122 @@
+"""What of a table's past can still be checked, told from its log and its files. No Java."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+
+from console.agent.receipts.audit import today
+from console.agent.receipts.readable import taken_out, unreadable
+from console.agent.store import log
+from console.model.receipt import Place
+
+
+def rows(first: int, last: int) -> pa.Table:
+    return pa.table({"n": list(range(first, last))})
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> tuple[str, Place]:
+    """A table of three appends, and a receipt of its version 1."""
+    path = str(tmp_path / "requests" / "v-1")
+    for first in (0, 10, 20):
+        write_deltalake(path, rows(first, first + 10), mode="append")
+    return path, Place(path, log.table_id(path), 1)
+
+
+def cut_log(path: str) -> None:
+    DeltaTable(path).create_checkpoint()
+    for version in (0, 1):
+        (Path(path) / "_delta_log" / f"{version:020}.json").unlink()
+
+
+def vacuum(path: str) -> None:
+    DeltaTable(path).optimize.compact()
+    DeltaTable(path).vacuum(0, enforce_retention_duration=False, dry_run=False)
+
+
+def replace(path: str) -> None:
+    Path(path).rename(path + "-old")
+    write_deltalake(path, rows(0, 10))
+    write_deltalake(path, rows(0, 10), mode="append")
+
+
+@pytest.mark.parametrize(
+    ("fate", "why", "table"),
+    [
+        (lambda _: None, "", False),
+        (lambda path: write_deltalake(path, rows(30, 40), mode="append"), "", False),
+        (cut_log, "its log no longer reaches back to version", False),
+        (vacuum, "2 of 2 files of version 1 were removed", False),
+        (replace, "another table stands in its place", True),
+        (lambda path: Path(path).rename(path + "-old"), "its table is gone", True),
+    ],
+)
+def test_what_keeps_a_version_from_being_read_is_said(
+    place: tuple[str, Place], fate: Callable[[str], Any], why: str, table: bool
+) -> None:
+    path, receipt = place
+    fate(path)
+    found = unreadable(path, receipt)
+    assert found.why.startswith(why)
+    assert bool(found.why) == bool(why)
+    assert found.table is table
+
+
+def upkeep(path: str) -> None:
+    note = CommitProperties(custom_metadata={"userMetadata": json.dumps({"kind": "retention"})})
+    DeltaTable(path).delete("n < 10", commit_properties=note)
+
+
+@pytest.mark.parametrize(
+    ("fate", "field", "said"),
+    [
+        (lambda path: DeltaTable(path).optimize.compact(), "quiet", "nothing was taken out since version 1"),
+        (lambda path: DeltaTable(path).delete("n = 3"), "others", "version 3 (DELETE, "),
+        (lambda path: DeltaTable(path).restore(0), "others", "version 3 (RESTORE, "),
+        (lambda path: write_deltalake(path, rows(0, 10), mode="overwrite"), "others", "version 3 (WRITE, "),
+        (upkeep, "ours", "maintenance has taken rows out since version 1 (1 times)"),
+        (lambda path: (Path(path) / "_delta_log" / f"{2:020}.json").unlink(), "vague", "what happened since version 1"),
+    ],
+)
+def test_who_took_rows_out_since_is_told_by_the_log(
+    place: tuple[str, Place], fate: Callable[[str], Any], field: str, said: str
+) -> None:
+    path, _ = place
+    assert taken_out(path, 1).quiet
+    if field == "vague":
+        DeltaTable(path).create_checkpoint()
+        log.commit.cache_clear()
+    fate(path)
+    found = taken_out(path, 1)
+    assert getattr(found, field).startswith(said)
+    assert sum(bool(text) for text in (found.others, found.ours, found.vague, found.quiet)) == 1
+
+
+SAID = {"2026-11-03": (5, "c"), "2026-11-02": (5, "b"), "2026-11-01": (5, "a")}
+HEAD = ("requests", "backfill/requests")
+
+
+@pytest.mark.parametrize(
+    ("changes", "ok", "days"),
+    [
+        ({}, True, ()),
+        ({"2026-11-02": (6, "x")}, None, ("2026-11-02",)),  # a late row: the day's old rows can no longer be told
+        ({"2026-11-01": None}, None, ("2026-11-01",)),  # the oldest: retention takes whole days from that end
+        ({"2026-11-02": None}, False, ("2026-11-02",)),  # a hole: nothing of ours takes a day out of the middle
+        ({"2026-11-02": (4, "x")}, False, ("2026-11-02",)),
+        ({"2026-11-02": (5, "x")}, False, ("2026-11-02",)),  # as many rows, with other values
+        ({"2026-11-02": (6, "x"), "2026-11-03": (4, "y")}, False, ("2026-11-03",)),
+    ],
+)
+def test_todays_rows_are_taken_for_proof_only_where_they_are_one(
+    changes: dict[str, tuple[int, str] | None], ok: bool | None, days: tuple[str, ...]
+) -> None:
+    now = {day: found for day, found in {**SAID, **changes}.items() if found is not None}
+    found = today(HEAD, "source", "its log is gone", SAID, now)
+    assert (found.ok, found.days) == (ok, days)
+    assert "its log is gone" in found.detail

@@ -1,0 +1,171 @@
+"""Receipts on real Spark: written once whoever dies meanwhile, equal to an independent count; what tampering they find."""
+
+import asyncio
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from deltalake import DeltaTable
+
+from console.errors import ConsoleError
+from console.model.receipt import Finding
+from console.planning import compile_query
+from tests.life.region import ME, LiveRegion
+from tests.life.test_life import CASES
+
+pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
+CASE = next(case for case in CASES if case.name == "column")
+NAME, ROLLOUT = CASE.name, f"{CASE.name}-1"
+PARSE, HOURS = "backfill/requests/parse", "catch-up/by_hour/hours"
+POINTS = ("before-receipts", "after-receipts")
+LATE, TAKEN = "2026-11-02", "2026-11-03"
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveRegion]:
+    """A region whose first rollout is live; its agent was killed right before and right after it wrote receipts."""
+    root = tmp_path_factory.mktemp("receipts")
+    crashes = root / "crashes"
+    crashes.mkdir()
+    for point in POINTS:
+        (crashes / point).touch()
+    os.environ["CONSOLE_CRASH_DIR"] = str(crashes)
+    live = LiveRegion(root / "region")
+    live.install(NAME, CASE / "before")
+    try:
+        await live.driver.accept(await live.plan(NAME), ME)
+        await gate(live)
+        assert list(crashes.iterdir()) == [], "some points were never reached"
+        await live.driver.promote(NAME, ROLLOUT, "", ME)
+        await live.quiet([NAME])
+        yield live
+    finally:
+        del os.environ["CONSOLE_CRASH_DIR"]
+        await live.close()
+
+
+async def gate(region: LiveRegion) -> None:
+    """Wait for the gate, and start the agent again whenever it was killed."""
+    async with asyncio.timeout(900):
+        while True:
+            try:
+                await region.driver.wake()
+                status = (await region.driver.state(NAME)).status
+                if status.shown == "awaiting-confirmation":
+                    return
+                assert status.held != "failed", status.why
+            except ConsoleError:  # killed while it was asked
+                pass
+            await asyncio.sleep(0.2)
+
+
+def table(region: LiveRegion, name: str) -> DeltaTable:
+    """The one version of a table."""
+    (version,) = (region.warehouse / name).iterdir()
+    return DeltaTable(str(version))
+
+
+async def program(region: LiveRegion, *words: str) -> int:
+    """The exit code of the command line, as a process of its own."""
+    command = [sys.executable, "-m", "console.main", *words, "--project", str(region.root), "--output", "json"]
+    process = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.DEVNULL)
+    return await process.wait()
+
+
+async def verified(region: LiveRegion) -> dict[tuple[str, str], Finding]:
+    """Step and subject → what was found."""
+    found = await region.driver.verify(NAME, ROLLOUT)
+    assert len({(f.step, f.what) for f in found}) == len(found)
+    return {(f.step, f.what): f for f in found}
+
+
+def other_than_equal(
+    found: dict[tuple[str, str], Finding],
+) -> dict[tuple[str, str], tuple[bool | None, tuple[str, ...]]]:
+    return {place: (finding.ok, finding.days) for place, finding in found.items() if finding.ok is not True}
+
+
+async def test_each_day_has_one_receipt_and_it_says_what_an_independent_count_says(region: LiveRegion) -> None:
+    receipts = (await region.driver.past(NAME, ROLLOUT)).receipts
+    assert set(Counter((r.step, r.day) for r in receipts).values()) == {1}
+    counted = region.truth("SELECT CAST(ts AS DATE), count(*) FROM landing GROUP BY 1")
+    days = {str(day or ""): rows for day, rows in counted}
+    parsed = [r for r in receipts if r.step == PARSE]
+    assert {r.day: r.rows_in for r in parsed} == {r.day: r.rows_out for r in parsed} == days
+    assert {(r.fence, r.position, r.days) for r in parsed} == {(2, 7, len(days))}
+    assert len({r.checksum_in for r in parsed} | {r.checksum_out for r in parsed}) == 2 * len(days)
+    hours = {r.day: (r.rows_in, r.rows_out) for r in receipts if r.step == HOURS}
+    assert {day: came for day, (came, _) in hours.items()} == days
+    stored = Counter(str(row["day"] or "") for row in table(region, "by_hour").to_pyarrow_table().to_pylist())
+    assert {day: out for day, (_, out) in hours.items()} == stored
+
+
+async def test_an_untouched_rollout_is_equal_in_all_that_is_checked(region: LiveRegion) -> None:
+    found = await verified(region)
+    checked = {(step, what) for step in (PARSE, HOURS) for what in ("receipts", "source", "target", "since")}
+    assert set(found) == checked | {(PARSE, "batches"), ("", "decisions")}
+    assert other_than_equal(found) == {}
+
+
+async def test_the_ledger_is_readable_by_a_query(region: LiveRegion) -> None:
+    release = (await region.driver.survey(NAME, ["landing"])).release
+    assert release is not None
+    sql = """SELECT o.kind, o.who, o.identity, sum(o.rows_in) AS rows, count(DISTINCT e.seq) AS events
+        FROM _console.ops o LEFT JOIN _console.events e ON o.rollout = e.rollout AND o.seq = e.seq
+        JOIN _console.releases ON releases.rollout = o.rollout AND releases.state = 'live'
+        WHERE o.step <> 'catch-up/by_hour/hours' GROUP BY ALL ORDER BY 1"""
+    compiled = compile_query(sql, release)
+    answer = await region.driver.query(NAME, compiled.sql, compiled.tables, {}, 100)
+    assert answer.rows == (
+        ("accepted", "ada", "OS user", 0, 1),
+        ("promoted", "ada", "OS user", 0, 1),
+        ("receipt", "", "", 1500, 0),
+    )
+
+
+async def test_a_receipt_changed_by_hand_is_found_by_its_seal_and_by_the_tables(region: LiveRegion) -> None:
+    ops = DeltaTable(str(region.warehouse / "_console" / NAME / "ops"))
+    before = ops.version()
+    ops.update(updates={"rows_out": "rows_out - 1"}, predicate=f"step = '{PARSE}' AND day = '{TAKEN}'")
+    found = other_than_equal(await verified(region))
+    ops.restore(before)
+    assert found == {
+        (PARSE, "receipts"): (False, (TAKEN,)),
+        (PARSE, "batches"): (False, ()),
+        (PARSE, "target"): (False, (TAKEN,)),
+    }
+    assert other_than_equal(await verified(region)) == {}
+
+
+async def test_where_the_fence_can_no_longer_be_read_today_is_taken_as_far_as_it_tells(region: LiveRegion) -> None:
+    landing = DeltaTable(str(region.warehouse / "landing"))
+    landing.optimize.compact()
+    landing.vacuum(0, enforce_retention_duration=False, dry_run=False)
+    found = await verified(region)
+    assert other_than_equal(found) == {}
+    assert "as they stand today" in found[(PARSE, "source")].detail
+    late = json.dumps({"id": "late", "ts": f"{LATE}T12:00:00+00:00", "payload": "{}"})
+    await region.driver.ingest(NAME, "landing", "late", [late])
+    await region.quiet([NAME])
+    found = await verified(region)
+    assert other_than_equal(found) == {(PARSE, "source"): (None, (LATE,))}
+    assert "1 have got more rows since" in found[(PARSE, "source")].detail
+
+
+async def test_a_row_taken_out_by_hand_is_found_and_named_by_its_day_and_the_program_exits_1(
+    region: LiveRegion,
+) -> None:
+    assert await program(region, "verify", "--rollout", ROLLOUT) == 0
+    rows = table(region, "requests").to_pyarrow_table().to_pylist()
+    victim = next(row["event_id"] for row in rows if str(row["day"]) == TAKEN)
+    table(region, "requests").delete(f"event_id = '{victim}'")
+    found = await verified(region)
+    assert found[(PARSE, "since")].ok is False
+    assert found[(PARSE, "since")].days == (TAKEN,)
+    assert "(DELETE, " in found[(PARSE, "since")].detail
+    assert {place for place, finding in found.items() if finding.ok is False} == {(PARSE, "since")}
+    assert await program(region, "verify", "--rollout", ROLLOUT) == 1
