@@ -98,7 +98,7 @@ class Audit:
         path = resolve(self.warehouse, place.path)
         taken: Taken = taken_out(path, place.version)
         if taken.ours and not taken.others:
-            return Finding(*head, "since", None, f"{taken.ours}: days that it took are not checked as of today")
+            return Finding(*head, "since", None, taken.ours)
         if not taken.others:
             return Finding(*head, "since", None if taken.vague else True, taken.vague or taken.quiet)
         now = {} if self._vague(head[0], place) else self._read(place, log.latest_version(path), None)

@@ -10,9 +10,6 @@ from console.agent.store import log
 from console.errors import RegionError
 from console.model.receipt import Place
 
-# kinds of our own commits that take rows out or merge them: maintenance, told in the commit's note
-UPKEEP = ("retention", "maintenance", "compaction", "compact")
-
 
 @dataclass(frozen=True, slots=True)
 class Gone:
@@ -60,7 +57,7 @@ def taken_out(path: str, version: int) -> Taken:
     try:
         for commit in log.commits(path, version + 1, latest):
             if commit.kind == "rewrite":
-                (ours if commit.note.get("kind") in UPKEEP else others).append(commit)
+                (ours if commit.expires else others).append(commit)
     except RegionError as error:
         return Taken(vague=f"what happened since version {version} cannot be told: {error}")
     if others:
@@ -69,5 +66,6 @@ def taken_out(path: str, version: int) -> Taken:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         return Taken(others=f"version {first.version} ({first.operation}, {when}){more} took rows out, not by console")
     if ours:
-        return Taken(ours=f"maintenance has taken rows out since version {version} ({len(ours)} times)")
+        kept = ours[-1].note.get("keep", "a day")
+        return Taken(ours=f"retention has deleted the days before {kept} since version {version}")
     return Taken(quiet=f"nothing was taken out since version {version}, {latest - version} commits ago")
