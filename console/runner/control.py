@@ -6,8 +6,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from console.drivers.protocol import Who
+from console.drivers.protocol import Driver, Who
 from console.errors import AtGate, CheckFailed, ConsoleError, Unreachable
+from console.model.event import RolledBack
 from console.runner.journal import Journal
 from console.runner.view import RegionView
 
@@ -68,6 +69,19 @@ class Desk:
         # the deed is done or refused already; an intent without an outcome says "ask the region", which is true
         with suppress(ConsoleError):
             await asyncio.to_thread(self._journal.outcome, intent, region, self._pipeline, result, told)
+
+
+async def go_back(driver: Driver, pipeline: str, live: str, previous: str, who: Who) -> RolledBack:
+    """Roll back. Where the answer is lost the region is asked what became of it: the same again would undo it.
+
+    raises  what the region answered; Unreachable if it cannot be told whether it was done
+    """
+    try:
+        return await driver.rollback(pipeline, live, who)
+    except Unreachable:
+        if (await driver.state(pipeline)).live != previous:
+            raise
+        return RolledBack(previous, live, who.name, who.host, -1)
 
 
 def _lives(pid: object) -> bool:

@@ -15,8 +15,8 @@ from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status
-from console.runner.board import Board, Changes, Follower, under_way
-from console.runner.control import Desk
+from console.runner.board import Board, Changes, Follower, Proofs, under_way
+from console.runner.control import Desk, go_back
 from console.runner.journal import Journal
 from console.runner.rollout import Carrier, Manner, OnFailure, nothing_to_do
 from console.runner.view import Outcome, RegionView
@@ -261,9 +261,9 @@ class Fleet:
         return promoted
 
     async def rollback(self, region: str) -> RolledBack:
-        driver, live = self.driver(region), self._board[region].live
+        driver, live, previous = self.driver(region), self._board[region].live, self._board[region].previous
         rolled = await self._desk.act(
-            region, "rollback", {"live": live}, lambda: driver.rollback(self.pipeline, live, self.who)
+            region, "rollback", {"live": live}, lambda: go_back(driver, self.pipeline, live, previous, self.who)
         )
         self._campaign = None
         await self._heard(region, rolled.release)

@@ -112,6 +112,19 @@ async def test_the_answer_to_a_promotion_may_be_lost_and_it_still_counts_once(fo
     in_full(eu)
 
 
+async def test_the_answer_to_a_rollback_may_be_lost_and_nobody_asks_for_the_way_back_twice(folder: Path) -> None:
+    eu = fake("eu")
+    fleet = World(folder, eu).console()
+    driver = fleet.driver("eu")
+    assert isinstance(driver, FakeDriver)
+    await fleet.refresh()
+    assert await fleet.run(yes=True) == (Outcome("eu", "live"),)
+    driver.lose_answer = {"rollback"}
+    assert (await fleet.rollback("eu")).release == "r1"
+    await fleet.close()
+    assert [(row.id, row.state) for row in eu.disk.releases] == [("r1", "live"), ("r2", "previous")]
+
+
 async def test_what_is_live_already_is_left_alone(folder: Path) -> None:
     eu = fake("eu")
     world = World(folder, eu)
