@@ -1,0 +1,42 @@
+"""One region under fire for all tests of this folder: one start of Spark, one writer, one reader."""
+
+import os
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from tests.faults import report
+from tests.faults.world import CASE, PIPELINE, Operator, World, mounted, summary
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    """A region on a small disk of its own, its pipeline installed as before; nothing has been rolled out."""
+    root = tmp_path_factory.mktemp("fire")
+    kept = {name: os.environ.get(name) for name in ("CONSOLE_CRASH_DIR", "CONSOLE_HOME")}
+    os.environ["CONSOLE_CRASH_DIR"] = str(root / "crashes")  # inherited by every agent that is started from here
+    os.environ["CONSOLE_HOME"] = str(root / "service")
+    with mounted(root / "disk", 200), mounted(root / "scratch", 100):
+        world = World(root)
+        try:
+            world.install(PIPELINE, CASE / "before")
+            yield world
+            if place := os.environ.get("CONSOLE_RELIABILITY"):
+                await record(Path(place), world)
+        finally:
+            await world.ended()
+            for name, value in kept.items():
+                os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+
+
+async def record(place: Path, world: World) -> None:
+    """The fixed set as one line of the account of reliability."""
+    figures = summary(await world.judged(whole=True), world.seen())
+    report.append(place, {"seed": 0, "faults": world.hurt, "seconds": round(world.age()), **figures})
+
+
+@pytest.fixture(scope="package")
+def ada(world: World) -> Operator:
+    return Operator(world, "ada")

@@ -1,0 +1,115 @@
+"""What is done to a region from outside: signals at chosen moments, disks that fill, a log that others maintain."""
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from deltalake import DeltaTable
+
+from console.errors import ConsoleError, Unreachable
+from tests.faults.world import PIPELINE, World
+from tests.life.region import ME
+
+
+async def when(world: World, true: Callable[[Any], bool], seconds: float = 600) -> Any:
+    """The rollout's status as soon as it is so; a region that is away just now is asked again."""
+    loop = asyncio.get_running_loop()
+    until, last = loop.time() + seconds, "nothing yet"
+    while loop.time() < until:
+        try:
+            status = (await world.driver.state(PIPELINE)).status
+        except ConsoleError as error:
+            last = str(error)
+        else:
+            if true(status):
+                return status
+            last = f"{status.shown}: {status.why}"
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"not so after {seconds:g} s: {last}")
+
+
+def in_a_batch(status: Any) -> bool:
+    return status.state == "backfilling" and any(step.batch for step in status.steps)
+
+
+def past(state: str) -> Callable[[Any], bool]:
+    """The rollout has come as far as this state, or further."""
+    order = ("preparing", "backfilling", "catching-up", "validating", "awaiting-confirmation", "promoting", "live")
+    return lambda status: status.state in order[order.index(state) :]
+
+
+async def kill(world: World, pid: Callable[[], int]) -> int:
+    """SIGKILL whoever this names, as soon as it is there; returns once another stands in its place."""
+    while not (victim := pid()):
+        await asyncio.sleep(0.05)
+    os.kill(victim, signal.SIGKILL)
+    while pid() in (victim, 0):
+        await asyncio.sleep(0.05)
+    return victim
+
+
+async def going_on(world: World) -> str:
+    """Wait until the rollout stands at its gate, retrying what failed meanwhile; returns why it failed last."""
+    why = ""
+    while True:
+        status = await when(world, lambda s: s.held or past("awaiting-confirmation")(s))
+        if not status.held:
+            return why
+        why = status.why
+        with suppress(ConsoleError):
+            await world.driver.control(PIPELINE, "retry" if status.held == "failed" else "resume", ME)
+
+
+async def let_go(console: subprocess.Popen[str], number: int) -> int:
+    """Send a console a signal; returns its exit code."""
+    console.send_signal(number)
+    await asyncio.to_thread(console.communicate)
+    return console.returncode
+
+
+async def refused(world: World) -> str:
+    """Pause and resume the rollout until the region cannot store it; returns with what words it says so."""
+    while True:
+        try:
+            await world.driver.control(PIPELINE, "pause", ME)
+            await world.driver.control(PIPELINE, "resume", ME)
+        except Unreachable:
+            await asyncio.sleep(0.2)
+        except ConsoleError as error:
+            return str(error)
+
+
+async def arrived(world: World) -> None:
+    """Wait until the reader sees rows that landed after this call: the region lives, from intake to release."""
+    landing = DeltaTable(str(world.warehouse / "landing")).version() + 1
+    for _ in range(6000):
+        if any(read.get("position", -1) >= landing for read in world.seen()[-3:]):
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"no read has reached landing version {landing}: {world.seen()[-1:]}")
+
+
+def maintain(path: Path, *, delete: str = "") -> None:
+    """What a foreign job does to a table: a retention delete, OPTIMIZE, and VACUUM within the table's retention."""
+    table = DeltaTable(str(path))
+    if delete:
+        table.delete(delete)
+    table.optimize.compact()
+    table.vacuum(dry_run=False)
+
+
+def skewed(folder: Path, seconds: int) -> str:
+    """A folder for PYTHONPATH in which every Python process reads a clock that is so much ahead."""
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "import time\n"
+        f"_time, _ns = time.time, time.time_ns\n"
+        f"time.time = lambda: _time() + {seconds}\n"
+        f"time.time_ns = lambda: _ns() + {seconds} * 10**9\n"
+    )
+    return str(folder)

@@ -1,0 +1,97 @@
+"""Every crash point of agent and console, in the order in which a rollout of the case meets them."""
+
+STEPS = {
+    "preparing": ("create-requests", "create-by_hour"),
+    "backfilling": ("backfill-requests-parse",),
+    "catching-up": ("catch-up-requests-parse", "catch-up-by_hour-hours"),
+    "validating": ("validate",),
+}
+
+
+def both(name: str) -> tuple[str, str]:
+    return f"before-{name}", f"after-{name}"
+
+
+# The first rollout of a region: nothing is followed yet, so most of these kill an agent before it has started a JVM.
+FIRST = (
+    *both("settings"),
+    *both("propose"),
+    *both("Accepted"),
+    *both("entered-preparing"),
+    *both("StepStarted-create-requests"),
+    "after-commit-create",
+    "after-StepDone-create-requests",
+    *both("StepStarted-create-by_hour"),
+    *both("entered-backfilling"),
+    *both("StepStarted-backfill-requests-parse"),
+    "after-Fenced",
+    "after-commit-take-over",
+    "after-commit-history",  # committed, its receipt not yet stored
+    "after-BatchDone",
+    "after-StepDone-backfill-requests-parse",
+    *both("entered-catching-up"),
+    *both("StepStarted-catch-up-requests-parse"),
+    "after-StepDone-catch-up-requests-parse",
+    *both("entered-validating"),
+    *both("StepStarted-validate"),
+    "after-Checked",
+    "after-StepDone-validate",
+    *both("entered-awaiting-confirmation"),
+    "after-entered-promoting",
+    "after-swap",  # promoted, not yet recorded
+    *both("Promoted"),
+)
+# A change beside a writer and a reader.
+LIVE = ("before-commit-landing", "after-commit-live", "before-commit-history", "before-swap")
+BACK = ("before-RolledBack", "after-commit-landing")
+
+# What else a rollout meets; the sweep of `make soak` arms these as well.
+REST = (
+    "before-commit-create",
+    "before-StepDone-create-requests",
+    *both("StepDone-create-by_hour"),
+    "before-Fenced",
+    "before-commit-take-over",
+    *both("BatchStarted"),
+    "before-BatchDone",
+    "before-StepDone-backfill-requests-parse",
+    "before-StepDone-catch-up-requests-parse",
+    *both("StepStarted-catch-up-by_hour-hours"),
+    *both("StepDone-catch-up-by_hour-hours"),
+    "before-Checked",
+    "before-StepDone-validate",
+    "before-entered-promoting",
+    "before-commit-live",
+)
+AGENT = (*FIRST, *LIVE, *REST)
+
+SEEN = (
+    "entered-preparing",
+    "entered-backfilling",
+    "entered-catching-up",
+    "entered-validating",
+    "entered-awaiting-confirmation",
+)
+CONSOLE = (
+    "console-before-fleet",
+    "console-fleet",
+    "console-before-intent-accept",
+    "console-intent-accept",
+    "console-before-outcome",
+    "console-outcome",
+    *(f"console-saw-{event}" for event in SEEN),
+    "console-before-intent-promote",
+    "console-intent-promote",
+)
+
+# Points that a rollout of the case does not pass; who arms them instead.
+ELSEWHERE = {
+    "commit-columns": "tests/faults/test_around.py",
+    "commit-copy": "tests/faults/test_around.py",
+    "commit-position": "a source with 200 commits without rows; tests/agent/test_follow.py",
+    "sink": "tests/faults/test_around.py",
+    "drop": "tests/faults/test_around.py",
+    "forget": "tests/faults/test_around.py",
+    "console-plan-file": "tests/faults/test_around.py",
+    "schema-": "tests/stores",
+}

@@ -1,0 +1,68 @@
+"""Reads a region through its live release, again and again: every read is wholly one release at one landing position.
+
+    python reader.py --warehouse DIR --reads FILE [--every SECONDS]     until SIGTERM; one JSON line a read
+
+A line has the release, its landing position and rows, or `torn` or `failed` with what was seen. Imports nothing of
+the program whose release it reads.
+"""
+
+import argparse
+import json
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from judge import Region, Torn  # beside this file
+
+
+class Reader:
+    """Remembers what it has seen: within a release nothing ever goes back."""
+
+    def __init__(self, warehouse: Path) -> None:
+        self.warehouse = warehouse
+        self._region: Region | None = None
+        self._reached: dict[str, int] = {}
+
+    def read(self) -> dict[str, Any]:
+        try:
+            self._region = self._region or Region(self.warehouse)
+            live = self._region.held().get("live", [])
+            if len(live) != 1:
+                raise Torn(f"{len(live)} live releases")
+            seen = self._region.read(live[0])
+            name = str(live[0]["id"])
+            if seen["position"] < self._reached.get(name, 0):
+                raise Torn(f"{name}: at {seen['position']} after {self._reached[name]}")
+            self._reached[name] = seen["position"]
+            return {"release": name, **seen}
+        except Torn as torn:
+            return {"torn": str(torn)}
+        except Exception as error:
+            self._region = None
+            return {"failed": f"{type(error).__name__}: {str(error)[:300]}"}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="read through the live release until SIGTERM")
+    parser.add_argument("--warehouse", type=Path, required=True)
+    parser.add_argument("--reads", type=Path, required=True)
+    parser.add_argument("--every", type=float, default=0.5)
+    asked = parser.parse_args()
+    ended = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    reader = Reader(asked.warehouse)
+    with asked.reads.open("a") as out:
+        while not ended.is_set():
+            out.write(json.dumps(reader.read(), default=str) + "\n")
+            out.flush()
+            ended.wait(asked.every)
+    return 0
+
+
+if __name__ == "__main__":
+    code = main()
+    sys.stdout.flush()
+    os._exit(code)  # a worker thread of the Delta reader aborts an ordinary exit now and then
