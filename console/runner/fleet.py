@@ -15,7 +15,7 @@ from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status
-from console.runner.board import Board, Changes, Follower, Proofs, under_way
+from console.runner.board import Board, Changes, Follower, under_way
 from console.runner.control import Desk, go_back
 from console.runner.journal import Journal
 from console.runner.rollout import Carrier, Manner, OnFailure, nothing_to_do
