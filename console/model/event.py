@@ -165,6 +165,13 @@ class TakenOver:
 
 
 @dataclass(frozen=True, slots=True)
+class DriverLost:
+    """The region's Spark went away in the middle of a step, which is begun again."""
+
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     step: str
     why: str
@@ -207,7 +214,7 @@ class Logged:
 
 Event = (
     Accepted | Entered | Fenced | StepStarted | BatchStarted | Progress | BatchDone | StepDone | Checked | Waiting
-    | Lagging | Paused | Expiring | Resumed | Failed | Promoted | RolledBack | Ended | Logged | TakenOver
+    | Lagging | Paused | Expiring | Resumed | DriverLost | Failed | Promoted | RolledBack | Ended | Logged | TakenOver
 )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from console.model.event import (
     BatchDone,
     BatchStarted,
     Checked,
+    DriverLost,
     Ended,
     Entered,
     Expiring,
@@ -150,6 +151,8 @@ def fold(status: Status, recorded: Recorded) -> Status:
             return replace(status, expiring=level, hint=hint, log=(*status.log, f"warning: {told}")[-LOG_LINES:])
         case Resumed():
             return replace(status, held="", why="", hint="")
+        case DriverLost(step):
+            return replace(status, log=(*status.log, f"warning: Spark went away in {step}")[-LOG_LINES:])
         case Failed(_, why, hint):
             return replace(status, held="failed", why=why, hint=hint)
         case TakenOver(by, host, console):

@@ -9,7 +9,6 @@ from typing import Any
 from console.agent.feeds import once
 from console.agent.feeds.edge import logical, register
 from console.agent.session import JobGroup, Spark
-from console.errors import RegionError
 from console.model.live import TableState
 from console.model.slices import Slice
 from console.model.step import Backfill
@@ -56,7 +55,7 @@ def carry(
     and no duplicate. Rows and position enter in one commit: a batch run again writes nothing.
 
     watch    told the job group before the write starts, to show its progress
-    raises   FeedStopped if another writer is ahead; RegionError with the cause if a value does not convert
+    raises   FeedStopped if another writer is ahead; what Spark raises
     """
     from pyspark.sql import Observation
 
@@ -73,10 +72,7 @@ def carry(
     }
     with spark.job(session, f"{history.target_path}#{run[-1].index}") as group:
         watch(group)
-        try:
-            written = once.append(session, out, history.writer, run[-1].index, note)
-        except Exception as error:
-            raise explained(error, history.step, run) from error
+        written = once.append(session, out, history.writer, run[-1].index, note)
     return Receipt(int(counted.get["rows"]), written, time.monotonic() - started)
 
 
@@ -143,23 +139,3 @@ def label(run: Sequence[Slice]) -> str:
     """`2026-11-07 … 2026-11-05`"""
     named = [piece.label for piece in run if not piece.null] or [run[-1].label]
     return named[0] if len(named) == 1 else f"{named[0]} … {named[-1]}"
-
-
-def explained(error: Exception, step: Backfill, run: Sequence[Slice]) -> Exception:
-    """Spark's error in words the operator can act on; ours pass as they are."""
-    if not type(error).__module__.startswith(("pyspark", "py4j")):
-        return error
-    text = str(error).strip().splitlines()
-    cause = next(
-        (line for line in text if line.startswith(("[", "Caused by"))), text[0] if text else type(error).__name__
-    )
-    if (
-        "CAST_INVALID_INPUT" in str(error)
-        or "CAST_OVERFLOW" in str(error)
-        or "NUMERIC_VALUE_OUT_OF_RANGE" in str(error)
-    ):
-        hint = f"use try_cast with a default in the query that feeds {step.target}, or correct the rows of {label(run)}"
-        return RegionError(
-            f"{step.target}: a value of {label(run)} does not convert: {cause[:300]}", hint=hint, code="C301"
-        )
-    return RegionError(f"{step.target}: batch {label(run)}: {cause[:400]}", hint="console retry", code="E_BATCH")

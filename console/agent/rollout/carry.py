@@ -3,18 +3,20 @@
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import assert_never
 
 from console import crash
 from console.agent.feeds import once, plants
+from console.agent.patience import retry
+from console.agent.patience.throttle import Brake
 from console.agent.receipts import proof
 from console.agent.rollout import history
-from console.agent.rollout.throttle import Brake
 from console.agent.rollout.validate import validate
 from console.agent.rollout.work import Stopped, Work
 from console.agent.store import log, turns
 from console.errors import ConsoleError
-from console.model.event import BatchDone, Entered, Failed, Progress, State, StepDone, StepStarted
+from console.model.event import BatchDone, DriverLost, Entered, Failed, Progress, Resumed, State, StepDone, StepStarted
 from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
 from console.text import redacted
 
@@ -49,8 +51,9 @@ class Carrier(threading.Thread):
     def _broke(self, step: str, error: Exception) -> None:
         """Keep the failure, unless it is the JVM that went away: the agent then starts anew and goes on."""
         if self._driver_lost():
-            if self._begun(step) < DRIVER_TRIES:
-                self.work.recorder.log(f"the driver was lost in {step}; it is started again", "warning")
+            with suppress(Exception):  # a full disk: the agent is started again all the same
+                self.work.recorder.store(DriverLost(step))
+            if self._lost(step) < DRIVER_TRIES:
                 return
             why = f"the driver was lost {DRIVER_TRIES} times in {step}"
             hint = "give it more memory (spark.conf: spark.driver.memory) or lower limits.rows; then console retry"
@@ -79,16 +82,16 @@ class Carrier(threading.Thread):
             time.sleep(0.1)
         return False
 
-    def _begun(self, step: str) -> int:
-        """How often a step was begun since it last got anywhere."""
-        begun = 0
+    def _lost(self, step: str) -> int:
+        """How often the JVM was lost in a step since it last got anywhere."""
+        lost = 0
         for event in self.work.recorder.progress():
             match event:
-                case StepStarted(name) if name == step:
-                    begun += 1
-                case BatchDone() | StepDone():
-                    begun = 0
-        return begun
+                case DriverLost(name) if name == step:
+                    lost += 1
+                case BatchDone() | StepDone() | Resumed():
+                    lost = 0
+        return lost
 
     def stop(self) -> None:
         """End soon: a running Spark job is cancelled, and whoever goes on takes its feed over first."""
@@ -123,6 +126,9 @@ class Carrier(threading.Thread):
         if any(s.id == step.id and s.state == "done" for s in self.work.recorder.status.steps):
             return
         self._enter(state)
+        if lost := self._lost(step.id):
+            why = f"the driver was lost in {step.id}; try {lost + 1} of {DRIVER_TRIES}"
+            retry.pause(self.work, self.brake.clock, lost, why)
         self.work.recorder.store(StepStarted(step.id))
         do()
         proof.keep(self.work, step)  # ahead of the step's end: a death in between makes the next agent write them

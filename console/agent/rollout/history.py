@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from console.agent.feeds import backfill, once, plants
-from console.agent.rollout.throttle import Brake
-from console.agent.rollout.work import Work
+from console.agent.patience.retry import SHRINK, Tries
+from console.agent.patience.throttle import Brake
+from console.agent.rollout.work import Stopped, Work
 from console.agent.session import JobGroup
 from console.agent.store import log
 from console.errors import RegionError
-from console.model.event import BatchDone, BatchStarted, Fenced, Progress
+from console.model.event import BatchDone, BatchStarted, Fenced, Paused, Progress, Resumed
 from console.model.live import Day, TableState, TableStats
 from console.model.patience import kept_hours
 from console.model.slices import Slice, cut, half, pack
@@ -29,18 +30,52 @@ def build(work: Work, step: Backfill, brake: Brake) -> None:
     brake   holds each batch back while the region's throttle says so
     raises  Stopped at a pause, between batches or by cancelling the running job
     """
+    broken = _unfinished(work, step)
+    tries = Tries(work, step, brake.clock, most=None if broken is None else max(1.0, broken / 2))
+    while True:
+        try:
+            _attempt(work, step, brake, tries)
+            return
+        except Stopped:
+            raise
+        except Exception as error:
+            tries.again(error)
+
+
+def _attempt(work: Work, step: Backfill, brake: Brake, tries: Tries) -> None:
+    """Take the feed over, then batch after batch; what an attempt before this one committed is told first."""
     session = work.spark.session(spark__sql__files__maxPartitionNum=str(max(1, work.spark.slots - 1)))
     history = open_history(work, step, session)
     _open_live(work, step, history.fence, session)
     _reconcile(work, history, session)
     rows = _first_budget(work)
+    if (broken := _unfinished(work, step)) is not None:
+        rows = min(rows, max(1.0, broken / SHRINK))
     while not history.done:
         brake.hold()
-        run = pack(history.slices, history.writer.position, rows, work.plan.bytes_limit)
+        run = pack(history.slices, history.writer.position, tries.limit(rows), work.plan.bytes_limit)
+        tries.begin(run)
         receipt = _batch(work, history, run, session)
+        tries.done()
         rows = _budget(work, rows, receipt)
         if plants.early():
             break
+
+
+def _unfinished(work: Work, step: Backfill) -> int | None:
+    """Rows of the batch that was under way when the agent or its JVM died, or that failed last: it may have been too
+    large for them. None where the last batch that was begun is done.
+    """
+    rows = None
+    for event in work.recorder.progress():
+        match event:
+            case BatchStarted(id) if id == step.id:
+                rows = event.rows
+            case BatchDone(id) if id == step.id:
+                rows = None
+            case Paused() | Resumed():
+                rows = None
+    return rows
 
 
 def open_history(work: Work, step: Backfill, session: Any) -> backfill.History:

@@ -1,0 +1,149 @@
+"""Which failures of a batch heal when it is tried again, and how long to wait before; and in words what does not."""
+
+import random
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from console.agent.patience.throttle import Clock, WallClock
+from console.agent.rollout.work import Work
+from console.errors import ConsoleError, RegionError
+from console.model.event import Waiting
+from console.model.slices import Slice
+from console.model.step import Backfill
+from console.text import redacted, safe_text
+
+TRIES = 3  # of one batch, one after the other, before the rollout has failed
+# between tries, less up to a half: regions that broke together do not come back together
+FIRST_SECONDS, GROWTH, LAST_SECONDS = 4.0, 4.0, 60.0
+SHRINK = 4  # a batch that did not fit into memory is tried with so much less
+
+Kind = Literal["memory", "value", "gone", "drift", "passing", "final"]
+# Spark's words for it, first match first; class 22 of SQLSTATE is a value that does not fit, class 42 a name or a type
+_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("memory", re.compile(r"OutOfMemory|UNABLE_TO_ACQUIRE_MEMORY|GC overhead limit|Java heap space")),
+    ("value", re.compile(r"CAST_INVALID_INPUT|CAST_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE|CANNOT_PARSE_T|ARITHMETIC_OVERFLOW"
+                         r"|DIVIDE_BY_ZERO|DATETIME_OVERFLOW|NOT_NULL_CONSTRAINT|SQLSTATE: 22")),
+    ("gone", re.compile(r"FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND|DELTA_VERSION_NOT_FOUND|DELTA_TRUNCATED_TRANSACTION_LOG"
+                        r"|DELTA_VERSIONS_NOT_CONTIGUOUS|does not exist.*\.parquet|\.parquet.*does not exist|E_LOG_GONE")),
+    ("drift", re.compile(r"UNRESOLVED_COLUMN|SCHEMA_CHANGED|METADATA_CHANGED|COLUMN_DATA_TYPE_MISMATCH|DATATYPE_MISMATCH|SQLSTATE: 42")),
+)  # fmt: skip
+_FOREIGN = ("pyspark", "py4j", "deltalake", "_internal")
+_VALUE = re.compile(r"[Tt]he value .{1,4000}? of the type|'[^']{1,4000}'", re.DOTALL)
+
+
+def kind(error: BaseException) -> Kind:
+    """What sort of failure it is: memory and passing heal, the others do not."""
+    told = getattr(error, "code", "") + " " + str(error)
+    module = type(error).__module__.partition(".")[0]
+    if not isinstance(error, OSError) and module not in _FOREIGN:
+        return "gone" if isinstance(error, ConsoleError) and "E_LOG_GONE" in told else "final"
+    return next((kind for kind, words in _KINDS if words.search(told)), "passing")
+
+
+@dataclass(slots=True)
+class Tries:
+    """How often the batch at hand was tried. One a backfill.
+
+    chance  0 … 1, what the back-off leaves to it
+    most    rows that a batch may carry since one did not fit into memory; None: no such limit
+    """
+
+    work: Work
+    step: Backfill
+    clock: Clock = field(default_factory=WallClock)
+    chance: Callable[[], float] = random.random
+    most: float | None = None
+    failed: int = 0
+    _run: Sequence[Slice] = ()
+
+    def begin(self, run: Sequence[Slice]) -> None:
+        self._run = run
+
+    def done(self) -> None:
+        self.failed = 0
+
+    def limit(self, rows: float) -> float:
+        return rows if self.most is None else min(rows, self.most)
+
+    def again(self, error: Exception) -> None:
+        """Return when it is time to try once more.
+
+        raises  RegionError with the cause where trying again does not help, or has not; the error itself where the JVM is
+                gone, which is the agent's to start again; Stopped
+        """
+        self.work.check_halt()
+        what = kind(error)
+        if what == "memory":
+            if len(self._run) == 1:
+                raise self._explained(error, what) from error
+            self.most = max(1.0, sum(piece.rows for piece in self._run) / SHRINK)
+        self.failed += 1
+        if what not in ("memory", "passing") or (self.failed >= TRIES and not self.work.spark.lost):
+            raise self._explained(error, what) from error
+        fewer = f", with at most {self.most:,.0f} rows" if what == "memory" else ""
+        pause(
+            self.work, self.clock, self.failed, f"{_cause(error)}; try {self.failed + 1} of {TRIES}{fewer}", self.chance
+        )
+        if self.work.spark.lost:
+            raise error
+
+    def _explained(self, error: Exception, what: Kind) -> Exception:
+        return explained(error, self.step, self._run, what, self.failed)
+
+
+def pause(work: Work, clock: Clock, failed: int, why: str, chance: Callable[[], float] = random.random) -> None:
+    """Wait before the next try, and say why.
+
+    failed  tries so far
+    raises  Stopped
+    """
+    seconds = min(FIRST_SECONDS * GROWTH ** (failed - 1), LAST_SECONDS) * (1 - chance() / 2)
+    work.recorder.log(f"{why}, in {seconds:.0f} s", "warning")
+    work.recorder.tell(Waiting(why))
+    until = clock.elapsed() + seconds
+    while (left := until - clock.elapsed()) > 0:
+        work.check_halt()
+        clock.wait(work.halt, left)
+    work.check_halt()
+    work.recorder.tell(Waiting(""))
+
+
+def explained(error: Exception, step: Backfill, run: Sequence[Slice], what: Kind, failed: int = 1) -> Exception:
+    """An error in words that the operator can act on; ours pass as they are."""
+    if what == "final":
+        return error
+    from console.agent.feeds.backfill import label
+
+    where, cause = f"{step.target}: batch {label(run) if run else step.id}", _cause(error, hide=what == "value")
+    match what:
+        case "value":
+            hint = f"use try_cast with a default in the query that feeds {step.target}, or correct the rows; then console retry"
+            return RegionError(
+                f"{step.target}: a value of {label(run)} does not convert: {cause}", hint=hint, code="C301"
+            )
+        case "gone":
+            hint = "something deleted them (VACUUM, log clean-up); console discard, then plan again"
+            return RegionError(f"{where}: files that it reads are gone: {cause}", hint=hint, code="E_FILES_GONE")
+        case "drift":
+            hint = "console plan shows what has changed there; console discard, then apply again"
+            return RegionError(f"{where}: a table is no longer as it was planned: {cause}", hint=hint, code="E_DRIFT")
+        case "memory":
+            alone = " alone" if len(run) == 1 else ""
+            hint = "more memory (spark.conf: spark.driver.memory), or a lower limits.rows, which cuts days into hours; then console retry"
+            return RegionError(f"{where} does not fit into memory{alone}: {cause}", hint=hint, code="E_MEMORY")
+        case _:
+            return RegionError(f"{where} failed {failed} times: {cause}", hint="console retry", code="E_BATCH")
+
+
+def _cause(error: BaseException, *, hide: bool = False) -> str:
+    """The line that says what happened; hide: without the values that it happened to, which are nobody's business."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    named = next((line for line in lines if line.startswith("[")), "")
+    named = named or next((line for line in lines if line.startswith("Caused by")), lines[0])
+    return safe_text(redacted(_VALUE.sub(_hidden, named) if hide else named))[:300]
+
+
+def _hidden(found: re.Match[str]) -> str:
+    return "a value of the type" if found[0].endswith("of the type") else "'…'"

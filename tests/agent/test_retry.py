@@ -1,0 +1,221 @@
+"""Which failures of a batch are tried again, how often and how soon; the words for those that are not."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from deltalake.exceptions import DeltaError
+from py4j.protocol import Py4JNetworkError
+from pyspark.errors import AnalysisException, NumberFormatException, PySparkException
+
+from console.agent.patience.retry import Tries, kind, pause
+from console.agent.patience.throttle import WallClock
+from console.agent.rollout.carry import DRIVER_TRIES, Carrier
+from console.agent.rollout.history import _unfinished
+from console.agent.rollout.recorder import Recorder
+from console.agent.rollout.work import Stopped, Work
+from console.agent.store.ledger import Releases, Rollouts
+from console.errors import CheckFailed, FeedStopped, RegionError
+from console.model.event import Accepted, BatchDone, BatchStarted, DriverLost, Event, Paused, Resumed, StepStarted
+from console.model.live import Release
+from console.model.plan import Plan
+from console.model.slices import Slice
+from console.model.step import Backfill
+
+STEP = Backfill("parse", "landing", "requests", "replay", "SELECT id FROM landing", "ts", 6000, 1, 3, 3)
+DAYS = tuple(Slice(i, f"2026-11-0{8 - i}", "", "", 1000, 1) for i in (1, 2, 3))
+NOT_A_NUMBER = (
+    '[CAST_INVALID_INPUT] The value \'c4rd 4111 1111\' of the type "STRING" cannot be cast to "INT" because it is'
+    " malformed. Correct the value as per the syntax. SQLSTATE: 22018"
+)
+
+
+def spark_says(text: str) -> Exception:
+    return PySparkException(message=text)
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (NumberFormatException(NOT_A_NUMBER), "value"),
+        (spark_says("[CAST_OVERFLOW] The value 300 of the type \"INT\" cannot be cast. SQLSTATE: 22003"), "value"),
+        (spark_says("[CANNOT_PARSE_TIMESTAMP] Text 'x' could not be parsed. SQLSTATE: 22007"), "value"),
+        (AnalysisException("[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column cannot be resolved. SQLSTATE: 42703"), "drift"),
+        (spark_says("[DELTA_SCHEMA_CHANGED] Detected schema change"), "drift"),
+        (spark_says("[FAILED_READ_FILE.FILE_NOT_EXIST] Error while reading file. SQLSTATE: KD001"), "gone"),
+        (spark_says("Job aborted\nCaused by: java.io.FileNotFoundException: File file:/w/p.parquet does not exist"), "gone"),
+        (RegionError("landing has lost version 3", code="E_LOG_GONE"), "gone"),
+        (spark_says("java.lang.OutOfMemoryError: Java heap space"), "memory"),
+        (spark_says("[UNABLE_TO_ACQUIRE_MEMORY] Unable to acquire 65536 bytes of memory"), "memory"),
+        (spark_says("java.io.IOException: No space left on device"), "passing"),
+        (spark_says("java.net.SocketTimeoutException: Read timed out"), "passing"),
+        (OSError(28, "No space left on device"), "passing"),
+        (DeltaError("Generic LocalFileSystem error: Unable to open file"), "passing"),
+        (Py4JNetworkError("Answer from Java side is empty"), "passing"),
+        (ConnectionRefusedError(111, "Connection refused"), "passing"),
+        (FeedStopped("another writer is ahead", code="E_SKIPPED"), "final"),
+        (CheckFailed("differs"), "final"),
+        (KeyError("a bug"), "final"),
+    ],
+)  # fmt: skip
+def test_a_failure_is_known_by_what_spark_says_of_it(error: Exception, expected: str) -> None:
+    assert kind(error) == expected
+
+
+class FakeClock(WallClock):
+    """Waiting takes no time and is written down."""
+
+    def __init__(self) -> None:
+        self.waited: list[float] = []
+
+    def elapsed(self) -> float:
+        return sum(self.waited)
+
+    def wait(self, halt: threading.Event, seconds: float) -> None:
+        self.waited.append(seconds)
+
+
+@dataclass
+class Scene:
+    work: Work
+    clock: FakeClock
+    tries: Tries
+    spark: SimpleNamespace
+
+    def fails(self, error: Exception, run: tuple[Slice, ...] = DAYS) -> None:
+        self.tries.begin(run)
+        self.tries.again(error)
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    recorder = Recorder(Rollouts(tmp_path, "web"))
+    plan = Plan(1, "t", "web", "eu", "d", "", "", (), (STEP,), Release("r1", "web", "d", (), ()))
+    recorder.accept("web-1", plan, Accepted("r1", "", "p", "ada", "laptop", ((STEP.id, 6000),)))
+    spark = SimpleNamespace(lost=False)
+    work = Work(tmp_path, cast(Any, spark), Releases(tmp_path, "web"), recorder, cast(Any, None), keep_hours=1)
+    clock = FakeClock()
+    return Scene(work, clock, Tries(work, STEP, clock, lambda: 0.0), spark)
+
+
+def test_what_passes_is_tried_three_times_each_after_a_longer_pause(scene: Scene) -> None:
+    broken = spark_says("java.io.IOException: No space left on device")
+    scene.fails(broken)
+    scene.fails(broken)
+    assert scene.clock.waited == [4.0, 16.0]
+    with pytest.raises(RegionError, match=r"failed 3 times: java.io.IOException: No space left on device") as found:
+        scene.fails(broken)
+    assert (found.value.code, found.value.hint) == ("E_BATCH", "console retry")
+    assert found.value.__cause__ is broken
+
+
+def test_a_batch_that_went_through_makes_the_next_failure_a_first_one(scene: Scene) -> None:
+    broken = OSError(5, "Input/output error")
+    for _ in range(5):
+        scene.fails(broken)
+        scene.tries.done()
+    assert scene.clock.waited == [4.0] * 5
+
+
+def test_the_pause_is_shortened_by_chance_to_half_at_most(scene: Scene) -> None:
+    for chance, seconds in ((0.0, 4.0), (0.5, 3.0), (1.0, 2.0)):
+        pause(scene.work, scene.clock, 1, "x", lambda chance=chance: chance)
+        assert scene.clock.waited[-1] == seconds
+    pause(scene.work, scene.clock, 9, "x", lambda: 0.0)
+    assert scene.clock.waited[-1] == 60.0
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(NumberFormatException(NOT_A_NUMBER), "C301"), (spark_says("[FAILED_READ_FILE.FILE_NOT_EXIST] x"), "E_FILES_GONE"),
+     (AnalysisException("[UNRESOLVED_COLUMN] x"), "E_DRIFT")],
+)  # fmt: skip
+def test_what_does_not_heal_fails_at_once_with_a_remedy(error: Exception, code: str, scene: Scene) -> None:
+    with pytest.raises(RegionError) as found:
+        scene.fails(error)
+    assert found.value.code == code
+    assert found.value.hint
+    assert scene.clock.waited == []
+
+
+def test_values_stay_out_of_the_message(scene: Scene) -> None:
+    with pytest.raises(RegionError) as found:
+        scene.fails(NumberFormatException(NOT_A_NUMBER))
+    assert "4111" not in str(found.value)
+    assert '[CAST_INVALID_INPUT] a value of the type "STRING" cannot be cast to "INT"' in str(found.value)
+
+
+def test_our_own_errors_pass_as_they_are(scene: Scene) -> None:
+    ours = FeedStopped("another writer is ahead", code="E_SKIPPED")
+    with pytest.raises(FeedStopped) as found:
+        scene.fails(ours)
+    assert found.value is ours
+
+
+def test_out_of_memory_makes_the_next_try_smaller_and_a_lone_slice_fails_with_the_cause(scene: Scene) -> None:
+    full = spark_says("java.lang.OutOfMemoryError: Java heap space")
+    scene.fails(full)
+    assert scene.tries.limit(9e9) == 750
+    scene.tries.done()
+    assert scene.tries.limit(9e9) == 750, "what did not fit does not grow back"
+    with pytest.raises(
+        RegionError, match=r"2026-11-07 does not fit into memory alone: java.lang.OutOfMemoryError"
+    ) as found:
+        scene.fails(full, DAYS[:1])
+    assert "limits.rows" in found.value.hint
+
+
+def test_a_lost_jvm_is_left_to_the_agent(scene: Scene) -> None:
+    gone = Py4JNetworkError("Answer from Java side is empty")
+    scene.spark.lost = True
+    for _ in range(5):
+        with pytest.raises(Py4JNetworkError):
+            scene.fails(gone)
+
+
+def test_a_pause_by_the_operator_ends_the_waiting(scene: Scene) -> None:
+    scene.work.halt.set()
+    with pytest.raises(Stopped):
+        scene.fails(OSError(5, "Input/output error"))
+
+
+BEGUN, DONE = BatchStarted(STEP.id, "x", 1, 3, 9, 4000), BatchDone(STEP.id, "x", 3, 9, 1, 1, 1, 1.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("events", "rows"),
+    [((), None), ((BEGUN,), 4000), ((BEGUN, DONE), None), ((BEGUN, DONE, replace(BEGUN, rows=400)), 400),
+     ((BEGUN, Paused("ada"), Resumed("ada")), None), ((BEGUN, DriverLost(STEP.id), StepStarted(STEP.id)), 4000)],
+)  # fmt: skip
+def test_after_a_death_in_a_batch_the_next_one_is_smaller(
+    events: tuple[Event, ...], rows: int | None, scene: Scene
+) -> None:
+    for event in events:
+        scene.work.recorder.store(event)
+    assert _unfinished(scene.work, STEP) == rows
+
+
+def dying(scene: Scene) -> Callable[[], Carrier]:
+    def carrier() -> Carrier:
+        made = Carrier(scene.work, lambda: None)
+        made.brake.clock = scene.clock
+        made._step = lambda _: (_ for _ in ()).throw(Py4JNetworkError("Answer from Java side is empty"))  # type: ignore[method-assign]
+        return made
+
+    return carrier
+
+
+def test_a_step_that_loses_the_jvm_three_times_has_failed_and_a_retry_counts_anew(scene: Scene) -> None:
+    scene.spark.lost = True
+    carrier = dying(scene)
+    for number in range(1, DRIVER_TRIES + 1):
+        carrier().run()
+        assert (scene.work.recorder.status.held == "failed") == (number == DRIVER_TRIES)
+    assert scene.work.recorder.status.why == f"the driver was lost 3 times in {STEP.id}"
+    scene.work.recorder.store(Resumed("ada"))
+    carrier().run()
+    assert scene.work.recorder.status.held == ""
