@@ -150,8 +150,8 @@ class FakeAgent:
 
     async def promote(self, rollout: str, live: str, who: Who) -> Promoted:
         disk = self.disk
-        self._steered(who)
         await self._sleep(0.0)
+        self._steered(who)
         status = disk.status
         if status.rollout == rollout and status.state == "live":
             row = disk.row(status.release)

@@ -1,0 +1,122 @@
+"""Rivals at one pipeline's gate, round after round, on real release tables: one wins, the other learns who. No Java."""
+
+import re
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from console.agent.feeds.follow import Follower
+from console.agent.line import Line
+from console.agent.rollout import helm
+from console.agent.session import Settings, Spark
+from console.errors import Conflict
+from console.model.event import Accepted, Entered, Promoted, RolledBack, TakenOver
+from console.model.live import Release
+from console.model.plan import Plan
+from console.model.step import Promote
+
+pytestmark = pytest.mark.faults
+ROUNDS = 15
+WHO = {"ada": "laptop", "eve": "desk"}
+
+
+def opened(place: Path) -> Line:
+    spark = Spark(Settings("eu"), -1)
+    return Line(place, "web", spark, Follower(spark, 1.0, lambda *_: None), Settings("eu"))
+
+
+def at_the_gate(line: Line, number: int, live: str) -> None:
+    release = Release(f"r{number}", "web", "d", (), ())
+    plan = Plan(1, "t", "web", "eu", f"d{number}", live, "c", (), (Promote(),), release)
+    line.releases.propose(release, f"web-{number}", "ada", "laptop")
+    line.recorder.accept(f"web-{number}", plan, Accepted(release.id, live, "", "ada", "laptop", (("promote", 0),)))
+    line.recorder.store(Entered("awaiting-confirmation"))
+
+
+def at_once(deed: Callable[[str, str], Any]) -> tuple[list[Any], list[Conflict]]:
+    """Both do it at the same moment: what came of it, and what the losers were told."""
+    ready = Barrier(len(WHO))
+
+    def one(name: str) -> Any:
+        ready.wait()
+        try:
+            return deed(name, WHO[name])
+        except Conflict as error:
+            return error
+
+    with ThreadPoolExecutor(len(WHO)) as pool:
+        ends = list(pool.map(one, WHO))
+    return [e for e in ends if not isinstance(e, Conflict)], [e for e in ends if isinstance(e, Conflict)]
+
+
+def test_of_two_who_promote_or_roll_back_at_once_exactly_one_does_and_the_other_learns_who(tmp_path: Path) -> None:
+    line, live = opened(tmp_path), ""
+    wins = dict.fromkeys(WHO, 0)
+    for number in range(1, ROUNDS + 1):
+        at_the_gate(line, number, live)
+        before = line.releases.version()
+        done, refused = at_once(lambda by, host, n=number, was=live: line.promote(f"web-{n}", was, by, host))
+        assert (len(done), len(refused)) == (1, 1)
+        assert line.releases.version() == before + 1, "one commit promotes"
+        (winner,) = done
+        wins[winner.by] += 1
+        told = rf"r{number} was already promoted by {winner.by} from {winner.host} at 20\d\d-\d\d-\d\d \d\d:\d\d:\d\dZ"
+        assert re.search(told, str(refused[0])), refused[0]
+        assert refused[0].exit_code == 4
+        assert len(line.recorder.events(Promoted)) == 1
+        live = f"r{number}"
+        if number > 1 and number % 5 == 0:
+            done, refused = at_once(lambda by, host, was=live: line.rollback(was, by, host))
+            assert (len(done), len(refused)) == (1, 1)
+            assert "is live, not" in str(refused[0])
+            assert len(line.recorder.events(RolledBack)) == 1
+            live = f"r{number - 1}"
+        held = line.releases.in_state("live")
+        assert held is not None
+        assert held.row.id == live
+    assert sum(wins.values()) == ROUNDS
+
+
+def test_a_console_whose_rollout_was_taken_over_is_refused_and_told_by_whom(tmp_path: Path) -> None:
+    line = opened(tmp_path)
+    at_the_gate(line, 1, "")
+    seen: list[Any] = []
+    line.recorder.watch(0, lambda recorded: seen.append(recorded.event))
+    helm.take_over(line, "console-of-eve", "eve", "desk")
+    assert seen[-1] == TakenOver("eve", "desk", "console-of-eve"), "whoever watches is told"
+    with (
+        pytest.raises(Conflict, match=r"web-1: eve on desk took it over at 20.*Z; this console only looks") as told,
+        helm.steered(line, "console-of-ada"),
+    ):
+        line.promote("web-1", "", "ada", "laptop")
+    assert told.value.exit_code == 4
+    assert line.releases.in_state("live") is None
+    again = opened(tmp_path)  # it is in the region: the next agent knows it as well
+    with pytest.raises(Conflict), helm.steered(again, "console-of-ada"):
+        again.control("cancel", "ada")
+    with helm.steered(again, "console-of-eve"):
+        assert again.promote("web-1", "", "eve", "desk").by == "eve"
+
+
+def test_a_deed_that_a_person_types_is_theirs_whoever_steers(tmp_path: Path) -> None:
+    line = opened(tmp_path)
+    at_the_gate(line, 1, "")
+    helm.take_over(line, "console-of-eve", "eve", "desk")
+    with helm.steered(line, ""):
+        assert line.control("cancel", "ada").state == "cancelled"
+
+
+def test_taking_over_twice_is_told_once_and_what_has_ended_cannot_be_taken(tmp_path: Path) -> None:
+    line = opened(tmp_path)
+    with pytest.raises(Conflict, match="nothing is under way"):
+        helm.take_over(line, "c1", "eve", "desk")
+    at_the_gate(line, 1, "")
+    for console in ("c1", "c1", "c2"):
+        helm.take_over(line, console, "eve", "desk")
+    assert [event.console for event in line.recorder.events(TakenOver)] == ["c1", "c2"]
+    at_the_gate(line, 2, "")
+    assert line.recorder.status.console == "", "the next rollout is steered by who began it"
