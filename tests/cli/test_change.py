@@ -232,7 +232,7 @@ def test_a_hostile_name_in_the_files_is_shown_and_not_obeyed(world: World) -> No
 
 
 CHANGES = ("apply", "promote", "rollback", "pause", "resume", "retry", "cancel", "discard", "cleanup", "copy", "sink",
-           "ingest", "follow", "demo")  # fmt: skip
+           "ingest", "follow", "demo", "maintain")  # fmt: skip
 LOOKS = (
     "plan",
     "check",
@@ -246,8 +246,12 @@ LOOKS = (
     "doctor",
     "info",
     "completion",
+    "attach",
+    "history",
+    "show",
+    "verify",
 )
-GROUPS = ("schema", "agent")  # each of their commands says for itself
+GROUPS = ("schema", "agent", "lock")  # each of their commands says for itself
 
 
 def test_readonly_refuses_every_command_that_changes_a_region(deployed: World) -> None:
