@@ -1,0 +1,32 @@
+"""One JVM for all rules. Foreign writers are deltalake's: another library in another language, and quick."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from console.agent.session import Settings, Spark
+from tests.life.region import SHORT_LIVED
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Spark]:
+    # what an inventory may switch on for every new table, and no table of ours may have (rule 9)
+    defaults = "spark.databricks.delta.properties.defaults."
+    nasty = {
+        f"{defaults}enableDeletionVectors": "true",
+        f"{defaults}enableRowTracking": "true",
+        f"{defaults}enableTypeWidening": "true",
+        f"{defaults}enableInCommitTimestamps": "true",
+        f"{defaults}columnMapping.mode": "name",
+        f"{defaults}checkpointPolicy": "v2",
+        f"{defaults}appendOnly": "true",
+    }
+    started = Spark(Settings("eu", "local[2]", {**SHORT_LIVED, **nasty}), -1)
+    yield started
+    started.stop()
+
+
+@pytest.fixture
+def session(spark: Spark) -> Any:
+    return spark.session()

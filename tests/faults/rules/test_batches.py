@@ -1,0 +1,223 @@
+"""Rules 3, 6 and 9 to 13 on real Spark: what a range reads, what our tables are, how days are cut and sums are made."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from console.agent.feeds import backfill, once, ranges
+from console.agent.feeds.checksum import per_day
+from console.agent.session import Settings, Spark
+from console.agent.store import log
+from console.model.live import TableState
+from console.model.pipeline import Materialization
+from console.model.schema import Column, Table
+from console.model.slices import Slice
+from console.planning.sql.compile import FeedCode, Known, feed
+from console.planning.sql.relation import physical
+from tests.faults.rules.tables import foreign, rows, state
+
+pytestmark = [pytest.mark.faults, pytest.mark.spark]
+MANY = 10**9
+
+# -- rules 3 and 6: what a range reads
+
+
+def test_a_range_reads_the_rows_its_commits_added_in_the_schema_of_its_end_without_a_change_feed(
+    tmp_path: Path, session: Any
+) -> None:
+    """A stranger's table: no change feed, files of three schemas, one of its commits compacted since."""
+    table = foreign(tmp_path / "landing", rows(1), rows(2))
+    wider = rows(3).append_column("note", pa.array(["x"]))
+    write_deltalake(table, wider, mode="append", schema_mode="merge", partition_by=["day"])
+    DeltaTable(table).optimize.compact()
+    assert "delta.enableChangeDataFeed" not in DeltaTable(table).metadata().configuration
+    reached, seen = -1, []
+    while part := ranges.next_range(table, reached, log.latest_version(table), MANY):
+        read = ranges.read(session, table, part) if part.files else None
+        seen.append((sorted(read.columns), sorted(row["n"] for row in read.collect())) if read is not None else ())
+        reached = part.last
+    assert seen == [(["day", "n"], [1, 2]), (["day", "n", "note"], [3])]
+
+
+# -- rule 9
+
+
+def test_our_tables_have_none_of_the_features_that_feeds_cannot_read_whatever_the_inventory_switches_on(
+    tmp_path: Path, session: Any
+) -> None:
+    path = str(tmp_path / "copy")
+    once.create(session, state("copy"), path, 240)
+    protocol = DeltaTable(path).protocol()
+    assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
+    assert {*(protocol.reader_features or ()), *(protocol.writer_features or ())} == set()
+    write_deltalake(path, rows(1), mode="append")  # deltalake, too, can write it
+    DeltaTable(path).delete("n = 1")
+
+
+# -- rule 10
+
+
+def test_a_batch_leaves_a_slot_to_live(tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [Spark(Settings(master=m), -1).slots for m in ("local", "local[2]", "local[7,3]")] == [2, 3, 8]
+    table = foreign(tmp_path / "landing", *(rows(n) for n in range(6)))
+    tasks: list[int] = []
+
+    def stand_in(_: Any, out: Any, *more: Any) -> once.Written:
+        tasks.append(out.rdd.getNumPartitions())
+        out.count()
+        return once.Written(1, 0, 0)
+
+    monkeypatch.setattr(once, "append", stand_in)
+    spark: Any = SimpleNamespace(slots=3, job=Spark(Settings(), -1).job)
+    history = history_of(table, state("copy"), log.latest_version(table), "")
+    session.conf.set("spark.sql.files.openCostInBytes", str(1 << 30))  # a task a file, if it may
+    receipt = backfill.carry(spark, session, history, history.slices, lambda _: None)
+    assert receipt.rows_in == 6
+    assert tasks == [2]
+
+
+def history_of(source: str, target: TableState, fence: int, time: str, slices: tuple[Slice, ...] = ()) -> Any:
+    step = SimpleNamespace(
+        id="backfill/copy", source="landing", target="copy", sql="SELECT * FROM landing", time=time, stored=False
+    )
+    writer = once.Writer("history", source, 1, 0)
+    landing = state("landing", target.version.columns, kind="landing")
+    whole = slices or (Slice(1, "all", "", "", 6, 6, null=True),)
+    return backfill.History(step, landing, source, target, source, fence, whole, writer)  # type: ignore[arg-type]
+
+
+# -- rule 11
+
+AT = pa.schema([("id", pa.string()), ("at", pa.timestamp("us", "UTC"))])
+# statistics end a file's last millisecond late, so the file of the last microsecond may be read for the next day as well
+EDGES = (
+    ("2026-11-01T00:00:00", "2026-11-01T12:00:00"),
+    ("2026-11-01T23:59:59.999999",),
+    ("2026-11-02T00:00:00", "2026-11-02T12:00:00"),
+    (None,),
+)
+
+
+def days(place: Path) -> str:
+    """A file for each group of times: on both sides of midnight, and rows without a time."""
+    for group in EDGES:
+        part = [text and datetime.fromisoformat(text).replace(tzinfo=UTC) for text in group]
+        table = pa.table({"id": [str(at) for at in part], "at": pa.array(part, AT.field("at").type)}, AT)
+        write_deltalake(str(place), table, mode="append")
+    return str(place)
+
+
+def test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files(
+    tmp_path: Path, session: Any
+) -> None:
+    table = days(tmp_path / "landing")
+    columns = (Column("id", "string"), Column("at", "timestamp"))
+    slices = (
+        Slice(1, "2026-11-02", "2026-11-02", "2026-11-03", 2, 1),
+        Slice(2, "2026-11-01", "2026-11-01", "2026-11-02", 3, 1),
+        Slice(3, "", "", "", 1, 1, null=True),
+    )
+    history = history_of(table, state("copy", columns, partition_by=()), 3, "at", slices)
+    of_others = ((0, 3), (2, 3), (0, 1, 2))  # versions that hold no row of the slice
+    for run, versions in zip(slices, of_others, strict=True):
+        others = [Path(file.path) for version in versions for file in log.commit(table, version).added]
+        for other in others:
+            other.rename(other.with_suffix(".away"))  # a day that reads it breaks
+        found = backfill.rows_of(session, history, (run,)).collect()
+        for other in others:
+            other.with_suffix(".away").rename(other)
+        assert len(found) == run.rows, run
+    assert len(backfill.rows_of(session, history, slices).collect()) == sum(map(len, EDGES))
+
+
+# -- rule 12
+
+
+def sums(session: Any, values: str, kind: str) -> Any:
+    rows = session.sql(f"SELECT CAST(col1 AS {kind}) AS c, CAST(col2 AS {kind}) AS d FROM VALUES {values}")
+    return tuple(per_day(rows, "", [("c", kind), ("d", kind)]).collect()[0])
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ("(1, 1), (1, 1), (2, 2)", "(3, 3), (3, 3), (2, 2)"),  # XOR lets pairs cancel
+        ("(1, 1), (2, 2)", "(1, 2), (2, 1)"),  # columns equal each for itself, rows not
+        ("(NULL, 1), (NULL, 2)", "(1, NULL), (2, NULL)"),  # a hash that skips NULLs sees the same
+        ("(NULL, 1)", "(1, NULL)"),
+        ("(1, 1), (1, 1)", "(1, 1)"),
+    ],
+)
+def test_sums_tell_apart_what_weaker_sums_do_not(session: Any, left: str, right: str) -> None:
+    assert sums(session, left, "bigint") != sums(session, right, "bigint")
+
+
+def test_sums_do_not_depend_on_order_take_maps_and_do_not_overflow(session: Any) -> None:
+    pairs = ", ".join(f"({n}, {n * 7})" for n in range(300))
+    shuffled = ", ".join(f"({n}, {n * 7})" for n in reversed(range(300)))
+    assert sums(session, pairs, "bigint") == sums(session, shuffled, "bigint")
+    one = "(map('a', 1, 'b', 2), map('x', 0))"
+    other = "(map('b', 2, 'a', 1), map('x', 0))"
+    assert sums(session, one, "map<string,int>") == sums(session, other, "map<string,int>")
+    assert sums(session, one, "map<string,int>") != sums(session, one.replace("'b', 2", "'b', 3"), "map<string,int>")
+    session.conf.set("spark.sql.ansi.enabled", "true")  # an overflow is an error
+    many = session.range(200_000).selectExpr("id AS c", "id AS d")
+    assert per_day(many, "", [("c", "bigint"), ("d", "bigint")]).collect()[0]["rows"] == 200_000
+
+
+# -- rule 13
+
+GIVEN = {
+    "k": "string",
+    "i": "int",
+    "l": "bigint",
+    "d": "decimal(10,2)",
+    "w": "decimal(38,6)",
+    "f": "double",
+    "s": "string",
+}
+STATES = """SELECT k, count(*) AS n, count_if(i > 2) AS big, sum(i) AS si, sum(l) AS sl, sum(d) AS sd, sum(w) AS sw,
+  sum(f) AS sf, min(s) AS lo, max(d) AS hi, avg(i) AS ai, avg(l) AS al, avg(d) AS ad, avg(f) AS af,
+  approx_count_distinct(s) AS u, approx_percentile(f, 0.5) AS q FROM t GROUP BY k"""
+OUT = {
+    "k": "string", "n": "bigint", "big": "bigint", "si": "bigint", "sl": "bigint", "sd": "decimal(38,2)",
+    "sw": "decimal(38,6)", "sf": "double", "lo": "string", "hi": "decimal(10,2)", "ai": "double", "al": "double",
+    "ad": "decimal(14,6)", "af": "double", "u": "bigint", "q": "double",
+}  # fmt: skip
+
+
+def compiled() -> FeedCode:
+    known = Known({"t": GIVEN}, {"t": physical("t", "t", {name: name for name in GIVEN})})
+    table = Table("agg", "aggregate", tuple(Column(name, kind) for name, kind in OUT.items()))
+    code, text = feed(Materialization("m", "agg", STATES), table, known, {})
+    assert code is not None, text.problems
+    return code
+
+
+def test_states_keep_their_types_through_every_merge_and_end_in_the_declared_ones(session: Any) -> None:
+    """A decimal sum widens each time it is summed, and the averages of two types differ."""
+    code = compiled()
+    rows = session.sql(
+        "SELECT CAST(id % 2 AS STRING) AS k, CAST(id AS INT) AS i, 9000000000000000 AS l,"
+        " CAST(99999999.99 AS DECIMAL(10,2)) AS d, CAST(1.5 AS DECIMAL(38,6)) AS w, CAST(id AS DOUBLE) AS f,"
+        " CAST(id AS STRING) AS s FROM range(0, 40)"
+    )
+    declared = [(column.name, column.type) for column in code.stored]
+    stored = None
+    for part in range(3):
+        rows.where(f"i % 3 = {part}").createOrReplaceTempView("t")
+        states = session.sql(code.feed.sql)
+        assert [(f.name, f.dataType.simpleString()) for f in states.schema.fields] == declared
+        stored = states if stored is None else stored.unionByName(states)
+    assert stored is not None
+    stored.createOrReplaceTempView("stored")
+    merged = session.sql(code.read)
+    assert {f.name: f.dataType.simpleString() for f in merged.schema.fields} == OUT
+    found = {row["k"]: row for row in merged.collect()}
+    assert [found["0"][name] for name in ("n", "si", "u")] == [20, 380, 20]
+    assert str(found["1"]["sd"]) == "1999999999.80"
