@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +21,14 @@ from console.cli.wiring import Session, Wiring
 pytestmark = pytest.mark.faults
 # An agent as far as its lock is concerned: the descriptor is inherited by a child, as the JVM does, that outlives it.
 HOLD = """
-import os, subprocess, sys, time
+import os, signal, subprocess, sys
 from pathlib import Path
 from console.agent.lock import RegionLock
 lock = RegionLock(Path(sys.argv[1])); lock.take({"tool": "1.2.3"})
 os.set_inheritable(lock.fd, True)
 heir = subprocess.Popen(["sleep", "600"], pass_fds=(lock.fd,))
-print(heir.pid, flush=True); time.sleep(600)
+signal.signal(signal.SIGTERM, lambda *_: heir.kill())
+print(heir.pid, flush=True); heir.wait()
 """
 
 
@@ -40,10 +43,9 @@ class Agent:
     def close(self) -> None:
         self.process.kill()
         self.process.wait()
-        try:
+        with suppress(ProcessLookupError):
             os.kill(self.jvm, signal.SIGKILL)
-        except ProcessLookupError:
-            return
+        until(lambda: not alive(self.jvm))
 
 
 @pytest.fixture
@@ -55,6 +57,12 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
 
 def console(*words: str, input: str | None = None) -> Result:
     return CliRunner().invoke(cli, list(words), obj=Session(Wiring(lambda _: {})), input=input)
+
+
+def until(test: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not test() and time.monotonic() < end:
+        time.sleep(0.01)
 
 
 def alive(pid: int) -> bool:
