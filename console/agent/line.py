@@ -318,17 +318,21 @@ class Line:
     def cleanup(self, by: str, *, dry_run: bool, previous: bool) -> tuple[str, ...]:
         """Drop versions that no kept release names; with `previous`, also the one a rollback would return to."""
         with self._guard:
-            doomed, paths = housekeeping.superseded(self.releases, previous=previous)
+            status = self.recorder.status
+            building = "" if status.state in ENDED else status.release
+            doomed, paths = housekeeping.superseded(self.releases, previous=previous, building=building)
             if dry_run:
                 return paths
-            status = self.recorder.status
             if previous and status.state in ENDED - {"cleaned"}:
                 self.recorder.store(Ended("cleaned", by))
             for held in doomed:
-                self.releases.drop(held.row.id)
+                self.releases.mark(held.row.id, "retired")
             self._refollow()
             self._follower.settle()
-            return tuple(path for path in paths if drop_version(self.warehouse, path))
+            dropped = tuple(path for path in paths if drop_version(self.warehouse, path))
+            for held in doomed:  # forgotten last, so that whoever goes on after a death still knows what is to go
+                self.releases.drop(held.row.id)
+            return dropped
 
     def _drop(self, release: str) -> None:
         """Forget a release that never became live, and what was built for it alone."""
@@ -336,7 +340,7 @@ class Line:
         if held is None:
             return
         paths = housekeeping.own_versions(self.releases, held.release, {release})
-        self.releases.drop(release)
         self._follower.settle()
         for path in paths:
             drop_version(self.warehouse, path)
+        self.releases.drop(release)

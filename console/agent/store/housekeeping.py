@@ -6,13 +6,14 @@ from console.agent.store.ledger import Held, Releases
 from console.model.live import Release
 
 
-def superseded(releases: Releases, *, previous: bool) -> tuple[tuple[Held, ...], tuple[str, ...]]:
+def superseded(releases: Releases, *, previous: bool, building: str = "") -> tuple[tuple[Held, ...], tuple[str, ...]]:
     """Releases that nobody can go back to any more, and the versions that only they name.
 
     previous  count the one a rollback would return to among them
+    building  the release of the rollout under way; any other preview was left behind by an agent that died
     """
-    states = ("retired", "previous") if previous else ("retired",)
-    doomed = tuple(held for held in releases.all() if held.row.state in states)
+    states = ("retired", "previous", "preview") if previous else ("retired", "preview")
+    doomed = tuple(held for held in releases.all() if held.row.state in states and held.row.id != building)
     gone = {held.row.id for held in doomed}
     paths = {path for held in doomed for path in own_versions(releases, held.release, gone)}
     return doomed, tuple(sorted(paths))

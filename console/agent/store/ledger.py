@@ -143,7 +143,9 @@ class Releases:
     def mark(self, release: str, state: ReleaseState) -> None:
         table = opened(self.path)
         if table is not None:
+            crash.point("before-retire")
             table.update(updates={"state": f"'{state}'"}, predicate=f"id = '{plain_id(release)}' AND state <> 'live'")
+            crash.point("after-retire")
 
     def drop(self, release: str) -> None:
         """Forget a release whose versions are gone."""

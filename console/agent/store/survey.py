@@ -176,11 +176,12 @@ def drop_version(warehouse: Path, path: str) -> bool:
     ours = (root / "_console" / "marker.json").is_file() and target.is_relative_to(root)
     if not ours or len(target.relative_to(root).parts) != 2 or "_console" in target.parts:
         raise RegionError(f"{path} is not a version of ours; nothing was deleted", code="E_NOT_OURS")
-    if not target.exists():
-        return False
-    doomed = target.with_name(f".dropped-{target.name}-{os.getpid()}")
-    crash.point("before-drop")
-    target.rename(doomed)
-    crash.point("after-drop")
-    shutil.rmtree(doomed)
-    return True
+    doomed = list(target.parent.glob(f".dropped-{target.name}-*"))  # by an agent that died in the middle
+    if target.exists():
+        doomed.append(target.with_name(f".dropped-{target.name}-{os.getpid()}"))
+        crash.point("before-drop")
+        target.rename(doomed[-1])
+        crash.point("after-drop")
+    for place in doomed:
+        shutil.rmtree(place)
+    return bool(doomed)
