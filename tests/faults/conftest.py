@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.faults import report
+from tests.faults import points, report, stories
+from tests.faults.acts import Act, play
+from tests.faults.stories import Story
 from tests.faults.world import CASE, PIPELINE, Operator, World, mounted, summary
 
 
@@ -40,3 +42,39 @@ async def record(place: Path, world: World) -> None:
 @pytest.fixture(scope="package")
 def ada(world: World) -> Operator:
     return Operator(world, "ada")
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
+async def first(world: World, ada: Operator) -> Act:
+    """The first release, carried while the agent dies at every point that it passes."""
+    world.nurse()
+    return await play(world, ada, points.FIRST, "apply", "--regions", "eu", "--yes")
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
+async def change(world: World, ada: Operator, first: Act) -> Act:
+    """A column more, beside a writer and a reader; agent and consoles die around commits and journal entries."""
+    assert first.live, first.left
+    world.read()
+    world.write()
+    world.install(PIPELINE, CASE / "after")
+    return await play(world, ada, (*points.LIVE, *points.CONSOLE), "apply", "--regions", "eu", "--yes")
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
+async def back(world: World, ada: Operator, first: Act, change: Act) -> Act:
+    """The way back, with the agent dying after the commit and before its record."""
+    assert change.live != first.live, change.left
+    return await play(world, ada, points.BACK, "rollback", "--regions", "eu", "--yes")
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
+async def midway(world: World, back: Act) -> Story:
+    """The column once more, with everything from outside that can hit a rollout on its way."""
+    return await stories.midway(world, back)
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="session")
+async def after(world: World, midway: Story) -> Story:
+    """The same region while it only follows."""
+    return await stories.after(world, midway)

@@ -4,8 +4,8 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +65,13 @@ async def going_on(world: World) -> str:
             await world.driver.control(PIPELINE, "retry" if status.held == "failed" else "resume", ME)
 
 
+async def unheld(world: World) -> None:
+    """Let a rollout go on that was paused, or that failed."""
+    while (status := await when(world, lambda s: True)).held:
+        with suppress(ConsoleError):
+            await world.driver.control(PIPELINE, "retry" if status.held == "failed" else "resume", ME)
+
+
 async def let_go(console: subprocess.Popen[str], number: int) -> int:
     """Send a console a signal; returns its exit code."""
     console.send_signal(number)
@@ -103,13 +110,19 @@ def maintain(path: Path, *, delete: str = "") -> None:
     table.vacuum(dry_run=False)
 
 
-def skewed(folder: Path, seconds: int) -> str:
-    """A folder for PYTHONPATH in which every Python process reads a clock that is so much ahead."""
+@contextmanager
+def skewed(folder: Path, seconds: int) -> Iterator[None]:
+    """Every Python process that is started meanwhile reads a wall clock that is so much ahead."""
     folder.mkdir()
     (folder / "sitecustomize.py").write_text(
         "import time\n"
-        f"_time, _ns = time.time, time.time_ns\n"
+        "_time, _ns = time.time, time.time_ns\n"
         f"time.time = lambda: _time() + {seconds}\n"
         f"time.time_ns = lambda: _ns() + {seconds} * 10**9\n"
     )
-    return str(folder)
+    before = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), before]))
+    try:
+        yield
+    finally:
+        os.environ["PYTHONPATH"] = before

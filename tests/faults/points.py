@@ -42,8 +42,8 @@ FIRST = (
     *both("Promoted"),
 )
 # A change beside a writer and a reader.
-LIVE = ("before-commit-landing", "after-commit-live", "before-commit-history", "before-swap")
-BACK = ("before-RolledBack", "after-commit-landing")
+LIVE = ("after-commit-landing", "after-commit-live", "before-commit-history", "before-swap")
+BACK = ("before-RolledBack", "before-commit-landing")
 
 # What else a rollout meets; the sweep of `make soak` arms these as well.
 REST = (
@@ -65,13 +65,7 @@ REST = (
 )
 AGENT = (*FIRST, *LIVE, *REST)
 
-SEEN = (
-    "entered-preparing",
-    "entered-backfilling",
-    "entered-catching-up",
-    "entered-validating",
-    "entered-awaiting-confirmation",
-)
+# Entries of a console's journal. Of what it sees, only the gate: a console that died is back before that for certain.
 CONSOLE = (
     "console-before-fleet",
     "console-fleet",
@@ -79,7 +73,7 @@ CONSOLE = (
     "console-intent-accept",
     "console-before-outcome",
     "console-outcome",
-    *(f"console-saw-{event}" for event in SEEN),
+    "console-saw-entered-awaiting-confirmation",
     "console-before-intent-promote",
     "console-intent-promote",
 )

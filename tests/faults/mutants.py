@@ -1,0 +1,120 @@
+"""Bugs planted in a copy of the package, each with the test that must fail on it.
+
+    python -m tests.faults.mutants [NAME …]     runs them one after the other; results into tests/faults/mutants.jsonl
+
+The copy lies in a temporary folder and is thrown away; the tree itself is never touched. A test that passes on a mutant,
+or that does not run at all, is reported as not caught.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from console import paths
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+RESULTS = Path(__file__).resolve().parent / "mutants.jsonl"
+POINT = "tests/faults/test_points.py::test_an_agent_killed_here_is_resumed_to_the_same_end"
+BESIDE = "tests/faults/test_points.py::test_killed_beside_a_writer_no_row_is_lost_or_doubled"
+DAMAGE = "tests/faults/test_damage.py::test_a_damaged_commit_is_named_and_never_passed_over"
+DOCTOR = "tests/faults/test_damage.py::test_doctor_names_the_damaged_commit"
+FULL = "tests/faults/test_outside.py::test_a_rollout_under_this_ends_whole[warehouse full]"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """old → new in one file of the package; env: what switches on a bug that ships (`agent/feeds/plants`)."""
+
+    name: str
+    test: str
+    file: str = ""
+    old: str = ""
+    new: str = ""
+    env: dict[str, str] = field(default_factory=dict)
+
+
+def only(*points: str) -> dict[str, str]:
+    return {"FAULTS_ONLY": ",".join(points)}
+
+
+MUTANTS = (
+    Mutant("an empty commit is passed over", f"{DAMAGE}[landing-empty]", "console/agent/store/log.py",
+           "        raise _empty(table, lost[0])", "        pass"),
+    Mutant("an empty record of a promotion is passed over", f"{DAMAGE}[_console/web/releases-empty]",
+           "console/agent/store/ledger.py", "    log.whole(str(path))\n", ""),
+    Mutant("a cut commit is an error of the library's", f"{DAMAGE}[_console/web/rollouts-cut]",
+           "console/agent/store/ledger.py", "except DeltaError as error", "except NotImplementedError as error"),
+    Mutant("doctor looks away", f"{DOCTOR}[landing-cut]", "console/cli/checkup.py",
+           "            return file\n    return None", "            return None\n    return None"),
+    Mutant("a lost answer to a rollback is asked for again",
+           "tests/runner/test_resume.py::test_the_answer_to_a_rollback_may_be_lost_and_nobody_asks_for_the_way_back_twice",
+           "console/runner/control.py", ".live != previous:", ".live != live or True:"),
+    Mutant("a crash point does not kill", f"{POINT}[after-propose]", "console/crash.py",
+           "    os.kill(os.getpid(), signal.SIGKILL)", "    return", only("before-propose", "after-propose")),
+    Mutant("a day is skipped", f"{POINT}[after-propose]", env={"CONSOLE_PLANT": "skip-day", **only("after-propose")}),
+    Mutant("a batch is written twice", f"{POINT}[after-propose]",
+           env={"CONSOLE_PLANT": "double-batch", **only("after-propose")}),
+    Mutant("promoted too early", f"{POINT}[after-propose]",
+           env={"CONSOLE_PLANT": "early-promote", **only("after-propose")}),
+    Mutant("a promotion without its record is taken for none", f"{POINT}[after-swap]",
+           "console/agent/rollout/settle.py", "if live is None or live.row.id != status.release:", "if True:",
+           only("after-swap")),
+    Mutant("a batch committed before its death is carried again", f"{POINT}[after-commit-history]",
+           "console/agent/rollout/history.py", "writer = once.open_feed(session, app_id, target_path, 0)",
+           "writer = once.open_feed(session, app_id, target_path, 0); writer.position = 0; writer.epoch += 1",
+           only("after-commit-history")),
+    Mutant("a batch of rows is stored as often as it is sent", f"{BESIDE}[after-commit-landing]",
+           "console/agent/intake.py", "if opened.transaction_version(app_id) is not None:", "if False:",
+           only("after-commit-landing")),
+    Mutant("a failure that cannot be stored is forgotten", FULL, "console/agent/line.py",
+           "        if idle and not self._spark.lost", "        if False and not self._spark.lost", only("none")),
+)  # fmt: skip
+
+
+def tried(mutant: Mutant) -> dict[str, object]:
+    """Run one mutant's test in a copy; caught if pytest says that a test failed."""
+    with tempfile.TemporaryDirectory(prefix="console-mutant-") as place:
+        for part in ("console", "tests", "pyproject.toml"):
+            source, target = ROOT / part, Path(place) / part
+            shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
+        if mutant.file:
+            patched = Path(place) / mutant.file
+            text = patched.read_text()
+            if text.count(mutant.old) != 1:
+                raise SystemExit(f"{mutant.name}: its place in {mutant.file} is gone; name it anew")
+            patched.write_text(text.replace(mutant.old, mutant.new))
+        env = {**os.environ, "PYTHONPATH": place, "CONSOLE_JARS": str(paths.jars_dir()), **mutant.env}
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.test]
+        began = time.monotonic()
+        done = subprocess.run(
+            [*command, f"--basetemp={place}/run"], cwd=place, env=env, capture_output=True, text=True, check=False
+        )
+        seconds = round(time.monotonic() - began)
+    words = [line for line in done.stdout.splitlines() if line.startswith(("E  ", "FAILED", "ERROR"))]
+    caught = done.returncode == 1
+    return {"mutant": mutant.name, "test": mutant.test, "caught": caught, "seconds": seconds, "said": words[:2]}
+
+
+def main() -> int:
+    asked = sys.argv[1:]
+    bad = 0
+    for mutant in MUTANTS:
+        if asked and mutant.name not in asked:
+            continue
+        result = tried(mutant)
+        print(json.dumps(result), flush=True)
+        bad += not result["caught"]
+        known = [json.loads(line) for line in RESULTS.read_text().splitlines()] if RESULTS.exists() else []
+        kept = [entry for entry in known if entry["mutant"] != mutant.name]
+        RESULTS.write_text("".join(json.dumps(entry) + "\n" for entry in [*kept, result]))
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""What is done to a region from outside, act by act, with what was seen of it."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.faults import outside
+from tests.faults.acts import Act
+from tests.faults.world import CASE, PIPELINE, Operator, World, full, mounted
+
+LETS_GO = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
+DAY = 86_400
+OLDEST_DAY = "ts < arrow_cast('2026-11-02T00:00:00Z', 'Timestamp(Microsecond, Some(\"UTC\"))')"
+
+
+@dataclass
+class Story:
+    """What was done to the region, in order, with what was seen of it; how it ended."""
+
+    done: dict[str, Any] = field(default_factory=dict)
+    live: str = ""
+    told: dict[str, Any] = field(default_factory=dict)
+    reads: int = 0
+
+    async def ends(self, world: World, *, whole: bool = False) -> "Story":
+        self.live = (await world.until_answered(lambda: world.driver.state(PIPELINE))).live
+        await outside.arrived(world)
+        world.hurt += self.done
+        self.told, self.reads = await world.judged(whole=whole), len(world.seen())
+        return self
+
+
+async def midway(world: World, back: Act) -> Story:
+    """The column once more, with everything from outside that can hit a rollout on its way."""
+    assert back.live, back.left
+    story, eve = Story(), Operator(world, "eve")
+    world.install(PIPELINE, CASE / "after")
+    consoles = {name: await eve.carrying("apply", "--regions", "eu") for name in LETS_GO}
+    for name, console in consoles.items():
+        story.done[name] = await outside.let_go(console, getattr(signal, name))
+    await outside.when(world, outside.in_a_batch)
+    story.done["jvm killed"] = await outside.kill(world, world.jvm)
+    await outside.when(world, lambda s: outside.in_a_batch(s) or outside.past("catching-up")(s))
+    story.done["agent killed"] = await outside.kill(world, world.agent)
+    await asyncio.to_thread(outside.maintain, world.warehouse / "landing", delete=OLDEST_DAY)
+    story.done["delete and OPTIMIZE"] = True
+    with full(world.base / "disk"):
+        story.done["warehouse full"] = await outside.refused(world)
+    await outside.unheld(world)
+    story.done["agent stopped"] = await stopped_agent(world, eve)
+    console = await eve.carrying("apply", "--regions", "eu", "--yes")
+    console.send_signal(signal.SIGSTOP)
+    await outside.going_on(world)
+    console.send_signal(signal.SIGCONT)
+    await asyncio.to_thread(console.communicate)
+    story.done["console stopped"] = console.returncode
+    return await story.ends(world)
+
+
+async def stopped_agent(world: World, eve: Operator) -> tuple[int, str]:
+    """The agent is stopped for longer than a console waits for an answer; what a console says of it meanwhile."""
+    agent = world.agent()
+    os.kill(agent, signal.SIGSTOP)
+    try:
+        return await eve.run("pause", "--regions", "eu")
+    finally:
+        os.kill(agent, signal.SIGCONT)
+
+
+async def after(world: World, midway: Story) -> Story:
+    """A region that only follows, until nothing is on its way any more: its tables maintained, its clock off by a day,
+    its operators without a disk."""
+    story, bob = Story(), Operator(world, "bob")
+    for path in world.paths(midway.live):
+        await asyncio.to_thread(outside.maintain, world.warehouse / path)
+    story.done["targets OPTIMIZEd"] = True
+    for fault, seconds in (("a day ahead", DAY), ("a day behind", -DAY)):
+        with outside.skewed(world.base / fault.replace(" ", "-"), seconds):
+            await outside.kill(world, world.agent)
+        await bob.until_done("rollback", "--regions", "eu", "--yes")
+        story.done[fault] = world.promoted_at() - time.time()
+    with mounted(world.base / "tiny", 2) as home:
+        eve = Operator(world, "eve", home)
+        assert (await eve.run("status"))[0] == 0
+        before = world.promoted_at()
+        with full(home):
+            story.done["journal's disk full"] = (*await eve.run("rollback", "--regions", "eu", "--yes"), before)
+        subprocess.run(["mount", "-o", "remount,ro", str(home)], check=True, capture_output=True)
+        story.done["log folder read-only"] = await eve.run("status")
+    return await story.ends(world, whole=True)
