@@ -72,6 +72,7 @@ class Carrier:
         self.translate = translate
         self._who = (by, host)
         self._clock = clock
+        self._last = 0  # rank of the newest record, as `todo` saw it
 
     def place(self, change: Change) -> str:
         """The table's name in this store."""
@@ -99,6 +100,7 @@ class Carrier:
                 was applied
         """
         records = self._store.records()
+        self._last = max((record.seq for record in records), default=0)
         waits = self._waiting(phase, records)
         open_ = [c for c in self._changes if c.migration.phase == phase and not self._applied(c, records)]
         tables = self._store.describe(sorted({self.place(change) for change in open_}))
@@ -189,8 +191,9 @@ class Carrier:
         return tuple(Todo(c, self.place(c), (), announce=True) for c in swaps if (c.id, self.place(c)) not in known)
 
     def _write(self, change: Change, place: str, state: State, left: int = 0) -> None:
-        last = max((record.seq for record in self._store.records()), default=0)
-        record = Record(last + 1, change.id, change.body, place, state, left, self._clock(), *self._who)
+        # nobody else writes there: the store is held
+        self._last += 1
+        record = Record(self._last, change.id, change.body, place, state, left, self._clock(), *self._who)
         self._store.record(record)
 
     def _waiting(self, phase: Phase, records: Sequence[Record]) -> dict[str, Change]:

@@ -6,6 +6,13 @@ import pytest
 
 from tests.propagation.servers.clickhouse import ClickHouse
 from tests.propagation.servers.postgres import Postgres
+from tests.stores.forked import FORKER
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forker() -> Iterator[None]:
+    yield
+    FORKER.stop()
 
 
 @pytest.fixture(scope="session")

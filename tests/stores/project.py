@@ -3,10 +3,11 @@
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from tests.stores.forked import FORKER
 
 REPLICATION = """\
 source: {{url: "env:APP_URL"}}
@@ -58,8 +59,7 @@ class Project:
         return name
 
     def console(self, *words: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "console.main", *words, "--project", str(self.root)]
-        return subprocess.run(command, env=self.env, capture_output=True, text=True, check=False)
+        return FORKER.run([*words, "--project", str(self.root)], self.env)
 
     def apply(self, phase: str, *words: str) -> subprocess.CompletedProcess[str]:
         return self.console("schema", "apply", "--phase", phase, "--yes", *words)
@@ -70,6 +70,24 @@ class Project:
     @property
     def armed(self) -> list[str]:
         return sorted(path.name for path in (self.root / "crashes").iterdir())
+
+
+def kills(project: Project, phase: str, names: Sequence[str], *words: str) -> int:
+    """Run one phase, killed once at each point that it comes by, until it comes to its end; returns how often.
+
+    Before a statement it is announced and not done; after it, done and not written down; at last, nothing is left.
+    """
+    for name in names:
+        for left in range(1, 30):
+            project.arm(f"schema-before-{name}-{left}")
+            project.arm(f"schema-after-{name}-{left}")
+        project.arm(f"schema-applied-{name}")
+    for times in range(120):
+        done = project.apply(phase, *words)
+        if done.returncode == 0:
+            return times
+        assert done.returncode == -9, done.stderr
+    raise AssertionError("it never came to its end")
 
 
 def add(name: str, kind: str, *, nullable: bool = True, default: str | None = None) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from console.stores.clickhouse import ClickHouse as Store
 from console.stores.delta import Delta
 from console.stores.iceberg import Iceberg
 from tests.propagation.servers.clickhouse import ClickHouse
-from tests.stores.project import Project, add, drop, retype, swap
+from tests.stores.project import Project, add, drop, kills, retype, swap
 from tests.stores.world import ARROW, COLUMNS, ENGINE
 
 pytestmark = pytest.mark.stores
@@ -133,29 +133,14 @@ def test_applied_twice_it_is_applied_once(stores: Stores) -> None:
     arrived(stores)
 
 
-def test_killed_after_each_statement_it_ends_like_an_unbroken_run(stores: Stores) -> None:
+def test_killed_before_and_after_each_statement_it_ends_like_an_unbroken_run(stores: Stores) -> None:
     stores.migrations()
     killed = 0
     for phase, operations in (("pre", PRE), ("post", POST)):
         for store in ("clickhouse", "lake", "raw"):
-            killed += kills(stores, phase, store, list(operations))
-    assert killed >= 20
+            killed += kills(stores.project, phase, list(operations), "--store", store, "--allow-destructive")
+    assert killed >= 50
     arrived(stores)
-
-
-def kills(stores: Stores, phase: str, store: str, names: list[str]) -> int:
-    """Run one phase in one store, killed at each of its statements, until it comes to its end; returns how often."""
-    words = ("--store", store, "--allow-destructive")
-    for times in range(60):
-        for name in names:
-            for left in range(1, 20):
-                # each run does one statement, then dies before anything of it is written down
-                stores.project.arm(f"schema-after-{name}-{left}")
-        done = stores.project.apply(phase, *words)
-        if done.returncode == 0:
-            return times
-        assert done.returncode == -9, done.stderr
-    raise AssertionError("it never came to its end")
 
 
 def test_what_may_lose_something_is_refused_whole(stores: Stores) -> None:
