@@ -31,8 +31,11 @@ postgres:
 test: setup postgres
 	@$(BIN)/python tools/test.py
 
-# all kills, in the order in which they build on each other; then fifty thousand edits of queries, ten thousand spoilt files
+# random faults by seed for so many minutes, going on where the last one stopped (docs/reliability.md); then all kills, in
+# the order in which they build on each other; then fifty thousand edits of queries, ten thousand spoilt files
+MINUTES ?= 30
 soak: setup
+	@$(BIN)/python -m tests.faults.soak --minutes $(MINUTES)
 	@$(BIN)/pytest -q -m faults
 	@EDITS=50000 $(BIN)/pytest -q -n 2 tests/planning/property -m "slow and not spark"
 	@CONSOLE_FUZZ=10000 $(BIN)/pytest -q tests/hostile/test_fuzz.py

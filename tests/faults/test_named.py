@@ -1,0 +1,30 @@
+"""Every crash point of the package is armed by some test, or this folder says by which one elsewhere."""
+
+import re
+from pathlib import Path
+
+from tests.faults import points
+from tests.faults.test_around import TIDYING
+
+PACKAGE = Path(__file__).resolve().parent.parent.parent / "console"
+CALL = re.compile(r'crash\.point\(f?"([^"]+)"\)')
+ARMED = (*points.AGENT, *points.BACK, *points.CONSOLE, *TIDYING, "console-before-plan-file", "console-plan-file")
+
+
+def named() -> dict[str, str]:
+    """Every point as it is spelled in the package → the file it is in."""
+    return {name: path.name for path in PACKAGE.rglob("*.py") for name in CALL.findall(path.read_text())}
+
+
+def test_no_write_has_a_crash_point_that_nobody_arms() -> None:
+    found = named()
+    assert len(found) > 30
+    for name, file in found.items():
+        pattern = re.compile(".+".join(re.escape(part) for part in re.split(r"\{[^}]*\}", name)))
+        armed = any(pattern.fullmatch(point) for point in ARMED) or any(part in name for part in points.ELSEWHERE)
+        assert armed, f"{file}: {name}"
+
+
+def test_every_point_that_is_armed_is_in_the_package() -> None:
+    patterns = [re.compile(".+".join(re.escape(part) for part in re.split(r"\{[^}]*\}", name))) for name in named()]
+    assert [point for point in ARMED if not any(pattern.fullmatch(point) for pattern in patterns)] == []
