@@ -59,6 +59,7 @@ class Status:
     checks  latest validation, one entry a check
     until   seconds, UTC: the first of its fences whose files may be deleted then; 0 is not known
     expiring  how urgently that was said, 0 … 3
+    quarantined  rows that do not convert and were set aside
     console, taken_by, taken_at  who took the rollout over from the console that began it; "" while nobody did
     """
 
@@ -82,6 +83,7 @@ class Status:
     decided_by: str = ""  # who promoted, rolled back or cancelled
     log: tuple[str, ...] = ()
     until: float = field(default=0.0, metadata=QUIET)
+    quarantined: int = field(default=0, metadata=QUIET)
     expiring: int = field(default=0, metadata=QUIET)
     console: str = field(default="", metadata=QUIET)
     taken_by: str = field(default="", metadata=QUIET)
@@ -146,23 +148,32 @@ def fold(status: Status, recorded: Recorded) -> Status:
             return replace(status, lag_commits=commits, lag_rows=rows, lag_seconds=seconds)
         case Paused(by):
             return replace(status, held="paused", why=f"paused by {by}")
-        case Expiring(_, level, told):
-            hint = status.hint if status.held == "failed" else told
-            return replace(status, expiring=level, hint=hint, log=(*status.log, f"warning: {told}")[-LOG_LINES:])
         case Resumed():
             return replace(status, held="", why="", hint="")
-        case DriverLost(step):
-            return replace(status, log=(*status.log, f"warning: Spark went away in {step}")[-LOG_LINES:])
         case Failed(_, why, hint):
             return replace(status, held="failed", why=why, hint=hint)
-        case TakenOver(by, host, console):
-            log = (*status.log, f"{by} on {host} took the rollout over")[-LOG_LINES:]
-            return replace(status, console=console, taken_by=f"{by} on {host}", taken_at=recorded.at, log=log)
-        case Logged(text, level):
-            line = text if level == "info" else f"{level}: {text}"
-            return replace(status, log=(*status.log, line)[-LOG_LINES:])
+        case Expiring() | DriverLost() | TakenOver() | Logged() as said:
+            return _said(status, said, recorded.at)
         case _:
             assert_never(recorded.event)
+
+
+def _said(status: Status, event: Expiring | DriverLost | TakenOver | Logged, at: float) -> Status:
+    """What the operator's log has a line for."""
+    match event:
+        case Expiring(_, level, told):
+            line, hint = f"warning: {told}", status.hint if status.held == "failed" else told
+            status = replace(status, expiring=level, hint=hint)
+        case DriverLost(step):
+            line = f"warning: Spark went away in {step}"
+        case TakenOver(by, host, console):
+            line = f"{by} on {host} took the rollout over"
+            status = replace(status, console=console, taken_by=f"{by} on {host}", taken_at=at)
+        case Logged(text, urgency):
+            line = text if urgency == "info" else f"{urgency}: {text}"
+        case _:
+            assert_never(event)
+    return replace(status, log=(*status.log, line)[-LOG_LINES:])
 
 
 def _moved(status: Status, event: Fenced | StepStarted | BatchStarted | Progress | BatchDone | StepDone) -> Status:
@@ -217,7 +228,7 @@ def _step(status: Status, id: str, **changes: Any) -> Status:
 def _batch_done(status: Status, done: BatchDone) -> Status:
     now = _find(status, done.step)
     return _step(
-        status,
+        replace(status, quarantined=status.quarantined + done.quarantined),
         done.step,
         rows_done=now.rows_done + done.rows_in,
         slices_done=done.position,
