@@ -47,6 +47,7 @@ class Replayer:
     def __init__(self, conf: Mapping[str, str] | None = None) -> None:
         self._conf = dict(conf or {})
         self._process: subprocess.Popen[str] | None = None
+        self._stopped = False
         self._answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
     def __enter__(self) -> "Replayer":
@@ -59,11 +60,23 @@ class Replayer:
     def started(self) -> bool:
         return self._process is not None
 
+    @property
+    def stopped(self) -> bool:
+        return self._stopped
+
+    def stop(self) -> None:
+        """End the process at once, from any thread: what is being asked then fails, and so does all that is asked later."""
+        self._stopped = True
+        if (process := self._process) is not None:
+            process.kill()
+
     def ask(self, tables: Mapping[str, Given], queries: Sequence[str]) -> tuple[Ran, ...]:
         """Run queries over these tables, and those of earlier questions that they do not replace.
 
         raises  Unreachable where no answer comes in time; RegionError where the process ends
         """
+        if self._stopped:
+            raise RegionError("the replaying Spark was stopped", code="E_REPLAY")
         if self._process is None:
             self._start()
         question = {"tables": {name: table.document() for name, table in tables.items()}, "queries": list(queries)}
@@ -92,6 +105,8 @@ class Replayer:
             text=True,
             env=agent_environment(),
         )
+        if self._stopped:  # meanwhile, by one who saw no process yet
+            self._process.kill()
         threading.Thread(target=self._listen, args=(self._process,), name="replay", daemon=True).start()
         self._say({"master": "local[1]", "conf": self._conf})
 

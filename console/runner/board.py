@@ -6,17 +6,21 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mappi
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from console.drivers.protocol import Driver, RegionState
 from console.errors import ConsoleError, Unreachable
 from console.model.event import ENDED, Accepted, Ended, Promoted, Recorded, RolledBack
+from console.model.live import Live
 from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status, fold
 from console.runner.journal import Journal
 from console.runner.view import RegionView
+
+if TYPE_CHECKING:
+    from console.witness import Prover, Witnessed
 
 FIRST_SECONDS, LAST_SECONDS = 0.25, 15.0  # between two attempts to reach a region
 
@@ -93,6 +97,33 @@ class Board:
         """End every reader's iteration."""
         for reader in tuple(self._readers):
             reader.end()
+
+
+class Proofs:
+    """Witnesses of the pending plans, for those who ask."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._lives: dict[str, Live] = {}
+        self._prover: Prover | None = None
+
+    def beside(self, name: str, plan: Plan, live: Live) -> "Witnessed | None":
+        """What is known of a region's new plan, which was computed against `live`."""
+        self._lives[name] = live
+        return self._prover.of(name, plan, live.release) if self._prover else None
+
+    async def seek(self, region: Region, plan: Plan) -> None:
+        """What is found lands in the view."""
+        if self._prover is None:
+            from console.witness import Prover  # loads an engine that nobody else needs
+
+            self._prover = Prover(lambda name, witness: self._board.set(name, witness=witness))
+        await self._prover.seek(region, plan, self._lives[region.name].release)
+
+    def stop(self) -> None:
+        """End what is being sought, for good."""
+        if self._prover:
+            self._prover.stop()
 
 
 def under_way(status: Status) -> bool:

@@ -15,7 +15,7 @@ from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status
-from console.runner.board import Board, Changes, Follower, under_way
+from console.runner.board import Board, Changes, Follower, Proofs, under_way
 from console.runner.control import Desk, go_back
 from console.runner.journal import Journal
 from console.runner.rollout import Carrier, Manner, OnFailure, nothing_to_do
@@ -80,6 +80,7 @@ class Fleet:
         self._sleep = sleep
         manner = Manner(patience, frozenset(without), on_failure)
         self._carrier = Carrier(self, self._board, self._followers, self._desk, manner, sleep=sleep)
+        self._proofs = Proofs(self._board)
         self._errors: dict[str, ConsoleError] = {}
         self._campaign: _Campaign | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -116,7 +117,7 @@ class Fleet:
             self._board.set(name, plan=None, problem=str(error), link=link, link_why=why)
         else:
             self._errors.pop(name, None)
-            self._board.set(name, plan=plan, problem="")
+            self._board.set(name, plan=plan, problem="", witness=self._proofs.beside(name, plan, live))
         if self._board[name].link == "connecting":
             self._board.set(name, link="idle")
 
@@ -134,6 +135,9 @@ class Fleet:
         if isinstance(state, BaseException):
             raise state
         return live
+
+    async def witness(self, region: str) -> None:
+        await self._proofs.seek(self.driver(region).region, self.pending(region))
 
     def _decided(self, name: str) -> None:
         """What is live has changed there: so has the plan."""
@@ -318,6 +322,7 @@ class Fleet:
                 self._board.set(outcome.region, note=str(outcome.error))
 
     async def close(self) -> None:
+        self._proofs.stop()
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from console.drivers.protocol import Answer, Verb
 from console.errors import ConsoleError
@@ -11,6 +11,9 @@ from console.model.event import Promoted, RolledBack
 from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status
+
+if TYPE_CHECKING:
+    from console.witness import Witnessed
 
 _FIGURE = re.compile(r"\d[\d,.]* (?=rows|bytes|days)")
 Link = Literal["idle", "connecting", "connected", "unreachable"]
@@ -24,6 +27,7 @@ class RegionView:
     problem  why there is no plan (an error of the survey or the planner), or ""
     behind   another release than the files say answers there; None where that is not known
     note     a word from outside the rollout that deserves the state column ("building the demo: 3 of 14 days")
+    witness  how far the search for the pending plan's witnesses has come; None where none was asked for
     """
 
     region: Region
@@ -35,6 +39,7 @@ class RegionView:
     note: str = ""
     live: str = ""
     previous: str = ""
+    witness: "Witnessed | None" = None
     behind: bool | None = None
 
 
@@ -62,6 +67,13 @@ class Cockpit(Protocol):
 
     async def refresh(self, regions: Sequence[str] = ()) -> None:
         """Survey and plan again (all by default), concurrently; failures land in the views. Attaches to running rollouts."""
+        ...
+
+    async def witness(self, region: str) -> None:
+        """Seek the smallest rows that the pending plan's edited queries turn into others; how far it is lands in the view.
+
+        Starts a Spark of this machine, none of the region's. What was found for the same edits is not sought again.
+        """
         ...
 
     async def run(

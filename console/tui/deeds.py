@@ -11,7 +11,7 @@ from console.tui.drawing import keys
 from console.tui.scene import Scene
 from console.tui.words import moving, settled, state_word, waiting
 
-Deed = Literal["refresh", "start", "pause", "retry", "cancel", "discard", "promote", "rollback"]
+Deed = Literal["refresh", "start", "pause", "retry", "cancel", "discard", "promote", "rollback", "witness"]
 
 
 @dataclass
@@ -30,6 +30,8 @@ def objection(deed: Deed, view: RegionView, readonly: bool = False) -> str:
     name, state = view.region.name, state_word(view).text
     if deed == "refresh":
         return ""
+    if deed == "witness":  # runs nothing in the region, so a read-only console may
+        return "" if view.plan else f"{name}: {view.problem or view.note or 'still being read'}"
     if readonly:
         return "this console is read-only; start it without --readonly"
     if view.link == "unreachable":
@@ -107,7 +109,7 @@ def _next(scene: Scene, view: RegionView) -> tuple[str, list[tuple[str, str]]]:
     if view.note:
         return "this screen follows by itself · ", [("l", "log"), ("q", "quit")]
     if waiting(view):
-        return "", [("enter", "see why"), ("s", "start"), ("space", "mark"), ("?", "all keys")]
+        return "", [("enter", "see why"), ("s", "start"), ("w", "witness"), ("space", "mark"), ("?", "all keys")]
     if view.problem or (view.plan and view.plan.refusals):
         return "", [("enter", "see why"), ("r", "refresh, once the files are right")]
     if view.plan is None:

@@ -70,6 +70,8 @@ class Errands:
                 await self._one(regions, rollback, self._rollback)
             case "refresh":
                 await self._cockpit.refresh(regions)
+            case "witness":
+                await self._try(regions[0], lambda: self._cockpit.witness(regions[0]))
             case _:
                 assert_never(deed)
 

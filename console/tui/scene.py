@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from console.runner.view import RegionView
+from console.runner.view import Group, RegionView
 from console.tui.words import state_word
 
 
@@ -16,6 +16,7 @@ class Scene:
     coach     show the line with the next keys
     readonly  no deed that changes a region
     at        now, seconds since 1970, UTC
+    groups    regions whose plans say the same, largest group first
     """
 
     views: Mapping[str, RegionView]
@@ -23,6 +24,7 @@ class Scene:
     coach: bool = False
     readonly: bool = False
     at: float = 0.0
+    groups: tuple[Group, ...] = ()
 
 
 def calls(before: Scene, now: Scene) -> bool:

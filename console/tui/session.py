@@ -21,6 +21,7 @@ from console.tui.deeds import Ask, Deed
 from console.tui.dialogs.dialog import Dialog
 from console.tui.dialogs.question import Asking
 from console.tui.errands import Errands, Severity
+from console.tui.groups import Grouping
 from console.tui.scene import Scene, calls
 from console.tui.screens.home import Home
 from console.tui.screens.stage import Stage
@@ -69,6 +70,7 @@ class Session(App[int]):
         self._repaint_seconds = repaint_seconds
         self._dirty = False
         self._asking = False
+        self._grouping = Grouping()
         self.scene = self._look()
         self.errands = Errands(cockpit, self)
         self.register_theme(NIGHT)
@@ -76,7 +78,8 @@ class Session(App[int]):
 
     def _look(self) -> Scene:
         title, coach, readonly = self._fixed
-        return Scene(dict(self._cockpit.views), title, coach, readonly, self._clock())
+        views = dict(self._cockpit.views)
+        return Scene(views, title, coach, readonly, self._clock(), self._grouping.of(views))
 
     def get_line_filters(self) -> list[LineFilter]:
         encoding = getattr(sys.__stderr__, "encoding", None) or "ascii"
@@ -143,6 +146,7 @@ class Session(App[int]):
             for name, deed, about in COMMANDS:
                 if deed == "refresh" or not self.scene.readonly:
                     yield SystemCommand(name, about, partial(screen.action_ask, deed))
+            yield SystemCommand("Witness", "rows that the edited queries turn into others", screen.action_witness)
 
     def action_help_quit(self) -> None:
         self.say("q leaves the console; the agents go on")

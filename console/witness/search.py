@@ -62,11 +62,15 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Sought:
-    """What a search came to: a witness, or why there is none, after how many databases."""
+    """What a search came to: a witness, or why there is none, after how many databases.
+
+    unproven  no Spark could be asked: another time it may be
+    """
 
     witness: Witness | None
     tried: int
     why: str = ""
+    unproven: bool = False
 
 
 def question(old: str, new: str, tables: Tables, difference: QueryDifference) -> Question:
@@ -86,7 +90,7 @@ def seek(question: Question, spark: Replayer, *, seed: int = 0, seconds: float =
 
     raises  DataError where no rows of a column's type can be made; what the replayer raises
     """
-    search = _Search(question, seed)
+    search = _Search(question, seed, lambda: spark.stopped)
     doubts = 0
     for small, found in search.suspects(seconds):
         if proven := search.proven(small, spark) or search.proven(found, spark):
@@ -103,8 +107,9 @@ def suspects(question: Question, *, seed: int = 0, seconds: float = _SECONDS) ->
 
 
 class _Search:
-    def __init__(self, question: Question, seed: int) -> None:
+    def __init__(self, question: Question, seed: int, stopped: Callable[[], bool] = lambda: False) -> None:
         self._question = question
+        self._stopped = stopped
         self._rng = random.Random(seed)
         self._kinds: dict[str, list[tuple[str, Kind]]] = {
             table: [(name, kind(type)) for name, type in columns.items()] for table, columns in question.columns.items()
@@ -156,7 +161,7 @@ class _Search:
         """Databases with other rows first; those on which only one query fails when none such comes soon."""
         until = time.monotonic() + seconds
         failing: list[Database] = []
-        while time.monotonic() < until and (not failing or self.tried < _PATIENCE):
+        while time.monotonic() < until and (not failing or self.tried < _PATIENCE) and not self._stopped():
             database = self._database(1 + min(self.tried // 40, _ROWS - 1))
             old, new = judge(database)
             self._count(old, new)
@@ -231,7 +236,7 @@ class _Search:
         def still(database: Database) -> bool:
             nonlocal left
             left -= 1
-            if left < 0:
+            if left < 0 or self._stopped():
                 return False
             old, new = judge(database)
             return differ(old, new, self._question.pairs) and shape(old, new) == was

@@ -2,9 +2,12 @@
 
 from dataclasses import replace
 
+from console.drivers.replay import Given, Ran
 from console.errors import Conflict, Problem
 from console.model.event import Checked
+from console.model.plan import Drift
 from console.tui import run
+from console.witness import Sought, Witness, Witnessed
 from tests.screens import scripted as s
 
 ATTACKS = (
@@ -29,10 +32,20 @@ def views() -> tuple[s.RegionView, ...]:
     problem = Problem("C101", ALL, ALL, ALL)
     nodes = tuple(replace(node, name=ALL, why=ALL, source=ALL) for node in gate.plan.nodes)
     plan = replace(gate.plan, problems=(problem,), nodes=nodes)
-    shut = replace(gate, status=status, plan=plan, problem=ALL, note=ALL, live=ALL, previous=ALL)
+    plan = replace(plan, drift=(Drift(ALL, "column", ALL, ALL, ALL, ALL, ALL),))
+    shut = replace(gate, status=status, plan=plan, problem=ALL, note=ALL, live=ALL, previous=ALL, witness=witness())
     broken = replace(s.failed(replace(s.EU, name=f"eu{ALL}")), link_why=ALL, link="unreachable", plan=plan)
     noted = replace(s.RegionView(replace(s.AP, name=f"ap{ALL}")), note=ALL, problem=ALL)
     return shut, broken, noted
+
+
+def witness() -> Witnessed:
+    """Names of tables, of columns, values and Spark's own words."""
+    given = Given(((ALL, "string"), (f"{ALL}2", "string")), ((ALL, None), ("m" * 1_000_000, ALL)))
+    rows = Ran((ALL,), ((ALL,),))
+    answers = (rows, Ran((f"{ALL}3",), ((ALL,),))), (rows, Ran((), (), ALL))
+    found = tuple(Sought(Witness({ALL: given}, old, new), 3) for old, new in answers)
+    return Witnessed(((ALL, ALL),) * 3, (*found, Sought(None, 0, ALL, unproven=True)), over=True)
 
 
 def cockpit() -> s.ScriptedCockpit:

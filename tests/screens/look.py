@@ -1,9 +1,13 @@
-"""The console over scripted views, for looking at: `python -m tests.screens.look before|running|gate|failed|live|building`."""
+"""The console over scripted views, for looking at: `python -m tests.screens.look MOMENT`.
+
+MOMENT is one of before, running, gate, failed, live, building, fleet, witness, seeking.
+"""
 
 import sys
 from dataclasses import replace
 
 from console.tui import run
+from console.witness import Sought
 from tests.screens import scripted as s
 
 
@@ -22,6 +26,13 @@ def moment(name: str) -> tuple[s.RegionView, ...]:
         case "building":
             notes = ("building: 3 of 14 days", "waits for us", "waits for us")
             return tuple(s.RegionView(r, "connecting", note=n) for r, n in zip((s.US, s.EU, s.AP), notes, strict=True))
+        case "fleet":
+            return s.fleet()
+        case "witness":
+            none = Sought(None, 324, "none among 324 databases")
+            return tuple(replace(view, witness=s.sought(s.found(), s.found(rows=2), none)) for view in moment("before"))
+        case "seeking":
+            return tuple(replace(view, witness=s.sought(s.found(), total=2)) for view in moment("before"))
         case _:
             return s.waiting(s.US), s.waiting(s.EU, 1_534_400), s.waiting(s.AP, 61_200)
 

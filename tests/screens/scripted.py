@@ -6,15 +6,17 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from console.drivers.protocol import Answer, Verb
+from console.drivers.replay import Given, Ran
 from console.errors import ConsoleError, Problem
 from console.model.event import Checked, Promoted, RolledBack
 from console.model.live import Release
 from console.model.pipeline import Override
-from console.model.plan import ColumnChange, NodeChange, Plan, Price
+from console.model.plan import ColumnChange, Drift, NodeChange, Plan, Price
 from console.model.region import Region
 from console.model.status import Status, StepStatus
 from console.model.step import Backfill, CatchUp, CreateTable, Promote, Validate
 from console.runner.view import Outcome, RegionView
+from console.witness import Sought, Witness, Witnessed
 
 NOON = 1_793_620_800.0  # 2026-11-02 12:00 UTC
 US = Region("us", "/data/us", environment="staging", wave=1, canary=True, zone="America/New_York")
@@ -52,6 +54,9 @@ class ScriptedCockpit:
 
     async def refresh(self, regions: Sequence[str] = ()) -> None:
         self._asked("refresh", tuple(regions))
+
+    async def witness(self, region: str) -> None:
+        self._asked("witness", region)
 
     async def run(
         self, regions: Sequence[str] = (), *, yes: bool = False, attached: bool = False
@@ -194,3 +199,43 @@ def live(region: Region) -> RegionView:
     return replace(
         view, status=replace(view.status, state="live", decided_by="ada"), live="r2", previous="r1", plan=unchanged
     )
+
+
+ALTERED = Drift(
+    "requests", "column", "note", "", "string", "declare note in tables/requests.yaml and compute it in its query",
+    "there: ALTER TABLE requests DROP COLUMN note, or leave it: nothing of ours reads it",
+)  # fmt: skip
+
+
+def fleet() -> tuple[RegionView, ...]:
+    """Eight regions: five plan the same, two keep less, and in one a table was altered by hand."""
+    names = ("us", "eu", "ap", "sa", "ca", "me", "af", "in")
+    views = [
+        waiting(replace(EU, name=name, wave=1 + number // 3), 61_200 * (1 + number))
+        for number, name in enumerate(names)
+    ]
+    for number in (2, 5):
+        own = Override("tables.landing.retention", "30d", "3d", f"regions/{names[number]}.yaml:9:17")
+        views[number] = replace(views[number], plan=plan(views[number].region, 61_200, overrides=(own,)))
+    views[6] = replace(views[6], plan=plan(views[6].region, 61_200, drift=(ALTERED,)))
+    return tuple(views)
+
+
+def found(*, rows: int = 1) -> Sought:
+    """A request whose agent the old query did not read."""
+    given = Given(
+        (("host", "string"), ("ts", "timestamp"), ("payload", "string")),
+        (("a", "2024-02-29T00:00:00", '{"user_agent": "Mozilla/5.0 (X11; Linux x86_64)"}'),) * rows,
+    )
+    old = Ran(("host", "ts", "agent"), (("a", "2024-02-29T00:00:00", None),) * rows)
+    new = Ran(
+        ("host", "ts", "agent", "bot"), (("a", "2024-02-29T00:00:00", "Mozilla/5.0 (X11; Linux x86_64)", False),) * rows
+    )
+    return Sought(Witness({"landing": given}, old, new), 14)
+
+
+def sought(*answers: Sought, total: int = 0) -> Witnessed:
+    """A search over as many edited queries, over once all are answered."""
+    asked = (("requests", "parse_requests"), ("requests_by_hour", "hourly"), ("sessions", "cut_sessions"))
+    total = total or len(answers)
+    return Witnessed(asked[:total], answers, over=len(answers) == total)

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.content import Content
 
+from console.drivers.replay import Given, Ran
 from console.errors import Problem
 from console.model.event import Checked, State
 from console.model.status import StepStatus
@@ -23,8 +24,10 @@ from console.tui.panes.log import draw_log
 from console.tui.panes.plan import draw_plan
 from console.tui.panes.steps import draw_steps
 from console.tui.panes.summary import draw_summary
+from console.tui.panes.witness import draw_witness
 from console.tui.scene import Scene, calls
 from console.tui.words import fraction, moving, settled, state_word
+from console.witness import Sought, Witness, Witnessed
 from tests.screens import scripted as s
 
 STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -37,6 +40,28 @@ steps = st.builds(
     outside, rows, st.floats(0, 1e6), rows,
 )  # fmt: skip
 checks = st.builds(Checked, outside, outside, st.sampled_from([True, False, None]), outside)
+values = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), outside, st.lists(outside, max_size=2))
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> tuple[tuple[str, ...], tuple[tuple[object, ...], ...]]:
+    heads = draw(st.lists(outside, max_size=3, unique=True))
+    row = st.tuples(*(values for _ in heads))
+    return tuple(heads), tuple(draw(st.lists(row, max_size=14)))
+
+
+@st.composite
+def witnesses(draw: st.DrawFn) -> Witnessed:
+    """Any answer to any number of edited queries, as far as the search has come."""
+    found = []
+    for _ in range(draw(st.integers(0, 2))):
+        (heads, held), *results = (draw(tables()) for _ in range(3))
+        old, new = (Ran(*result) if draw(st.booleans()) else Ran((), (), draw(outside)) for result in results)
+        witness = Witness({draw(outside): Given(tuple((head, "string") for head in heads), held)}, old, new)
+        found.append(Sought(draw(st.sampled_from([None, witness])), draw(rows), draw(outside), draw(st.booleans())))
+    left = draw(st.integers(0, 1))
+    asked = tuple((draw(outside), draw(outside)) for _ in range(len(found) + left))
+    return Witnessed(asked, tuple(found), over=not left)
 
 
 @st.composite
@@ -56,7 +81,7 @@ def views(draw: st.DrawFn) -> RegionView:
     )
     plan = draw(st.sampled_from([None, replace(view.plan, nodes=nodes, problems=problems)]))
     link = draw(st.sampled_from(get_args(Link)))
-    return replace(view, status=status, plan=plan, link=link, link_why=draw(outside), problem=draw(outside), note=draw(outside), live=draw(outside), previous=draw(outside))  # fmt: skip
+    return replace(view, status=status, plan=plan, link=link, link_why=draw(outside), problem=draw(outside), note=draw(outside), live=draw(outside), previous=draw(outside), witness=draw(st.none() | witnesses()))  # fmt: skip
 
 
 def clean(content: Content) -> None:
@@ -66,10 +91,10 @@ def clean(content: Content) -> None:
 
 @given(views(), st.integers(24, 200))
 def test_every_drawing_is_safe_fits_its_width_and_never_fails(view: RegionView, width: int) -> None:
-    for drawing in (draw_plan, draw_steps, draw_checks, draw_summary):
+    for drawing in (draw_plan, draw_steps, draw_checks, draw_summary, draw_witness):
         content = drawing(view, width, s.NOON)
         clean(content)
-        if drawing in (draw_steps, draw_summary):
+        if drawing in (draw_steps, draw_summary, draw_witness):
             assert max(line.cell_length for line in content.split("\n")) <= width
     clean(draw_log(view, width, s.NOON))
     assert 0.0 <= fraction(view) <= 1.0
@@ -97,7 +122,7 @@ def test_no_question_is_open_where_its_deed_does_not_fit(view: RegionView) -> No
         "cancel": end(scene, (name,), "cancel"), "discard": end(scene, (name,), "discard"),
     }  # fmt: skip
     for deed in get_args(Deed):
-        assert deed == "refresh" or objection(deed, view, readonly=True)
+        assert deed in ("refresh", "witness") or objection(deed, view, readonly=True)
     for deed, question in asked.items():
         assert bool(question.blocked) >= bool(objection(deed, view))  # type: ignore[arg-type]
         for line in question.lines:

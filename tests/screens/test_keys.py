@@ -138,8 +138,8 @@ async def test_a_read_only_console_changes_nothing_in_any_state() -> None:
         for deed, name in product(get_args(Deed), cockpit.views):
             app.post_message(Ask(deed, (name,)))
         await pilot.pause()
-        assert (deeds(cockpit), asked(app)) == ([], "")
-        assert [call for call, _ in cockpit.calls] == ["refresh"] * (1 + len(views))
+        assert ([call for call in deeds(cockpit) if call[0] != "witness"], asked(app)) == ([], "")
+        assert {call for call, _ in cockpit.calls} == {"refresh", "witness"}
 
 
 async def test_an_error_is_said_with_its_hint_and_the_console_goes_on() -> None:
@@ -180,7 +180,26 @@ async def test_the_help_names_every_key_of_the_screen() -> None:
     async with sitting(s.ScriptedCockpit(*moment("before")), size=(80, 60)) as (app, pilot):
         await pilot.press("question_mark")
         text = seen(app)
-        for key in ("s", "p", "P", "R", "X", "t", "D", "r", "v", "l", "/", "?", "esc", "space", "enter", "q", "ctrl+z"):
+        for key in (
+            "s",
+            "p",
+            "P",
+            "R",
+            "X",
+            "t",
+            "D",
+            "r",
+            "v",
+            "l",
+            "w",
+            "/",
+            "?",
+            "esc",
+            "space",
+            "enter",
+            "q",
+            "ctrl+z",
+        ):
             assert f"│ {key} " in text, key
 
 

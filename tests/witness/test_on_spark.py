@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.plan.witness import between, witness_text
+from console.cli.plan.witness import witness_text
 from console.drivers.replay import Given, Replayer
 from console.planning.compare import QueryDifference
-from console.witness import question, seek
+from console.witness import between, question, seek
 from tests.cli.conftest import World, deployed, world  # fixtures
 from tests.witness.edits import CHANGES, TABLES
 

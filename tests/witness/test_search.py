@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from console.cli.plan.witness import between
 from console.drivers.replay import Ran, Replayer
 from console.errors import DataError
 from console.planning.compare import QueryDifference
-from console.witness import Question, question, suspects
+from console.witness import Question, between, question, suspects
 from console.witness.duck import Duck
 from console.witness.kinds import kind
 from console.witness.results import differ

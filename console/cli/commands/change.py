@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from console.model.plan import Plan
     from console.planning import Ground
     from console.project.saved import Saved
+    from console.witness import Witnesses
 
 
 @command(
@@ -104,7 +105,7 @@ def _planned(desk: Desk) -> "tuple[list[Plan], Sequence[Ground]]":
 def _witnesses(desk: Desk, plans: "list[Plan]") -> "Witnesses":
     from console.cli.commands.carrying import survey_all
     from console.cli.interrupt import carry
-    from console.cli.plan.witness import of_plans
+    from console.witness import of_plans
 
     return of_plans(plans, carry(survey_all(desk)), desk.regions)
 

@@ -45,8 +45,9 @@ def compare(old: Path, new: Path, schema: Path | None, witness: bool) -> int:
     found = compared(*texts, tables)
     voice = Voice(session().flags)
     if witness:
-        from console.cli.plan.witness import between, witness_data, witness_text
+        from console.cli.plan.witness import witness_data, witness_text
         from console.drivers.replay import Replayer
+        from console.witness import between
 
         with Replayer() as spark:
             sought = between(*texts, tables, spark, found=found)

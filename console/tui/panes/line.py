@@ -8,6 +8,7 @@ from console.model.region import Region
 from console.runner.view import RegionView
 from console.tui.drawing import badge, bar, cell, said, shown
 from console.tui.figures import short, span
+from console.tui.groups import drifted
 from console.tui.panes.plan import summary
 from console.tui.panes.summary import lagging
 from console.tui.words import batch, fraction, moving, releases, state_word, under_way, waiting
@@ -19,7 +20,7 @@ NOWHERE = RegionView(Region("", ""))
 
 def layout(width: int) -> tuple[int, int, int, int]:
     """Cells of name, wave, environment and state in a line of this width."""
-    return (18, 9, 12, 18) if width >= WIDE else (11, 9, 9, 16)
+    return (18, 9, 12, 18) if width >= WIDE else (10, 8, 9, 16)
 
 
 def head(width: int) -> Content:
@@ -30,9 +31,10 @@ def head(width: int) -> Content:
 
 
 class RegionLine(Widget):
-    """Draws a `RegionView` and owns none: set `view`, `marked` and `current` to redraw it."""
+    """Draws a `RegionView` and owns none: set `view`, `label` (of its plan), `marked` and `current` to redraw it."""
 
     view: reactive[RegionView] = reactive(NOWHERE)
+    label: reactive[str] = reactive("")
     marked: reactive[bool] = reactive(False)
     current: reactive[bool] = reactive(False)
 
@@ -70,10 +72,18 @@ class RegionLine(Widget):
             part = fraction(view)
             cells = max(0, min(40, room - 5))
             return Content.assemble(bar(part, cells, state_word(view).style), f" {part:4.0%}")
-        if waiting(view) and view.plan:
-            rows = f" · {short(view.plan.price.rows)} rows" if view.plan.price.rows else ""
-            return Content.assemble(summary(view.plan), (rows, "$text-muted"))
-        return Content.styled(lagging(view, rows=False), "$text-muted")
+        return _fitting(self._waits() if waiting(view) else self._rests(), room)
+
+    def _waits(self) -> list[Content]:
+        """What the plan is, then what is less needed."""
+        plan = self.view.plan
+        assert plan is not None  # else nothing waits
+        first = Content.assemble((f"{self.label} " if self.label else "", "bold $text-accent"), summary(plan))
+        rows = Content.styled(f"{short(plan.price.rows)} rows" if plan.price.rows else "", "$text-muted")
+        return [first, _altered(self.view), rows]
+
+    def _rests(self) -> list[Content]:
+        return [_altered(self.view), Content.styled(lagging(self.view, rows=False), "$text-muted")]
 
     def _figures(self, width: int) -> Content:
         view, status = self.view, self.view.status
@@ -108,3 +118,16 @@ class RegionLine(Widget):
 
 def _second(view: RegionView) -> bool:
     return under_way(view) or view.link == "unreachable" or bool(view.problem or view.note)
+
+
+def _altered(view: RegionView) -> Content:
+    return said(drifted(view.plan.drift) if view.plan else "", "$text-warning", 80)
+
+
+def _fitting(parts: list[Content], room: int) -> Content:
+    """The first of them, and as many more as there is room for."""
+    first, *others = [part for part in parts if part] or [Content("")]
+    for part in others:
+        longer = Content(" · ").join((first, part))
+        first = longer if longer.cell_length <= room else first
+    return first

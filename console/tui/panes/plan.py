@@ -4,7 +4,7 @@ from textual.content import Content
 
 from console.errors import Problem
 from console.model.pipeline import Override
-from console.model.plan import SYMBOLS, ColumnChange, NodeChange, Plan, Price
+from console.model.plan import SYMBOLS, ColumnChange, Drift, NodeChange, Plan, Price
 from console.runner.view import RegionView
 from console.tui.drawing import cell, hanging, heading, keys, said, sheet
 from console.tui.figures import count, plural, size, span
@@ -38,6 +38,9 @@ def draw_plan(view: RegionView, width: int, at: float) -> Content:
     lines += [line for node in plan.changes[:MANY] for line in _node(node, width)]
     kept = [node for node in plan.nodes if node.action == "keep"]
     lines += [line for node in kept[:MANY] for line in _node(node, width)]
+    if plan.drift:
+        lines += [Content(""), heading("altered by hand: the live release says otherwise")]
+        lines += [line for drift in plan.drift[:MANY] for line in _drift(drift, width)]
     if plan.overrides:
         lines += [Content(""), heading("this region differs")]
         lines += [line for override in plan.overrides[:MANY] for line in _override(override, width)]
@@ -121,6 +124,17 @@ def _source(node: NodeChange) -> Content:
         if node.source
         else Content("")
     )
+
+
+def _drift(drift: Drift, width: int) -> list[Content]:
+    """What is altered, and both ways out of it."""
+    name = ".".join(filter(None, (drift.table, drift.name)))
+    told = Content.assemble(
+        ("! ", "$text-warning"), said(name, "bold", 120), f" ({drift.what}): the release says ",
+        said(drift.said or "nothing"), ", there is ", said(drift.found or "nothing"),
+    )  # fmt: skip
+    ways = [Content.assemble((f"to {verb} it: ", "$text-muted"), said(way)) for verb, way in (("adopt", drift.adopt), ("repair", drift.repair))]  # fmt: skip
+    return [*hanging(told, 2, width), *(line for way in ways for line in hanging(way, 4, width))]
 
 
 def _problem(problem: Problem, width: int) -> list[Content]:

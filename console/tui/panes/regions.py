@@ -12,15 +12,20 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from console.runner.view import RegionView
+from console.tui.groups import labels
 from console.tui.panes.line import RegionLine, head
 from console.tui.scene import Scene
 from console.tui.words import state_word
 
 
-def matches(view: RegionView, wanted: str) -> bool:
-    """Whether name, environment, owner or state hold every word of the filter; a word after `!` must be absent."""
+def matches(view: RegionView, wanted: str, plan: str = "") -> bool:
+    """Whether name, environment, owner, state or plan hold every word of the filter; a word after `!` must be absent.
+
+    plan  the letter of the region's plan, found by `plan:b`
+    """
     region = view.region
-    told = f"{region.name} {region.environment} {region.owner} {state_word(view).text} wave{region.wave}"
+    told = f"{region.name} {region.environment} {region.owner} {state_word(view).text} wave{region.wave} plan:{plan}"
+    told += " drifted" if view.plan and view.plan.drift else ""
     told = f"{told} canary".lower() if region.canary else told.lower()
     return all((part[1:] not in told) if part[:1] == "!" else part in told for part in wanted.lower().split())
 
@@ -64,7 +69,8 @@ class RegionList(VerticalScroll, can_focus=True):
     @property
     def shown(self) -> list[str]:
         """Names of the regions that the filter lets through, in order."""
-        return [name for name, view in self.scene.views.items() if matches(view, self.wanted)]
+        plans = labels(self.scene.groups)
+        return [name for name, view in self.scene.views.items() if matches(view, self.wanted, plans.get(name, ""))]
 
     def on_resize(self, event: Resize) -> None:
         self._head.update(head(self.scrollable_content_region.width))
@@ -89,12 +95,13 @@ class RegionList(VerticalScroll, can_focus=True):
         self.post_message(self.Moved(current))
 
     def _draw(self) -> None:
-        shown = self.shown
+        shown, plans = self.shown, labels(self.scene.groups)
         if self.current not in shown:
             self.current = shown[0] if shown else ""
         for name, line in self._lines.items():
             line.display = name in shown
             line.view = self.scene.views[name]
+            line.label = plans.get(name, "")
             line.marked, line.current = name in self.marked, name == self.current
 
     def action_move(self, by: int) -> None:

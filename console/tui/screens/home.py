@@ -1,14 +1,18 @@
-"""The first screen: all regions, and of the one under the cursor its plan and, where there is room, its steps."""
+"""The first screen: all regions, which of them plan the same, and the plan of the one under the cursor.
+
+Where there is room, its steps too.
+"""
 
 from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
 from console.tui.deeds import Ask, Deed
-from console.tui.drawing import said
+from console.tui.drawing import said, sheet
+from console.tui.groups import draw_groups, titled
 from console.tui.panes.pane import Pane
 from console.tui.panes.plan import draw_plan
 from console.tui.panes.regions import RegionList
@@ -17,6 +21,8 @@ from console.tui.scene import Scene
 from console.tui.screens.region import RegionScreen
 from console.tui.screens.stage import Stage
 from console.tui.words import settled
+
+GROUPS = 4  # lines; twice as many where the screen is high
 
 
 class Home(Stage):
@@ -32,13 +38,14 @@ class Home(Stage):
     def __init__(self, scene: Scene) -> None:
         super().__init__(scene)
         self._list = RegionList()
+        self._groups = Static(id="groups")
         self._now = Pane("steps", draw_steps, id="now")
         self._plan = Pane("plan", draw_plan, id="plan")
         self._filter = Input(placeholder="name, environment or state; !word leaves out", id="filter", compact=True)
         self._filter.cursor_blink = False
 
     def parts(self) -> ComposeResult:
-        yield Container(Vertical(self._list, self._now, id="left"), self._plan, id="halves")
+        yield Container(Vertical(self._list, self._groups, self._now, id="left"), self._plan, id="halves")
         yield self._filter
 
     def on_mount(self) -> None:
@@ -56,6 +63,7 @@ class Home(Stage):
 
     def redraw(self) -> None:
         self._list.scene = self.scene
+        self._show_groups()
         self._show_subject()
         super().redraw()
 
@@ -66,9 +74,19 @@ class Home(Stage):
     def on_region_list_opened(self, message: RegionList.Opened) -> None:
         self.app.push_screen(RegionScreen(self.scene, message.region))
 
+    def on_resize(self) -> None:
+        self._show_groups()
+
+    def _show_groups(self) -> None:
+        width, most = self._groups.size.width, GROUPS * (2 if self.size.height >= 36 else 1)
+        lines = draw_groups(self.scene.groups, width or self.size.width, most)
+        self._groups.display = bool(lines)
+        self._groups.update(sheet(lines))
+
     def _show_subject(self) -> None:
         view = self.scene.views.get(self.subject)
-        self._plan.border_title = said(f"plan of {self.subject}" if self.subject else "plan", limit=60)
+        title = titled(self.scene.groups, self.subject)
+        self._plan.border_title = said(f"{self.subject}: {title}" if self.subject else "plan", limit=100)
         self._plan.show(view, self.scene.at)
         self._now.border_title = said(f"steps of {self.subject}", limit=60)
         self._now.show(view, self.scene.at)

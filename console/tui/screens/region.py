@@ -1,4 +1,7 @@
-"""One region: its head, and plan, steps, checks and log; side by side where there is room, else one at a time."""
+"""One region: its head, and plan, steps, checks and log; side by side where there is room, else one at a time.
+
+The witnesses of the plan stand beside it alone: their rows need the room.
+"""
 
 from typing import ClassVar
 
@@ -9,17 +12,20 @@ from textual.content import Content
 from textual.widgets import Static
 
 from console.runner.view import RegionView
+from console.tui.drawing import said
+from console.tui.groups import titled
 from console.tui.panes.checks import draw_checks
 from console.tui.panes.log import draw_log
 from console.tui.panes.pane import Pane
 from console.tui.panes.plan import draw_plan
 from console.tui.panes.steps import draw_steps
 from console.tui.panes.summary import draw_summary
+from console.tui.panes.witness import draw_witness
 from console.tui.scene import Scene
 from console.tui.screens.stage import Stage
 from console.tui.words import settled, under_way
 
-PANES = ("plan", "steps", "checks", "log")
+PANES = ("plan", "steps", "checks", "log", "witness")
 
 
 def first_pane(view: RegionView | None) -> str:
@@ -32,7 +38,7 @@ def first_pane(view: RegionView | None) -> str:
 
 
 class RegionScreen(Stage):
-    """Draws one region of the scene. Keys 1-4 choose the pane."""
+    """Draws one region of the scene. Keys 1-5 choose the pane."""
 
     AUTO_FOCUS = ""
     inside = True
@@ -42,6 +48,7 @@ class RegionScreen(Stage):
             Binding(str(n), f"pane('{name}')", name, show=False, tooltip=f"{name} pane")
             for n, name in enumerate(PANES, 1)
         ),
+        Binding("w", "witness", "Witness", tooltip="rows that the edited queries turn into others"),
     ]
 
     def __init__(self, scene: Scene, region: str, pane: str = "") -> None:
@@ -54,6 +61,7 @@ class RegionScreen(Stage):
             "steps": Pane("2 steps", draw_steps, id="steps"),
             "checks": Pane("3 checks", draw_checks, id="checks"),
             "log": Pane("4 log", draw_log, follow=True, id="log"),
+            "witness": Pane("5 witness", draw_witness, id="witness"),
         }
         self._pane = pane or first_pane(scene.views.get(region))
 
@@ -79,10 +87,12 @@ class RegionScreen(Stage):
             self._summary.update(draw_summary(view, max(20, self.size.width - 2), self.scene.at))
         for pane in self._panes.values():
             pane.show(view, self.scene.at)
+        self._panes["plan"].border_title = said(f"1 {titled(self.scene.groups, self._region)}", limit=100)
         super().redraw()
 
     def action_pane(self, name: str) -> None:
         self._pane = name
+        self.query_one("#panes").set_class(name == "witness", "-proving")
         for other, pane in self._panes.items():
             pane.set_class(other == name, "-chosen")
         self._panes[name].focus()

@@ -33,6 +33,7 @@ class Stage(Screen[None]):
         Binding("r", "ask('refresh')", "Refresh", show=False, tooltip="read files and regions again"),
         Binding("v", "pane('checks')", "Validations", show=False, tooltip="the checks of the region in view"),
         Binding("l", "pane('log')", "Log", show=False, tooltip="the log of the region in view"),
+        Binding("w", "witness", "Witness", show=False, tooltip="rows that the edited queries turn into others"),
         Binding("question_mark,f1", "help", "Help", key_display="?", tooltip="all keys"),
         Binding("q", "app.quit", "Quit", tooltip="leave; agents go on"),
         Binding("ctrl+z", "app.suspend_process", "Suspend", show=False, tooltip="to the shell, back with fg"),
@@ -88,6 +89,13 @@ class Stage(Screen[None]):
 
     def action_pane(self, name: str) -> None:
         """Show a pane of the region in view."""
+
+    def action_witness(self) -> None:
+        """Show the witnesses of the region in view, and seek them."""
+        if self.subject:
+            subject = self.subject
+            self.action_pane("witness")
+            self.post_message(Ask("witness", (subject,)))
 
     def action_help(self) -> None:
         self.app.push_screen(Help())

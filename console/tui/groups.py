@@ -1,0 +1,76 @@
+"""Which regions plan the same, so that people review plans and not regions; and where somebody altered tables by hand."""
+
+from collections.abc import Mapping, Sequence
+
+from textual.content import Content
+
+from console.model.plan import Drift, Plan
+from console.runner.view import Group, RegionView, grouped
+from console.tui.drawing import cell, said
+from console.tui.figures import plural
+
+NAMES = 12  # regions named in one line
+
+
+class Grouping:
+    """Groups the plans of a fleet; anew only when one of them is another, for it reads all that they say."""
+
+    def __init__(self) -> None:
+        self._plans: tuple[Plan, ...] = ()
+        self._groups: tuple[Group, ...] = ()
+
+    def of(self, views: Mapping[str, RegionView]) -> tuple[Group, ...]:
+        plans = tuple(view.plan for view in views.values() if view.plan is not None)
+        if len(plans) != len(self._plans) or any(a is not b for a, b in zip(plans, self._plans, strict=True)):
+            self._plans, self._groups = plans, grouped(plans)
+        return self._groups
+
+
+def draw_groups(groups: Sequence[Group], width: int, most: int) -> list[Content]:
+    """`plan A · 14 regions · us, eu, …`, `plan B · 4 regions · another tables.landing.retention: 3d · ap, …`.
+
+    most     lines; the last one says how many plans are left out
+    returns  () for a lone region, which shares its plan with nobody
+    """
+    if sum(len(group.plans) for group in groups) < 2:
+        return []
+    shown = groups if len(groups) <= most else groups[: max(0, most - 1)]
+    lines = [cell(_group(group), width) for group in shown]
+    left = len(groups) - len(shown)
+    return [*lines, Content.styled(f"   … and {plural(left, 'plan')} more", "$text-muted")] if left else lines
+
+
+def labels(groups: Sequence[Group]) -> Mapping[str, str]:
+    """Region name → the letter of its plan; empty where all regions plan the same."""
+    return {name: group.label for group in groups for name in group.regions} if len(groups) > 1 else {}
+
+
+def titled(groups: Sequence[Group], region: str) -> str:
+    """`plan A, the same in eu, ap`: what stands over the plan of one region."""
+    group = next((group for group in groups if region in group.regions), None)
+    if group is None:
+        return "plan"
+    others = [name for name in group.regions if name != region]
+    more = f" and {len(others) - 3} more" if len(others) > 3 else ""
+    same = f", the same in {', '.join(others[:3])}{more}" if others else ""
+    return f"plan{f' {group.label}' if len(groups) > 1 else ''}{same}"
+
+
+def drifted(drift: Sequence[Drift]) -> str:
+    """`drifted: requests.agent, landing`."""
+    places = dict.fromkeys(".".join(filter(None, (found.table, found.name))) for found in drift)
+    return f"drifted: {', '.join(places)}" if places else ""
+
+
+def _group(group: Group) -> Content:
+    parts = [Content.styled(f"plan {group.label}", "bold $text-accent"), Content(plural(len(group.plans), "region"))]
+    style = "$text-warning" if group.drifted else ""
+    if not group.plans[0].changes:
+        parts.append(Content("nothing to change"))
+    elif group.differs:  # they name what drifted, too
+        parts.append(said("; ".join(group.differs), style, 200))
+    if group.drifted and not (group.plans[0].changes and group.differs):
+        parts.append(said(drifted(group.plans[0].drift), style, 200))
+    names = ", ".join(group.regions[:NAMES]) + (", …" if len(group.regions) > NAMES else "")
+    parts.append(said(names, "$text-muted", 200))
+    return Content.assemble("   ", Content(" · ").join(parts))

@@ -1,0 +1,97 @@
+"""Which regions plan the same, and where tables were altered by hand: said in the list, over the plan and in it."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from console.runner.view import grouped
+from console.tui.groups import Grouping, draw_groups, titled
+from console.tui.screens.home import Home
+from tests.screens import scripted as s
+from tests.screens.look import moment
+from tests.screens.sitting import seen, sitting
+from tests.screens.test_drawings import clean, outside
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids="{0[0]}x{0[1]}".format)
+async def test_regions_with_the_same_plan_are_told_together_and_by_their_letter(size: tuple[int, int]) -> None:
+    async with sitting(s.ScriptedCockpit(*moment("fleet")), size=size) as (app, pilot):
+        text = seen(app)
+        assert "plan A · 5 regions · us, eu, sa, ca, in" in text
+        assert "plan B · 2 regions · another tables.landing.retention: 3d · ap, me" in text
+        assert "plan C · 1 region · drifted: requests.note · af" in text
+        letters = {
+            line.split()[1 if line[0] == "›" else 0]: line for line in text.splitlines() if "change waiting " in line
+        }
+        assert {name for name, line in letters.items() if "○ change waiting B 2 replay" in line} == {"ap", "me"}
+        await pilot.press("j", "j")
+        assert "ap: plan B, the same in me" in seen(app)
+        await pilot.press("enter")
+        assert "plan B, the same in me" in seen(app)
+
+
+async def test_what_was_altered_by_hand_is_said_with_both_ways_out() -> None:
+    async with sitting(s.ScriptedCockpit(*moment("fleet")), size=(119, 60)) as (app, pilot):
+        await pilot.press(*"jjjjjj", "enter", "1")
+        text = seen(app)
+        assert "! requests.note (column): the release says nothing, there is string" in text
+        assert "to adopt it: declare note in tables/requests.yaml" in text
+        assert "to repair it: there: ALTER TABLE requests DROP COLUMN note" in text
+
+
+async def test_a_region_that_is_live_and_altered_says_so_in_its_line() -> None:
+    view = s.live(s.US)
+    assert view.plan is not None
+    view = replace(view, plan=replace(view.plan, drift=(s.ALTERED,)))
+    async with sitting(s.ScriptedCockpit(view), size=(80, 24)) as (app, _):
+        assert "✓ live" in seen(app)
+        assert "drifted: requests" in seen(app)
+
+
+async def test_the_filter_finds_a_plan_and_what_drifted() -> None:
+    async with sitting(s.ScriptedCockpit(*moment("fleet"))) as (app, pilot):
+        home = app.screen
+        assert isinstance(home, Home)
+        await pilot.press("slash", *"plan:b", "enter")
+        assert home._list.shown == ["ap", "me"]
+        await pilot.press("escape", "slash", *"drifted", "enter")
+        assert home._list.shown == ["af"]
+
+
+async def test_a_lone_region_shares_its_plan_with_nobody() -> None:
+    async with sitting(s.ScriptedCockpit(s.waiting(s.US))) as (app, _):
+        assert "plan A" not in seen(app)
+        assert "us: plan" in seen(app)
+
+
+def test_many_plans_are_counted_and_not_all_listed() -> None:
+    views = [s.waiting(replace(s.EU, name=f"r{number}")) for number in range(20)]
+    plans = [view.plan for view in views if view.plan]
+    odd = [replace(plan, nodes=plan.nodes[: number % 5]) for number, plan in enumerate(plans)]
+    lines = [line.plain for line in draw_groups(grouped(odd), 80, 4)]
+    assert len(lines) == 4
+    assert lines[-1].strip() == "… and 2 plans more"
+    assert len(draw_groups(grouped(odd), 80, 8)) == 5
+
+
+def test_plans_are_grouped_anew_only_when_one_is_another() -> None:
+    views = {view.region.name: view for view in moment("before")}
+    grouping = Grouping()
+    first = grouping.of(views)
+    assert grouping.of({name: replace(view, note="x") for name, view in views.items()}) is first
+    del views["ap"]
+    assert [group.regions for group in grouping.of(views)] == [("us", "eu")]
+
+
+@given(
+    st.lists(st.tuples(outside, outside), min_size=1, max_size=5, unique_by=lambda pair: pair[0]), st.integers(24, 200)
+)
+def test_names_from_outside_are_safe_and_fit(told: list[tuple[str, str]], width: int) -> None:
+    drifts = [replace(s.ALTERED, name=why) for _, why in told]
+    plans = [s.plan(replace(s.US, name=name), drift=(drift,)) for (name, _), drift in zip(told, drifts, strict=True)]
+    for line in draw_groups(grouped(plans), width, 4):
+        clean(line)
+        assert line.cell_length <= width
+    assert titled(grouped(plans), told[0][0]).startswith("plan")

@@ -1,0 +1,199 @@
+"""The witnesses of a plan on the screen: asked for by a key, sought beside all else, kept, and ended with the console."""
+
+import asyncio
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from textual.pilot import Pilot
+
+from console.drivers import replay
+from console.drivers.fake import FakeRegion
+from console.model.live import Feed, Live, Release, TableState, Version
+from console.model.pipeline import Pipeline
+from console.model.plan import Plan
+from console.model.region import Region
+from console.tui.screens.home import Home
+from console.tui.session import Session
+from tests.runner.worlds import RAW, World, plan, region, survey
+from tests.screens import scripted as s
+from tests.screens.look import moment
+from tests.screens.sitting import seen, settle, sitting, told
+
+OLD = "SELECT id, ts FROM landing"
+EDITED = "SELECT id, ts FROM landing WHERE id <> 'probe'"
+OTHERWISE = "SELECT id, ts FROM landing WHERE id <> 'test'"
+WIDER = "SELECT id, ts, upper(id) AS name FROM landing"
+SIZE = (100, 40)
+
+
+class Started(subprocess.Popen[str]):
+    """Real processes, remembered."""
+
+    all: ClassVar[list["Started"]] = []
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.all.append(self)
+
+
+@pytest.fixture
+def sparks(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Started]]:
+    """The processes that were started to replay on."""
+    monkeypatch.setattr(Started, "all", [])
+    monkeypatch.setattr(replay.subprocess, "Popen", Started)
+    yield Started.all
+    for process in Started.all:
+        process.kill()
+
+
+@dataclass
+class Files:
+    """A planner whose pipeline feeds `requests` by this query; what the regions hold is fed by another."""
+
+    sql: str
+
+    def __call__(self, pipeline: Pipeline, live: Live, where: Region) -> Plan:
+        made = plan(pipeline, live, where)
+        return replace(made, release=fed(made.release, self.sql))
+
+
+def fed(release: Release | None, sql: str) -> Release:
+    assert release is not None
+    landing = TableState(RAW, Version("", "landing", RAW.columns), "", "", {})
+    return replace(release, tables=(landing, *release.tables), feeds=(Feed("parse", "landing", "requests", sql),))
+
+
+def holding(name: str, sql: str = OLD) -> FakeRegion:
+    live = survey(name)
+    return FakeRegion(region(name), replace(live, release=fed(live.release, sql)))
+
+
+async def until(pilot: Pilot[int], app: Session, text: str, seconds: float = 20.0) -> str:
+    """Wait until the operator can read this."""
+    try:
+        async with asyncio.timeout(seconds):
+            while text not in seen(app):
+                await settle(pilot)
+    except TimeoutError:
+        raise AssertionError(f"never read {text!r} on:\n{seen(app)}") from None
+    return seen(app)
+
+
+async def test_a_key_seeks_the_witness_of_the_region_in_view_and_escape_leaves_it() -> None:
+    cockpit = s.ScriptedCockpit(*moment("before"))
+    async with sitting(cockpit, size=SIZE) as (app, pilot):
+        await pilot.press("j", "w")
+        await settle(pilot)
+        assert ("witness", "eu") in cockpit.calls
+        cockpit.show(replace(s.waiting(s.EU), witness=s.sought(s.found(), total=2)))
+        text = await until(pilot, app, "seeking, 1 of 2 answered")
+        assert "a Spark of this machine is started for it" in text
+        assert "esc leaves: the search goes on" in text
+        assert "~ agent  NULL → 'Mozilla/5.0" in text
+        await pilot.press("escape")
+        assert isinstance(app.screen, Home)
+
+
+async def test_its_pane_alone_seeks_nothing_and_says_what_would_be_started() -> None:
+    cockpit = s.ScriptedCockpit(*moment("before"))
+    async with sitting(cockpit, size=SIZE) as (app, pilot):
+        await pilot.press("enter", "5")
+        text = await until(pilot, app, "w seek the smallest made-up rows")
+        assert "A Spark of this machine is started for it" in text
+        assert [call for call, _ in cockpit.calls] == ["refresh"]
+
+
+async def test_without_a_plan_nothing_is_sought() -> None:
+    cockpit = s.ScriptedCockpit(replace(s.waiting(s.US), plan=None, problem="tables/requests.yaml:3:1: no column ts"))
+    async with sitting(cockpit) as (app, pilot):
+        await pilot.press("w")
+        await settle(pilot)
+        assert "tables/requests.yaml:3:1" in told(app)
+        assert [call for call, _ in cockpit.calls] == ["refresh"]
+
+
+async def test_rows_that_only_one_side_gives_are_shown_below_each_other_or_in_columns() -> None:
+    none = s.Sought(None, 324, "none among 324 databases")
+    view = replace(s.waiting(s.US), witness=s.sought(s.found(rows=2), s.found(rows=14), none))
+    async with sitting(s.ScriptedCockpit(view), size=(119, 120)) as (app, pilot):
+        await pilot.press("enter", "5")
+        text = await until(pilot, app, "… and 2 more")
+        assert "old gives, 2 rows" in text
+        assert "'2024-02-29T00:00:00'  NULL" in text
+        assert "no witness: none among 324 databases" in text
+
+
+@pytest.mark.parametrize(
+    ("sql", "said"), [(OLD, "no query of a table is edited"), (WIDER, "old rows and columns stay as they are")]
+)
+async def test_what_changes_no_row_starts_no_spark(sql: str, said: str, tmp_path: Path, sparks: list[Started]) -> None:
+    world = World(tmp_path, holding("us"))
+    async with sitting(world.console(planner=Files(sql)), size=SIZE) as (app, pilot):
+        await until(pilot, app, "change waiting")
+        await pilot.press("w")
+        await until(pilot, app, said)
+    assert sparks == []
+
+
+async def test_without_a_spark_it_says_so_and_can_be_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sparks: list[Started]
+) -> None:
+    monkeypatch.setenv("CONSOLE_JARS", str(tmp_path))
+    world = World(tmp_path, holding("us"))
+    async with sitting(world.console(planner=Files(EDITED)), size=SIZE) as (app, pilot):
+        await until(pilot, app, "change waiting")
+        await pilot.press("w")
+        assert "no Delta jars" in await until(pilot, app, "w seek again", 60)
+        await pilot.press("w")
+        async with asyncio.timeout(60):
+            while len(sparks) < 2:
+                await settle(pilot)
+        await until(pilot, app, "w seek again", 60)
+
+
+@pytest.mark.spark
+async def test_one_spark_proves_an_edit_for_all_regions_while_the_operator_looks_elsewhere(
+    tmp_path: Path, sparks: list[Started]
+) -> None:
+    world, files = World(tmp_path, holding("us"), holding("eu"), holding("ap", EDITED)), Files(EDITED)
+    async with sitting(world.console(planner=files), size=SIZE) as (app, pilot):
+        await until(pilot, app, "3 change waiting")
+        await pilot.press("w")
+        await until(pilot, app, "… seeking")
+        await pilot.press("escape", "j", "w")
+        await until(pilot, app, "… seeking")
+        await pilot.press("escape", "j", "w")
+        await until(pilot, app, "no query of a table is edited")
+        await pilot.press("escape", "k", "enter", "5")
+        text = await until(pilot, app, "replayed on Spark", 300)
+        assert "'probe'" in text
+        assert "old gives, 1 row" in text
+        assert "new gives, 0 rows" in text
+        await pilot.press("w", "escape", "k", "w")
+        await until(pilot, app, "replayed on Spark")
+        assert len(sparks) == 1
+        await pilot.press("r")
+        await settle(pilot)
+        assert "replayed on Spark" in seen(app)
+        files.sql = OTHERWISE
+        await pilot.press("r")
+        await until(pilot, app, "w seek the smallest made-up rows")
+        assert len(sparks) == 1
+
+
+@pytest.mark.spark
+async def test_leaving_the_console_ends_the_search_and_its_spark(tmp_path: Path, sparks: list[Started]) -> None:
+    world = World(tmp_path, holding("us"))
+    async with sitting(world.console(planner=Files(EDITED)), size=SIZE) as (app, pilot):
+        await until(pilot, app, "change waiting")
+        await pilot.press("w")
+        async with asyncio.timeout(60):
+            while not sparks:
+                await settle(pilot)
+        await pilot.press("q")
+    assert await asyncio.to_thread(sparks[0].wait, 60) == -signal.SIGKILL
