@@ -81,8 +81,7 @@ class Region:
         return found
 
     def table(self, release: dict[str, Any], name: str) -> DeltaTable:
-        state = next(s for s in json.loads(release["manifest"])["tables"] if s["table"]["name"] == name)
-        return self._opened(str(self.warehouse / state["version"]["path"]))
+        return self._opened(str(self.warehouse / self.path(release, name)))
 
     def _opened(self, path: str) -> DeltaTable:
         if path in self._tables:
@@ -91,29 +90,40 @@ class Region:
             self._tables[path] = DeltaTable(path)
         return self._tables[path]
 
-    def position(self, table: DeltaTable, name: str) -> int:
-        """How far the table's own log says it has read its source."""
-        number = table.transaction_version(f"live/{table.metadata().id}/{FEEDS[name]}")
+    def position(self, table: DeltaTable, name: str, release: dict[str, Any]) -> int:
+        """How far the table's own log says it has read its source; a feed that moved to a rebuilt source names that."""
+        app = f"live/{table.metadata().id}/{FEEDS[name]}"
+        feed = next(feed for feed in json.loads(release["manifest"])["feeds"] if feed["target"] == name)
+        if feed.get("moved"):
+            app += f"/{self.table(release, feed['source']).metadata().id}"
+        number = table.transaction_version(app)
         if number is None:
             raise Torn(f"{name}: no position in its log")
         return int(number) & POSITION
 
-    def read(self, release: dict[str, Any]) -> dict[str, int]:
+    def path(self, release: dict[str, Any], name: str) -> str:
+        tables = json.loads(release["manifest"])["tables"]
+        return str(next(s["version"]["path"] for s in tables if s["table"]["name"] == name))
+
+    def read(self, release: dict[str, Any], live: dict[str, Any] | None = None) -> dict[str, int]:
         """Both tables of a release against landing, each at the landing position that it stands for.
 
+        live    the live release, which feeds what the two share
         raises  Torn with the first differences
         """
+        feeding = live if live and self.path(live, "by_hour") == self.path(release, "by_hour") else release
         requests, hours = self.table(release, "requests"), self.table(release, "by_hour")
-        at = self.position(requests, "requests")
-        if (reached := self.position(hours, "by_hour")) > requests.version():
-            requests.update_incremental()  # it was read a moment earlier
-            at = self.position(requests, "requests")
-        older = DeltaTable(str(requests.table_uri).removeprefix("file://"), version=reached)
+        at = self.position(requests, "requests", release)
+        source, reached = self.table(feeding, "requests"), self.position(hours, "by_hour", feeding)
+        if reached > source.version():
+            source.update_incremental()  # it was read a moment earlier
+        older = DeltaTable(str(source.table_uri).removeprefix("file://"), version=reached)
         self.landing.advance()
         named = {c["name"] for s in json.loads(release["manifest"])["tables"] for c in s["table"]["columns"]}
         rows = self._compare("requests", requests, PARSED, at, named)
-        by_hour = self._compare("by_hour", hours, HOURS, self.position(older, "requests"), named)
-        return {"position": at, "rows": rows, "hours": by_hour}
+        hours_at = self.position(older, "requests", feeding)
+        by_hour = self._compare("by_hour", hours, HOURS, hours_at, named)
+        return {"position": at, "hours_at": hours_at, "rows": rows, "hours": by_hour}
 
     def _compare(self, name: str, table: DeltaTable, truth: str, position: int, named: set[str]) -> int:
         """Multisets of whole rows; returns how many there are. An aggregate's states are merged here.
@@ -182,13 +192,13 @@ def judge(warehouse: Path, ledger: Path, *, whole: bool) -> dict[str, Any]:
     for state in ("live", "previous"):
         for release in held.get(state, ()):
             try:
-                figures = region.read(release)
+                figures = region.read(release, held.get("live", [None])[0])
             except Torn as torn:
                 faults.append(f"{release['id']}: {torn}")
                 continue
             result[state] = {"release": release["id"], **figures}
             late = region.landing.db.execute(
-                "SELECT count(*) FROM landed WHERE version > $1", [figures["position"]]
+                "SELECT count(*) FROM landed WHERE version > $1", [min(figures["position"], figures["hours_at"])]
             ).fetchall()[0][0]
             if whole and late:
                 faults.append(f"{release['id']}: {late} rows of landing have not arrived")
