@@ -91,7 +91,17 @@ def caught(mutant: Mutant, copy: Path) -> str:
         return f"NOT PLANTED: {text.count(mutant.old)} places in {mutant.file}"
     path.write_text(text.replace(mutant.old, mutant.new))
     try:
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"--basetemp={copy}/tmp", mutant.test]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-x",
+            "-p",
+            "no:cacheprovider",
+            f"--basetemp={copy}/tmp",
+            mutant.test,
+        ]
         environment = {**os.environ, "PYTHONPATH": str(copy)}
         done = subprocess.run(command, cwd=copy, env=environment, capture_output=True, text=True, check=False)
     finally:
