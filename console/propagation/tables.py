@@ -86,6 +86,17 @@ class Dependent:
 
 
 @dataclass(frozen=True, slots=True)
+class Reader:
+    """A plain view of ClickHouse's: it stores nothing, and fails as soon as a column that it reads is gone.
+
+    name    qualified;  select  its query, as `system.tables.as_select` has it
+    """
+
+    name: str
+    select: str
+
+
+@dataclass(frozen=True, slots=True)
 class StoreTable:
     """One table as its store describes it.
 
@@ -93,6 +104,7 @@ class StoreTable:
     key         columns that order, partition or identify its rows: they can be neither dropped nor renamed
     dependents  ClickHouse: the materialized views that it feeds
     marks       the renamings that hold here, by their migrations' names, as far as the table itself tells
+    readers     ClickHouse: the plain views that there are
     """
 
     name: str
@@ -100,6 +112,7 @@ class StoreTable:
     key: tuple[str, ...] = ()
     dependents: tuple[Dependent, ...] = ()
     marks: tuple[str, ...] = ()
+    readers: tuple[Reader, ...] = ()
 
     def column(self, name: str) -> StoreColumn | None:
         return next((column for column in self.columns if column.name == name), None)

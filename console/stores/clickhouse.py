@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from console.errors import Conflict, DataError, RegionError, Unreachable
-from console.propagation.tables import Dependent, StoreColumn, StoreTable
+from console.propagation.tables import Dependent, Reader, StoreColumn, StoreTable
 from console.propagation.translate.operations import MARK, Statement, StoreOperation, between
 from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record, Store
 
@@ -49,7 +49,7 @@ class ClickHouse:
     def describe(self, places: Collection[str]) -> dict[str, StoreTable]:
         if not places:
             return {}
-        views = self._views()
+        views, readers = self._views()
         columns = self._columns([*(f"{self.database}.{place}" for place in places), *(v["target"] for v in views)])
         tables = self._tables(places)
         found = {}
@@ -60,7 +60,8 @@ class ClickHouse:
             dependents = tuple(_dependent(view, columns) for view in views if view["name"] in feeds)
             mine = columns.get(f"{self.database}.{place}", [])
             key = _key(mine, tables[place])
-            found[place] = StoreTable(f"{self.database}.{place}", _stored(mine), key, dependents, _marks(mine))
+            name = f"{self.database}.{place}"
+            found[place] = StoreTable(name, _stored(mine), key, dependents, _marks(mine), readers)
         return found
 
     def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
@@ -160,16 +161,19 @@ class ClickHouse:
         )
         return [row["partition_id"] for row in rows]
 
-    def _views(self) -> list[dict[str, Any]]:
+    def _views(self) -> tuple[list[dict[str, Any]], tuple[Reader, ...]]:
+        """The materialized views, and the plain ones."""
         rows = self._query(
-            "SELECT database, name, as_select, create_table_query FROM system.tables"
-            " WHERE engine = 'MaterializedView' ORDER BY database, name"
+            "SELECT database, name, engine, as_select, create_table_query FROM system.tables"
+            " WHERE engine IN ('MaterializedView', 'View') AND database NOT IN ('system', 'INFORMATION_SCHEMA',"
+            " 'information_schema') ORDER BY database, name"
         )
         for row in rows:
             to = _TO.match(row["create_table_query"])
             row["target"] = _bare(to[1]) if to else ""
             row["name"] = f"{row['database']}.{row['name']}"
-        return rows
+        plain = tuple(Reader(row["name"], row["as_select"]) for row in rows if row["engine"] == "View")
+        return [row for row in rows if row["engine"] != "View"], plain
 
     def _columns(self, tables: Collection[str]) -> dict[str, list[dict[str, Any]]]:
         """Qualified table name → its columns' rows, in order."""

@@ -297,3 +297,28 @@ def test_what_cannot_be_done_without_a_person_is_refused_before_the_first_statem
     migration = Migration("post", "public", "src", operation)
     with pytest.raises(DataError, match=why):
         translate("clickhouse", migration, sitting.store.describe(["src"])["src"], "m1")
+
+
+@pytest.mark.parametrize(
+    ("operation", "query"),
+    [
+        (DropColumn("b"), "SELECT * FROM src FINAL"),
+        (DropColumn("b"), "SELECT id, upper(b) AS c FROM target"),
+        (swap({"b": "label"}), "SELECT s.b FROM src AS s JOIN target AS t ON s.id = t.id"),
+        (swap({"b": "label"}), "SELECT id FROM target WHERE b != ''"),
+    ],
+)
+def test_a_plain_view_that_would_fail_is_named_before_the_first_statement(
+    sitting: Sitting, operation: Operation, query: str
+) -> None:
+    sitting.tables("a Int32, b String", ALL)
+    sitting.do("CREATE TABLE other (id Int64, b String) ENGINE = MergeTree ORDER BY id")
+    for name, harmless in enumerate(("SELECT * EXCEPT b FROM src", "SELECT s.a, o.b FROM src s JOIN other o USING id", "SELECT count(*) FROM src", "SELECT * FROM other")):  # fmt: skip
+        sitting.do(f"CREATE VIEW fine{name} AS {harmless}")
+    migration = Migration("post", "public", "src", operation)
+    assert translate("clickhouse", migration, sitting.store.describe(["src"])["src"], "m1").steps
+    sitting.do(f"CREATE VIEW top AS {query}")
+    with pytest.raises(DataError, match=r"the view d\d+.top reads d\d+.(src|target).b"):
+        translate("clickhouse", migration, sitting.store.describe(["src"])["src"], "m1")
+    ring = Migration("post", "public", "src", swap({"a": "b", "b": "a"}))  # both names stay
+    assert translate("clickhouse", ring, sitting.store.describe(["src"])["src"], "m1").steps

@@ -5,7 +5,7 @@ are replaced by name: the new one is made beside the old one as `<view>__next`, 
 the old one goes; so every row meets at least one of them, and a target that merges by key keeps one row.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final, assert_never
 
@@ -16,7 +16,7 @@ from console.propagation.sql.defaults import EMPTY, NOW, unquoted
 from console.propagation.tables import Dependent, StoreColumn, StoreTable
 from console.propagation.translate.operations import Statement, Translation
 from console.propagation.translate.swap import Swap
-from console.propagation.translate.views import View, qualified, quoted, same
+from console.propagation.translate.views import View, qualified, quoted, reads, same
 from console.propagation.types import TIMES, Type
 
 NEXT: Final = "__next"
@@ -155,10 +155,11 @@ class Work:
                     f"the view {view.name} computes with {name}",
                     hint=f"rewrite the view without {name} first, then apply again",
                 )
+        self.unread(self.table.name, (name,), "dropped")
         for view in self.targets(affected):
-            for column in {
-                c for other in affected if other.target == view.target for c in self.query(other).carried(name)
-            }:
+            going = {c for other in affected if other.target == view.target for c in self.query(other).carried(name)}
+            self.unread(view.target, going, "dropped")
+            for column in going:
                 if column in view.key:
                     raise DataError(f"{view.target} is ordered by {column}", hint="build a new table without it first")
                 if (found := view.column(column)) is not None and found.comment != marked:
@@ -189,6 +190,15 @@ class Work:
             raise DataError(
                 f"{self.table.name} is ordered by {name}, which can be neither dropped nor renamed", hint=hint
             )
+
+    def unread(self, table: str, columns: Collection[str], how: str) -> None:
+        """raises  DataError for a plain view that would fail from then on"""
+        for reader in self.table.readers:
+            if column := reads(reader.name, reader.select, table, columns):
+                raise DataError(
+                    f"the view {reader.name} reads {table}.{column}, which is to be {how}",
+                    hint=f"CREATE OR REPLACE VIEW {qualified(reader.name)} without {column} first, then apply again",
+                )
 
     def twin(self, view: Dependent) -> Dependent | None:
         """What stands beside a view while it is replaced: its next query, or its former one."""

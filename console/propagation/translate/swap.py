@@ -85,6 +85,7 @@ class Swap:
         for rank in range(max(free - 1, 0), len(names) - 1):
             new, old = names[rank], names[rank + 1]
             if rank >= free:
+                self.work.unread(table.name, (old,), f"renamed to {new}")
                 yield self._rename(table.name, old, new)
             moved = []
             for view, query in views:
@@ -114,6 +115,7 @@ class Swap:
             self._keyed(view, {old: new})
             if new in {column.name for column in columns}:
                 raise DataError(f"{view.target} has a column {new} already", hint="drop or rename it first")
+            self.work.unread(view.target, (old,), f"renamed to {new}")
             yield self._rename(view.target, old, new)
             columns = tuple(replace(column, name=new) if column.name == old else column for column in columns)
         select = query.renamed({old: new}, keep_outputs=False)

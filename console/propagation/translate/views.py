@@ -4,7 +4,7 @@ Only views that hand on rows one by one can be edited: one table, no grouping, n
 operator's.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -57,7 +57,7 @@ class View:
         found: list[tuple[str, exp.Expression]] = []
         for item in self.tree.expressions if self.tree is not None else ():
             if item.is_star:
-                left_out = {name.name for name in item.args.get("except_") or item.args.get("except") or ()}
+                left_out = {name.name for name in _except(item)}
                 found += [(name, exp.column(name)) for name in self.columns if name not in left_out]
             else:
                 found.append((item.alias_or_name, item))
@@ -122,6 +122,35 @@ class View:
             if names and tree.args.get(key):
                 tree.set(key, _renamed(tree.args[key], names))
         return tree.sql(dialect=DIALECT)
+
+
+def reads(view: str, select: str, table: str, columns: Collection[str]) -> str:
+    """The first of a table's columns that a plain view reads, be it through a star; "" where it reads none.
+
+    view, table  qualified; a name in the query that is not is of the view's own database
+    """
+    try:
+        tree = sqlglot.parse_one(select, read=DIALECT)
+    except sqlglot.errors.SqlglotError:
+        return ""
+    here = view.partition(".")[0]
+    mine = [node for node in tree.find_all(exp.Table) if f"{node.db or here}.{node.name}" == table]
+    known = {node.alias_or_name for node in mine}
+    for node in tree.find_all(exp.Column) if mine else ():
+        if node.name in columns and (not node.table or node.table in known) and not node.find_ancestor(exp.Star):
+            return node.name
+    for source in mine:
+        query = source.find_ancestor(exp.Select)
+        for item in query.expressions if query is not None else ():
+            if item.is_star and (not isinstance(item, exp.Column) or item.table in known):
+                left_out = {name.name for name in _except(item)}
+                return next((column for column in sorted(columns) if column not in left_out), "")
+    return ""
+
+
+def _except(item: exp.Expression) -> Sequence[exp.Expression]:
+    star = item.this if isinstance(item, exp.Column) else item
+    return star.args.get("except_") or star.args.get("except") or ()
 
 
 def same(one: str, other: str) -> bool:
