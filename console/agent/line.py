@@ -2,12 +2,13 @@
 
 import threading
 import time
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from console.agent.feeds import plants
 from console.agent.feeds.edge import Edge, edges_of
 from console.agent.feeds.follow import Follower
+from console.agent.rollout import across
 from console.agent.rollout.carry import Carrier
 from console.agent.rollout.recorder import Recorder
 from console.agent.rollout.settle import settle
@@ -58,6 +59,11 @@ class Line:
             status = self.recorder.status
             if status.state not in ENDED and status.state != "none" and not status.held:
                 self._carry()
+
+    @property
+    def guard(self) -> threading.RLock:
+        """Held while a deed is done, so that what it rests on cannot change meanwhile."""
+        return self._guard
 
     def path(self, version_path: str) -> str:
         return resolve(self.warehouse, version_path)
@@ -229,8 +235,9 @@ class Line:
                 )
             if not plants.early():
                 self._drain()
-            self.recorder.store(Entered("promoting"))
-            return self._swap(status.release, live, by, host)
+            with self._across(status.release):
+                self.recorder.store(Entered("promoting"))
+                return self._swap(status.release, live, by, host)
 
     def _swap(self, release: str, live: str, by: str, host: str) -> Promoted:
         try:
@@ -243,6 +250,11 @@ class Line:
         self._refollow()
         return event
 
+    def _across(self, to: str) -> AbstractContextManager[None]:
+        """Around the swap: what `to` feeds from another version of its source moves there while all else stands still."""
+        changing = across.moves(self.releases.all(), to, self.path)
+        return across.moved(self._spark, self._follower, self.pipeline, changing, self._refollow)
+
     def _too_late(self, decided: Promoted) -> Conflict:
         found = next((h.row for h in self.releases.all() if h.row.id == decided.release), None)
         when = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(found.at)) if found else "?"
@@ -254,21 +266,8 @@ class Line:
 
     def _drain(self) -> None:
         """Bring the new release to live's landing position; the gate stays shut while it cannot keep up."""
-        self._follower.settle()
-        if self._follower.level(self.pipeline):
-            return
-        wish = self._follower.aligned(self.pipeline)
-        deadline = time.monotonic() + DRAIN_SECONDS
-        while not wish.done() and time.monotonic() < deadline:
-            time.sleep(0.02)
-        if not wish.done():
-            lag = self._follower.lag(self.pipeline)
-            raise CheckFailed(
-                f"the new version is {lag.commits} commits ({lag.rows:,} rows) behind and did not catch up in {DRAIN_SECONDS:.0f} s",
-                hint="try again when the follower has caught up; `console status` shows its lag",
-                code="E_LAG",
-            )
-        wish.result()
+        with self._follower.still(self.pipeline, DRAIN_SECONDS):
+            pass
 
     def _settle(self) -> None:
         if settle(self.recorder, self.releases, self.rollouts):
@@ -289,27 +288,28 @@ class Line:
             if previous is None:
                 raise Conflict(f"{self.pipeline}: nothing to go back to", hint="console status", code="E_NO_PREVIOUS")
             self._drain()
-            version = self.releases.swap(live, previous.row.id, by, host)
-            event = RolledBack(previous.row.id, live, by, host, version)
-            self.recorder.store(event)
-            self._refollow()
-            return event
+            with self._across(previous.row.id):
+                version = self.releases.swap(live, previous.row.id, by, host)
+                event = RolledBack(previous.row.id, live, by, host, version)
+                self.recorder.store(event)
+                self._refollow()
+                return event
 
     # -- what is followed, and what may go
     def _refollow(self) -> None:
-        """Follow live, previous and, once it has caught up, the release being built."""
-        edges: list[Edge] = []
+        """Follow live, the release being built once it has caught up, and previous; what they share, for the first."""
+        edges: list[tuple[Edge, ...]] = []
         status = self.recorder.status
         built = status.state in ("validating", "awaiting-confirmation", "promoting") or self._caught_up(status)
-        for held in self.releases.all():
+        for held in across.ranked(self.releases.all()):
             building = held.row.id == status.release and built and status.state not in ENDED
             if held.row.state in ("live", "previous"):
-                edges += edges_of(held.release, self.path)
+                edges.append(edges_of(held.release, self.path))
             elif building and self._carrier is not None:
-                edges += self._carrier.work.edges_in_order()
+                edges.append(self._carrier.work.edges_in_order())
             elif building:
-                edges += edges_of(held.release, self.path)
-        self._follower.follow(self.pipeline, tuple(edges))
+                edges.append(edges_of(held.release, self.path))
+        self._follower.follow(self.pipeline, across.owned(edges))
 
     def _caught_up(self, status: Status) -> bool:
         steps = [step for step in status.steps if step.id.startswith("catch-up/")]

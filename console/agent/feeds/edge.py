@@ -37,11 +37,14 @@ class Edge:
     def key(self) -> tuple[str, str, str]:
         return (self.source_path, self.target_path, self.feed.materialization)
 
+    @property
+    def app_id(self) -> str:
+        return once.live_id(self.target_path, self.feed, self.source_path)
+
     def open(self, session: Any) -> once.Writer:
         """Take the feed over (epoch + 1), once a process."""
         if self.writer is None:
-            app_id = once.live_id(self.target_path, self.feed)
-            self.writer = once.open_feed(session, app_id, self.target_path, self.start)
+            self.writer = once.open_feed(session, self.app_id, self.target_path, self.start)
             self.seen = max(self.seen, self.writer.position)
         return self.writer
 
@@ -81,15 +84,16 @@ class Edge:
         """Commit the position reached over commits without rows, so that it is never far behind the log."""
         writer = self.open(session)
         if self.seen > writer.position:
-            once.append(session, once.nothing(session, self.target_path), writer, self.seen, {"kind": "position"})
+            once.heartbeat(session, writer, self.seen)
 
     def pending(self, end: int) -> tuple[int, int, float]:
         """Commits with rows, rows, and seconds behind `end`; told from the log where the feed was not opened yet."""
-        seen = self.seen if self.seen >= 0 else self._committed()
+        seen = self.seen if self.seen >= 0 else self.committed()
         return ranges.pending(self.source_path, seen, end) if end > seen >= 0 else (0, 0, 0.0)
 
-    def _committed(self) -> int:
-        number = log.position(self.target_path, once.live_id(self.target_path, self.feed))
+    def committed(self) -> int:
+        """The position in the target's log, or where the feed is to open."""
+        number = log.position(self.target_path, self.app_id)
         return self.start if number is None else once.split(number)[1]
 
 

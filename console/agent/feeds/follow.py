@@ -3,15 +3,17 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from console.agent.feeds.edge import Edge
 from console.agent.session import Spark
 from console.agent.store import log
-from console.errors import ConsoleError
+from console.errors import CheckFailed, ConsoleError
 from console.model.event import Lagging
 
 HEARTBEAT_COMMITS = 200
@@ -54,7 +56,7 @@ class Follower(threading.Thread):
             old = {edge.key: edge for edge in self._pipelines.get(pipeline, Followed()).edges}
             kept: dict[tuple[str, str, str], Edge] = {}
             for edge in edges:
-                kept.setdefault(edge.key, old.get(edge.key, edge))
+                kept.setdefault(edge.key, _as_now(old.get(edge.key), edge))
             self._pipelines[pipeline] = Followed(tuple(kept.values()))
         self._wake.set()
 
@@ -92,6 +94,29 @@ class Follower(threading.Thread):
         if self.is_alive() and threading.current_thread() is not self:
             with self._moving:
                 pass
+
+    @contextmanager
+    def still(self, pipeline: str, seconds: float, *, level: bool = True) -> Iterator[None]:
+        """Hold the follower between two ticks, with all feeds of the pipeline at one landing position.
+
+        level   False: wherever they are
+        raises  CheckFailed E_LAG if they did not come there in time
+        """
+        deadline = time.monotonic() + seconds
+        while True:
+            with self._moving:
+                if not level or not self.edges(pipeline) or (self.level(pipeline) and not self._ended):
+                    yield
+                    return
+            try:
+                self.aligned(pipeline).result(max(deadline - time.monotonic(), 0.0))
+            except FutureTimeout:
+                lag = self.lag(pipeline)
+                raise CheckFailed(
+                    f"the new version is {lag.commits} commits ({lag.rows:,} rows) behind and did not catch up in {seconds:.0f} s",
+                    hint="try again when the follower has caught up; `console status` shows its lag",
+                    code="E_LAG",
+                ) from None
 
     def stop(self) -> None:
         self._ended = True
@@ -187,6 +212,14 @@ class Follower(threading.Thread):
             commits, rows, seconds = commits + behind[0], rows + behind[1], max(seconds, behind[2])
         with self._guard:
             followed.lag = Lagging(commits, rows, seconds)
+
+
+def _as_now(held: Edge | None, edge: Edge) -> Edge:
+    """An edge keeps its place, and reads what its release names now: a joined table's version may be another."""
+    if held is None:
+        return edge
+    held.feed, held.source, held.joins = edge.feed, edge.source, edge.joins
+    return held
 
 
 def _crowded() -> float:

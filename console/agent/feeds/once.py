@@ -4,10 +4,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
-from deltalake.schema import ArrayType, MapType, PrimitiveType, StructType
+from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_deltalake
 
 from console import crash
+from console.agent.feeds import foreign
 from console.agent.store import log, turns
 from console.errors import FeedStopped, RegionError
 from console.model.live import Feed, TableState
@@ -15,6 +15,9 @@ from console.model.live import Feed, TableState
 EPOCH_BITS = 40
 CHECKPOINT_COMMITS = 50  # Delta's 10 makes every tenth small live commit a heavy one
 POSITION = (1 << EPOCH_BITS) - 1
+_PLAIN = {
+    "string", "byte", "short", "integer", "long", "float", "double", "boolean", "binary", "date", "timestamp",
+}  # fmt: skip
 
 
 @dataclass(slots=True)
@@ -29,6 +32,7 @@ class Writer:
     target: str  # absolute path
     epoch: int
     position: int
+    seen: int = -1  # up to which version of the target's log no foreign hand was found
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +44,13 @@ class Written:
     bytes: int
 
 
-def live_id(target: str, feed: Feed) -> str:
-    return f"live/{log.table_id(target)}/{feed.materialization}"
+def live_id(target: str, feed: Feed, source: str = "") -> str:
+    """Positions in two versions of one source are two feeds: one that moved has the id of its source in its name.
+
+    source  absolute path of the version that it reads; needed where the feed has moved
+    """
+    own = f"live/{log.table_id(target)}/{feed.materialization}"
+    return f"{own}/{log.table_id(source)}" if feed.moved else own
 
 
 def history_id(target: str, materialization: str, fence: int) -> str:
@@ -66,51 +75,92 @@ def create(session: Any, state: TableState, path: str, keep_hours: float) -> Non
                 f"{path} exists with other columns than planned", hint="console discard", code="E_OTHER_TABLE"
             )
         return
-    nothing = ", ".join(f"CAST(NULL AS {column.type}) AS {_quoted(column.name)}" for column in state.version.columns)
+    types = ", ".join(f"CAST(NULL AS {column.type}) AS {_quoted(column.name)}" for column in state.version.columns)
+    nothing = session.sql(f"SELECT {types} WHERE 1 = 0")
     hours = max(int(keep_hours), 24 * 7)
-    writer = session.sql(f"SELECT {nothing} WHERE 1 = 0").write.format("delta").mode("errorifexists")
-    writer = writer.option("delta.deletedFileRetentionDuration", f"interval {hours} hours")
-    writer = writer.option("delta.logRetentionDuration", f"interval {2 * hours} hours")
-    writer = writer.option("delta.checkpointInterval", str(CHECKPOINT_COMMITS))
-    writer = writer.option("userMetadata", json.dumps({"kind": "create", "content": state.version.content}))
-    if state.version.partition_by:
-        writer = writer.partitionBy(*state.version.partition_by)
+    properties = {
+        "delta.deletedFileRetentionDuration": f"interval {hours} hours",
+        "delta.logRetentionDuration": f"interval {2 * hours} hours",
+        "delta.checkpointInterval": str(CHECKPOINT_COMMITS),
+    }
+    note = json.dumps({"kind": "create", "content": state.version.content})
     crash.point("before-commit-create")
-    writer.save(path)
+    schema = nothing.schema.json()
+    if _plain(json.loads(schema)):
+        own = CommitProperties(custom_metadata={"userMetadata": note})
+        by = list(state.version.partition_by)
+        DeltaTable.create(path, Schema.from_json(schema), "error", by, configuration=properties, commit_properties=own)
+    else:
+        writer = nothing.write.format("delta").mode("errorifexists").options(**properties, userMetadata=note)
+        writer.partitionBy(*state.version.partition_by).save(path)
     crash.point("after-commit-create")
 
 
 def open_feed(session: Any, app_id: str, target: str, start: int) -> Writer:
     """Take a feed over, or open it at `start` where nobody has written under its id yet.
 
-    raises  FeedStopped E_NO_POSITION if the target holds rows but no position: never taken for 0
+    raises  FeedStopped E_NO_POSITION if the target holds rows but no position: never taken for 0;
+            E_FOREIGN if somebody took rows of the target away since the feed's last commit;
+            E_TXN_RETENTION if the target may forget positions
     """
     log.whole(target)
-    number = log.position(target, app_id)
-    if number is None and start < 0:
-        raise FeedStopped(
-            f"{target}: no position under {app_id}",
-            hint="the table was replaced or cloned; `console plan` rebuilds it",
-            code="E_NO_POSITION",
-        )
-    epoch, position = split(number) if number is not None else (0, start)
+    foreign.keeps_positions(target)
     for _ in range(8):
         seen = log.latest_version(target)
-        writer = Writer(app_id, target, epoch + 1, position)
-        done = _commit(session, nothing(session, target), writer, position, {"kind": "take-over", "feed": app_id})
-        between = [c.txn[app_id] for c in log.commits(target, seen + 1, done.version - 1) if app_id in c.txn]
-        if not between:
+        epoch, position = _reached(target, app_id, seen, start)
+        writer = Writer(app_id, target, epoch + 1, position, seen)
+        note = {"kind": "take-over", "feed": app_id, "read": seen}
+        try:
+            done = _commit_nothing(session, writer, position, note)
+        except FeedStopped as error:
+            if error.code != "E_SKIPPED":
+                raise
+            continue  # a rival took it over while we did
+        if not any(app_id in between.txn for between in log.commits(target, seen + 1, done.version - 1)):
             return writer
-        epoch, position = split(max(between))  # a rival committed while we took over: begin again behind it
-        epoch = max(epoch, writer.epoch)
     raise FeedStopped(
         f"{target}: somebody else keeps writing under {app_id}", hint="console follow --stop", code="E_RIVAL"
     )
 
 
+def _reached(target: str, app_id: str, seen: int, start: int) -> tuple[int, int]:
+    """Epoch and position of a feed as of version `seen` of its target.
+
+    A rival's commit between what a take-over read and the take-over itself counts too, although the take-over repeats
+    the position before it: whoever made that take-over may have died before it could look.
+    """
+    number = log.position(target, app_id, as_of=seen)
+    if number is None:
+        if start < 0:
+            raise FeedStopped(
+                f"{target}: no position under {app_id}",
+                hint="the table was replaced or cloned; `console plan` rebuilds it",
+                code="E_NO_POSITION",
+            )
+        foreign.unclaimed(target, app_id)
+        return 0, start
+    epoch, position = split(number)
+    last = foreign.last_own(target, app_id, seen)
+    if last is not None and last.note.get("kind") == "take-over":
+        read = int(last.note.get("read", last.version))
+        rivals = [c.txn[app_id] for c in log.commits(target, read + 1, last.version - 1) if app_id in c.txn]
+        position = max([position, *(split(rival)[1] for rival in rivals)])
+    return epoch, position
+
+
 def close_feed(session: Any, app_id: str, target: str) -> int:
     """Commit a final position with a new epoch, that any late writer collides with or is skipped by."""
     return open_feed(session, app_id, target, -1).position
+
+
+def place_feed(session: Any, app_id: str, target: str, position: int, note: dict[str, Any]) -> None:
+    """Commit where a feed will begin that nobody moves now, whatever position it had before.
+
+    raises  FeedStopped E_SKIPPED if somebody else writes under its id
+    """
+    number = log.position(target, app_id)
+    epoch = split(number)[0] + 1 if number is not None else 1
+    _commit_nothing(session, Writer(app_id, target, epoch, position), position, note)
 
 
 def append(session: Any, rows: Any, writer: Writer, position: int, note: dict[str, Any]) -> Written:
@@ -125,6 +175,13 @@ def append(session: Any, rows: Any, writer: Writer, position: int, note: dict[st
     return done
 
 
+def heartbeat(session: Any, writer: Writer, position: int) -> None:
+    """Commit a position reached over commits without rows."""
+    _in_order(writer, position)
+    _commit_nothing(session, writer, position, {"kind": "position"})
+    writer.position = position
+
+
 def append_small(rows: Any, writer: Writer, position: int, note: dict[str, Any]) -> Written | None:
     """As `append`, for rows that fit in memory: Spark computes them, deltalake commits them.
 
@@ -134,11 +191,18 @@ def append_small(rows: Any, writer: Writer, position: int, note: dict[str, Any])
              Arrow has no exact way into a column's type
     raises   FeedStopped E_SKIPPED as `append`; here nothing was written
     """
+    _in_order(writer, position)
+    done = _by_deltalake(rows.toArrow(), writer, position, note)
+    if done is not None:
+        writer.position = position
+    return done
+
+
+def _by_deltalake(data: Any, writer: Writer, position: int, note: dict[str, Any]) -> Written | None:
+    """data: an Arrow table, or None for no rows"""
     import pyarrow as pa
 
-    _in_order(writer, position)
     number = writer.epoch << EPOCH_BITS | position
-    data = rows.toArrow()
     with turns.alone(writer.target) as ours:
         if not ours:
             return None
@@ -146,8 +210,9 @@ def append_small(rows: Any, writer: Writer, position: int, note: dict[str, Any])
         before = table.version()
         if (table.transaction_version(writer.app_id) or 0) >= number:
             raise _skipped(writer, position)
+        schema = pa.schema(table.schema().to_arrow())
         try:
-            data = data.cast(pa.schema(table.schema().to_arrow()))
+            data = schema.empty_table() if data is None else data.cast(schema)
         except pa.ArrowException:
             return None
         crash.point(f"before-commit-{note.get('kind', '')}")
@@ -156,25 +221,25 @@ def append_small(rows: Any, writer: Writer, position: int, note: dict[str, Any])
         )
         write_deltalake(table, data, mode="append", commit_properties=properties)
         crash.point(f"after-commit-{note.get('kind', '')}")
-    writer.position = position
     return _read_back(writer, before, number, position)
 
 
 def takes_small(target: str) -> bool:
     """Whether deltalake writes every column of the table as Spark would."""
-    return all(_plain(field.type) for field in DeltaTable(target).schema().fields)
+    return _plain(json.loads(log.schema_json(target)))
 
 
-def _plain(kind: object) -> bool:
+def _plain(kind: Any) -> bool:
+    """kind: a type of Delta's schema, as its JSON says it"""
     match kind:
-        case PrimitiveType():
-            return str(kind.type) != "timestamp_ntz"
-        case ArrayType():
-            return _plain(kind.element_type)
-        case MapType():
-            return _plain(kind.key_type) and _plain(kind.value_type)
-        case StructType():
-            return all(_plain(field.type) for field in kind.fields)
+        case {"type": "struct", "fields": fields}:
+            return all(_plain(field["type"]) for field in fields)
+        case {"type": "array", "elementType": element}:
+            return _plain(element)
+        case {"type": "map", "keyType": key, "valueType": value}:
+            return _plain(key) and _plain(value)
+        case str():
+            return kind in _PLAIN or kind.startswith("decimal(")
     return False
 
 
@@ -183,6 +248,15 @@ def _in_order(writer: Writer, position: int) -> None:
         raise FeedStopped(
             f"{writer.target}: position {position} is not after {writer.position}", code="E_ORDER", hint="console retry"
         )
+    latest = log.latest_version(writer.target)
+    foreign.check(writer.target, writer.seen + 1, latest)
+    writer.seen = latest
+
+
+def _commit_nothing(session: Any, writer: Writer, position: int, note: dict[str, Any]) -> Written:
+    """A position without rows."""
+    small = _by_deltalake(None, writer, position, note) if takes_small(writer.target) else None
+    return small or _commit(session, nothing(session, writer.target), writer, position, note)
 
 
 def _commit(session: Any, rows: Any, writer: Writer, position: int, note: dict[str, Any]) -> Written:

@@ -4,6 +4,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from console.agent.feeds import once
 from console.agent.feeds.edge import Edge, edges_of
 from console.agent.feeds.follow import Follower
 from console.agent.rollout.recorder import Recorder
@@ -12,7 +13,7 @@ from console.agent.store import log
 from console.agent.store.ledger import Releases
 from console.agent.store.survey import resolve, table_stats
 from console.errors import RegionError
-from console.model.live import Release, TableState, TableStats
+from console.model.live import Feed, Release, TableState, TableStats
 from console.model.plan import Plan
 
 
@@ -88,7 +89,7 @@ class Work:
         same = next((feed for feed in feeds if feed.materialization == materialization), None)
         if same is None and len(feeds) == 1:
             same = feeds[0]
-        number = log.position(path, f"live/{log.table_id(path)}/{same.materialization}", as_of=fence) if same else None
+        number = log.position(path, self._live_id(path, same), as_of=fence) if same else None
         if number is None:
             raise RegionError(
                 f"{path}: no position of {materialization} at version {fence}",
@@ -96,6 +97,9 @@ class Work:
                 hint="console plan",
             )
         return number & ((1 << 40) - 1)
+
+    def _live_id(self, path: str, feed: Feed) -> str:
+        return once.live_id(path, feed, self.path(_in(self.live(), feed.source).version.path))
 
 
 def _in(release: Release, table: str) -> TableState:

@@ -1,0 +1,112 @@
+"""Feeds that move from one version of their source to another at a promotion or a rollback, and who feeds what."""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from console.agent.feeds import once, plants
+from console.agent.feeds.edge import Edge, edges_of
+from console.agent.feeds.follow import Follower
+from console.agent.session import Spark
+from console.agent.store import log
+from console.agent.store.ledger import Held
+from console.errors import CheckFailed
+from console.model.live import ReleaseState
+
+Resolve = Callable[[str], str]
+ALIGN_SECONDS = 120.0
+_MOVING = "its table moves to another version of the source"
+_OWNERS: tuple[ReleaseState, ...] = ("live", "preview", "previous", "retired")
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One table that both releases share and feed from different versions of its source."""
+
+    old: Edge
+    new: Edge
+
+
+def moves(releases: Iterable[Held], to: str, resolve: Resolve) -> tuple[Move, ...]:
+    """What changes hands besides the release itself when `to` follows the one that is live."""
+    held = tuple(releases)
+    was = next((h.release for h in held if h.row.state == "live"), None)
+    now = next((h.release for h in held if h.row.id == to), None)
+    if was is None or now is None or not any(feed.moved for release in (was, now) for feed in release.feeds):
+        return ()
+    before = {(edge.target_path, edge.feed.materialization): edge for edge in edges_of(was, resolve)}
+    pairs = [(before.get((e.target_path, e.feed.materialization)), e) for e in edges_of(now, resolve)]
+    return tuple(Move(old, new) for old, new in pairs if old is not None and old.source_path != new.source_path)
+
+
+def ranked(releases: Iterable[Held]) -> tuple[Held, ...]:
+    """The order in which releases own the versions that they share."""
+    return tuple(sorted(releases, key=lambda held: _OWNERS.index(held.row.state)))
+
+
+def owned(releases: Iterable[tuple[Edge, ...]]) -> tuple[Edge, ...]:
+    """The feeds to be followed of several releases, given in their rank: each version is fed by one release alone.
+
+    Else a table below a rebuilt one would get every row from both versions of it.
+    """
+    owners: dict[str, int] = {}
+    found = []
+    for place, edges in enumerate(releases):
+        for edge in edges:
+            if owners.setdefault(edge.target_path, place) == place:
+                found.append(edge)
+    return tuple(found)
+
+
+@contextmanager
+def moved(
+    spark: Spark, follower: Follower, pipeline: str, changing: tuple[Move, ...], refollow: Callable[[], None]
+) -> Iterator[None]:
+    """Take shared tables from the old version of their source to the new one, around the swap of the releases.
+
+    The follower is held meanwhile, old and new source at one landing position, and the table has everything of the old
+    one: it goes on after the version that the new source has reached. The old feed is closed, so that no late commit of
+    it counts, and the new one's position is committed before the release changes hands. If it never does, the old feed
+    is opened anew where it was closed, and the new position lies there until it is committed again.
+
+    refollow  says what is followed from now on, as the release table has it; before that neither feed may move
+    raises    CheckFailed E_LAG if the feeds do not come to one landing position
+    """
+    if not changing:
+        yield
+        return
+    with follower.still(pipeline, ALIGN_SECONDS, level=not plants.early()):
+        session = spark.session()
+        try:
+            for move in changing:
+                _move(session, follower, pipeline, move)
+            yield
+        finally:
+            refollow()
+            for edge in follower.edges(pipeline):
+                if edge.stopped == _MOVING:
+                    edge.stopped = ""
+
+
+def _move(session: Any, follower: Follower, pipeline: str, move: Move) -> None:
+    old, new = move.old, move.new
+    start = log.latest_version(new.source_path)
+    followed = next((edge for edge in follower.edges(pipeline) if edge.key == old.key), None)
+    if (followed is None or _left(followed)) and not plants.early():
+        raise CheckFailed(
+            f"{old.target_path} has not taken everything of {old.source_path} yet",
+            hint="try again; `console status` shows the lag",
+            code="E_LAG",
+        )
+    if followed is not None:  # it takes the closed feed over anew, should the old release stay
+        followed.stopped, followed.writer = _MOVING, None
+    closed = once.close_feed(session, old.app_id, old.target_path)
+    note = {"kind": "rebind", "feed": new.app_id, "after": old.app_id, "closed": closed}
+    once.place_feed(session, new.app_id, new.target_path, start, note)
+
+
+def _left(edge: Edge) -> bool:
+    """Whether the source has rows that the edge has not passed; what maintenance committed since does not count."""
+    found = log.commits(edge.source_path, edge.seen + 1, log.latest_version(edge.source_path))
+    return any(commit.kind == "append" for commit in found)

@@ -1,0 +1,248 @@
+"""A shared table moves between two versions of its source, back and forth, and has every row once. No Java: real logs."""
+
+import random
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from console import crash
+from console.agent.feeds import once, ranges
+from console.agent.feeds.edge import Edge, edges_of
+from console.agent.feeds.follow import Follower
+from console.agent.rollout import across
+from console.agent.store.ledger import Held
+from console.errors import CheckFailed, FeedStopped
+from console.model.live import Feed, Release, ReleaseRow, ReleaseState, TableState, Version
+from console.model.schema import Column, Table
+
+SCHEMA = pa.schema([("n", pa.int64())])
+COLUMNS = (Column("n", "bigint"),)
+
+
+class Killed(Exception):
+    """The agent dies here."""
+
+
+@dataclass(slots=True)
+class Copying(Edge):
+    """Copies its source's rows as they are, by the real positions and commits."""
+
+    def step(self, session: Any, end: int, rows_limit: int = 0) -> int:
+        writer = self.open(session)
+        part = ranges.next_range(self.source_path, self.seen, end, 1_000_000)
+        if part is None:
+            return -1
+        if part.files:
+            rows = pa.concat_tables(pq.read_table(file.path, schema=SCHEMA) for file in part.files)
+            data = SimpleNamespace(toArrow=lambda: rows)
+            assert once.append_small(data, writer, part.last, {"kind": "live", "feed": writer.app_id})
+        self.seen = part.last
+        return part.rows
+
+
+def state(name: str, path: str) -> TableState:
+    kind = "landing" if name == "landing" else "append"
+    return TableState(Table(name, kind, COLUMNS), Version("c", path, COLUMNS), "SELECT n FROM stored", "", {})
+
+
+def release(id: str, parsed: str, *, moved: bool) -> Release:
+    tables = (state("landing", "landing"), state("parsed", parsed), state("counted", "counted"))
+    feeds = (
+        Feed("parse", "landing", "parsed", "SELECT n FROM landing"),
+        Feed("count", "parsed", "counted", "SELECT n FROM parsed", moved=moved),
+    )
+    return Release(id, "web", "d", tables, feeds)
+
+
+class Region:
+    """Two releases that share `counted` and have versions of `parsed` of their own, as an agent finds them."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        for name in ("landing", "parsed1", "parsed2", "counted"):
+            DeltaTable.create(str(place / name), SCHEMA)
+        self.releases = {"r1": release("r1", "parsed1", moved=False), "r2": release("r2", "parsed2", moved=True)}
+        self.live = "r1"
+        self.rows = 0
+        self.start()
+
+    def start(self) -> None:
+        spark = cast(Any, SimpleNamespace(session=lambda: None))
+        self.spark, self.follower = spark, Follower(spark, 0.01, lambda *_: None)
+        self.refollow()
+
+    def path(self, version: str) -> str:
+        return str(self.place / version)
+
+    def held(self) -> tuple[Held, ...]:
+        states: dict[str, ReleaseState] = {id: "live" if id == self.live else "previous" for id in self.releases}
+        return tuple(Held(ReleaseRow(id, states[id]), found, "") for id, found in self.releases.items())
+
+    def refollow(self) -> None:
+        each = [edges_of(held.release, self.path) for held in across.ranked(self.held())]
+        self.follower.follow("web", tuple(self._copying(edge) for edge in across.owned(each)))
+
+    def _copying(self, edge: Edge) -> Edge:
+        start = -1 if edge.feed.moved else 0  # a feed that moved begins where it was placed, and nowhere else
+        return Copying(edge.feed, edge.source, edge.target, edge.joins, edge.source_path, edge.target_path, start)
+
+    def tick(self) -> None:
+        self.follower._move("web")
+
+    def arrive(self) -> None:
+        write_deltalake(self.path("landing"), pa.table({"n": [self.rows]}, SCHEMA), mode="append")
+        self.rows += 1
+
+    def swap(self, to: str, *, at: str = "") -> None:
+        """Change releases as the agent does; `at` breaks off before or after the swap itself."""
+        changing = across.moves(self.held(), to, self.path)
+        with across.moved(self.spark, self.follower, "web", changing, self.refollow):
+            if at == "before":
+                raise Killed
+            self.live = to
+            if at == "after":
+                raise Killed
+            self.refollow()
+
+    def shared(self) -> list[int]:
+        table = DeltaTable(self.path("counted")).to_pyarrow_table()
+        return sorted(table.column("n").to_pylist())
+
+    def settle(self) -> None:
+        for _ in range(3):
+            self.tick()
+        assert [edge.stopped for edge in self.follower.edges("web")] == [""] * 3
+
+
+@pytest.fixture
+def region(tmp_path: Path) -> Region:
+    return Region(tmp_path)
+
+
+def armed(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Die at the next crash point of that name, once."""
+
+    def point(reached: str) -> None:
+        if reached == name:
+            monkeypatch.undo()
+            raise Killed
+
+    monkeypatch.setattr(crash, "point", point)
+
+
+CUTS = ("", "before-commit-take-over", "after-commit-take-over", "before-commit-rebind", "after-commit-rebind")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_whatever_breaks_off_the_shared_table_has_every_row_once(
+    region: Region, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows arrive, releases change hands and are cut short anywhere, the agent goes on or is started anew."""
+    rng = random.Random(seed)
+    for _ in range(14):
+        for _ in range(rng.randrange(3)):
+            region.arrive()
+        if rng.random() < 0.3:
+            region.tick()  # one tick may leave some of the feeds behind
+        else:
+            region.settle()
+            for _ in range(rng.randrange(3)):
+                region.arrive()  # what came since the tick is taken up by whoever feeds the table then
+        if not region.follower.level("web"):
+            continue
+        to = "r2" if region.live == "r1" else "r1"
+        at, cut = rng.choice(["", "", "before", "after"]), rng.choice(CUTS)
+        if cut:
+            armed(monkeypatch, cut)
+        try:
+            region.swap(to, at=at)
+        except Killed:
+            if rng.random() < 0.5:
+                region.start()
+        monkeypatch.undo()
+    region.settle()
+    assert region.shared() == list(range(region.rows))
+
+
+def test_the_new_feed_begins_after_what_the_old_one_brought(region: Region) -> None:
+    for _ in range(3):
+        region.arrive()
+    region.settle()
+    region.swap("r2")
+    assert [edge.key[0] for edge in region.follower.edges("web")] == [
+        region.path(name) for name in ("landing", "parsed2", "landing")
+    ]
+    region.arrive()
+    region.settle()
+    assert region.shared() == [0, 1, 2, 3]
+    notes = [
+        commit["userMetadata"] for commit in DeltaTable(region.path("counted")).history() if "userMetadata" in commit
+    ]
+    assert sum('"kind": "rebind"' in note for note in notes) == 1
+
+
+def test_a_late_commit_of_the_feed_that_was_closed_is_refused(region: Region) -> None:
+    region.arrive()
+    region.settle()
+    late = next(edge for edge in region.follower.edges("web") if edge.target_path == region.path("counted")).writer
+    assert late is not None
+    writer = replace(late)
+    region.arrive()
+    region.settle()
+    region.swap("r2")
+    rows = SimpleNamespace(toArrow=lambda: pa.table({"n": [1]}, SCHEMA))
+    with pytest.raises(FeedStopped, match="another writer"):
+        once.append_small(rows, writer, writer.position + 100, {"kind": "live"})
+    region.settle()
+    assert region.shared() == [0, 1]
+
+
+def test_where_it_cannot_be_told_what_is_followed_now_neither_feed_moves(region: Region) -> None:
+    region.arrive()
+    region.settle()
+    known = region.refollow
+
+    def unreadable() -> None:
+        raise OSError("disk full")
+
+    region.refollow = unreadable  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="disk full"):
+        region.swap("r2")
+    region.arrive()
+    for _ in range(2):
+        region.tick()
+    assert region.shared() == [0]
+    region.refollow = known  # type: ignore[method-assign]
+    region.refollow()
+    region.settle()
+    assert region.shared() == [0, 1]
+
+
+def test_where_the_sources_do_not_stand_level_nothing_changes_hands(
+    region: Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(across, "ALIGN_SECONDS", 0.0)
+    region.arrive()
+    with pytest.raises(CheckFailed, match="did not catch up"):
+        region.swap("r2")
+    assert region.live == "r1"
+
+
+def test_releases_that_share_nothing_with_another_source_change_hands_at_once(region: Region) -> None:
+    region.releases["r2"] = replace(region.releases["r1"], id="r2")
+    assert across.moves(region.held(), "r2", region.path) == ()
+    region.swap("r2")  # without a tick, so nothing stands level
+    assert region.live == "r2"
+
+
+def test_a_version_that_several_releases_name_is_fed_by_the_first_of_them(region: Region) -> None:
+    first, second = (edges_of(region.releases[id], region.path) for id in ("r1", "r2"))
+    fed = [(edge.source_path, edge.target_path) for edge in across.owned([second, first])]
+    names = [(Path(source).name, Path(target).name) for source, target in fed]
+    assert names == [("landing", "parsed2"), ("parsed2", "counted"), ("landing", "parsed1")]
