@@ -42,7 +42,8 @@ def release(pipeline: Pipeline, desired: Desired, verdicts: Verdicts, live: Live
         if verdict.rebuilt:
             feeds += verdict.wanted.feeds
         elif live.release is not None:
-            feeds += live.release.feeds_into(verdict.name)
+            before = live.release.feeds_into(verdict.name)
+            feeds += [replace(f, moved=True) if _from_log(f, verdicts) else f for f in before]
     return Release(
         "",
         pipeline.name,

@@ -94,9 +94,8 @@ def _kept(desired: Desired, release: Release) -> dict[str, Verdict]:
         if live is None or not same_declaration(wanted.table, live.table) or wanted.table.forward_query:
             continue
         diff = compare(wanted, twin(release).table(name) or live)
-        plain = all(pick.of == pick.name and not pick.type and not pick.fresh for pick in diff.picks)
         above = feeds.of((*wanted.feeds, *release.feeds_into(name)))
-        if diff.readable and diff.layout and plain and not diff.hidden and not diff.settings and above <= same.keys():
+        if diff.readable and diff.layout and _plain(diff) and not diff.settings and above <= same.keys():
             read = landing_read(wanted.table.columns) if wanted.table.kind == "landing" else live.read
             same[name] = Verdict(name, "keep", "unchanged", wanted, live, diff, read=read)
     return same
@@ -135,6 +134,10 @@ def _table(router: _Router, wanted: Wanted, live: TableState | None) -> Verdict:
     diff = _diff(router, wanted, live)
     found = Verdict(name, "replay", "", wanted, live, diff, columns=diff.columns)
     moved = sorted({f.source for f in wanted.feeds if (v := router.verdicts.get(f.source)) and v.rebuilt})
+    if moved and diff.readable and diff.layout and _moves_across(router, name):
+        _forward_unused(router, wanted, live, "nothing of it has to be computed")
+        also = "" if _plain(diff) and not diff.settings else f"; {words.metadata(diff)}"
+        return replace(found, action="rebind", why=f"{words.rebound(name, moved)}{also}")
     if moved:
         why = f"its source {listed(moved)} is rebuilt, and positions in the old one say nothing about the new"
         _forward_unused(router, wanted, live, why)
@@ -148,10 +151,22 @@ def _table(router: _Router, wanted: Wanted, live: TableState | None) -> Verdict:
     if (lost := feeds.lost(name, router.live.release, router.verdicts, router.exposed)) is not None:
         return replace(found, why=lost)
     _forward_unused(router, wanted, live, "nothing of it has to be computed")
-    plain = all(pick.of == pick.name and not pick.type and not pick.fresh for pick in diff.picks)
-    if plain and not diff.hidden and not diff.settings:
+    if _plain(diff) and not diff.settings:
         return replace(found, action="keep", why="unchanged")
     return replace(found, action="metadata", why=words.metadata(diff))
+
+
+def _plain(diff: Diff) -> bool:
+    """Every column is read as it is stored, and none is hidden."""
+    return not diff.hidden and all(pick.of == pick.name and not pick.type and not pick.fresh for pick in diff.picks)
+
+
+def _moves_across(router: _Router, name: str) -> bool:
+    """Whether the table's live feeds may go on from the rebuilt sources: what they read there is what it was."""
+    release = router.live.release
+    assert release is not None
+    shaky = feeds.shaky(name, release, router.verdicts)
+    return not shaky and feeds.lost(name, release, router.verdicts, router.exposed) is None
 
 
 def _recomputed(router: _Router, found: Verdict, wanted: Wanted, live: TableState, diff: Diff) -> Verdict:

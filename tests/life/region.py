@@ -107,7 +107,7 @@ class LiveRegion:
         live = await self.driver.survey(pipeline, [t.name for t in desired.tables if t.kind == "landing"])
         return planning.plan(desired, live, loaded.regions[0], "test")
 
-    async def until(self, pipeline: str, *states: str, seconds: float = 240) -> Status:
+    async def until(self, pipeline: str, *states: str, seconds: float = 900) -> Status:
         """The status as soon as it is in one of these states.
 
         raises  AssertionError with what it says instead, when it failed or time is up

@@ -139,6 +139,14 @@ def joined(desired: Pipeline) -> Pipeline:
     return replace(wider, materializations=(*wider.materializations, feed))
 
 
+def priced_by_address(desired: Pipeline) -> Pipeline:
+    """A column more in what is looked up."""
+    table = desired.table("priced")
+    assert table is not None
+    sql = next(m.sql for m in desired.materializations if m.name == "price").replace("p.rate", "p.rate, r.ip")
+    return with_sql(with_table(desired, replace(table, columns=(*table.columns, Column("ip", "string")))), "price", sql)
+
+
 def other_chain(desired: Pipeline) -> Pipeline:
     """A chain that shares nothing with the first."""
     clicks = replace(LANDING, name="clicks", where="plans/web/tables/clicks.yaml:1:1")
@@ -171,6 +179,11 @@ EDITS: dict[str, Edit] = {
     "keep": Edit(lambda desired: desired),
     "replay_new_columns": Edit(AGENT),
     "replay_only_below": Edit(count(">= 500", ">= 400")),
+    "replay_from_a_new_log": Edit(of(AGENT, count(">= 500", ">= 400"))),
+    "rebind": Edit(AGENT),
+    "rebind_and_metadata": Edit(
+        of(AGENT, lambda p: with_table(p, replace(HOURLY, description="Hours, as the reports need them")))
+    ),
     "forward_given": Edit(of(AGENT, requests(forward_query="*, '' AS user_agent, '' AS family"))),
     "forward_proven": Edit(KB),
     "forward_layout": Edit(requests(partition_by=("day", "host"))),
@@ -209,7 +222,7 @@ EDITS: dict[str, Edit] = {
     "landing_column_dropped": Edit(landing(), before=landing(columns=(*LANDING.columns, Column("ext_id", "string")))),
     # rules
     "C101_days_are_gone": Edit(AGENT, region=landing_since(10)),
-    "C101_accepted": Edit(AGENT, region=landing_since(10), allowed=("C101:requests", "C101:requests_by_hour")),
+    "C101_accepted": Edit(AGENT, region=landing_since(10), allowed=("C101:requests",)),
     "C101_shorter_retention": Edit(of(AGENT, landing(retention_days=5))),
     "C102_nothing_is_stored": Edit(of(AGENT, landing(retention_days=0))),
     "C102_nothing_is_left": Edit(of(AGENT, landing(retention_days=0)), region=landing_since(31)),
@@ -230,7 +243,7 @@ EDITS: dict[str, Edit] = {
     ),
     "C111_lacks_a_column": Edit(landing(managed=False, columns=(*LANDING.columns, Column("ext_id", "string")))),
     "C112_another_type": Edit(landing(columns=typed("payload", "binary", LANDING.columns))),
-    "C113_through_a_join": Edit(AGENT, before=joined),
+    "C113_through_a_join": Edit(priced_by_address, before=joined),
     "C114_by_the_clock": Edit(column("ua", "string", UA), before=STAMPED),
     "C115_published_numbers": Edit(count("0.95", "0.99")),
     "C116_rewritten_without": Edit(

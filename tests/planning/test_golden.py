@@ -54,7 +54,7 @@ def test_each_rule_speaks_by_its_own_code(name: str) -> None:
     assert code in shown(EDITS[name])[0]
 
 
-ROUTES = ("keep", "metadata", "read", "forward", "replay", "hybrid", "create", "drop")
+ROUTES = ("keep", "metadata", "rebind", "read", "forward", "replay", "hybrid", "create", "drop")
 
 
 @pytest.mark.parametrize("name", [name for name in EDITS if name.partition("_")[0] in ROUTES])

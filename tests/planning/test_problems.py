@@ -127,7 +127,8 @@ def test_history_that_the_source_no_longer_holds_refuses_a_replay() -> None:
     was = live()
     short = tuple(Day(f"2026-11-{day:02}", 1000, 9000) for day in range(10, 15))
     tables = tuple(stats("landing", "landing", LANDING.columns, short) if s.name == "landing" else s for s in was.stats)
-    refused = planned(wider(retention_days=5), replace(was, stats=tables)).refusals
+    both = with_sql(wider(retention_days=5), "count_hours", COUNT.replace(">= 500", ">= 400"))
+    refused = planned(both, replace(was, stats=tables)).refusals
     assert [(p.code, p.message.split(" (")[0]) for p in refused] == [
         ("C101", "9 days of requests"),
         ("C101", "9 days of requests_by_hour"),

@@ -88,8 +88,13 @@ def test_a_managed_landing_table_that_is_absent_is_created_first() -> None:
     assert state.version.path == "landing"
 
 
-def test_a_new_column_from_the_payload_replays_its_table_and_what_hangs_below() -> None:
-    done = planned(with_agent(pipeline()))
+def and_another_count(desired: Pipeline) -> Pipeline:
+    """The aggregate below changes as well, so that it is rebuilt from its source's new log."""
+    return with_sql(desired, "count_hours", COUNT.replace(">= 500", ">= 400"))
+
+
+def test_a_new_column_from_the_payload_replays_its_table_and_what_changes_below_from_its_log() -> None:
+    done = planned(and_another_count(with_agent(pipeline())))
     assert actions(done) == {"requests": "replay", "requests_by_hour": "replay"}
     assert [type(step) for step in done.steps] == [
         CreateTable,
@@ -117,13 +122,14 @@ def test_a_new_column_from_the_payload_replays_its_table_and_what_hangs_below() 
 
 
 def test_unchanged_columns_must_be_equal_and_new_ones_are_named_as_left_out() -> None:
-    compared = next(s for s in planned(with_agent(pipeline())).steps if isinstance(s, Validate)).comparisons
-    first, second = compared
+    done = planned(and_another_count(with_agent(pipeline())))
+    first, second = next(s for s in done.steps if isinstance(s, Validate)).comparisons
     assert [pair.new for pair in first.pairs] == [column.name for column in REQUESTS.columns]
     assert [name for name, _ in first.left_out] == ["user_agent", "family"]
     assert second.keys == ("hour", "day")
     assert Pair("hits", "hits", True) in second.pairs
     assert {pair.new for pair in second.pairs if not pair.exact} == {"p95", "visitors"}
+    assert [name for name, _ in second.left_out] == ["errors"]
 
 
 def test_a_rebuilt_table_gets_a_path_of_its_rollout_and_kept_ones_stay() -> None:
@@ -444,7 +450,7 @@ def test_days_that_the_source_has_lost_are_carried_forward_with_declared_default
 def test_a_forward_query_reads_the_live_table_and_goes_on_from_its_positions() -> None:
     desired = with_column(pipeline(), "kb", "bigint", "CAST(get_json_object(payload, '$.bytes') AS BIGINT) div 1024")
     desired = requests(desired, forward_query="*, bytes div 1024 AS kb")
-    done = planned(desired)
+    done = planned(and_another_count(desired))
     assert actions(done) == {"requests": "forward", "requests_by_hour": "replay"}
     backfill = next(step for step in done.steps if isinstance(step, Backfill))
     assert (backfill.materialization, backfill.source, backfill.route, backfill.time) == (
@@ -519,10 +525,11 @@ def test_a_join_is_replayed_with_a_warning_and_without_comparing_what_it_gives()
     was = empty(stats("landing", "landing", LANDING.columns), stats("rates", "rates", rates.columns, ()))
     region = promoted(planned(desired, was), was)
     assert release(region).feeds_into("priced")[0].joins == ("rates",)
-    done = planned(with_agent(desired), region)
+    wider = with_table(desired, replace(priced, columns=(*priced.columns, Column("ip", "string"))))
+    done = planned(with_sql(wider, "price", joined.replace("p.rate", "p.rate, r.ip")), region)
     assert actions(done)["priced"] == "replay"
     compared = next(c for s in done.steps if isinstance(s, Validate) for c in s.comparisons if c.table == "priced")
-    assert [name for name, _ in compared.left_out] == ["rate"]
+    assert [name for name, _ in compared.left_out] == ["rate", "ip"]
     assert [p.code for p in done.problems] == ["C113"]
 
 

@@ -98,6 +98,23 @@ def lost(name: str, release: Release, verdicts: Mapping[str, Decided], exposed: 
     return None
 
 
+def shaky(name: str, release: Release, verdicts: Mapping[str, Decided]) -> tuple[str, ...]:
+    """Rebuilt sources of which the live feeds into a table read what another computation of it may not repeat.
+
+    A sample drawn anew, or a stamp of the clock, has the same fingerprint and other rows: a table that took its older
+    rows from the one and its newer ones from the other would agree with neither.
+    """
+    found = []
+    for feed in release.feeds_into(name):
+        if (verdict := verdicts.get(feed.source)) is None or not verdict.rebuilt or verdict.wanted is None:
+            continue
+        unsteady = verdict.wanted.volatile
+        rows = bool(unsteady) and unsteady >= verdict.wanted.values.keys()
+        if rows or unsteady & set(read_by(feed, feed.source, as_live(release, of((feed,))))):
+            found.append(feed.source)
+    return tuple(found)
+
+
 def narrowed(wanted: Wanted, release: Release, now: Known) -> tuple[str, ...]:
     """Materializations whose rows come about as before, but for filters that are new."""
     return _narrowed.of(lambda: _narrower(wanted, release, now), wanted, release)

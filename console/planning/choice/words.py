@@ -40,6 +40,15 @@ def metadata(diff: Diff) -> str:
     return f"{', '.join([*said, *diff.settings])}: no row moves"
 
 
+def rebound(name: str, sources: Sequence[str]) -> str:
+    """Why a table stays where it is although what it is fed from gets a new version."""
+    its = "its feed moves" if len(sources) == 1 else "its feeds move"
+    return (
+        f"{listed(sources)} {be(sources)} rebuilt, and what {name} reads of {'it' if len(sources) == 1 else 'them'} is"
+        f" unchanged: {its} across at promotion, at the same landing position; no row moves"
+    )
+
+
 def be(names: Sequence[str]) -> Literal["is", "are"]:
     return "is" if len(names) == 1 else "are"
 

@@ -55,7 +55,7 @@ def _calls(sql: str) -> Iterator[exp.Anonymous]:
 def _otherwise(written: str, function: str) -> str:
     """What would be sent instead of a call, or "" where nothing of it is lost."""
     try:
-        sent = render(sqlglot.parse_one(f"SELECT {written}", read=DIALECT).selects[0])
+        sent = render(sqlglot.parse_one(f"SELECT {written}", read=DIALECT)).removeprefix("SELECT ")
         again = AsWritten().parse(f"SELECT {sent}")[0]
         before = AsWritten().parse(f"SELECT {written}")[0]
     except SqlglotError:
