@@ -5,7 +5,12 @@ from pathlib import Path
 import console
 from console.drivers import fake
 from console.drivers.fake import FakeDriver, FakeRegion
-from console.drivers.protocol import Driver
+from console.drivers.fake.disk import FakeDisk
+from console.drivers.protocol import Driver, Who
+from console.model.live import ReleaseRow
+from console.model.plan import numbered
+from tests.planning.edits import AGENT
+from tests.planning.world import live, pipeline, planned
 from tests.runner.worlds import region, survey
 
 HOUSE = Path(console.__file__).parent
@@ -25,3 +30,19 @@ def test_the_fake_answers_the_whole_protocol() -> None:
     driver: Driver = FakeDriver(FakeRegion(region("eu"), survey("eu")))
     calls = {name for name in vars(Driver) if not name.startswith("_")} - {"region"}
     assert all(callable(getattr(driver, name)) for name in calls)
+
+
+def test_a_table_that_both_releases_share_is_fed_by_the_one_that_is_live() -> None:
+    was, ada = live(), Who("ada", "laptop")
+    disk = FakeDisk(was, [ReleaseRow("r1", "live")], lambda: 0.0, lambda _: None)
+    new = numbered(planned(AGENT(pipeline()), was), 2)
+    shared = {s.table.name: s.version.path for s in new.release.tables}
+    old = {stats.name: stats.path for stats in was.stats}
+    assert shared["requests_by_hour"] == old["requests_by_hour"]
+    disk.propose(new, ada)
+    seen = []
+    for live_, to in (("r1", "r2"), ("r2", "r1")):
+        disk.swap(live_, to, ada)
+        seen.append(disk.fed[shared["requests_by_hour"]])
+    assert seen == [(shared["requests"],), (old["requests"],)]
+    assert shared["requests"] != old["requests"]

@@ -28,6 +28,7 @@ class FakeDisk:
     writes   every commit made, in order: what must hold each piece exactly once
     stored   every stored event, in order
     cuts     step → its slices, in the fixed order
+    fed      version path → the paths that feed it: what both releases share moves with the one that is live
     commits  Delta versions so far
     """
 
@@ -48,6 +49,7 @@ class FakeDisk:
         self.status = Status()
         self.plan: Plan | None = None
         self.cuts: dict[str, tuple[Slice, ...]] = {}
+        self.fed: dict[str, tuple[str, ...]] = _fed(live.release) if live.release else {}
         self.commits = 0
         self._clock = clock
         self._tell = tell
@@ -85,6 +87,8 @@ class FakeDisk:
         ]
         now = self._clock()
         self.releases = [replace(row, at=now, by=who.name, host=who.host) if row.id == to else row for row in rows]
+        if to in self.manifests:
+            self.fed |= _fed(self.manifests[to])
 
     def drop(self, gone: Sequence[str], *, dry_run: bool = False) -> tuple[str, ...]:
         """Forget releases; returns the version paths that no other release names."""
@@ -121,3 +125,9 @@ class FakeDisk:
 
     def _tables(self, release: str) -> tuple[TableState, ...]:
         return self.manifests[release].tables if release in self.manifests else ()
+
+
+def _fed(release: Release) -> dict[str, tuple[str, ...]]:
+    paths = {state.table.name: state.version.path for state in release.tables}
+    sources = {name: [paths[f.source] for f in release.feeds_into(name) if f.source in paths] for name in paths}
+    return {paths[name]: tuple(found) for name, found in sources.items() if found}
