@@ -101,6 +101,7 @@ class BatchDone:
     bytes: int
     seconds: float
     version: int  # Delta version of the target, -1 where the slices held nothing
+    quarantined: int = field(default=0, metadata=QUIET)  # rows that were set aside, in rows_in and not in rows_out
 
 
 @dataclass(frozen=True, slots=True)

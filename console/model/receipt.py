@@ -98,6 +98,10 @@ LEDGER: dict[str, dict[str, str]] = {
         "how": "string", "seal": "string",
     },
     "events": {"rollout": "string", "seq": "bigint", "at": "double", "event": "string"},
+    "quarantine": {
+        "rollout": "string", "step": "string", "target": "string", "source": "string", "fence": "bigint",
+        "position": "bigint", "slices": "string", "key": "string", "reason": "string", "at": "double",
+    },
     "releases": {
         "id": "string", "state": "string", "rollout": "string", "at": "double", "by": "string", "host": "string",
     },

@@ -1,8 +1,9 @@
 """What a plan does, in order. `explain` prints the list that the agent executes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
+from console.model.codec import QUIET
 from console.model.schema import Column
 
 
@@ -30,6 +31,14 @@ class AddColumns:
 
 
 @dataclass(frozen=True, slots=True)
+class Fragile:
+    """Rows whose values do not convert: a condition over the source's columns, and the columns that tell where a row is."""
+
+    predicate: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Backfill:
     """Carry history into one new version, batch by batch, from a fenced source.
 
@@ -42,6 +51,7 @@ class Backfill:
             replay begins with `since`, as of the landing position of that forward's fence. "" is unbounded.
     rows, bytes, days, batches  estimates, from the log's statistics
     columns  of the source, that are read
+    fragile  which rows make it fail, None where that cannot be asked
     """
 
     materialization: str  # "" for forward: it stands for all feeds of the table
@@ -58,6 +68,7 @@ class Backfill:
     since: str = ""
     until: str = ""
     columns: tuple[str, ...] = ()
+    fragile: Fragile | None = field(default=None, metadata=QUIET)
 
     @property
     def id(self) -> str:

@@ -8,7 +8,8 @@ from console.model.live import Live, Release
 from console.model.patience import Throttle, kept_hours, share_of_day
 from console.model.plan import Plan
 from console.model.region import Region
-from console.model.step import Backfill
+from console.model.step import Backfill, Step
+from console.planning.loss.fragile import fragile
 from console.planning.sql.compile import Compiled
 
 _ROOM = 2  # times the expected time: less is worth a word
@@ -19,8 +20,17 @@ def with_patience(plan: Plan, live: Live, region: Region, compiled: Callable[[st
     if not any(isinstance(step, Backfill) for step in plan.steps):
         return plan  # no batch, so nothing waits
     throttle, said = _asked(live, region, compiled)
-    made = replace(plan, throttle=throttle, quarantine_rows=region.policy.quarantine_rows)
+    steps = tuple(_breakable(step, plan.release) for step in plan.steps)
+    made = replace(plan, steps=steps, throttle=throttle, quarantine_rows=region.policy.quarantine_rows)
     return replace(made, problems=(*made.problems, *said, *_lasting(made, live)))
+
+
+def _breakable(step: Step, release: Release) -> Step:
+    """A backfill with the question which of its rows do not convert."""
+    source = release.table(step.source) if isinstance(step, Backfill) and not step.stored else None
+    if source is None or not isinstance(step, Backfill):
+        return step
+    return replace(step, fragile=fragile(step.sql, step.source, source.table))
 
 
 def _asked(live: Live, region: Region, compiled: Callable[[str, Release], Compiled]) -> tuple[Throttle, list[Problem]]:
