@@ -19,6 +19,14 @@ _PLAIN = {
     "string", "byte", "short", "integer", "long", "float", "double", "boolean", "binary", "date", "timestamp",
 }  # fmt: skip
 
+# what a session may have on for every new table, and no feed can read or deltalake write (DESIGN §4.1 rule 9)
+_OFF = {
+    **dict.fromkeys(("delta.enableDeletionVectors", "delta.enableRowTracking", "delta.enableTypeWidening"), "false"),
+    **dict.fromkeys(("delta.enableInCommitTimestamps", "delta.appendOnly"), "false"),
+    "delta.columnMapping.mode": "none",
+    "delta.checkpointPolicy": "classic",
+}
+
 
 @dataclass(slots=True)
 class Writer:
@@ -91,7 +99,7 @@ def create(session: Any, state: TableState, path: str, keep_hours: float) -> Non
         by = list(state.version.partition_by)
         DeltaTable.create(path, Schema.from_json(schema), "error", by, configuration=properties, commit_properties=own)
     else:
-        writer = nothing.write.format("delta").mode("errorifexists").options(**properties, userMetadata=note)
+        writer = nothing.write.format("delta").mode("errorifexists").options(**properties, **_OFF, userMetadata=note)
         writer.partitionBy(*state.version.partition_by).save(path)
     crash.point("after-commit-create")
 

@@ -69,6 +69,7 @@ MUTANTS = (
     Mutant("missing files are passed over", "console/agent/session.py", '"spark.sql.files.ignoreMissingFiles": "false"', '"spark.sql.files.ignoreMissingFiles": "true"', f"{KEEPING}::test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_replaced"),
     Mutant("our tables keep a week", ONCE, "hours = max(int(keep_hours), 24 * 7)", "hours = 24 * 7", f"{KEEPING}::test_our_tables_keep_files_and_log_for_the_rollback_window_and_the_longest_rollout"),
     # rules 10 to 13
+    Mutant("the inventory's features", ONCE, "**properties, **_OFF, userMetadata", "**properties, userMetadata", f"{BATCHES}::test_nor_have_those_that_only_spark_can_create"),
     Mutant("a batch takes every slot", BACKFILL, "out.coalesce(max(1, spark.slots - 1))", "out", f"{BATCHES}::test_a_batch_leaves_a_slot_to_live"),
     Mutant("days overlap", BACKFILL, "condition & (col(column) < lit(", "condition & (col(column) <= lit(", f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),
     Mutant("no batch for rows without a time", BACKFILL, "if len(ranged) < len(run):", "if False:", f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),

@@ -59,6 +59,25 @@ def test_our_tables_have_none_of_the_features_that_feeds_cannot_read_whatever_th
     DeltaTable(path).delete("n = 1")
 
 
+def test_nor_have_those_that_only_spark_can_create(tmp_path: Path, session: Any) -> None:
+    path = str(tmp_path / "copy")
+    once.create(
+        session, state("copy", (Column("n", "bigint"), Column("at", "timestamp_ntz")), partition_by=()), path, 240
+    )
+    protocol = DeltaTable(path).protocol()
+    found = {*(protocol.reader_features or ()), *(protocol.writer_features or ())}
+    assert "timestampNtz" in found
+    unreadable = {
+        "deletionVectors",
+        "rowTracking",
+        "inCommitTimestamp",
+        "columnMapping",
+        "typeWidening",
+        "v2Checkpoint",
+    }
+    assert found & unreadable == set()
+
+
 # -- rule 10
 
 
