@@ -1,0 +1,38 @@
+"""Edits that do no harm, and edits of one value: what each does to rows and columns is known from how it was made."""
+
+import random
+from collections.abc import Callable
+
+from tests.planning.property.build import World
+from tests.planning.property.edits.hand import Edit, Hand, Made
+from tests.planning.property.edits.projections import PROJECTIONS
+from tests.planning.property.edits.rewrites import REWRITES
+from tests.planning.property.edits.values import other_value
+from tests.planning.property.render import Style, write
+
+__all__ = ["HARMLESS", "Edit", "Hand", "harmless", "value"]
+
+HARMLESS: dict[str, Callable[[Hand], Made]] = REWRITES | PROJECTIONS
+
+
+def harmless(rng: random.Random, world: World) -> Edit:
+    return _edit(rng, world, "harmless", HARMLESS)
+
+
+def value(rng: random.Random, world: World) -> Edit:
+    return _edit(rng, world, "value", {"value": other_value})
+
+
+def _edit(rng: random.Random, world: World, group: str, makers: dict[str, Callable[[Hand], Made]]) -> Edit:
+    kind = rng.choice(list(makers))
+    while True:
+        hand = Hand(rng, world)
+        if made := makers[kind](hand):
+            old, new, truth = made
+            style = truth.pop("style", hand.style)
+            assert isinstance(style, Style)
+            columns = tuple(name for name, _ in old.columns)
+            renamed = tuple(truth.pop("renamed", {}).items())  # type: ignore[attr-defined]
+            sets = {name: frozenset(names) for name, names in truth.items()}  # type: ignore[call-overload]
+            texts = write(old, hand.style), write(new, style)
+            return Edit(kind, group, world, *texts, renamed=renamed, columns=columns, **sets)
