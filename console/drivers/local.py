@@ -130,8 +130,7 @@ class LocalReach:
         return {}
 
     async def _started(self) -> Link:
-        log = paths.log_dir() / f"agent-{self._region.name}.log"
-        agent = AgentProcess(self._region.warehouse, self._config, log)
+        agent = AgentProcess(self._region.warehouse, self._config, agent_log(self._region.name))
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + self._start_seconds, 0.05
         held = False
@@ -177,6 +176,16 @@ def keep_tail(region: str, tail: bytes) -> str:
         with _append(path) as log:
             log.write(tail)
     return str(path)
+
+
+def agent_log(region: str) -> Path:
+    """Where a region's agent logs to; nowhere if that cannot be written, since the agent matters more than its log."""
+    try:
+        log = paths.log_dir() / f"agent-{region}.log"
+        _append(log).close()
+    except OSError:
+        return Path(os.devnull)
+    return log
 
 
 class AgentProcess:

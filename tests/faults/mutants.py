@@ -44,7 +44,7 @@ def only(*points: str) -> dict[str, str]:
 
 
 MUTANTS = (
-    Mutant("an empty commit is passed over", f"{DAMAGE}[landing-empty]", "console/agent/store/log.py",
+    Mutant("an empty commit is passed over", f"{DAMAGE}[_console/web/rollouts-empty]", "console/agent/store/log.py",
            "        raise _empty(table, lost[0])", "        pass"),
     Mutant("an empty record of a promotion is passed over", f"{DAMAGE}[_console/web/releases-empty]",
            "console/agent/store/ledger.py", "    log.whole(str(path))\n", ""),
@@ -55,6 +55,8 @@ MUTANTS = (
     Mutant("a lost answer to a rollback is asked for again",
            "tests/runner/test_resume.py::test_the_answer_to_a_rollback_may_be_lost_and_nobody_asks_for_the_way_back_twice",
            "console/runner/control.py", ".live != previous:", ".live != live or True:"),
+    Mutant("no agent without its log", "tests/faults/test_log_folder.py", "console/drivers/local.py",
+           "    except OSError:\n        return Path(os.devnull)", "    except NotImplementedError:\n        return Path(os.devnull)"),
     Mutant("a crash point does not kill", f"{POINT}[after-propose]", "console/crash.py",
            "    os.kill(os.getpid(), signal.SIGKILL)", "    return", only("before-propose", "after-propose")),
     Mutant("a day is skipped", f"{POINT}[after-propose]", env={"CONSOLE_PLANT": "skip-day", **only("after-propose")}),
