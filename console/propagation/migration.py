@@ -3,6 +3,7 @@
 source  docs/migration.schema.json is generated from `schema()`
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -163,6 +164,11 @@ def swap(columns: Mapping[str, str]) -> SwapColumns:
     if not pairs or len({new for _, new in pairs}) != len(pairs):
         raise DataError("swap_columns: every column needs a new name of its own")
     return SwapColumns(pairs)
+
+
+def written(migration: Migration) -> str:
+    """The text of a migration's file."""
+    return json.dumps(to_data(migration), indent=2, ensure_ascii=False) + "\n"
 
 
 def to_data(migration: Migration) -> dict[str, Any]:

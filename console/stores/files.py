@@ -114,7 +114,7 @@ def read_plan(root: Path, pipeline: str | None) -> Plan:
         return Plan(pipeline, from_data(data), source, file)
     except DataError as error:
         keys = tuple(str(error).partition(":")[0].split("."))
-        raise Problems.of([Problem("P030", str(error), document.place(keys), error.hint)]) from None
+        raise Problems.of([Problem("P050", str(error), document.place(keys), error.hint)]) from None
 
 
 def read_changes(root: Path, pipeline: str) -> tuple[Change, ...]:
@@ -133,7 +133,7 @@ def read_changes(root: Path, pipeline: str) -> tuple[Change, ...]:
         except Problems as error:
             problems += error.problems
         except DataError as error:
-            problems.append(Problem("P031", str(error), f"{path.relative_to(root).as_posix()}:1:1", error.hint))
+            problems.append(Problem("P051", str(error), f"{path.relative_to(root).as_posix()}:1:1", error.hint))
     if problems:
         raise Problems.of(problems)
     return tuple(found)

@@ -106,6 +106,15 @@ def test_what_is_not_understood_is_refused_by_file_and_line_all_at_once_and_noth
     assert done.stdout == ""
 
 
+def test_what_could_not_be_read_again_is_refused_by_file_and_line_and_not_written(desk: Desk) -> None:
+    file = desk.write("long.sql", f"SELECT 1;\nALTER TABLE issues ADD a text DEFAULT '{'y' * 1_000_000}';")
+    done = desk.call("observe", file)
+    assert done.exit_code == 65
+    assert f"{file}:2: add issues a: larger than a migration may be, 256 KiB [S402]" in done.stderr
+    assert len(done.output) < 1000
+    assert desk.migrations == []
+
+
 def test_only_replicated_tables_and_columns_count_unless_all_are_asked_for(desk: Desk) -> None:
     sql = "ALTER TABLE issues ADD html text; ALTER TABLE others ADD a int; ALTER TABLE issues ADD b int;"
     found = desk.observed(sql)

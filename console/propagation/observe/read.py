@@ -7,6 +7,7 @@ from typing import Final
 from console.errors import Problem, Problems
 from console.propagation.mapping import mapped
 from console.propagation.migration import (
+    MAX_BYTES,
     AddColumn,
     ChangeColumn,
     Classification,
@@ -16,6 +17,7 @@ from console.propagation.migration import (
     Operation,
     Phase,
     default_phase,
+    written,
 )
 from console.propagation.observe.catalog import Catalog
 from console.propagation.observe.classify import change_of_type
@@ -28,6 +30,7 @@ from console.propagation.tables import Column, Table
 from console.propagation.types import Type
 
 File = tuple[str, str]  # its name as shown in errors, its text
+_TITLE: Final = 80  # letters of a migration's title in a message
 _NO_LABELS: Final = Type("enum")
 
 
@@ -119,12 +122,23 @@ def _scoped(found: Observation, replication: Replication | None, phase: Phase | 
             )
         else:
             kept.append(replace(observed, migration=migration.in_phase(phase)) if phase else observed)
+    _stop(list(_oversized(kept)))
     remarks = found.remarks
     if replication is not None:
         places = {observed.where for observed in kept}
         remarks = tuple(remark for remark in remarks if remark.where in places)
     kinds = sorted({store.kind for store in replication.stores}) if replication else KINDS
     return Observation(tuple(kept), tuple(left), (*remarks, *_losses(kept, kinds)))
+
+
+def _oversized(found: Iterable[Observed]) -> Iterator[Problem]:
+    """Nothing is written that could not be read again."""
+    for observed in found:
+        if len(written(observed.migration).encode()) > MAX_BYTES:
+            title = observed.migration.title.replace("_", " ")[:_TITLE]
+            message = f"{title}: larger than a migration may be, {MAX_BYTES // 1024} KiB"
+            hint = "leave a long default out of it: rows arrive with their values"
+            yield Problem("S402", message, observed.where, hint)
 
 
 def _losses(found: Iterable[Observed], kinds: Iterable[Kind]) -> Iterator[Remark]:

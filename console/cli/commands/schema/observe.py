@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from console.propagation.observe.read import File
     from console.propagation.replication import Replication
 
+_SHOWN = 60  # letters of a default
 _MOST_BYTES = 64 * 1024 * 1024
 
 
@@ -141,7 +142,7 @@ def describe(migration: "Migration") -> str:
     match migration.operation:
         case AddColumn() as op:
             what = f"add {op.name} {op.data_type}{'' if op.nullable else ' not null'}"
-            what += f" default {op.default}" if op.default is not None else ""
+            what += f" default {_shortened(op.default)}" if op.default is not None else ""
         case DropColumn(name=name):
             what = f"drop {name}"
         case SwapColumns(columns=pairs):
@@ -149,6 +150,10 @@ def describe(migration: "Migration") -> str:
         case ChangeColumn() as op:
             what = f"change {op.name} ({op.classification})"
     return safe_text(f"{table}: {what} ({migration.phase})")
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 def _talk(voice: Voice, found: "Observation") -> None:

@@ -1,6 +1,5 @@
 """Migrations as files: one each, named by the second it was seen, in the order in which they apply."""
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -22,7 +21,7 @@ def write(folder: Path, migrations: "Sequence[Migration]") -> "Iterator[tuple[Mi
     returns  (migration, its file, whether it was there already), in order
     raises   DataError for a file there that is no migration
     """
-    from console.propagation.migration import to_data
+    from console.propagation.migration import written
 
     known = _read(folder)
     there = _there(known, migrations)
@@ -36,7 +35,7 @@ def write(folder: Path, migrations: "Sequence[Migration]") -> "Iterator[tuple[Mi
         last = max(now, last + timedelta(seconds=1))
         path = folder / f"{last.strftime(_STAMP)}_{_slug(migration.title)}.json"
         with path.open("x", encoding="utf-8") as file:
-            file.write(json.dumps(to_data(migration), indent=2, ensure_ascii=False) + "\n")
+            file.write(written(migration))
         yield migration, path, False
 
 
