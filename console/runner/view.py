@@ -113,7 +113,7 @@ class Cockpit(Protocol):
 class Group:
     """Regions whose plans say the same, figures aside. People review these, not regions.
 
-    label    `A` for the largest group, `B` …
+    label    `A` for the largest group that changes something, `B` …
     differs  in what it is another plan than A; () for A itself
     """
 
@@ -131,11 +131,11 @@ class Group:
 
 
 def grouped(plans: Iterable[Plan]) -> tuple[Group, ...]:
-    """Largest first, else in the order of the first region of each."""
+    """Those that change something first, then the largest, else in the order of the first region of each."""
     alike: dict[object, list[Plan]] = {}
     for plan in plans:
         alike.setdefault(_said(plan), []).append(plan)
-    ordered = sorted(alike.values(), key=len, reverse=True)
+    ordered = sorted(alike.values(), key=lambda same: (bool(same[0].changes), len(same)), reverse=True)
     return tuple(
         Group(_label(i), tuple(same), _differs(same[0], ordered[0][0]) if i else ()) for i, same in enumerate(ordered)
     )
@@ -171,6 +171,8 @@ def _differs(plan: Plan, main: Plan) -> tuple[str, ...]:
         told.append(f"drifted: {', '.join(dict.fromkeys('.'.join(filter(None, (d.table, d.name))) for d in drift))}")
     known = {(p.code, p.node) for p in main.problems}
     told += [f"{p.code} {p.node}".rstrip() for p in plan.problems if (p.code, p.node) not in known]
+    if main.changes and not plan.changes:
+        return tuple(dict.fromkeys([*told, "nothing to do"]))
     actions = {(n.kind, n.name): n.action for n in main.nodes}
     for node in plan.nodes:
         was = actions.get((node.kind, node.name))

@@ -30,9 +30,10 @@ def draw_groups(groups: Sequence[Group], width: int, most: int) -> list[Content]
     """`plan A · 14 regions · us, eu, …`, `plan B · 4 regions · another tables.landing.retention: 3d · ap, …`.
 
     most     lines; the last one says how many plans are left out
-    returns  () for a lone region, which shares its plan with nobody
+    returns  () for a lone region, which shares its plan with nobody, and where there is nothing to review
     """
-    if sum(len(group.plans) for group in groups) < 2:
+    lone = sum(len(group.plans) for group in groups) < 2
+    if lone or not any(group.plans[0].changes or group.drifted for group in groups):
         return []
     shown = groups if len(groups) <= most else groups[: max(0, most - 1)]
     lines = [cell(_group(group), width) for group in shown]
@@ -65,11 +66,9 @@ def drifted(drift: Sequence[Drift]) -> str:
 def _group(group: Group) -> Content:
     parts = [Content.styled(f"plan {group.label}", "bold $text-accent"), Content(plural(len(group.plans), "region"))]
     style = "$text-warning" if group.drifted else ""
-    if not group.plans[0].changes:
-        parts.append(Content("nothing to change"))
-    elif group.differs:  # they name what drifted, too
+    if group.differs:  # they name what drifted, too
         parts.append(said("; ".join(group.differs), style, 200))
-    if group.drifted and not (group.plans[0].changes and group.differs):
+    elif group.drifted:
         parts.append(said(drifted(group.plans[0].drift), style, 200))
     names = ", ".join(group.regions[:NAMES]) + (", …" if len(group.regions) > NAMES else "")
     parts.append(said(names, "$text-muted", 200))

@@ -41,3 +41,15 @@ async def test_the_screens_look_as_they_were_approved(size: tuple[int, int]) -> 
             if differs(f"{name}-{size[0]}x{size[1]}", app.export_screenshot()):
                 changed.append(name)
     assert not changed
+
+
+@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+async def test_groups_and_witnesses_look_as_they_were_approved(size: tuple[int, int]) -> None:
+    changed = []
+    for name, typed in (("fleet", ("j", "j")), ("witness", ("w",))):
+        async with sitting(ScriptedCockpit(*moment(name)), size=size) as (app, pilot):
+            await pilot.press(*typed)
+            await settle(pilot)
+            if differs(f"{name}-{size[0]}x{size[1]}", app.export_screenshot()):
+                changed.append(name)
+    assert not changed

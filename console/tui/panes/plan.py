@@ -103,7 +103,7 @@ def _node(node: NodeChange, width: int) -> list[Content]:
     name = node.name if node.kind == "table" else f"{node.name} ({node.kind})"
     head = Content.assemble(
         cell(Content.styled(SYMBOLS[node.action], style), 4),
-        cell(said(name, "bold" if node.action != "keep" else "", 80), NAME if width < 100 else NAME + 10),
+        cell(said(name, "bold" if node.action != "keep" else "", 80), NAME if width < 72 else NAME + 8),
         " ",
         cell(Content.styled(node.action, style), 9),
     )
