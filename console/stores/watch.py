@@ -4,10 +4,12 @@ Columns are told apart by PostgreSQL's own numbers, so that a renamed one is nev
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
+from console.errors import RegionError
 from console.stores.postgres import Postgres, definition, quoted, told
 
 SCHEMA: Final = "console_ddl"
@@ -79,7 +81,7 @@ class Watch:
 
     def install(self) -> bool:
         """False where it already is: what it recorded since is still to be taken."""
-        with self._postgres.session() as connection:
+        with self._postgres.session() as connection, self._as_superuser():
             if connection.execute("SELECT FROM pg_namespace WHERE nspname = %s", (SCHEMA,)).fetchone() is not None:
                 return False
             with connection.transaction():
@@ -87,8 +89,22 @@ class Watch:
             return True
 
     def remove(self) -> None:
-        with self._postgres.session() as connection, connection.transaction():
+        with self._postgres.session() as connection, self._as_superuser(), connection.transaction():
             connection.execute(_REMOVE)
+
+    @contextmanager
+    def _as_superuser(self) -> Iterator[None]:
+        """raises  RegionError that says who may do it"""
+        from psycopg.errors import InsufficientPrivilege
+
+        try:
+            yield
+        except InsufficientPrivilege as error:
+            raise RegionError(
+                f"{self._postgres.name}: the recorder is an event trigger, which only a superuser may make or remove:"
+                f" {' '.join(str(error).split())}",
+                hint="give --dsn the address of a superuser, or observe the SQL: console schema observe FILE.sql",
+            ) from None
 
     def take(self) -> tuple[Told, ...]:
         """What has been committed and not settled, transaction by transaction."""

@@ -114,6 +114,23 @@ def test_watching_writes_as_it_happens_and_leaves_nothing_behind(tmp_path: Path,
     assert recorders(dsn) == 0
 
 
+def test_who_is_no_superuser_is_told_so_and_nothing_is_left_half_made(tmp_path: Path, dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("CREATE ROLE plain LOGIN")
+        connection.execute(f"GRANT CREATE ON DATABASE {connection.info.dbname} TO plain")
+    project = Project(tmp_path, "http://127.0.0.1:1/default", dsn.replace("user=postgres", "user=plain"))
+    done = project.console("schema", "observe", "--dsn", "env:APP_URL")
+    assert done.returncode == 1
+    assert "only a superuser may make" in done.stderr
+    assert "console schema observe FILE.sql" in done.stderr
+    project.env["APP_URL"] = dsn
+    done = project.console("schema", "observe", "--dsn", "env:APP_URL")
+    assert "recording from now on" in done.stderr
+    project.env["APP_URL"] = dsn.replace("user=postgres", "user=plain")
+    assert project.console("schema", "observe", "--dsn", "env:APP_URL", "--remove").returncode == 1
+    assert recorders(dsn) == 1
+
+
 def test_a_command_that_cannot_be_recorded_goes_through_all_the_same(tmp_path: Path, dsn: str) -> None:
     project = Project(tmp_path, "http://127.0.0.1:1/default", dsn)
     assert project.console("schema", "observe", "--dsn", "env:APP_URL").returncode == 0
