@@ -1,0 +1,46 @@
+"""What a region waits for and how long a pause may last, where an operator looks first."""
+
+from dataclasses import replace
+
+from console.model.event import BatchStarted, Entered, Recorded, StepStarted, Waiting
+from console.model.region import Region
+from console.model.status import Status, StepStatus, fold
+from console.runner.view import RegionView
+from console.tui.panes.line import RegionLine
+from console.tui.panes.summary import draw_summary
+
+NOW = 1_794_000_000.0
+WHY = "outside of 22:00-06:00 Europe/Madrid; goes on at 22:00, in 9 h 00 min"
+STEP = "backfill/requests/parse"
+
+
+def waiting() -> RegionView:
+    status = Status("web-2", "r2", "r1", state="planned", steps=(StepStatus(STEP, rows_total=6000),))
+    for event in (Entered("backfilling"), StepStarted(STEP), Waiting(WHY)):
+        status = fold(status, Recorded("web-2", 0, NOW, event))
+    return RegionView(Region("eu", "/w/eu", zone="Europe/Madrid"), "connected", status=status, live="r1")
+
+
+def test_the_regions_line_and_its_screen_say_what_it_waits_for() -> None:
+    line = RegionLine()
+    line.view = waiting()
+    assert WHY in line._figures(200).plain
+    assert WHY in draw_summary(waiting(), 200, NOW).plain
+
+
+def test_once_a_batch_runs_it_waits_for_nothing() -> None:
+    view = waiting()
+    moved = view.status
+    for event in (Waiting(""), BatchStarted(STEP, "2026-11-07", 1, 1, 3, 2000)):
+        moved = fold(moved, Recorded("web-2", 0, NOW, event))
+    assert WHY not in draw_summary(replace(view, status=moved), 200, NOW).plain
+
+
+def test_a_pause_says_for_how_long_it_may_last() -> None:
+    view = waiting()
+    paused = replace(view.status, held="paused", why="paused by ada", until=NOW + 5 * 86_400 + 3 * 3600)
+    assert "paused by ada; may stay so for 5 d 3 h" in draw_summary(replace(view, status=paused), 200, NOW).plain
+    later = draw_summary(replace(view, status=paused), 200, NOW + 6 * 86_400).plain
+    assert "files of its history may be deleted already" in later
+    promoted = replace(view, status=replace(paused, state="validating"))
+    assert "may stay so" not in draw_summary(promoted, 200, NOW).plain
