@@ -11,10 +11,10 @@ from sqlglot.schema import MappingSchema
 from console.model.live import Feed
 from console.model.pipeline import Materialization, Parameter
 from console.model.schema import Column, Table
-from console.planning.sql import faithful
 from console.planning.sql.aggregates import STORED, Split, split
 from console.planning.sql.meaning import meaning
 from console.planning.sql.relation import Relation
+from console.planning.sql.spelling import faithful
 from console.planning.sql.tree import (
     DIALECT,
     Tables,

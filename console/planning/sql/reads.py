@@ -10,8 +10,8 @@ from sqlglot import exp
 from console.errors import Problem
 from console.model.live import TableState
 from console.model.schema import Column, Table, types
-from console.planning.sql import faithful
 from console.planning.sql.aggregates import STORED
+from console.planning.sql.spelling import faithful
 from console.planning.sql.tree import DIALECT, Text, cast, kind, name, parse, qualified, render, schema
 
 _FORBIDDEN = ("from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "qualify", "with_")

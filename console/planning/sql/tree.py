@@ -21,7 +21,7 @@ from sqlglot.schema import MappingSchema
 from console.errors import Problem
 from console.model.receipt import LEDGER, LEDGER_VIEW
 from console.planning.sql import allow
-from console.planning.sql.written import AsRead
+from console.planning.sql.spelling.written import AsRead
 
 DIALECT = "spark"
 Tables = Mapping[str, Mapping[str, str]]  # table → column → Spark type, as declared

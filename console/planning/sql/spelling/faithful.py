@@ -8,7 +8,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from console.planning.sql.lenient import REWRITTEN, AsWritten
+from console.planning.sql.spelling.lenient import REWRITTEN, AsWritten
 from console.planning.sql.tree import DIALECT, Text, render
 
 _ANY_CASE = ("DATE_TRUNC", "TRUNC")  # whose unit means the same in capitals

@@ -1,0 +1,1 @@
+"""Text to trees and back, as it is written."""
