@@ -126,6 +126,11 @@ def pause_budget(status: Status, now: float) -> str:
 def _notes(view: RegionView, now: float) -> list[str]:
     status = view.status
     notes = [f"hint: {safe_text(status.hint)}"] if status.hint else []
+    if status.taken_by and status.state not in _AT_END:
+        notes.append(f"{status.rollout} by {safe_text(status.by)}, taken over by {safe_text(status.taken_by)}")
+    if status.quarantined:
+        rows = count(status.quarantined, "row")
+        notes.append(f"{rows} that do not convert are in quarantine: SELECT * FROM _console.quarantine")
     if view.behind and not moves(status):
         notes.append(f"behind: {safe_text(view.live)} answers there, which is not what the files say")
     if status.held == "paused" and (budget := pause_budget(status, now)):

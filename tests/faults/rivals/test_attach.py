@@ -72,3 +72,10 @@ def test_attach_with_take_over_says_whose_it_was_and_carries_it_through_the_gate
     assert len(said(region, Promoted)) >= 1
     nothing: Any = deployed.call("attach", "--region", "us")
     assert (nothing.exit_code, "nothing is under way" in nothing.stderr) == (4, True)
+
+
+def test_status_says_who_took_it_over(deployed: CommandLine) -> None:
+    assert deployed.call("apply", "--region", "us", "--quiet").exit_code == 3
+    assert deployed.call("attach", "--region", "us", "--take-over", "--quiet").exit_code == 3
+    shown = deployed.call("status", "--region", "us").stdout
+    assert "taken over by " in shown
