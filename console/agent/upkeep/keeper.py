@@ -90,16 +90,19 @@ class Keeper:
             return
         try:
             for line in self._lines():
-                if under_way(line):
-                    continue
-                for path, state in ours(line).items():
-                    for done in self._compact(path, state, Wish()):
-                        self._said(line.pipeline, "info", f"{done.table}: {done.what} {done.detail}")
+                if not under_way(line):
+                    self._compact_all(line)
+        finally:
+            self._busy.release()
+
+    def _compact_all(self, line: Line) -> None:
+        try:
+            for path, state in ours(line).items():
+                for done in self._compact(path, state, Wish()):
+                    self._said(line.pipeline, "info", f"{done.table}: {done.what} {done.detail}")
         except Exception as error:  # tried again in an hour; the feeds do not need it
             first = str(error).strip().splitlines()
             self._said(line.pipeline, "warning", f"upkeep: {first[0] if first else type(error).__name__}")
-        finally:
-            self._busy.release()
 
     def _compact(self, path: str, state: TableState, wish: Wish) -> list[Done]:
         tasks = max(1, self._spark.slots - 1)
