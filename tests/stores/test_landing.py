@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.stores.project import Project, add, drop
+from tests.stores.project import Project, add, drop, swap
 
 REPLICATION = """\
 tables: {issues: {}}
@@ -48,3 +48,18 @@ def test_a_drop_needs_leave(tmp_path: Path) -> None:
     done = made.apply("post", "--allow-destructive")
     assert done.returncode == 0, done.stderr
     assert file.read_text() == TABLE.replace("  title: string\n", "")
+
+
+def test_names_that_change_places_are_left_to_a_person_who_says_when_it_is_done(tmp_path: Path) -> None:
+    made = project(tmp_path)
+    made.migrate("1_swap", "post", swap(id="title", title="id"))
+    made.migrate("2_drop", "post", drop("title"))
+    file = tmp_path / "plans/app/tables/issues.yaml"
+    done = made.apply("post", "--allow-destructive")
+    assert done.returncode == 65, done.stderr
+    assert "then add the line `# names changed by 1_swap` to that file" in done.stderr
+    assert file.read_text() == TABLE
+    file.write_text(TABLE + "# names changed by 1_swap\n")
+    done = made.apply("post", "--allow-destructive")
+    assert done.returncode == 0, done.stderr
+    assert file.read_text() == TABLE.replace("  title: string\n", "") + "# names changed by 1_swap\n"

@@ -39,6 +39,9 @@ def edits(
             path = Path("plans", site.pipeline, "tables", f"{site.target.place(entry)}.yaml")
             known = found.get(path)
             before = known.before if known else _text(root, path, change)
+            if _ring(change):
+                _done_by_hand(change, before, path)
+                continue
             text = _edited(root, path, known.after if known else before, change)
             names = known.migrations if known else ()
             if text != (known.after if known else before) and change.id not in names:
@@ -88,19 +91,32 @@ def _edited(root: Path, path: Path, text: str, change: "Change") -> str:
 
 
 def _refuse(change: "Change", order: "Order", path: Path) -> None:
-    from console.propagation.migration import SwapColumns
-
     if change.migration.destructive and not order.allow_destructive:
         raise CheckFailed(
             f"{path.as_posix()}: {change.id} may lose what is stored; nothing was done",
             hint="when that is meant: the same command with --allow-destructive",
             code="E_DESTRUCTIVE",
         )
+
+
+def _ring(change: "Change") -> bool:
+    from console.propagation.migration import SwapColumns
+
     operation = change.migration.operation
-    if isinstance(operation, SwapColumns) and {old for old, _ in operation.columns} == {
-        new for _, new in operation.columns
-    }:
+    if not isinstance(operation, SwapColumns):
+        return False
+    return {old for old, _ in operation.columns} == {new for _, new in operation.columns}
+
+
+def _done_by_hand(change: "Change", text: str, path: Path) -> None:
+    """raises  DataError until a person has seen to it: a file of names cannot say that two of them changed places"""
+    from console.propagation.translate.operations import MARK
+
+    line = f"# {MARK}{change.id}"
+    if line not in (written.strip() for written in text.splitlines()):
+        names = ", ".join(sorted(change.migration.columns))
         raise DataError(
-            f"{path.as_posix()}: {change.id} swaps names, and the file cannot tell whether it was done",
-            hint="edit the file by hand, once",
+            f"{path.as_posix()}: {change.id} makes {names} change places: rows from before keep the old meaning",
+            hint=f"let the queries that read {names} tell older rows apart, or ingest the table anew; then add the line"
+            f" `{line}` to that file and apply again",
         )
