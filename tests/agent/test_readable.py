@@ -98,7 +98,7 @@ def test_who_took_rows_out_since_is_told_by_the_log(
 
 
 SAID = {"2026-11-03": (5, "c"), "2026-11-02": (5, "b"), "2026-11-01": (5, "a")}
-HEAD = ("requests", "backfill/requests")
+HEAD = ("requests", "backfill/requests", "source")
 
 
 @pytest.mark.parametrize(
@@ -117,6 +117,6 @@ def test_todays_rows_are_taken_for_proof_only_where_they_are_one(
     changes: dict[str, tuple[int, str] | None], ok: bool | None, days: tuple[str, ...]
 ) -> None:
     now = {day: found for day, found in {**SAID, **changes}.items() if found is not None}
-    found = today(HEAD, "source", "its log is gone", SAID, now)
+    found = today(HEAD, "its log is gone", SAID, now)
     assert (found.ok, found.days) == (ok, days)
     assert "its log is gone" in found.detail

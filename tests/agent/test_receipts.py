@@ -6,6 +6,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -169,3 +170,20 @@ async def test_a_row_taken_out_by_hand_is_found_and_named_by_its_day_and_the_pro
     assert "(DELETE, " in found[(PARSE, "since")].detail
     assert {place for place, finding in found.items() if finding.ok is False} == {(PARSE, "since")}
     assert await program(region, "verify", "--rollout", ROLLOUT) == 1
+
+
+async def test_a_file_that_can_no_longer_be_read_is_a_difference_and_no_error(region: LiveRegion) -> None:
+    path = str(region.warehouse / "requests")
+    receipt = next(r for r in (await region.driver.past(NAME, ROLLOUT)).receipts if r.step == PARSE)
+    files = DeltaTable(table(region, "requests").table_uri, version=receipt.version).file_uris()
+    file = next(Path(uri.removeprefix("file://")) for uri in files if f"day={LATE}" in uri)
+    assert file.is_relative_to(path)
+    file.write_bytes(file.read_bytes()[:100])
+    found = await verified(region)
+    assert {
+        place for place, finding in found.items() if finding.ok is False and "cannot be read" in finding.detail
+    } == {
+        (PARSE, "target"),
+        (PARSE, "since"),
+        (HOURS, "source"),
+    }

@@ -37,6 +37,11 @@ def test_history_lists_every_regions_rollouts_with_who_decided_and_how_that_is_k
     assert rollouts[0]["identity"] == rollouts[0]["decided_identity"] == "OS user"
 
 
+def test_a_fleet_without_a_past_says_so(world: World) -> None:
+    assert world.call("history").stdout == "no rollout yet\n"
+    assert told(world, "history") == {"format_version": 1, "rollouts": [], "errors": {}}
+
+
 def test_show_has_the_decisions_the_batches_and_the_receipts(deployed: World) -> None:
     deployed.regions["eu"].receipts = {"web-1": (RECEIPT,)}
     text = deployed.call("show", "web-1", "--region", "eu").stdout

@@ -9,7 +9,7 @@ from typing import Any
 from console.agent.receipts.ledgers import ledgers
 from console.agent.receipts.ops import receipts_of
 from console.agent.receipts.proof import carries, ops_of, summed, within
-from console.agent.receipts.readable import Taken, taken_out, unreadable
+from console.agent.receipts.readable import taken_out, unreadable
 from console.agent.session import Spark
 from console.agent.store import log
 from console.agent.store.ledger import Rollouts
@@ -19,6 +19,7 @@ from console.model.plan import Plan
 from console.model.receipt import Finding, Measured, Place, Receipt
 
 Sums = Mapping[str, tuple[int, str]]  # day → rows and checksum
+Head = tuple[str, str, str]  # table, step, and what is checked
 
 
 def verify(warehouse: Path, pipeline: str, rollout: str, spark: Spark) -> tuple[Finding, ...]:
@@ -51,63 +52,82 @@ class Audit:
 
     def step(self, receipts: Sequence[Receipt]) -> list[Finding]:
         """Both sides as they were, and what became of the target since."""
-        how = receipts[0].how
+        first = receipts[0]
+        how, head = first.how, (first.target, first.step)
         assert how is not None
         came = {r.day: (r.rows_in, r.checksum_in) for r in receipts if r.rows_in}
         went = {r.day: (r.rows_out, r.checksum_out) for r in receipts if r.rows_out}
-        head = (receipts[0].target, receipts[0].step)
-        found = [self._side(head, "source", how.source, came, how), self._side(head, "target", how.target, went)]
-        if found[1].ok and (since := self._since(head, how.target, went)):
-            found.append(since)
+        sides = [
+            ("source", how.source, came, self._merged(first.source)),
+            ("target", how.target, went, self._shared(first)),
+        ]
+        found = [self._side((*head, what), place, said, vague, how) for what, place, said, vague in sides]
+        if not unreadable(resolve(self.warehouse, how.target.path), how.target).table:
+            found.append(self._since((*head, "since"), how.target, went, self._shared(first)))
         return found
 
-    def _side(self, head: tuple[str, str], what: str, place: Place, said: Sums, how: Measured | None = None) -> Finding:
-        """One side as of its version, else as it stands today."""
-        gone = unreadable(resolve(self.warehouse, place.path), place)
-        if gone.table:
-            return Finding(*head, what, None, gone.why)
-        now = self._read(place, None if not gone.why else log.latest_version(resolve(self.warehouse, place.path)), how)
-        if not gone.why:
-            off = tuple(day for day in sorted({*said, *now}, reverse=True) if said.get(day) != now.get(day))
-            rows = sum(count for count, _ in said.values())
-            day_word = f"{rows:,} rows in {len(said)} days"
-            return (
-                Finding(*head, what, False, f"differs as of version {place.version}: {_some(said, now, off)}", off)
-                if off
-                else Finding(*head, what, True, f"{day_word} are equal as of version {place.version}")
-            )
-        if what == "target" and (vague := self._vague(head[0], place)):
-            return Finding(*head, what, None, f"{gone.why}; {vague}")
-        return today(head, what, gone.why, said, now)
+    def _side(self, head: Head, place: Place, said: Sums, vague: str, how: Measured) -> Finding:
+        """One side as of its version, else as it stands today unless that is too vague."""
+        path = resolve(self.warehouse, place.path)
+        gone = unreadable(path, place)
+        if gone.table or (gone.why and vague):
+            return Finding(*head, None, f"{gone.why}; {vague}" if vague and not gone.table else gone.why)
+        version = log.latest_version(path) if gone.why else place.version
+        try:
+            now = self._read(place, version, how if head[2] == "source" else None)
+        except Exception as error:
+            return Finding(*head, False, f"version {version} cannot be read: {_of_spark(error)}")
+        if gone.why:
+            return today(head, gone.why, said, now)
+        off = tuple(day for day in sorted({*said, *now}, reverse=True) if said.get(day) != now.get(day))
+        if off:
+            return Finding(*head, False, f"differs as of version {version}: {_some(said, now, off)}", off)
+        rows = sum(count for count, _ in said.values())
+        return Finding(*head, True, f"{rows:,} rows in {len(said)} days are equal as of version {version}")
 
-    def _read(self, place: Place, version: int | None, how: Measured | None) -> Sums:
+    def _read(self, place: Place, version: int, how: Measured | None) -> Sums:
         found = summed(self.session, self.warehouse, place, version)
         return {d: (s.rows, s.text) for d, s in found.items() if how is None or within(how, d)}
 
-    def _vague(self, table: str, place: Place) -> str:
-        """Why today's rows cannot stand for those of then; "" where they can."""
+    def _merged(self, table: str) -> str:
+        """Why an aggregate's rows of today are not those of then; "" for every other table."""
         state = self.plan.release.table(table)
-        if state is not None and state.table.kind == "aggregate":
-            return "its partial states may have been merged since"
-        if place.before >= 0 or sum(carries(s) and getattr(s, "target", "") == table for s in self.plan.steps) > 1:
-            return "today's rows do not tell which step wrote them"
-        return ""
+        aggregate = state is not None and state.table.kind == "aggregate"
+        return "its partial states may have been merged since" if aggregate else ""
 
-    def _since(self, head: tuple[str, str], place: Place, said: Sums) -> Finding | None:
+    def _shared(self, receipt: Receipt) -> str:
+        """Why the target's rows of today cannot be told to be this step's; "" where they can."""
+        steps = [step for step in self.plan.steps if carries(step) and getattr(step, "target", "") == receipt.target]
+        before = receipt.how.target.before if receipt.how else -1
+        mixed = "today's rows do not tell which step wrote them" if before >= 0 or len(steps) > 1 else ""
+        return self._merged(receipt.target) or mixed
+
+    def _since(self, head: Head, place: Place, said: Sums, vague: str) -> Finding:
         """Whether rows were taken out of the target after the rollout wrote them."""
         path = resolve(self.warehouse, place.path)
-        taken: Taken = taken_out(path, place.version)
+        taken = taken_out(path, place.version)
         if taken.ours and not taken.others:
-            return Finding(*head, "since", None, taken.ours)
+            return Finding(*head, None, taken.ours)
         if not taken.others:
-            return Finding(*head, "since", None if taken.vague else True, taken.vague or taken.quiet)
-        now = {} if self._vague(head[0], place) else self._read(place, log.latest_version(path), None)
+            return Finding(*head, None if taken.vague else True, taken.vague or taken.quiet)
+        try:
+            now = {} if vague else self._read(place, log.latest_version(path), None)
+        except Exception as error:
+            return Finding(*head, False, f"{taken.others}; the rest cannot be read: {_of_spark(error)}")
         off = tuple(day for day in sorted(said, reverse=True) if now and now.get(day, (0, ""))[0] < said[day][0])
         where = f": {_some(said, now, off)}" if off else ""
-        return Finding(*head, "since", False, f"{taken.others}{where}", off)
+        return Finding(*head, False, f"{taken.others}{where}", off)
 
 
-def today(head: tuple[str, str], what: str, why: str, said: Sums, now: Sums) -> Finding:
+def _of_spark(error: Exception) -> str:
+    """What kept Spark from reading a file; every other error passes, a lost JVM's too: it says nothing of the table."""
+    if not type(error).__module__.startswith("pyspark") and type(error).__name__ != "Py4JJavaError":
+        raise error
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return next((line for line in lines if "[" in line), lines[0]).lstrip(": ")[:300]
+
+
+def today(head: Head, why: str, said: Sums, now: Sums) -> Finding:
     """Judge by today's rows. A day that has more of them than then tells nothing; one that has fewer lost some."""
     oldest = min((day for day in now if day), default="")
     equal, late, gone, off = [], [], [], []
@@ -122,13 +142,13 @@ def today(head: tuple[str, str], what: str, why: str, said: Sums, now: Sums) -> 
         else:
             off.append(day)
     if off:
-        return Finding(*head, what, False, f"{why}; today differs: {_some(said, now, off)}", tuple(off))
+        return Finding(*head, False, f"{why}; today differs: {_some(said, now, off)}", tuple(off))
     if not late and not gone:
-        return Finding(*head, what, True, f"{len(equal)} days are equal as they stand today ({why})")
+        return Finding(*head, True, f"{len(equal)} days are equal as they stand today ({why})")
     parts = [f"{why}; {len(equal)} of {len(said)} days are equal as they stand today"]
     parts += [f"{len(late)} have got more rows since"] if late else []
     parts += [f"{len(gone)} are older than anything that is left"] if gone else []
-    return Finding(*head, what, None, ", ".join(parts), (*late, *gone))
+    return Finding(*head, None, ", ".join(parts), (*late, *gone))
 
 
 def _some(said: Sums, now: Sums, days: Sequence[str]) -> str:

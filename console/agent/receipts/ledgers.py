@@ -17,7 +17,8 @@ def ledgers(
 ) -> tuple[list[Finding], frozenset[str]]:
     """What the records say, and the steps whose receipts can be read at all."""
     recorded = any(row["kind"] == "accepted" for row in rows)
-    found = [_decisions(events, rows)] if recorded else []
+    none = "none were kept: the rollout is older than receipts"
+    found = [_decisions(events, rows) if recorded else Finding("", "", "decisions", None, none)]
     done = {e.event.step for e in events if isinstance(e.event, StepDone)}
     whole = set()
     for step in plan.steps:

@@ -58,11 +58,12 @@ class Ops:
     def mirror(self, rollout: str, events: Sequence[Recorded]) -> None:
         """Store the decisions among a rollout's events that are missing here: an agent died between the two.
 
-        A rollout of an earlier version, which kept none, stays without.
+        A rollout that an earlier version accepted stays without: else its receipts would count as lost.
         """
-        known = {row["seq"] for row in self.rows(rollout) if row["kind"] != "receipt"} if rollout else set()
-        if not known and len(events) != 1:
+        rows = self.rows(rollout) if rollout else []
+        if len(events) != 1 and not any(row["kind"] in ("accepted", "receipt") for row in rows):
             return
+        known = {row["seq"] for row in rows if row["kind"] != "receipt"}
         for recorded in events:
             if recorded.seq not in known:
                 self.decided(recorded)
