@@ -9,7 +9,7 @@ from console.agent.session import Settings, Spark
 from tests.life.region import SHORT_LIVED
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def spark() -> Iterator[Spark]:
     # what an inventory may switch on for every new table, and no table of ours may have (rule 9)
     defaults = "spark.databricks.delta.properties.defaults."
