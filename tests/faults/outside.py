@@ -33,14 +33,16 @@ async def when(world: World, true: Callable[[Any], bool], seconds: float = 600) 
     raise AssertionError(f"not so after {seconds:g} s: {last}")
 
 
-def in_a_batch(status: Any) -> bool:
-    return status.state == "backfilling" and any(step.batch for step in status.steps)
-
-
 def past(state: str) -> Callable[[Any], bool]:
     """The rollout has come as far as this state, or further."""
     order = ("preparing", "backfilling", "catching-up", "validating", "awaiting-confirmation", "promoting", "live")
     return lambda status: status.state in order[order.index(state) :]
+
+
+def in_a_batch_or_past(status: Any) -> bool:
+    """A batch is being written; or all are, where the rollout was faster than whoever asks."""
+    running = status.state == "backfilling" and any(step.batch for step in status.steps)
+    return running or past("catching-up")(status)
 
 
 async def kill(world: World, pid: Callable[[], int]) -> int:

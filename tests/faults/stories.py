@@ -39,21 +39,21 @@ async def midway(world: World, back: Act) -> Story:
     assert back.live, back.left
     story, eve = Story(), Operator(world, "eve")
     world.install(PIPELINE, CASE / "after")
-    consoles = {name: await eve.carrying("apply", "--regions", "eu") for name in LETS_GO}
-    for name, console in consoles.items():
+    consoles = await asyncio.gather(*(eve.carrying("apply", "--regions", "eu") for _ in LETS_GO))
+    for name, console in zip(LETS_GO, consoles, strict=True):
         story.done[name] = await outside.let_go(console, getattr(signal, name))
-    await outside.when(world, outside.in_a_batch)
+    await outside.when(world, outside.in_a_batch_or_past)
     story.done["jvm killed"] = await outside.kill(world, world.jvm)
-    await outside.when(world, lambda s: outside.in_a_batch(s) or outside.past("catching-up")(s))
+    await outside.when(world, outside.in_a_batch_or_past)
     story.done["agent killed"] = await outside.kill(world, world.agent)
-    await asyncio.to_thread(outside.maintain, world.warehouse / "landing", delete=OLDEST_DAY)
-    story.done["delete and OPTIMIZE"] = True
     with full(world.base / "disk"):
         story.done["warehouse full"] = await outside.refused(world)
     await outside.unheld(world)
     story.done["agent stopped"] = await stopped_agent(world, eve)
     console = await eve.carrying("apply", "--regions", "eu", "--yes")
     console.send_signal(signal.SIGSTOP)
+    await asyncio.to_thread(outside.maintain, world.warehouse / "landing", delete=OLDEST_DAY)
+    story.done["delete and OPTIMIZE"] = True
     await outside.going_on(world)
     console.send_signal(signal.SIGCONT)
     await asyncio.to_thread(console.communicate)

@@ -9,7 +9,7 @@ from tests.faults.acts import Act
 from tests.faults.stories import DAY, LETS_GO, Story
 from tests.faults.world import World, verdict
 
-pytestmark = [pytest.mark.faults, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.faults, pytest.mark.soak, pytest.mark.asyncio(loop_scope="session")]
 MIDWAY = (
     *LETS_GO,
     "jvm killed",
