@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from console.drivers.survey import agent_environment
 from tests.faults.rivals.people import Person
-from tests.life.region import LiveRegion
+from tests.life.region import LiveRegion, multiset
 from tests.life.test_life import CASES, compare
 
 pytestmark = [pytest.mark.faults, pytest.mark.asyncio(loop_scope="module")]
@@ -174,10 +174,14 @@ async def test_tables_are_compacted_and_vacuumed_beside_their_feeds_and_no_row_i
     region: LiveRegion,
 ) -> None:
     code, said = await person(region, "eve").run(
-        "maintain", "--region", "eu", "--small-files", "3", "--output", "jsonl"
+        "maintain", "--region", "eu", "--small-files", "4", "--output", "jsonl"
     )
     assert code == 0, said
     done = json.loads(said.splitlines()[0])["done"]
     assert {"compacted", "vacuumed"} <= {each["what"] for each in done}, done
     assert {each["table"] for each in done if each["what"] == "compacted"} >= {"requests", "by_hour"}
-    await whole(region)
+    await region.quiet([CASE.name])
+    found = multiset(await region.table(CASE.name, "event_id", "requests"))
+    assert found == multiset(region.truth("SELECT id FROM landing"))
+    by_hour = sum(requests for (requests,) in await region.table(CASE.name, "requests", "by_hour"))
+    assert by_hour == found.total()
