@@ -27,6 +27,9 @@ class ClickHouse:
 
     def stop(self) -> None:
         if self._process is not None:
+            ended = self._process.poll()
             self._process.kill()
             self._process.communicate()
             self._process = None
+            if ended is not None:
+                raise RuntimeError(f"the tests' ClickHouse ended by itself, with {ended}")

@@ -13,6 +13,7 @@ import threading
 import zlib
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import lz4.frame
@@ -145,6 +146,16 @@ class Handler(BaseHTTPRequestHandler):
         """Nothing: a test reads what the client says."""
 
 
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that is gone, be it killed in the middle, is nothing to tell."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
+
+
 def end_with_starter() -> None:
     """Whoever started this holds its stdin open, be it killed or not."""
     sys.stdin.read()
@@ -153,8 +164,7 @@ def end_with_starter() -> None:
 
 def main(folder: str) -> None:
     Handler.engine = Engine(folder)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", 0), Handler)
     print(server.server_address[1], flush=True)
     threading.Thread(target=end_with_starter, daemon=True).start()
     server.serve_forever()
