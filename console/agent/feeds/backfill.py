@@ -27,6 +27,7 @@ class History:
     slices: tuple[Slice, ...]
     writer: once.Writer
     joins: tuple[tuple[TableState, str], ...] = ()
+    aside: int = 0  # rows of the batch at hand that do not convert, and are left out
 
     @property
     def done(self) -> bool:
@@ -69,6 +70,7 @@ def carry(
         "feed": history.writer.app_id,
         "step": history.step.id,
         "slices": [run[0].index, run[-1].index],
+        **({"quarantined": history.aside} if history.aside else {}),
     }
     with spark.job(session, f"{history.target_path}#{run[-1].index}") as group:
         watch(group)
@@ -80,18 +82,20 @@ def rows_of(session: Any, history: History, run: Sequence[Slice], counted: Any =
     """The target's rows for a run of slices; `counted` observes how many source rows went in."""
     from pyspark.sql.functions import count, lit
 
-    part = _part(session, history, run)
+    rows = part(session, history, run)
     if counted is not None:
-        part = part.observe(counted, count(lit(1)).alias("rows"))
+        rows = rows.observe(counted, count(lit(1)).alias("rows"))
+    if history.aside and history.step.fragile:
+        rows = rows.where(f"NOT coalesce({history.step.fragile.predicate}, false)")
     register(session, history.joins)
-    part.createOrReplaceTempView(history.step.source)
+    rows.createOrReplaceTempView(history.step.source)
     columns = [column.name for column in history.target.version.columns]
     return session.sql(history.step.sql).select(*(f"`{name.replace('`', '``')}`" for name in columns))
 
 
 def count_rows(session: Any, history: History, run: Sequence[Slice]) -> int:
     """Source rows in a run of slices, as of the fence."""
-    return int(_part(session, history, run).count())
+    return int(part(session, history, run).count())
 
 
 def count_half(session: Any, step: Backfill, source: TableState, place: tuple[str, int], run: Sequence[Slice]) -> int:
@@ -109,7 +113,8 @@ def count_days(session: Any, source: TableState, path: str, fence: int, time: st
     return sorted((row["day"] or "", int(row["count"])) for row in days.collect())
 
 
-def _part(session: Any, history: History, run: Sequence[Slice]) -> Any:
+def part(session: Any, history: History, run: Sequence[Slice]) -> Any:
+    """The source's rows of a run of slices as of the fence, as its release shows them."""
     stored = session.read.format("delta").option("versionAsOf", history.fence).load(history.source_path)
     rows = stored if history.step.stored else logical(session, history.source, stored)
     return within(rows, history.step.time, run)

@@ -4,8 +4,10 @@ import random
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
+from console.agent.feeds import backfill
+from console.agent.patience import quarantine
 from console.agent.patience.throttle import Clock, WallClock
 from console.agent.rollout.work import Work
 from console.errors import ConsoleError, RegionError
@@ -57,9 +59,42 @@ class Tries:
     most: float | None = None
     failed: int = 0
     _run: Sequence[Slice] = ()
+    _history: backfill.History | None = None
+    _session: Any = None
+    _reached: int = -1
+    _aside: str = ""  # why rows are set aside; "" while none are
 
-    def begin(self, run: Sequence[Slice]) -> None:
-        self._run = run
+    def begin(self, run: Sequence[Slice], history: backfill.History | None = None, session: Any = None) -> None:
+        """About to carry a run; without the rows that do not convert, once the operator's budget is being used.
+
+        raises  RegionError C301 if there are more of them than the rollout may still set aside
+        """
+        self._run, self._history, self._session = run, history, session
+        if history is not None and history.writer.position > self._reached:
+            # the last batch is in, even where its answer was lost: what fails now is another
+            self.failed, self._reached = 0, history.writer.position
+        if self._aside and history is not None:
+            found = quarantine.look(session, history, run)
+            if found.rows > quarantine.left(self.work):
+                raise quarantine.refused(self.work, history, run, found, self._aside)
+            history.aside = found.rows
+
+    def without(self, error: Exception) -> bool:
+        """Whether the batch may be tried again without its rows that do not convert.
+
+        raises  RegionError C301 with their number and keys where there are more than may be set aside
+        """
+        if kind(error) != "value" or self._history is None or self._aside:
+            return False
+        found = quarantine.look(self._session, self._history, self._run)
+        if not found.rows:
+            return False
+        cause = _cause(error, hide=True)
+        if found.rows > quarantine.left(self.work):
+            raise quarantine.refused(self.work, self._history, self._run, found, cause) from error
+        self._aside = cause
+        self.work.recorder.log(f"{self.step.target}: {found.rows} rows do not convert and go to quarantine", "warning")
+        return True
 
     def done(self) -> None:
         self.failed = 0
@@ -114,14 +149,15 @@ def explained(error: Exception, step: Backfill, run: Sequence[Slice], what: Kind
     """An error in words that the operator can act on; ours pass as they are."""
     if what == "final":
         return error
-    from console.agent.feeds.backfill import label
-
-    where, cause = f"{step.target}: batch {label(run) if run else step.id}", _cause(error, hide=what == "value")
+    where, cause = (
+        f"{step.target}: batch {backfill.label(run) if run else step.id}",
+        _cause(error, hide=what == "value"),
+    )
     match what:
         case "value":
             hint = f"use try_cast with a default in the query that feeds {step.target}, or correct the rows; then console retry"
             return RegionError(
-                f"{step.target}: a value of {label(run)} does not convert: {cause}", hint=hint, code="C301"
+                f"{step.target}: a value of {backfill.label(run)} does not convert: {cause}", hint=hint, code="C301"
             )
         case "gone":
             hint = "something deleted them (VACUUM, log clean-up); console discard, then plan again"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from console.agent.feeds import backfill, once, plants
+from console.agent.patience import drift, quarantine
 from console.agent.patience.retry import SHRINK, Tries
 from console.agent.patience.throttle import Brake
 from console.agent.rollout.work import Stopped, Work
@@ -39,7 +40,8 @@ def build(work: Work, step: Backfill, brake: Brake) -> None:
         except Stopped:
             raise
         except Exception as error:
-            tries.again(error)
+            if not tries.without(error):
+                tries.again(error)
 
 
 def _attempt(work: Work, step: Backfill, brake: Brake, tries: Tries) -> None:
@@ -53,8 +55,9 @@ def _attempt(work: Work, step: Backfill, brake: Brake, tries: Tries) -> None:
         rows = min(rows, max(1.0, broken / SHRINK))
     while not history.done:
         brake.hold()
+        drift.check(history)
         run = pack(history.slices, history.writer.position, tries.limit(rows), work.plan.bytes_limit)
-        tries.begin(run)
+        tries.begin(run, history, session)
         receipt = _batch(work, history, run, session)
         tries.done()
         rows = _budget(work, rows, receipt)
@@ -183,7 +186,9 @@ def _reconcile(work: Work, history: backfill.History, session: Any) -> None:
         if commit.note.get("feed") != history.writer.app_id or not first_last or first_last[1] in told:
             continue
         run = history.slices[first_last[0] - 1 : first_last[1]]
-        rows_in = backfill.count_rows(session, history, run)
+        rows_in, aside = backfill.count_rows(session, history, run), int(commit.note.get("quarantined", 0))
+        if aside:
+            quarantine.of(work).keep(work, session, history, run)
         rows, size = sum(f.rows for f in commit.added), sum(f.bytes for f in commit.added)
         done = BatchDone(
             history.step.id,
@@ -195,6 +200,7 @@ def _reconcile(work: Work, history: backfill.History, session: Any) -> None:
             size,
             0.0,
             commit.version,
+            aside,
         )
         work.recorder.store(done)
 
@@ -215,9 +221,22 @@ def _batch(work: Work, history: backfill.History, run: Sequence[Slice], session:
         finished.set()
         work.job = None
     plants.double_batch(session, history, run)
+    if history.aside:
+        quarantine.of(work).keep(work, session, history, run)
     done = receipt.written
     work.recorder.store(
-        BatchDone(step, name, run[-1].index, of, receipt.rows_in, done.rows, done.bytes, receipt.seconds, done.version)
+        BatchDone(
+            step,
+            name,
+            run[-1].index,
+            of,
+            receipt.rows_in,
+            done.rows,
+            done.bytes,
+            receipt.seconds,
+            done.version,
+            history.aside,
+        )
     )
     return receipt
 

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from console.agent.feeds import once, plants
@@ -34,7 +35,7 @@ def validate(work: Work, step: Validate) -> None:
         new = _side(work, comparison.table, work.plan.release, pins)
         for check in compare(session, comparison, old, new):
             work.check_halt()
-            work.recorder.store(plants.blind(check))
+            work.recorder.store(plants.blind(_but_for_quarantine(work, check)))
     for check in _complete(work):
         work.recorder.store(plants.blind(check))
 
@@ -102,6 +103,16 @@ def _alive(edge: Edge, beat: int | None) -> Checked:
     if beat is not None:
         return Checked(edge.feed.target, name, edge.seen >= beat, f"no traffic; passed our heartbeat, version {beat}")
     return Checked(edge.feed.target, name, None, "no live row since the fence: wait for one, then `console retry`")
+
+
+def _but_for_quarantine(work: Work, check: Checked) -> Checked:
+    """Rows that were set aside are missing from the new version as the operator allowed: whether that is all that
+    differs, a person has to see.
+    """
+    aside = work.recorder.status.quarantined
+    if check.ok is not False or not aside:
+        return check
+    return replace(check, ok=None, detail=f"{check.detail}; rows in quarantine: {aside:,}")
 
 
 def _complete(work: Work) -> Iterator[Checked]:

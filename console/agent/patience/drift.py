@@ -1,0 +1,34 @@
+"""Whether what a backfill reads is still what was planned: its live rows come by the source's present columns."""
+
+import json
+
+from console.agent.feeds.backfill import History
+from console.agent.store import log
+from console.agent.store.survey import simple_type
+from console.errors import RegionError
+
+
+def check(history: History) -> None:
+    """Return if the source still has the columns that the step reads, as they were at the fence.
+
+    History itself is read as of the fence and would go through; the live rows behind it would not.
+
+    raises  RegionError E_DRIFT with what has changed
+    """
+    was, now = _columns(history.source_path, history.fence), _columns(history.source_path)
+    needed = {name.lower() for name in history.step.columns}
+    changed = [
+        f"{name} was {kind}, {f'is {now[name]}' if name in now else 'is gone'}"
+        for name, kind in was.items()
+        if now.get(name) != kind and (not needed or name.lower() in needed)
+    ]
+    if changed:
+        raise RegionError(
+            f"{history.step.source} has changed since its fence at version {history.fence}: {'; '.join(changed[:5])}",
+            hint="console discard, then console plan shows what the change is now",
+            code="E_DRIFT",
+        )
+
+
+def _columns(path: str, version: int | None = None) -> dict[str, str]:
+    return {field["name"]: simple_type(field["type"]) for field in json.loads(log.schema_json(path, version))["fields"]}

@@ -1,0 +1,50 @@
+"""A source that is altered under a backfill stops it before the next batch, where what changed is read. No Java."""
+
+from pathlib import Path
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+
+from console.agent.feeds.backfill import History
+from console.agent.patience.drift import check
+from console.errors import RegionError
+from console.model.step import Backfill
+
+FIRST = pa.schema([("id", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("size", pa.int32()), ("note", pa.string())])
+
+
+def altered(place: Path, schema: pa.Schema, *read: str) -> History:
+    """A backfill fenced at version 0, and a source that has this schema by now."""
+    path = str(place / "landing")
+    write_deltalake(path, pa.Table.from_pylist([], FIRST))
+    write_deltalake(path, pa.Table.from_pylist([], schema), mode="overwrite", schema_mode="overwrite")
+    step = Backfill("parse", "landing", "requests", "replay", "", "ts", 1, 1, 1, 1, columns=read)
+    nothing = cast(Any, None)
+    return History(step, nothing, path, nothing, "", 0, (), nothing)
+
+
+def test_a_column_more_or_another_one_changed_is_nothing_to_stop_for(tmp_path: Path) -> None:
+    wider = FIRST.append(pa.field("more", pa.string())).set(3, pa.field("note", pa.binary()))
+    check(altered(tmp_path, wider, "id", "ts", "size"))
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [(FIRST.remove(2), "size was int, is gone"), (FIRST.set(2, pa.field("size", pa.string())), "size was int, is string"),
+     (FIRST.set(2, pa.field("length", pa.int32())), "size was int, is gone")],
+)  # fmt: skip
+def test_what_is_read_and_gone_or_another_type_is_told_with_a_way_out(
+    schema: pa.Schema, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(RegionError) as found:
+        check(altered(tmp_path, schema, "ID", "Size"))
+    assert str(found.value) == f"landing has changed since its fence at version 0: {said}"
+    assert found.value.code == "E_DRIFT"
+    assert "discard" in found.value.hint
+
+
+def test_where_it_is_not_known_what_is_read_every_column_counts(tmp_path: Path) -> None:
+    with pytest.raises(RegionError, match="note was string, is binary"):
+        check(altered(tmp_path, FIRST.set(3, pa.field("note", pa.binary()))))

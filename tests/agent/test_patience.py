@@ -1,0 +1,281 @@
+"""Failing batches on real Spark and Delta: what heals leaves no trace, what does not is named, counted or set aside.
+
+The agent's own parts in this process, so that a fault can be put exactly where it hurts; one JVM for all of them.
+"""
+
+import json
+import re
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import pytest_asyncio
+from deltalake import DeltaTable, write_deltalake
+
+from console.agent.feeds import once
+from console.agent.patience import quarantine, retry
+from console.agent.patience.throttle import Brake
+from console.agent.service import Service
+from console.agent.session import Settings
+from console.model.codec import encode
+from console.model.event import ENDED, BatchDone, BatchStarted, Fenced
+from console.model.plan import Plan
+from console.model.status import Status
+from tests.life.region import LANDING, SHORT_LIVED, LiveRegion, multiset
+
+pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
+TABLE = "kind: landing\nmanaged: true\ntime: ts\ncolumns: {id: string, ts: timestamp, payload: string}\n"
+PARSE = "/* into: requests */\nSELECT id, ts, to_date(ts) AS day, get_json_object(payload, '$.ip') AS ip"
+COLUMNS = "time: ts\npartition_by: [day]\ncolumns: {id: string, ts: timestamp, day: date, ip: string"
+BAD = 3  # rows whose status is no number
+
+
+def files(root: Path, column: str = "", expression: str = "") -> Path:
+    """The pipeline, with one column more where one is given."""
+    texts = {
+        "pipeline.yaml": "description: rows that do not convert\n",
+        "tables/landing.yaml": TABLE,
+        "tables/requests.yaml": COLUMNS + (f", {column}" if column else "") + "}\n",
+        "materializations/parse.sql": PARSE + (f", {expression}" if expression else "") + " FROM landing\n",
+    }
+    for name, text in texts.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return root
+
+
+class Region(LiveRegion):
+    """A region whose agent is this process; no console, no socket."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root, rows=300)
+        inventory = root / "regions" / "eu.yaml"
+        inventory.write_text(inventory.read_text().replace("rows: 600", "rows: 100"))  # a day a batch
+        self._spoil()
+        settings = Settings("eu", "local[2]", {**SHORT_LIVED}, tick_seconds=0.2)
+        self.service = Service(self.warehouse, settings, -1)
+        (self.warehouse / "_console").mkdir()  # the lock's, which nobody takes here
+        self.service.start()
+        self.line = self.service.line("web")
+        self._number = 0
+
+    def _spoil(self) -> None:
+        odd = [{**self._next(), "payload": json.dumps({"ip": "192.0.2.9", "status": f"s3cr3t{n}"})} for n in range(BAD)]
+        write_deltalake(str(self.warehouse / "landing"), pa.Table.from_pylist(odd, LANDING), mode="append")
+        self.bad = {row["id"] for row in odd}
+
+    def policy(self, text: str) -> None:
+        file = self.root / "regions" / "eu.yaml"
+        kept = re.sub(r"(?m)^(policy|throttle):.*\n", "", file.read_text())
+        file.write_text(kept + text + "\n")
+
+    async def planned(self, place: Path, column: str = "", expression: str = "") -> Plan:
+        if self.line.recorder.status.state not in (*ENDED, "none"):
+            self.discard()  # a test before this one has failed
+        self._number += 1
+        self.install("web", files(place / str(self._number), column, expression))
+        plan = await self.plan("web")
+        assert not plan.refusals, plan.refusals
+        return plan
+
+    def carry(self, plan: Plan) -> Status:
+        """Carry a plan until it stands: at its gate, or failed."""
+        self.service.accept(encode(plan), "ada", "laptop")
+        return self.stands()
+
+    def stands(self) -> Status:
+        carrier = self.line._carrier
+        assert carrier is not None
+        carrier.join(600)
+        assert not carrier.is_alive(), self.line.recorder.status
+        return self.line.recorder.status
+
+    def promote(self) -> None:
+        status = self.line.recorder.status
+        self.line.promote(status.rollout, status.was, "ada", "laptop")
+
+    def discard(self) -> None:
+        self.line.control("discard", "ada")
+
+    def built(self) -> list[tuple[Any, ...]]:
+        """Rows of the version being built or, after promotion, live: id and the day."""
+        plan = self.line.recorder.plan
+        assert plan is not None
+        state = plan.release.table("requests")
+        assert state is not None
+        rows = DeltaTable(str(self.warehouse / state.version.path)).to_pyarrow_table(columns=["id", "day"]).to_pylist()
+        return [(row["id"], row["day"]) for row in rows]
+
+    def wanted(self, without: set[str] | None = None) -> list[tuple[Any, ...]]:
+        left_out = without or set()
+        return [row for row in self.truth("SELECT id, CAST(ts AS DATE) FROM landing") if row[0] not in left_out]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Region]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(retry, "FIRST_SECONDS", 0.05)
+        live = Region(tmp_path_factory.mktemp("patience"))
+        try:
+            assert live.carry(await live.planned(live.root / "first")).shown == "awaiting-confirmation"
+            live.promote()
+            yield live
+        finally:
+            live.service.stop()
+            await live.close()
+
+
+@contextmanager
+def failing(deeds: list[Callable[[Callable[[], Any]], Any]]) -> Iterator[list[int]]:
+    """The next history commits do as the deeds say, each told how to commit; the list counts all that were begun."""
+    real, begun = once.append, [0]
+
+    def append(session: Any, rows: Any, writer: Any, position: int, note: dict[str, Any]) -> Any:
+        if note.get("kind") != "history":
+            return real(session, rows, writer, position, note)
+        begun[0] += 1
+        return (deeds.pop(0) if deeds else lambda go: go())(lambda: real(session, rows, writer, position, note))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(once, "append", append)
+        yield begun
+    assert not deeds, "not every fault came about"
+
+
+def refuses(_: Callable[[], Any]) -> Any:
+    raise OSError(5, "Input/output error")
+
+
+def loses_the_answer(go: Callable[[], Any]) -> Any:
+    go()
+    raise ConnectionResetError(104, "Connection reset by peer")
+
+
+async def test_what_heals_is_tried_again_and_no_row_is_lost_or_there_twice(region: Region, tmp_path: Path) -> None:
+    plan = await region.planned(tmp_path, "ua: string", "get_json_object(payload, '$.ua') AS ua")
+    with failing([refuses, loses_the_answer, refuses, refuses]) as begun:
+        status = region.carry(plan)
+    assert status.shown == "awaiting-confirmation", status.why
+    assert [check for check in status.checks if check.ok is not True] == []
+    found, truth = multiset(region.built()), multiset(region.wanted())
+    assert (found - truth, truth - found) == ({}, {})
+    done = region.line.recorder.events(BatchDone)
+    assert sorted(batch.position for batch in done) == sorted({batch.position for batch in done}), "a receipt twice"
+    assert begun[0] == 4 + len(done) - 1  # the one whose answer was lost had been committed
+    assert any("try 2 of 3" in line for line in status.log)
+    region.discard()
+
+
+async def test_after_three_tries_it_has_failed_and_retry_goes_on_from_there(region: Region, tmp_path: Path) -> None:
+    plan = await region.planned(tmp_path, "ua: string", "get_json_object(payload, '$.ua') AS ua")
+    with failing([lambda go: go(), refuses, refuses, refuses]):
+        status = region.carry(plan)
+    assert status.held == "failed"
+    assert "failed 3 times: [Errno 5] Input/output error" in status.why
+    assert len(region.line.recorder.events(BatchDone)) == 1
+    region.line.control("retry", "ada")
+    assert region.stands().shown == "awaiting-confirmation"
+    found, truth = multiset(region.built()), multiset(region.wanted())
+    assert (found - truth, truth - found) == ({}, {})
+    assert len({(b.first, b.last) for b in region.line.recorder.events(BatchStarted)}) > 1
+    region.discard()
+
+
+STATUS = ("status: int", "CAST(get_json_object(payload, '$.status') AS INT) AS status")
+
+
+async def test_values_that_do_not_convert_fail_at_once_with_their_number_and_keys(
+    region: Region, tmp_path: Path
+) -> None:
+    region.policy(f"policy: {{quarantine_rows: {BAD - 1}}}")
+    status = region.carry(await region.planned(tmp_path, *STATUS))
+    assert status.held == "failed"
+    assert not any("try 2 of 3" in line for line in status.log), "trying again does not help"
+    assert re.search(r"requests: \d rows? do(es)? not convert in ", status.why), status.why
+    assert f"of the {BAD - 1} that policy.quarantine_rows allows are left: [CAST_INVALID_INPUT]" in status.why
+    assert "s3cr3t" not in status.why, "values are nobody's business"
+    named = set(re.findall(r"id=(\w+)", status.why))
+    assert named <= region.bad
+    assert named
+    assert "try_cast" in status.hint
+    assert "policy.quarantine_rows" in status.hint
+    region.discard()
+
+
+async def test_as_many_as_the_operator_allows_are_set_aside_once_with_their_batch(
+    region: Region, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The agent dies, as far as its thread can, after a commit that passed over rows and before it wrote them down."""
+    region.policy(f"policy: {{quarantine_rows: {BAD}}}")
+    plan = await region.planned(tmp_path, *STATUS)
+    keep = quarantine.Quarantine.keep
+
+    def dies(*_: Any) -> None:
+        monkeypatch.setattr(quarantine.Quarantine, "keep", keep)
+        raise MemoryError
+
+    monkeypatch.setattr(quarantine.Quarantine, "keep", dies)
+    assert region.carry(plan).held == "failed"
+    region.line.control("retry", "ada")
+    status = region.stands()
+    assert status.shown == "awaiting-confirmation", status.why
+    assert status.quarantined == BAD
+    rows = quarantine.Quarantine(region.warehouse / "_console" / "web").rows(status.rollout)
+    assert sorted(re.sub(r"id=(\w+),.*", r"\1", row["key"]) for row in rows) == sorted(region.bad)
+    assert {row["fence"] for row in rows} == {fenced.version for fenced in region.line.recorder.events(Fenced)}
+    assert "s3cr3t" not in json.dumps(rows)
+    found, truth = multiset(region.built()), multiset(region.wanted(region.bad))
+    assert (found - truth, truth - found) == ({}, {})
+    checks = {check.check: check for check in status.checks}
+    assert checks["history is complete"].ok is True
+    assert checks["rows per day"].ok is None
+    assert checks["rows per day"].detail.endswith(f"; rows in quarantine: {BAD}")
+    told = "SELECT rollout, count(*) FROM _console_quarantine GROUP BY rollout"
+    answer = region.service.query("web", told, ["_console_quarantine"], {}, 100)
+    assert [status.rollout, BAD] in answer["rows"]
+    region.discard()
+    region.policy("")
+
+
+async def test_the_throttles_query_is_asked_of_the_live_release_on_real_spark(region: Region, tmp_path: Path) -> None:
+    region.policy('throttle: {query: "SELECT count(*) > 100000 FROM requests"}')
+    plan = await region.planned(tmp_path, "ua: string", "get_json_object(payload, '$.ua') AS ua")
+    region.service.accept(encode(plan), "ada", "laptop")
+    recorder = region.line.recorder
+    while "throttle.query answers false, not true" not in recorder.status.why:
+        assert recorder.status.held == "", recorder.status.why
+        region.line._carrier.join(0.05)  # type: ignore[union-attr]
+    assert recorder.status.shown == "backfilling"
+    assert recorder.events(BatchStarted) == ()
+    region.discard()
+    region.policy('throttle: {query: "SELECT count(*) > 100 FROM requests"}')
+    status = region.carry(await region.planned(tmp_path, "ua: string", "get_json_object(payload, '$.ua') AS ua"))
+    assert status.shown == "awaiting-confirmation"
+    region.discard()
+    region.policy("")
+
+
+async def test_files_that_are_gone_fail_at_once_and_name_the_remedy(region: Region, tmp_path: Path) -> None:
+    plan = await region.planned(tmp_path, "ua: string", "get_json_object(payload, '$.ua') AS ua")
+    landing = region.warehouse / "landing"
+    shutil.copytree(landing, tmp_path / "kept")
+    hold = Brake.hold
+
+    def vacuumed(brake: Brake) -> None:
+        """Between the fence and the first batch."""
+        for file in landing.glob("*.parquet"):
+            file.unlink(missing_ok=True)
+        hold(brake)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Brake, "hold", vacuumed)
+        status = region.carry(plan)
+    shutil.copytree(tmp_path / "kept", landing, dirs_exist_ok=True)
+    assert status.held == "failed"
+    assert "files that it reads are gone" in status.why
+    assert "plan again" in status.hint
+    region.discard()
