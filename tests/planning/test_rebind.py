@@ -119,10 +119,18 @@ def test_what_the_clock_stamped_is_not_mixed_from_two_computations() -> None:
 
 
 def test_rows_drawn_by_chance_are_not_mixed_from_two_draws() -> None:
+    """Nor where a feed reads no column of them and only counts on their number."""
+
     def sampled(desired: Pipeline) -> Pipeline:
         return with_sql(desired, "parse", f"{desired.materializations[1].sql} WHERE rand() < 0.5")
 
-    assert actions(planned(sampled(AGENT(pipeline())), live(sampled(pipeline()))))["requests_by_hour"] == "replay"
+    mark = replace(HOURLY, name="mark", kind="append", columns=(Column("of", "string"),), time="", partition_by=())
+    feed = Materialization("marked", "mark", "SELECT 'request' AS of FROM requests")
+    before = with_table(pipeline(), mark)
+    before = replace(before, materializations=(*before.materializations, feed))
+    done = planned(sampled(AGENT(before)), live(sampled(before)))
+    assert actions(done) == {"requests": "replay", "requests_by_hour": "replay", "mark": "replay"}
+    assert actions(planned(AGENT(before), live(before)))["mark"] == "rebind"
 
 
 def test_its_own_settings_change_with_it_and_move_nothing() -> None:
