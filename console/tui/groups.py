@@ -6,7 +6,7 @@ from textual.content import Content
 
 from console.model.plan import Drift, Plan
 from console.runner.view import Group, RegionView, grouped
-from console.tui.drawing import cell, said
+from console.tui.drawing import said
 from console.tui.figures import plural
 
 NAMES = 12  # regions named in one line
@@ -36,7 +36,7 @@ def draw_groups(groups: Sequence[Group], width: int, most: int) -> list[Content]
     if lone or not any(group.plans[0].changes or group.drifted for group in groups):
         return []
     shown = groups if len(groups) <= most else groups[: max(0, most - 1)]
-    lines = [cell(_group(group), width) for group in shown]
+    lines = [_group(group).truncate(width, ellipsis=True) for group in shown]
     left = len(groups) - len(shown)
     return [*lines, Content.styled(f"   … and {plural(left, 'plan')} more", "$text-muted")] if left else lines
 
