@@ -1,0 +1,24 @@
+"""What a region behind SSH remembers is read over there, and starts nothing."""
+
+import pytest
+
+from console.drivers.ssh.reach import SshDriver
+from tests.agent.test_ops import BOT, RECEIPTS, STEP, lived
+from tests.ssh.host import QUICK, Host
+
+pytestmark = pytest.mark.ssh
+
+
+async def test_the_past_of_a_region_behind_ssh_is_told_in_full_and_starts_nothing(host: Host) -> None:
+    lived(host.folder / "lake")
+    driver = SshDriver(host.region(), pace=QUICK)
+    try:
+        past = await driver.past("web", "web-1")
+        listed = await driver.past("web")
+    finally:
+        await driver.close()
+    assert [(status.rollout, status.state) for status in past.rollouts] == [("web-1", "cleaned")]
+    assert [(r.step, r.day, r.rows_in) for r in past.receipts] == [(STEP.id, r.day, r.rows_in) for r in RECEIPTS]
+    assert BOT in {getattr(recorded.event, "by", "") for recorded in past.events}
+    assert (listed.rollouts, listed.events, listed.receipts) == (past.rollouts, (), ())
+    assert host.processes("serve") == []
