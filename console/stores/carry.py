@@ -90,7 +90,7 @@ class Carrier:
     def _missing(self, change: Change, place: str) -> DataError:
         return DataError(
             f"{self._store.name}: no table {place}, which {change.id} is about",
-            hint="create it, or leave the table out of replication.yaml for this store",
+            hint=f"create it, or name it as the store does: targets: {{{self._target.name}: …}} of the table in replication.yaml",
         )
 
     def todo(self, phase: Phase) -> tuple[Todo, ...]:

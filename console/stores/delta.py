@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 from console.errors import DataError, RegionError, Unreachable
 from console.propagation.tables import StoreColumn, StoreTable
 from console.propagation.translate.operations import AddField, Rewrite, StoreOperation
-from console.stores.clickhouse import first_line, held
+from console.stores import lake
+from console.stores.clickhouse import held
 from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record, Store
 
 T = TypeVar("T")
-_ATTEMPTS: Final = 12  # of a commit that others overtake
 _OWN: Final = "_console"
 _MARK: Final = "console-migration/"
 _NUMBERS: Final = {"seq": "int64", "left": "int64", "at": "float64", "rows": "int64"}
@@ -65,19 +65,13 @@ class Delta:
         return table is not None and table.transaction_version(_MARK + mark) is not None
 
     def records(self) -> tuple[Record, ...]:
-        rows = self._rows(RECORDS)
-        return tuple(Record(**row) for row in sorted(rows, key=lambda row: (row["seq"], row["at"])))
+        return lake.records(self._rows(RECORDS))
 
     def record(self, record: Record) -> None:
         self._append(RECORDS, [{name: getattr(record, name) for name in Record.__dataclass_fields__}])
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        sums: dict[tuple[str, str], tuple[int, float]] = {}
-        for row in self._rows(ARRIVING):
-            key = (row["place"], row["column"])
-            rows, since = sums.get(key, (0, row["at"]))
-            sums[key] = (rows + row["rows"], min(since, row["at"]))
-        return tuple(LeftOut(*key, *value) for key, value in sorted(sums.items()))
+        return lake.left_out(self._rows(ARRIVING))
 
     def note_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
         self._append(ARRIVING, [{"place": place, "column": c, "rows": n, "at": at} for c, n in rows.items()])
@@ -190,27 +184,10 @@ class Delta:
         from deltalake.exceptions import CommitFailedError
 
         with self._telling():
-            for _ in range(_ATTEMPTS):
-                try:
-                    return commit()
-                except CommitFailedError:
-                    continue
-            return commit()
+            return lake.retried(commit, CommitFailedError)
 
-    @contextmanager
-    def _telling(self) -> Iterator[None]:
-        from deltalake.exceptions import DeltaError
-
-        from console.errors import ConsoleError
-
-        try:
-            yield
-        except (ConsoleError, TypeError):
-            raise
-        except OSError as error:
-            raise Unreachable(f"{self.name}: {self.address} cannot be read: {first_line(error)}") from None
-        except (DeltaError, ValueError) as error:
-            raise RegionError(f"{self.name}: Delta refused: {first_line(error)}") from None
+    def _telling(self) -> AbstractContextManager[None]:
+        return lake.telling(self.name, "Delta", self.address, lambda error: isinstance(error, OSError))
 
 
 def write(table: Any, rows: Any, **options: Any) -> None:

@@ -1,12 +1,11 @@
 """Iceberg through a catalog of pyiceberg's."""
 
 import re
-import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, Final, TypeVar, assert_never
 
-from console.errors import RegionError, Unreachable
+from console.errors import RegionError
 from console.propagation.tables import StoreColumn, StoreTable
 from console.propagation.translate.operations import (
     AddField,
@@ -18,11 +17,11 @@ from console.propagation.translate.operations import (
     Statement,
     StoreOperation,
 )
+from console.stores import lake
 from console.stores.clickhouse import first_line, held, lacks
 from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record, Store
 
 T = TypeVar("T")
-_ATTEMPTS: Final = 12  # of a commit that others overtake
 _OUT_OF_REACH: Final = ("OperationalError", "ConnectionError", "ServiceUnavailableError", "ServerError", "Timeout")
 _RECORD_TYPES: Final = {"seq": "long", "left": "long", "at": "double"}
 _ARRIVING_TYPES: Final = {"place": "string", "column": "string", "rows": "long", "at": "double"}
@@ -71,20 +70,14 @@ class Iceberg:
         return table is not None and _MARK + mark in table.properties
 
     def records(self) -> tuple[Record, ...]:
-        rows = self._rows(RECORDS)
-        return tuple(Record(**row) for row in sorted(rows, key=lambda row: (row["seq"], row["at"])))
+        return lake.records(self._rows(RECORDS))
 
     def record(self, record: Record) -> None:
         types = {name: _RECORD_TYPES.get(name, "string") for name in Record.__dataclass_fields__}
         self._append(RECORDS, types, [{name: getattr(record, name) for name in types}])
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        sums: dict[tuple[str, str], tuple[int, float]] = {}
-        for row in self._rows(ARRIVING):
-            key = (row["place"], row["column"])
-            rows, since = sums.get(key, (0, row["at"]))
-            sums[key] = (rows + row["rows"], min(since, row["at"]))
-        return tuple(LeftOut(*key, *value) for key, value in sorted(sums.items()))
+        return lake.left_out(self._rows(ARRIVING))
 
     def note_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
         lines = [{"place": place, "column": name, "rows": count, "at": at} for name, count in rows.items()]
@@ -207,29 +200,15 @@ class Iceberg:
         with self._telling():
             from pyiceberg.exceptions import CommitFailedException
 
-            for attempt in range(_ATTEMPTS):
-                try:
-                    return commit()
-                except CommitFailedException:
-                    time.sleep(0.05 * (attempt + 1))
-            return commit()
+            return lake.retried(commit, CommitFailedException)
 
-    @contextmanager
-    def _telling(self) -> Iterator[None]:
-        from console.errors import ConsoleError
+    def _telling(self) -> AbstractContextManager[None]:
+        return lake.telling(self.name, "Iceberg", self.address, _away)
 
-        try:
-            yield
-        except (ConsoleError, TypeError):
-            raise
-        except Exception as error:
-            names = {kind.__name__ for kind in type(error).__mro__}
-            if isinstance(error, OSError) or names & set(_OUT_OF_REACH):
-                raise Unreachable(
-                    f"{self.name}: no answer from the Iceberg catalog {self.address}: {first_line(error)}",
-                    hint="see that it runs and that its uri is right; the same command goes on where it stopped",
-                ) from None
-            raise RegionError(f"{self.name}: Iceberg refused: {type(error).__name__}: {first_line(error)}") from None
+
+def _away(error: Exception) -> bool:
+    """By their names, for each kind of catalog brings errors of its own client's."""
+    return isinstance(error, OSError) or bool({kind.__name__ for kind in type(error).__mro__} & set(_OUT_OF_REACH))
 
 
 def _change(update: Any, operation: StoreOperation, version: int) -> None:
