@@ -1,0 +1,28 @@
+"""What a plan says its batches will wait for, and that a saved plan of another throttle no longer holds."""
+
+from dataclasses import replace
+
+from console.cli.commands.carrying import moved_since
+from console.cli.plan_text import plan_text
+from console.model.patience import Throttle
+from tests.cli import sample
+
+
+def test_a_plan_says_what_its_batches_wait_for_region_by_region() -> None:
+    eu, us, *_ = sample.plans()
+    night = Throttle(120.0, "22:00-06:00", "Europe/Madrid", "SELECT true")
+    text = plan_text([replace(eu, throttle=night, quarantine_rows=5), replace(us, throttle=Throttle(60.0))])
+    said = [line.strip() for line in text.splitlines() if "batches begin only" in line]
+    assert said == [
+        f"in {eu.region} batches begin only from 22:00 to 06:00 Europe/Madrid, while live rows are at most 2 min 00 s behind,"
+        " while throttle.query answers true; up to 5 rows that do not convert may go to quarantine",
+        f"in {us.region} batches begin only while live rows are at most 1 min 00 s behind",
+    ]
+    assert "batches begin only" not in plan_text([eu, us])
+
+
+def test_a_plan_of_another_throttle_or_budget_no_longer_holds() -> None:
+    plan = sample.plans()[0]
+    for other in (replace(plan, throttle=Throttle(60.0)), replace(plan, quarantine_rows=1)):
+        assert moved_since(plan, other) == ["the region's throttle or quarantine_rows have changed"]
+    assert moved_since(plan, plan) == []
