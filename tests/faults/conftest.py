@@ -1,6 +1,8 @@
 """One region under fire for all tests of this folder: one start of Spark, one writer, one reader."""
 
 import os
+import shutil
+import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -14,9 +16,12 @@ from tests.faults.world import CASE, PIPELINE, Operator, World, mounted, summary
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
-async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    """A region on a small disk of its own, its pipeline installed as before; nothing has been rolled out."""
-    root = tmp_path_factory.mktemp("fire")
+async def world() -> AsyncIterator[World]:
+    """A region on a small disk of its own, its pipeline installed as before; nothing has been rolled out.
+
+    Not below pytest's folder: a run that is killed leaves its mounts, and pytest would fail to tidy them away for ever.
+    """
+    root = Path(tempfile.mkdtemp(prefix="console-fire-"))
     kept = {name: os.environ.get(name) for name in ("CONSOLE_CRASH_DIR", "CONSOLE_HOME")}
     os.environ["CONSOLE_CRASH_DIR"] = str(root / "crashes")  # inherited by every agent that is started from here
     os.environ["CONSOLE_HOME"] = str(root / "service")
@@ -31,6 +36,7 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
             await world.ended()
             for name, value in kept.items():
                 os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)
+    shutil.rmtree(root, ignore_errors=True)
 
 
 async def record(place: Path, world: World) -> None:
