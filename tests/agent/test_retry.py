@@ -219,3 +219,14 @@ def test_a_step_that_loses_the_jvm_three_times_has_failed_and_a_retry_counts_ane
     scene.work.recorder.store(Resumed("ada"))
     carrier().run()
     assert scene.work.recorder.status.held == ""
+
+
+def test_a_live_row_that_does_not_convert_fails_its_step_without_its_value(scene: Scene) -> None:
+    made = Carrier(scene.work, lambda: None)
+    made._driver_lost = lambda: False  # type: ignore[method-assign]
+    made._step = lambda _: (_ for _ in ()).throw(NumberFormatException(NOT_A_NUMBER))  # type: ignore[method-assign]
+    made.run()
+    status = scene.work.recorder.status
+    assert status.held == "failed"
+    assert status.why.startswith("NumberFormatException: [CAST_INVALID_INPUT] a value of the type")
+    assert "4111" not in status.why

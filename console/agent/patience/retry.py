@@ -89,10 +89,10 @@ class Tries:
         found = quarantine.look(self._session, self._history, self._run)
         if not found.rows:
             return False
-        cause = _cause(error, hide=True)
+        why = cause(error)
         if found.rows > quarantine.left(self.work):
-            raise quarantine.refused(self.work, self._history, self._run, found, cause) from error
-        self._aside = cause
+            raise quarantine.refused(self.work, self._history, self._run, found, why) from error
+        self._aside = why
         self.work.recorder.log(f"{self.step.target}: {found.rows} rows do not convert and go to quarantine", "warning")
         return True
 
@@ -119,7 +119,7 @@ class Tries:
             raise self._explained(error, what) from error
         fewer = f", with at most {self.most:,.0f} rows" if what == "memory" else ""
         pause(
-            self.work, self.clock, self.failed, f"{_cause(error)}; try {self.failed + 1} of {TRIES}{fewer}", self.chance
+            self.work, self.clock, self.failed, f"{cause(error)}; try {self.failed + 1} of {TRIES}{fewer}", self.chance
         )
         if self.work.spark.lost:
             raise error
@@ -149,36 +149,36 @@ def explained(error: Exception, step: Backfill, run: Sequence[Slice], what: Kind
     """An error in words that the operator can act on; ours pass as they are."""
     if what == "final":
         return error
-    where, cause = (
+    where, why = (
         f"{step.target}: batch {backfill.label(run) if run else step.id}",
-        _cause(error, hide=what == "value"),
+        cause(error),
     )
     match what:
         case "value":
             hint = f"use try_cast with a default in the query that feeds {step.target}, or correct the rows; then console retry"
             return RegionError(
-                f"{step.target}: a value of {backfill.label(run)} does not convert: {cause}", hint=hint, code="C301"
+                f"{step.target}: a value of {backfill.label(run)} does not convert: {why}", hint=hint, code="C301"
             )
         case "gone":
             hint = "something deleted them (VACUUM, log clean-up); console discard, then plan again"
-            return RegionError(f"{where}: files that it reads are gone: {cause}", hint=hint, code="E_FILES_GONE")
+            return RegionError(f"{where}: files that it reads are gone: {why}", hint=hint, code="E_FILES_GONE")
         case "drift":
             hint = "console plan shows what has changed there; console discard, then apply again"
-            return RegionError(f"{where}: a table is no longer as it was planned: {cause}", hint=hint, code="E_DRIFT")
+            return RegionError(f"{where}: a table is no longer as it was planned: {why}", hint=hint, code="E_DRIFT")
         case "memory":
             alone = " alone" if len(run) == 1 else ""
             hint = "more memory (spark.conf: spark.driver.memory), or a lower limits.rows, which cuts days into hours; then console retry"
-            return RegionError(f"{where} does not fit into memory{alone}: {cause}", hint=hint, code="E_MEMORY")
+            return RegionError(f"{where} does not fit into memory{alone}: {why}", hint=hint, code="E_MEMORY")
         case _:
-            return RegionError(f"{where} failed {failed} times: {cause}", hint="console retry", code="E_BATCH")
+            return RegionError(f"{where} failed {failed} times: {why}", hint="console retry", code="E_BATCH")
 
 
-def _cause(error: BaseException, *, hide: bool = False) -> str:
-    """The line that says what happened; hide: without the values that it happened to, which are nobody's business."""
+def cause(error: BaseException) -> str:
+    """The line that says what happened, without a value that it happened to, which is nobody's business."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     named = next((line for line in lines if line.startswith("[")), "")
     named = named or next((line for line in lines if line.startswith("Caused by")), lines[0])
-    return safe_text(redacted(_VALUE.sub(_hidden, named) if hide else named))[:300]
+    return safe_text(redacted(_VALUE.sub(_hidden, named) if kind(error) == "value" else named))[:300]
 
 
 def _hidden(found: re.Match[str]) -> str:

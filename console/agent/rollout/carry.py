@@ -60,8 +60,7 @@ class Carrier(threading.Thread):
         elif isinstance(error, ConsoleError):
             why, hint = str(error), error.hint
         else:
-            lines = str(error).strip().splitlines()
-            why, hint = f"{type(error).__name__}: {lines[0] if lines else ''}"[:500], "console retry"
+            why, hint = f"{type(error).__name__}: {retry.cause(error)}", "console retry"
         self._keep(Failed(step, redacted(why), hint))
 
     def _keep(self, failed: Failed) -> None:
