@@ -75,7 +75,7 @@ MUTANTS = (
     Mutant("no batch for rows without a time", BACKFILL, "if len(ranged) < len(run):", "if False:", f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),
     Mutant("days do not prune", BACKFILL, "(col(column) < lit(", '(col(column).cast("string").cast("timestamp") < lit(', f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),
     Mutant("sums by XOR", SUMS, "from pyspark.sql.functions import sum as total", "from pyspark.sql.functions import bit_xor as total", f"{BATCHES}::test_sums_tell_apart_what_weaker_sums_do_not"),
-    Mutant("NULLs are not hashed", SUMS, "for part in (value.isNull(), value)", "for part in (value,)", f"{BATCHES}::test_sums_tell_apart_what_weaker_sums_do_not"),
+    Mutant("NULLs are not hashed", SUMS, "for part in (value.isNull(), value)", "for part in (value,)", f"{BATCHES}::test_sums_see_in_which_column_a_null_stands"),
     Mutant("states are not cast", "console/planning/sql/aggregates.py", "states.append((Column(stored, state.type), cast(partial, state.type)))", "states.append((Column(stored, state.type), partial))", f"{BATCHES}::test_states_keep_their_types_through_every_merge_and_end_in_the_declared_ones"),
     # rivals
     Mutant("who was deposed may go on", "console/agent/rollout/helm.py", "if console and status.console and console != status.console and moving(status):", "if False:", f"{RIVALS}/test_steering.py::test_a_console_whose_rollout_was_taken_over_is_refused_and_told_by_whom"),

@@ -176,6 +176,16 @@ def test_sums_tell_apart_what_weaker_sums_do_not(session: Any, left: str, right:
     assert sums(session, left, "bigint") != sums(session, right, "bigint")
 
 
+def test_sums_see_in_which_column_a_null_stands(session: Any) -> None:
+    """Every column holds the same values, and every row the same ones if NULLs are left out."""
+
+    def of(values: str) -> Any:
+        rows = session.sql(f"SELECT col1 AS a, col2 AS b, col3 AS c FROM VALUES {values}")
+        return tuple(per_day(rows, "", [(name, "int") for name in "abc"]).collect()[0])
+
+    assert of("(1, NULL, 2), (3, 2, NULL)") != of("(1, 2, NULL), (3, NULL, 2)")
+
+
 def test_sums_do_not_depend_on_order_take_maps_and_do_not_overflow(session: Any) -> None:
     pairs = ", ".join(f"({n}, {n * 7})" for n in range(300))
     shuffled = ", ".join(f"({n}, {n * 7})" for n in reversed(range(300)))
