@@ -9,7 +9,6 @@ from console.errors import CheckFailed, Conflict, DataError, RegionError
 from console.propagation.migration import ChangeColumn, Migration, Phase, SwapColumns
 from console.propagation.replication import Replication, Target
 from console.propagation.tables import StoreTable
-from console.propagation.translate.after import after
 from console.propagation.translate.operations import StoreOperation, Translation
 from console.stores.files import Change
 from console.stores.protocol import Record, State, Store, looks
@@ -126,6 +125,8 @@ class Carrier:
     def _after(self, change: Change, place: str, table: StoreTable) -> StoreTable:
         if self._store.marked(place, change.id):
             return table
+        from console.propagation.translate.after import after
+
         return after(self._target.kind, change.migration, table, change.id)
 
     def apply(self, phase: Phase, *, allow_destructive: bool = False) -> Iterator[Done]:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from console.errors import Conflict, DataError, RegionError, Unreachable
 from console.propagation.tables import Dependent, Reader, StoreColumn, StoreTable
 from console.propagation.translate.operations import MARK, Statement, StoreOperation, between
-from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record, Store
+from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record, Store, first_line
 
 # ALTER waits for the rows that it rewrites
 _LONGEST_SECONDS: Final = 3600
@@ -308,15 +308,6 @@ def identifier(name: str) -> str:
 
 def literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def first_line(error: BaseException) -> str:
-    """A client's error on one line, without the address that it may hold a password in."""
-    text = " ".join(str(error).split("(for url", maxsplit=1)[0].split())
-    if cause := re.search(r"Caused by \w+\([\"'](.*?)[\"']\)", text):
-        text = cause[1]
-    text = text.removeprefix("Received ClickHouse exception, ").partition("server response: ")[2] or text
-    return re.sub(r"//[^/@\s]*@", "//", text)[:600]
 
 
 def lacks(package: str, store: str) -> DataError:

@@ -12,9 +12,8 @@ from urllib.parse import urlsplit
 from console.errors import DataError, RegionError, Unreachable
 from console.propagation.tables import StoreColumn, StoreTable
 from console.propagation.translate.operations import AddField, Rewrite, StoreOperation
-from console.stores import lake
 from console.stores.clickhouse import held
-from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record, Store
+from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record, Store, recorded, retried, summed, telling
 
 T = TypeVar("T")
 _OWN: Final = "_console"
@@ -65,13 +64,13 @@ class Delta:
         return table is not None and table.transaction_version(_MARK + mark) is not None
 
     def records(self) -> tuple[Record, ...]:
-        return lake.records(self._rows(RECORDS))
+        return recorded(self._rows(RECORDS))
 
     def record(self, record: Record) -> None:
         self._append(RECORDS, [{name: getattr(record, name) for name in Record.__dataclass_fields__}])
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        return lake.left_out(self._rows(ARRIVING))
+        return summed(self._rows(ARRIVING))
 
     def note_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
         self._append(ARRIVING, [{"place": place, "column": c, "rows": n, "at": at} for c, n in rows.items()])
@@ -184,10 +183,10 @@ class Delta:
         from deltalake.exceptions import CommitFailedError
 
         with self._telling():
-            return lake.retried(commit, CommitFailedError)
+            return retried(commit, CommitFailedError)
 
     def _telling(self) -> AbstractContextManager[None]:
-        return lake.telling(self.name, "Delta", self.address, lambda error: isinstance(error, OSError))
+        return telling(self.name, "Delta", self.address, lambda error: isinstance(error, OSError))
 
 
 def write(table: Any, rows: Any, **options: Any) -> None:

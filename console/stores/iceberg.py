@@ -17,9 +17,20 @@ from console.propagation.translate.operations import (
     Statement,
     StoreOperation,
 )
-from console.stores import lake
-from console.stores.clickhouse import first_line, held, lacks
-from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record, Store
+from console.stores.clickhouse import held, lacks
+from console.stores.protocol import (
+    ARRIVING,
+    LOCK,
+    RECORDS,
+    LeftOut,
+    Record,
+    Store,
+    first_line,
+    recorded,
+    retried,
+    summed,
+    telling,
+)
 
 T = TypeVar("T")
 _OUT_OF_REACH: Final = ("OperationalError", "ConnectionError", "ServiceUnavailableError", "ServerError", "Timeout")
@@ -70,14 +81,14 @@ class Iceberg:
         return table is not None and _MARK + mark in table.properties
 
     def records(self) -> tuple[Record, ...]:
-        return lake.records(self._rows(RECORDS))
+        return recorded(self._rows(RECORDS))
 
     def record(self, record: Record) -> None:
         types = {name: _RECORD_TYPES.get(name, "string") for name in Record.__dataclass_fields__}
         self._append(RECORDS, types, [{name: getattr(record, name) for name in types}])
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        return lake.left_out(self._rows(ARRIVING))
+        return summed(self._rows(ARRIVING))
 
     def note_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
         lines = [{"place": place, "column": name, "rows": count, "at": at} for name, count in rows.items()]
@@ -200,10 +211,10 @@ class Iceberg:
         with self._telling():
             from pyiceberg.exceptions import CommitFailedException
 
-            return lake.retried(commit, CommitFailedException)
+            return retried(commit, CommitFailedException)
 
     def _telling(self) -> AbstractContextManager[None]:
-        return lake.telling(self.name, "Iceberg", self.address, _away)
+        return telling(self.name, "Iceberg", self.address, _away)
 
 
 def _away(error: Exception) -> bool:

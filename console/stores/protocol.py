@@ -1,11 +1,14 @@
-"""What every store answers, and the table in which each keeps what was applied to it."""
+"""What every store answers, the table in which each keeps what was applied to it, and what stores have in common."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+import re
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol
+from typing import Any, Final, Literal, Protocol, TypeVar
 
+from console.errors import ConsoleError, RegionError, Unreachable
 from console.model.codec import dumps
 from console.propagation.tables import StoreTable
 from console.propagation.translate.operations import StoreOperation
@@ -13,6 +16,10 @@ from console.propagation.translate.operations import StoreOperation
 RECORDS: Final = "console_schema_migrations"
 ARRIVING: Final = "console_arriving"
 LOCK: Final = "console_schema_lock"
+_ATTEMPTS: Final = 12  # of a commit that others overtake
+_PAUSE_SECONDS: Final = 0.05
+
+T = TypeVar("T")
 
 State = Literal["announced", "step", "applied"]
 
@@ -113,3 +120,56 @@ def looks(tables: Iterable[StoreTable]) -> str:
     """Digest of tables as described: columns in order, types, nullability, defaults, keys and dependents' queries."""
     text = "\n".join(dumps(table) for table in sorted(tables, key=lambda table: table.name))
     return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def first_line(error: BaseException) -> str:
+    """A client's error on one line, without the address that it may hold a password in."""
+    text = " ".join(str(error).split("(for url", maxsplit=1)[0].split())
+    if cause := re.search(r"Caused by \w+\([\"'](.*?)[\"']\)", text):
+        text = cause[1]
+    text = text.removeprefix("Received ClickHouse exception, ").partition("server response: ")[2] or text
+    return re.sub(r"//[^/@\s]*@", "//", text)[:600]
+
+
+def recorded(rows: Iterable[Mapping[str, Any]]) -> tuple[Record, ...]:
+    return tuple(Record(**row) for row in sorted(rows, key=lambda row: (row["seq"], row["at"])))
+
+
+def summed(rows: Iterable[Mapping[str, Any]]) -> tuple[LeftOut, ...]:
+    """Counts of one column summed, since the first of them."""
+    sums: dict[tuple[str, str], tuple[int, float]] = {}
+    for row in rows:
+        key = (row["place"], row["column"])
+        count, since = sums.get(key, (0, row["at"]))
+        sums[key] = (count + row["rows"], min(since, row["at"]))
+    return tuple(LeftOut(*key, *value) for key, value in sorted(sums.items()))
+
+
+def retried(commit: Callable[[], T], overtaken: type[Exception]) -> T:
+    """A commit, made again where another came first; the last attempt's error is the caller's."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            return commit()
+        except overtaken:
+            time.sleep(_PAUSE_SECONDS * (attempt + 1))
+    return commit()
+
+
+@contextmanager
+def telling(store: str, lake: str, address: str, away: Callable[[Exception], bool]) -> Iterator[None]:
+    """A client's errors as ours.
+
+    away    whether an error says that nobody answered
+    raises  Unreachable, which is safe to repeat; RegionError for what was refused
+    """
+    try:
+        yield
+    except (ConsoleError, TypeError):
+        raise
+    except Exception as error:
+        if away(error):
+            raise Unreachable(
+                f"{store}: no answer from {lake} at {address}: {first_line(error)}",
+                hint="see that it is there and that its address is right; the same command goes on where it stopped",
+            ) from None
+        raise RegionError(f"{store}: {lake} refused: {type(error).__name__}: {first_line(error)}") from None

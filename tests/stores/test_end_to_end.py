@@ -44,7 +44,7 @@ def new_writer(connection: psycopg.Connection[Any], id: int) -> None:
 
 
 def said(done: Any) -> str:
-    return f"{done.args[3:8]} exit {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return f"{done.args[1:6]} exit {done.returncode}\n{done.stdout}\n{done.stderr}"
 
 
 def same_everywhere(world: World, columns: list[str]) -> None:
