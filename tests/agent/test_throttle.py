@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 
-from console.agent.rollout.recorder import Recorder
 from console.agent.patience.throttle import QUERY_SECONDS, Brake
+from console.agent.rollout.recorder import Recorder
 from console.agent.rollout.work import Stopped, Work
 from console.agent.store.ledger import Releases, Rollouts
 from console.model.event import Accepted, Lagging, Logged, Recorded, Waiting
