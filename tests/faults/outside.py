@@ -12,7 +12,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from console.errors import ConsoleError, Unreachable
-from tests.faults.world import PIPELINE, World
+from tests.faults.world import PIPELINE, EndedEarly, Operator, World
 from tests.life.region import ME
 
 
@@ -72,6 +72,14 @@ async def unheld(world: World) -> None:
     while (status := await when(world, lambda s: True)).held:
         with suppress(ConsoleError):
             await world.driver.control(PIPELINE, "retry" if status.held == "failed" else "resume", ME)
+
+
+async def carried_on(world: World, operator: Operator) -> subprocess.Popen[str]:
+    """A console that carries the rollout on; a failure that could be stored only now is retried first."""
+    while True:
+        await unheld(world)
+        with suppress(EndedEarly):
+            return await operator.carrying("apply", "--regions", "eu", "--yes")
 
 
 async def let_go(console: subprocess.Popen[str], number: int) -> int:

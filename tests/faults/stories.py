@@ -50,7 +50,7 @@ async def midway(world: World, back: Act) -> Story:
         story.done["warehouse full"] = await outside.refused(world)
     await outside.unheld(world)
     story.done["agent stopped"] = await stopped_agent(world, eve)
-    console = await eve.carrying("apply", "--regions", "eu", "--yes")
+    console = await outside.carried_on(world, eve)
     console.send_signal(signal.SIGSTOP)
     await asyncio.to_thread(outside.maintain, world.warehouse / "landing", delete=OLDEST_DAY)
     story.done["delete and OPTIMIZE"] = True

@@ -26,6 +26,10 @@ PATIENCE = 600.0  # seconds; a JVM's cold start on a crowded machine included
 AGAIN = (-signal.SIGKILL, 1, 5)  # exits after which the same command is given again
 
 
+class EndedEarly(Exception):
+    """A console ended before it had begun to carry, in a way after which the same command is given again."""
+
+
 class Ledger:
     """Append-only account of what was sent, outside Delta: `sent` before a batch goes out, `stored` once it is told so."""
 
@@ -243,7 +247,10 @@ class Operator:
         said = ""
         while '"apply_' not in said:
             said = await asyncio.to_thread(process.stdout.readline)
-            assert said, f"{' '.join(words)}: ended with {process.wait()} before it began"
+            if not said:
+                process.communicate()
+                assert process.returncode in AGAIN, f"{' '.join(words)}: ended with {process.returncode}"
+                raise EndedEarly
         return process
 
     async def run(self, *words: str) -> tuple[int, str]:
