@@ -299,6 +299,7 @@ async def test_s10_a_login_that_talks_before_the_agent_is_named_and_kept(host: H
     [
         ("yes | head -c 1000000000 | tr -d '\\n'", Protocol),  # a gigabyte without an end
         ("head -c 3000000 /dev/urandom", Protocol),
+        ("printf '\\nhello\\n'", Protocol),  # a login script that prints a blank line has spoken
         ('echo \'{"ready": 1, "warehouse": 7}\'', Protocol),
         ('echo \'{"ready": 2, "warehouse": "/x"}\'', Protocol),
         ('echo \'{"error": {"message": 7}}\'', Protocol),

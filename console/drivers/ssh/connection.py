@@ -59,7 +59,9 @@ class Channel:
             raise ConnectionError(error.reason or type(error).__name__) from None
 
     async def line(self, limit: int, seconds: float) -> bytes:
-        """The first line without its end, or what came before the stream ended.
+        """The first line without its end, or what came before the stream ended; b"" only where nothing came.
+
+        A blank line keeps its end: a login that prints one has spoken.
 
         raises  Unreachable if neither comes in time or the connection breaks
         """
@@ -78,8 +80,8 @@ class Channel:
             ) from None
         except OSError as error:
             raise Unreachable(f"{self._peer}: the connection broke: {error}") from None
-        line, _, self._held = got.partition(b"\n")
-        return line
+        line, end, self._held = got.partition(b"\n")
+        return line or end
 
     def write(self, data: bytes, /) -> None:
         with suppress(OSError):  # as with asyncio's streams, who reads learns of a lost connection
