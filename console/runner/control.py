@@ -43,6 +43,31 @@ class Desk:
         await self._settle(intent, region, "done", "")
         return answer
 
+    async def roll_back(self, driver: Driver, region: str, live: str, previous: str) -> RolledBack:
+        """Go back, once: the same asked again would undo it.
+
+        So a lost answer is asked for, and who asks again because nobody could tell, or because the console died, is told
+        that it is done.
+
+        raises  what the region answered; Unreachable if it cannot be told whether it was done
+        """
+        if asked := await asyncio.to_thread(self._unanswered, region, live):
+            await self._settle(asked.id, region, "done", "found done when asked again")
+            return RolledBack(live, str(asked.body["live"]), self.who.name, self.who.host, -1)
+        known = {"live": live, "to": previous}
+        return await self.act(
+            region, "rollback", known, lambda: _went_back(driver, self._pipeline, live, previous, self.who)
+        )
+
+    def _unanswered(self, region: str, live: str) -> Any:
+        """The last way back from this machine, if nobody was told what came of it and it led to what is live."""
+        intents = [entry for entry in self._journal.entries("intent", region) if entry.pipeline == self._pipeline]
+        last = next((entry for entry in reversed(intents) if entry.body.get("verb") == "rollback"), None)
+        if last is None or last.body.get("to") != live:
+            return None
+        told = {entry.about: entry.body.get("result") for entry in self._journal.entries("outcome", region)}
+        return last if told.get(last.id, "unknown") == "unknown" else None
+
     async def note_fleet(self, waves: tuple[tuple[str, ...], ...], body: Mapping[str, Any]) -> None:
         """Write down the waves of a run."""
         known = {"by": self.who.name, "host": self.who.host, **body}
@@ -71,11 +96,8 @@ class Desk:
             await asyncio.to_thread(self._journal.outcome, intent, region, self._pipeline, result, told)
 
 
-async def go_back(driver: Driver, pipeline: str, live: str, previous: str, who: Who) -> RolledBack:
-    """Roll back. Where the answer is lost the region is asked what became of it: the same again would undo it.
-
-    raises  what the region answered; Unreachable if it cannot be told whether it was done
-    """
+async def _went_back(driver: Driver, pipeline: str, live: str, previous: str, who: Who) -> RolledBack:
+    """raises  what the region answered; Unreachable if it cannot be told whether it was done"""
     try:
         return await driver.rollback(pipeline, live, who)
     except Unreachable:

@@ -16,7 +16,7 @@ from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status
 from console.runner.board import Board, Changes, Follower, Proofs, under_way
-from console.runner.control import Desk, go_back
+from console.runner.control import Desk
 from console.runner.journal import Journal
 from console.runner.rollout import Carrier, Manner, OnFailure, nothing_to_do
 from console.runner.view import Outcome, RegionView
@@ -266,9 +266,7 @@ class Fleet:
 
     async def rollback(self, region: str) -> RolledBack:
         driver, live, previous = self.driver(region), self._board[region].live, self._board[region].previous
-        rolled = await self._desk.act(
-            region, "rollback", {"live": live}, lambda: go_back(driver, self.pipeline, live, previous, self.who)
-        )
+        rolled = await self._desk.roll_back(driver, region, live, previous)
         self._campaign = None
         await self._heard(region, rolled.release)
         return rolled

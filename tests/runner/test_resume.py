@@ -9,8 +9,9 @@ import pytest
 
 from console.drivers.fake import FakeDriver, FakeRegion, said
 from console.model.event import BatchDone, Promoted
+from console.runner.journal import Journal
 from console.runner.view import Outcome
-from tests.runner.worlds import World, at_event, fake
+from tests.runner.worlds import ADA, World, at_event, fake
 
 EVENTS = 33  # told by one rollout, stored and fleeting; `test_an_unbroken_run…` holds it to that
 PIECES = [(1, 1), (2, 4)]  # slices of the two batches: 3,000 rows; 2,000, 1,000 and the NULL days
@@ -123,6 +124,27 @@ async def test_the_answer_to_a_rollback_may_be_lost_and_nobody_asks_for_the_way_
     assert (await fleet.rollback("eu")).release == "r1"
     await fleet.close()
     assert [(row.id, row.state) for row in eu.disk.releases] == [("r1", "live"), ("r2", "previous")]
+
+
+@pytest.mark.parametrize("outcome", ["", "unknown"])
+async def test_a_way_back_of_which_nobody_was_told_is_not_undone_by_asking_again(folder: Path, outcome: str) -> None:
+    eu = fake("eu")
+    world = World(folder, eu)
+    journal = Journal(folder / "ada.db")
+    fleet = world.console(journal=journal)
+    await fleet.refresh()
+    assert await fleet.run(yes=True) == (Outcome("eu", "live"),)
+    intent = journal.intent("eu", "web", "rollback", {"live": "r2", "to": "r1"})
+    await fleet.driver("eu").rollback("web", "r2", ADA)  # and there the console died, or the region did
+    if outcome:
+        journal.outcome(intent, "eu", "web", outcome)
+    await fleet.close()
+    for expected in ("r1", "r2", "r1"):  # found done; then truly forward, and truly back
+        again = world.console(journal=Journal(folder / "ada.db"))
+        await again.refresh()
+        assert (await again.rollback("eu")).release == expected
+        await again.close()
+        assert [row.id for row in eu.disk.releases if row.state == "live"] == [expected]
 
 
 async def test_what_is_live_already_is_left_alone(folder: Path) -> None:
