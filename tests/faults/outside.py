@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from deltalake import DeltaTable
+from deltalake.exceptions import CommitFailedError
 
 from console.errors import ConsoleError, Unreachable
 from tests.faults.world import PIPELINE, EndedEarly, Operator, World
@@ -113,9 +114,13 @@ async def arrived(world: World) -> None:
 
 def maintain(path: Path, *, delete: str = "") -> None:
     """What a foreign job does to a table: a retention delete, OPTIMIZE, and VACUUM within the table's retention."""
+    while delete:
+        try:
+            DeltaTable(str(path)).delete(delete)
+            break
+        except CommitFailedError:  # rows arrived meanwhile
+            continue
     table = DeltaTable(str(path))
-    if delete:
-        table.delete(delete)
     table.optimize.compact()
     table.vacuum(dry_run=False)
 

@@ -172,24 +172,29 @@ class World:
             assert time.monotonic() < limit, f"{what}: not within {seconds:g} s; {self.troubles}"
             time.sleep(0.05)
 
-    def caught_up(self) -> bool:
-        """The consumer has confirmed everything that is written now."""
-        with self.database() as connection:
-            row = connection.execute(
-                "SELECT confirmed_flush_lsn >= %s::pg_lsn AS done FROM pg_replication_slots WHERE slot_name = %s",
-                (self._end, self.name),
-            ).fetchone()
-        return bool(row and row["done"])
-
     def settle(self) -> None:
-        """Wait until all that is committed by now is in the stores."""
+        """Wait until all that is committed by now is in the stores, for as long as it comes nearer."""
         with self.database() as connection:
             row = connection.execute("SELECT pg_current_wal_lsn()::text AS lsn").fetchone()
             assert row is not None
-            self._end = row["lsn"]
+            end = row["lsn"]
             # a last change carries the slot past that position
             connection.execute("UPDATE issues SET n = n WHERE id = (SELECT max(id) FROM issues)")
-        self.until(self.caught_up, "the consumer catches up", 120)
+        left = self.left_until(end)
+        while left > 0:
+            self.until(lambda was=left: self.left_until(end) < was, f"{left} bytes of the log reach the stores", 120)
+            left = self.left_until(end)
+
+    def left_until(self, end: str) -> int:
+        """Bytes of PostgreSQL's log between what the consumer has confirmed and `end`."""
+        with self.database() as connection:
+            row = connection.execute(
+                "SELECT pg_wal_lsn_diff(%s::pg_lsn, confirmed_flush_lsn)::bigint AS bytes FROM pg_replication_slots"
+                " WHERE slot_name = %s",
+                (end, self.name),
+            ).fetchone()
+        assert row is not None
+        return int(row["bytes"])
 
     def truth(self) -> dict[int, dict[str, Any]]:
         with self.database() as connection:
