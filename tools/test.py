@@ -16,7 +16,7 @@ AREAS = {
     "faults": "faults and not (bench or soak)",
 }
 
-WORKERS = {"pure": ("-n", "2")}  # Spark fills the machine by itself
+WORKERS = {"pure": ("-n", "2"), "stores": ("-n", "2")}  # Spark fills the machine by itself
 
 
 def run(area: str, marks: str) -> tuple[bool, str]:
