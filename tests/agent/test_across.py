@@ -203,22 +203,23 @@ def test_a_late_commit_of_the_feed_that_was_closed_is_refused(region: Region) ->
     assert region.shared() == [0, 1]
 
 
-def test_where_it_cannot_be_told_what_is_followed_now_neither_feed_moves(region: Region) -> None:
+def test_where_it_cannot_be_told_what_is_followed_now_neither_feed_moves(
+    region: Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
     region.arrive()
     region.settle()
-    known = region.refollow
 
     def unreadable() -> None:
         raise OSError("disk full")
 
-    region.refollow = unreadable  # type: ignore[method-assign]
+    monkeypatch.setattr(region, "refollow", unreadable)
     with pytest.raises(OSError, match="disk full"):
         region.swap("r2")
     region.arrive()
     for _ in range(2):
         region.tick()
     assert region.shared() == [0]
-    region.refollow = known  # type: ignore[method-assign]
+    monkeypatch.undo()
     region.refollow()
     region.settle()
     assert region.shared() == [0, 1]

@@ -117,14 +117,17 @@ def test_a_rollout_that_would_end_too_late_is_warned_long_before(tmp_path: Path)
     assert expiring(replace(slow, state="validating"), now) is None
 
 
-def test_a_warning_is_kept_with_the_rollout_and_a_disk_that_is_full_does_not_end_the_agent(tmp_path: Path) -> None:
+def test_a_warning_is_kept_with_the_rollout_and_a_disk_that_is_full_does_not_end_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     line = failed(tmp_path, 1.0)
     line.recorder.store(Entered("backfilling"))
     line.recorder.store(Fenced("backfill/requests", "landing", 3, 2, 10, time.time() + 60))
-    line.rollouts.append = broken = Broken()  # type: ignore[method-assign,assignment]
+    broken = Broken()
+    monkeypatch.setattr(line.rollouts, "append", broken)
     line.mind()
     assert broken.asked == 1
-    del line.rollouts.append
+    monkeypatch.undo()
     line.mind()
     assert [warning.level for warning in opened(tmp_path).recorder.events(Expiring)] == [2]
     assert opened(tmp_path).recorder.status.expiring == 2

@@ -248,7 +248,8 @@ async def test_the_throttles_query_is_asked_of_the_live_release_on_real_spark(re
     recorder = region.line.recorder
     while "throttle.query answers false, not true" not in recorder.status.why:
         assert recorder.status.held == "", recorder.status.why
-        region.line._carrier.join(0.05)  # type: ignore[union-attr]
+        assert region.line._carrier is not None
+        region.line._carrier.join(0.05)
     assert recorder.status.shown == "backfilling"
     assert recorder.events(BatchStarted) == ()
     region.discard()

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from deltalake.exceptions import DeltaError
@@ -199,19 +200,21 @@ def test_after_a_death_in_a_batch_the_next_one_is_smaller(
     assert _unfinished(scene.work, STEP) == rows
 
 
-def dying(scene: Scene) -> Callable[[], Carrier]:
+def dying(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Carrier]:
     def carrier() -> Carrier:
         made = Carrier(scene.work, lambda: None)
         made.brake.clock = scene.clock
-        made._step = lambda _: (_ for _ in ()).throw(Py4JNetworkError("Answer from Java side is empty"))  # type: ignore[method-assign]
+        monkeypatch.setattr(made, "_step", Mock(side_effect=Py4JNetworkError("Answer from Java side is empty")))
         return made
 
     return carrier
 
 
-def test_a_step_that_loses_the_jvm_three_times_has_failed_and_a_retry_counts_anew(scene: Scene) -> None:
+def test_a_step_that_loses_the_jvm_three_times_has_failed_and_a_retry_counts_anew(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     scene.spark.lost = True
-    carrier = dying(scene)
+    carrier = dying(scene, monkeypatch)
     for number in range(1, DRIVER_TRIES + 1):
         carrier().run()
         assert (scene.work.recorder.status.held == "failed") == (number == DRIVER_TRIES)
@@ -221,10 +224,12 @@ def test_a_step_that_loses_the_jvm_three_times_has_failed_and_a_retry_counts_ane
     assert scene.work.recorder.status.held == ""
 
 
-def test_a_live_row_that_does_not_convert_fails_its_step_without_its_value(scene: Scene) -> None:
+def test_a_live_row_that_does_not_convert_fails_its_step_without_its_value(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = Carrier(scene.work, lambda: None)
-    made._driver_lost = lambda: False  # type: ignore[method-assign]
-    made._step = lambda _: (_ for _ in ()).throw(NumberFormatException(NOT_A_NUMBER))  # type: ignore[method-assign]
+    monkeypatch.setattr(made, "_driver_lost", lambda: False)
+    monkeypatch.setattr(made, "_step", Mock(side_effect=NumberFormatException(NOT_A_NUMBER)))
     made.run()
     status = scene.work.recorder.status
     assert status.held == "failed"
