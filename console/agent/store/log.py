@@ -123,21 +123,29 @@ def _empty(table: str, version: int) -> RegionError:
     )
 
 
+def lines_of(
+    table: str,
+    version: int,
+    hint: str = "log retention was shorter than the feed's delay; rebuild the table (`console discard`, then plan again)",
+) -> list[str]:
+    """A commit's actions, each as its line of JSON.
+
+    raises  RegionError E_LOG_GONE if the commit was cleaned up
+    """
+    path = local(table) / "_delta_log" / f"{version:020}.json"
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        raise RegionError(f"{table}: commit {version} is gone from the log", hint=hint, code="E_LOG_GONE") from None
+
+
 @lru_cache(maxsize=4096)
 def commit(table: str, version: int) -> Commit:
     """One commit; cached, since a version never changes.
 
     raises  RegionError E_LOG_GONE if its JSON was cleaned up: what it added can no longer be told
     """
-    path = local(table) / "_delta_log" / f"{version:020}.json"
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        raise RegionError(
-            f"{table}: commit {version} is gone from the log",
-            hint="log retention was shorter than the feed's delay; rebuild the table (`console discard`, then plan again)",
-            code="E_LOG_GONE",
-        ) from None
+    lines = lines_of(table, version)
     if not lines:
         raise _empty(table, version)
     try:

@@ -60,15 +60,7 @@ def vacuum(session: Any, table: str) -> None:
 
 def _removals(table: str, version: int) -> list[int]:
     """When (ms since 1970) the files that a commit removed were stamped as removed."""
-    path = log.local(table) / "_delta_log" / f"{version:020}.json"
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except FileNotFoundError:
-        raise RegionError(
-            f"{table}: commit {version} is gone from the log: nobody can tell which files its readers still need",
-            hint="nothing was deleted",
-            code="E_LOG_GONE",
-        ) from None
+    lines = log.lines_of(table, version, hint="nothing was deleted: nobody can tell which files its readers still need")
     found = (json.loads(line).get("remove") for line in lines if '"remove"' in line)
     return [int(remove.get("deletionTimestamp") or 0) for remove in found if remove]
 
