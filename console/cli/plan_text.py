@@ -204,6 +204,7 @@ def step_text(step: Step) -> str:
         case Backfill():
             how = f"from {step.source}" if step.route == "replay" else "from its own live version"
             how += f" since {step.since}" if step.since else f" before {step.until}" if step.until else ""
+            how += ", for the states that it does not keep" if step.states else ""
             few = ", ".join(step.columns[:8]) + (f" and {len(step.columns) - 8} more" if len(step.columns) > 8 else "")
             read = f", reading {few}" if few else ""
             days = f"{count(step.days, 'day')}, " if step.days else ""

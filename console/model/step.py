@@ -49,6 +49,8 @@ class Backfill:
     stored  forward over the stored rows (an aggregate's partial states) instead of what the table reads as
     since, until  the halves of a hybrid, by day: a forward ends before `until` and has the rows without a time; a
             replay begins with `since`, as of the landing position of that forward's fence. "" is unbounded.
+    states  a replay of some states of an aggregate, as of the landing position of the fence of the forward that copies
+            the others
     rows, bytes, days, batches  estimates, from the log's statistics
     columns  of the source, that are read
     fragile  which rows make it fail, None where that cannot be asked
@@ -69,6 +71,7 @@ class Backfill:
     until: str = ""
     columns: tuple[str, ...] = ()
     fragile: Fragile | None = field(default=None, metadata=QUIET)
+    states: bool = field(default=False, metadata=QUIET)
 
     @property
     def id(self) -> str:

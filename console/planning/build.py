@@ -25,7 +25,6 @@ from console.planning.desired import Desired, Wanted
 from console.planning.estimate import cutting, history, log, share, total
 from console.planning.route import Verdict
 
-FORWARDED = ("forward", "hybrid")
 ReadSide = Literal["endpoint", "copy", "sink"]
 
 Verdicts = Mapping[str, Verdict]
@@ -120,7 +119,7 @@ def _from_log(feed: Feed, verdicts: Verdicts) -> bool:
 def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> list[Step]:
     assert verdict.wanted is not None
     made: list[Step] = []
-    if verdict.action in FORWARDED:
+    if verdict.copies:
         assert verdict.live is not None
         time, (price, read) = verdict.live.table.time, _forwarded(verdict, verdict.live, live, limits)
         made.append(
@@ -133,9 +132,10 @@ def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits)
             continue
         source = verdicts[feed.source].wanted
         assert source is not None
-        price, read = _replayed(feed, source, _since(live, verdict.boundary), limits)
+        sql = verdict.parts.query(feed) if verdict.parts else feed.sql
+        price, read = _replayed(replace(feed, sql=sql), source, _since(live, verdict.boundary), limits)
         made.append(
-            Backfill(feed.materialization, feed.source, verdict.name, "replay", feed.sql, source.table.time, price.rows, price.bytes, price.days, price.batches, False, verdict.boundary, "", read)
+            Backfill(feed.materialization, feed.source, verdict.name, "replay", sql, source.table.time, price.rows, price.bytes, price.days, price.batches, False, verdict.boundary, "", read, states=verdict.parts is not None)
         )  # fmt: skip
     return made
 
@@ -209,7 +209,7 @@ def _comparison(verdict: Verdict) -> Comparison:
             out.append((name, "other rows are wanted"))
         elif name in wanted.volatile:
             out.append((name, "two computations of it may differ"))
-        elif name in wanted.joined and verdict.action not in FORWARDED:
+        elif name in wanted.joined and not verdict.copies:
             out.append((name, "it comes through a join, whose other side may have changed since"))
         elif old is None:
             out.append((name, diff.computed.get(name, "its type or its reading changes")))
@@ -223,7 +223,7 @@ def price(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> P
     if not verdict.rebuilt or verdict.wanted is None:
         return Price()
     total = Price()
-    if verdict.action in FORWARDED:
+    if verdict.copies:
         assert verdict.live is not None
         total += _forwarded(verdict, verdict.live, live, limits)[0]
     if verdict.action == "forward":
@@ -236,8 +236,10 @@ def price(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> P
             whole = log(live, feed.source)
             replayed += _by_column(whole, feed.sql, feed.source, source.table.columns, "", feed.joins)[0]
         else:
-            replayed += _replayed(feed, source, _since(live, verdict.boundary), limits)[0]
-    return replace(total + replayed, days=total.days + replayed.days)
+            read = replace(feed, sql=verdict.parts.query(feed)) if verdict.parts else feed
+            replayed += _replayed(read, source, _since(live, verdict.boundary), limits)[0]
+    days = replayed.days if verdict.parts else total.days + replayed.days
+    return replace(total + replayed, days=days)
 
 
 def everything(verdicts: Verdicts, live: Live, limits: Limits) -> Price:

@@ -8,6 +8,7 @@ from console.errors import Problem
 from console.model.live import Live, Release, TableState
 from console.model.plan import Action, ColumnChange
 from console.planning.choice import feeds, hybrid, words
+from console.planning.choice.parts import Parts, kept_states, parts, saves
 from console.planning.choice.prove import Proof, proven
 from console.planning.choice.words import listed
 from console.planning.desired import Desired, Wanted
@@ -29,6 +30,7 @@ class Verdict:
     picks     columns that a read-time route computes from the others
     states    the forward copies an aggregate's partial states as they are
     boundary  first day of a hybrid's replayed half
+    parts     an aggregate that keeps some states is copied, and replayed for the others
     filters   materializations that only filter more than before
     exposed   live columns that its read goes on showing, since a feed that stays reads them
     """
@@ -46,7 +48,13 @@ class Verdict:
     picks: tuple[Pick, ...] = ()
     states: bool = False
     boundary: str = ""
+    parts: Parts | None = None
     filters: tuple[str, ...] = ()
+
+    @property
+    def copies(self) -> bool:
+        """Its new version takes rows from the live one."""
+        return self.action in ("forward", "hybrid") or self.parts is not None
 
     @property
     def rebuilt(self) -> bool:
@@ -186,6 +194,11 @@ def _recomputed(router: _Router, found: Verdict, wanted: Wanted, live: TableStat
                 wanted, twin(router.live.release), feeds.as_wanted(router.desired, feeds.of(wanted.feeds))
             ),
         )
+    old = router.live.release.feeds_into(name)
+    apart = parts(wanted, live, old, diff)
+    if apart is not None and saves(apart, wanted, router.live, router.desired.tables):
+        why = f"{why} for {'it' if len(apart.columns) == 1 else 'them'} alone, the other states are copied"
+        return replace(found, why=why, forward=apart.copied, states=True, parts=apart)
     if diff.rows and diff.layout and len(wanted.feeds) == 1:
         source = wanted.feeds[0].source
         start = hybrid.boundary(wanted, live, router.desired.tables.get(source), router.live)
@@ -264,8 +277,8 @@ def _relaid(router: _Router, found: Verdict, wanted: Wanted, live: TableState, d
     was = f"by {listed(live.table.partition_by)}" if live.table.partition_by else "not at all"
     _forward_unused(router, wanted, live, "only its layout changes, for which every column is taken as it is")
     if wanted.table.kind == "aggregate":
-        held = {(column.name, column.type) for column in live.version.columns}
-        if any((column.name, column.type) not in held for column in wanted.columns):
+        kept = kept_states(wanted, live, [column.name for column in wanted.table.columns])
+        if any(column.name.lower() not in kept for column in wanted.columns):
             return replace(found, why=f"{to} instead of {was}; partial states are computed anew")
         why = f"{to} instead of {was}: the same partial states, copied from the live {name}"
         return replace(found, action="forward", why=why, forward=stored(name, wanted.columns), states=True)

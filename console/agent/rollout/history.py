@@ -122,12 +122,12 @@ def _readable_until(work: Work, stats: TableStats, target_path: str) -> float:
 
 
 def _fence(work: Work, step: Backfill, source_path: str) -> int:
-    """Where history ends: now; for the replayed half of a hybrid, at the position of the forwarded half's fence."""
-    if not step.since:
+    """Where history ends: now; for what is replayed beside a forward, at the position of that one's fence."""
+    if not step.since and not step.states:
         return log.latest_version(source_path)
     older = next((f for f in work.recorder.events(Fenced) if f.step == f"backfill/{step.target}"), None)
     if older is None:
-        raise RegionError(f"{step.id}: the older half has no fence", hint="console retry", code="E_FENCE")
+        raise RegionError(f"{step.id}: what is copied beside it has no fence", hint="console retry", code="E_FENCE")
     return work.vector(step.target, step.materialization, older.version)
 
 
