@@ -13,7 +13,8 @@ from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import AnalysisException, NumberFormatException, PySparkException
 
-from console.agent.patience.retry import Tries, kind, pause
+from console.agent.patience.failure import kind
+from console.agent.patience.retry import Tries, pause
 from console.agent.patience.throttle import WallClock
 from console.agent.rollout.carry import DRIVER_TRIES, Carrier
 from console.agent.rollout.history import _unfinished

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from console import crash
 from console.agent.feeds import once, plants
-from console.agent.patience import retry
+from console.agent.patience import failure, retry
 from console.agent.patience.throttle import Brake
 from console.agent.receipts import proof
 from console.agent.rollout import history
@@ -60,7 +60,7 @@ class Carrier(threading.Thread):
         elif isinstance(error, ConsoleError):
             why, hint = str(error), error.hint
         else:
-            why, hint = f"{type(error).__name__}: {retry.cause(error)}", "console retry"
+            why, hint = f"{type(error).__name__}: {failure.cause(error)}", "console retry"
         self._keep(Failed(step, redacted(why), hint))
 
     def _keep(self, failed: Failed) -> None:
