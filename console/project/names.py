@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterable
 
 RULE = "a lower-case letter, then up to 62 of a-z 0-9 _ -"
-RESERVED = frozenset(("saved",))
+SAVED = "saved"  # the folder beside the pipelines that holds saved plans
+# `stored` is the view under which every compiled query finds a table's own rows: a table of that name would be given another's
+RESERVED = frozenset((SAVED, "stored"))
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 # controls, line separators, lone surrogates, and the marks that reverse the reading of what follows

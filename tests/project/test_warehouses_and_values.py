@@ -52,10 +52,16 @@ def test_two_regions_never_share_a_warehouse_however_it_is_spelt(project: Write)
 
 
 @pytest.mark.parametrize("name", ["a`; DROP TABLE x; --", "a'", "a\n", "a\x00", "", "a" * 64, "аb", "\u202ea", "delta.x",
-                                  "..", "-a", "1a", "A", "saved", "a b", "a/b", "_a"])  # fmt: skip
+                                  "..", "-a", "1a", "A", "saved", "stored", "a b", "a/b", "_a"])  # fmt: skip
 def test_a_name_of_ours_is_plain(name: str) -> None:
     assert wrong_name(name)
-    assert wrong_parameter(name) or name == "saved"
+    assert wrong_parameter(name) or name in ("saved", "stored")
+
+
+@pytest.mark.parametrize("file", ["plans/web/tables/stored.yaml", "plans/stored/pipeline.yaml"])
+def test_what_is_named_like_a_view_of_the_agents_is_refused_and_not_left_out(project: Write, file: str) -> None:
+    with pytest.raises(Problems, match="`stored` is a reserved name"):
+        load(project({file: "columns: {n: int}\n"}))
 
 
 def test_foreign_columns_may_be_named_almost_anything_and_ours_what_delta_stores() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from console.errors import Problem
 from console.model.pipeline import Pipeline
-from console.project.names import RESERVED, did_you_mean, wrong_name
+from console.project.names import SAVED, did_you_mean, wrong_name
 from console.project.pipeline.build import build
 from console.project.pipeline.checks import across
 from console.project.pipeline.folder import read_folder
@@ -44,7 +44,7 @@ def _folders(root: Path) -> tuple[list[Path], list[Problem]]:
     problems: list[Problem] = []
     for path in sorted((root / "plans").iterdir()):
         where = f"plans/{path.name}:1:1"
-        if path.name.startswith(".") or path.name == "README.md" or path.name in RESERVED:
+        if path.name.startswith(".") or path.name in ("README.md", SAVED):
             continue
         if not path.is_dir():
             hint = "a pipeline is a folder: plans/NAME/pipeline.yaml"
