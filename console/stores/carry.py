@@ -100,7 +100,7 @@ class Carrier:
         """
         records = self._store.records()
         self._last = max((record.seq for record in records), default=0)
-        waits = self._waiting(phase, records)
+        waits = waiting(self._changes, phase, lambda change: self._applied(change, records))
         open_ = [c for c in self._changes if c.migration.phase == phase and not self._applied(c, records)]
         tables = self._store.describe(sorted({self.place(change) for change in open_}))
         found = []
@@ -197,24 +197,6 @@ class Carrier:
         record = Record(self._last, change.id, change.body, place, state, left, self._clock(), *self._who)
         self._store.record(record)
 
-    def _waiting(self, phase: Phase, records: Sequence[Record]) -> dict[str, Change]:
-        """A migration's name → the earlier one of the other phase, not applied, that touches the same columns.
-
-        What comes after one that waits waits as well, so each phase does what it can and no two wait for each other.
-        """
-        found: dict[str, Change] = {}
-        held: list[tuple[Change, Change]] = []  # (a migration that is not done now, what must come first)
-        for change in self._changes:
-            if self._applied(change, records):
-                continue
-            first = next((first for other, first in held if _meet(other.migration, change.migration)), None)
-            if change.migration.phase != phase:
-                held.append((change, change))
-            elif first is not None:
-                found[change.id] = first
-                held.append((change, first))
-        return found
-
     def _applied(self, change: Change, records: Sequence[Record]) -> bool:
         """raises Conflict where what was applied under this name is another migration"""
         mine = [record for record in records if (record.migration, record.place) == (change.id, self.place(change))]
@@ -288,11 +270,35 @@ def refuse_waiting(name: str, todo: Sequence[Todo]) -> None:
     """raises Conflict naming the first migration that another phase must come before"""
     for one in todo:
         if one.waits:
-            raise Conflict(
-                f"{name}: {one.change.id} must wait for {one.waits.id}, which is not applied here",
-                hint=f"console schema apply --phase {one.waits.migration.phase} first",
-                code="E_SCHEMA_ORDER",
-            )
+            raise too_early(name, one.change, one.waits)
+
+
+def too_early(name: str, change: Change, first: Change) -> Conflict:
+    """A migration that must wait for `first`, of the other phase."""
+    return Conflict(
+        f"{name}: {change.id} must wait for {first.id}, which is not applied here",
+        hint=f"console schema apply --phase {first.migration.phase} first",
+        code="E_SCHEMA_ORDER",
+    )
+
+
+def waiting(changes: Sequence[Change], phase: Phase, applied: Callable[[Change], bool]) -> dict[str, Change]:
+    """A migration's name → the earlier one of the other phase, not applied, that touches the same columns.
+
+    What comes after one that waits waits as well, so each phase does what it can and no two wait for each other.
+    """
+    found: dict[str, Change] = {}
+    held: list[tuple[Change, Change]] = []  # (a migration that is not done now, what must come first)
+    for change in changes:
+        if applied(change):
+            continue
+        first = next((first for other, first in held if _meet(other.migration, change.migration)), None)
+        if change.migration.phase != phase:
+            held.append((change, change))
+        elif first is not None:
+            found[change.id] = first
+            held.append((change, first))
+    return found
 
 
 def _meet(one: Migration, other: Migration) -> bool:

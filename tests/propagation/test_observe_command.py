@@ -182,7 +182,7 @@ def test_a_change_becomes_an_edit_of_the_pipelines_landing_table_that_the_planne
     for _ in range(2):
         done = desk.call("edit", *files)
         assert done.exit_code == 0, done.output
-        assert landing.read_text() == LANDING + "  title: string\n"
+        assert landing.read_text().startswith(LANDING + "  title: string\n# migrated by ")
     project = load(desk.root)
     [table] = project.pipeline("web", project.regions[0]).tables
     assert [(column.name, column.type) for column in table.columns][-1] == ("title", "string")

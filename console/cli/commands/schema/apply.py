@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -14,9 +14,9 @@ from console.errors import AtGate, ConsoleError
 from console.text import safe_text
 
 if TYPE_CHECKING:
+    from console.cli.commands.schema.landing import Landing
     from console.model.region import Region
     from console.propagation.migration import Phase
-    from console.propagation.translate.operations import StoreOperation
     from console.runner.schema import Order, SiteOutcome
     from console.stores.carry import Carrier, Done, Todo
     from console.stores.files import Change, Plan, Site
@@ -105,22 +105,32 @@ class Work:
     def preview(self, voice: Voice, order: "Order") -> int:
         """Print what is left, store by store."""
         from console.cli.commands.schema import landing
-        from console.runner.exits import worst
 
         shown = [self._seen(site, order) for site in self.sites]
-        edits = landing.edits(self.root, self.plan, self.owned, self.changes, order)
+        files = self._files(order)
         if voice.json:
-            found = {"stores": [todo_data(*entry) for entry in shown], "edits": [landing.data(edit) for edit in edits]}
+            found = {"stores": [todo_data(*entry) for entry in shown], "edits": list(map(landing.data, files.edits))}
             voice.document({"phase": order.phase, **found})
         else:
             lines = [line for text in folded(shown) for line in text]
-            voice.data(
-                "\n".join([*lines, *(line for edit in edits for line in landing.lines(edit))]) or "nothing to do"
-            )
-        for _, _, refusal in shown:
-            if refusal is not None:
-                voice.complain(refusal)
-        return worst(refusal for _, _, refusal in shown)
+            lines += [line for edit in files.edits for line in landing.lines(edit)]
+            voice.data("\n".join(lines) or "nothing to do")
+        return _complained(voice, [*(refusal for _, _, refusal in shown), files.refusal])
+
+    def _files(self, order: "Order") -> "Landing":
+        """What the phase changes in the files of pipelines that own a store's tables."""
+        from console.cli.commands.schema.landing import landing
+
+        owned = [(site.pipeline, site.target) for site in self.owned]
+        return landing(
+            self.root,
+            self.plan,
+            owned,
+            self.changes,
+            phase=order.phase,
+            allow_destructive=order.allow_destructive,
+            recorded=order.recorded,
+        )
 
     def _seen(self, site: "Site", order: "Order") -> "Seen":
         from console.stores.carry import refuse_waiting
@@ -139,14 +149,13 @@ class Work:
     def carry(self, voice: Voice, order: "Order") -> int:
         """Apply, and tell what became of each store."""
         from console.cli.commands.schema import landing
-        from console.runner.exits import worst
         from console.runner.journal import Journal
         from console.runner.schema import Carriage
 
         def told(site: "Site", done: "Done") -> None:
             voice.talk(f"{site.name}: {safe_text(done.change.id)}: {_did(done)}")
 
-        edits = landing.edits(self.root, self.plan, self.owned, self.changes, order)
+        files = self._files(order)
         journal = Journal()
         carriage = Carriage(
             self.plan.pipeline,
@@ -160,6 +169,8 @@ class Work:
             outcomes = list(carriage.run(self.sites, order))
         finally:
             journal.close()
+        errors = [outcome.error for outcome in outcomes]
+        edits = () if any(errors) else files.edits
         for edit in edits:
             landing.write(self.root, edit)
         if voice.json:
@@ -167,16 +178,24 @@ class Work:
             voice.document({"phase": order.phase, **found})
         else:
             lines = [outcome_text(outcome) for outcome in outcomes]
-            voice.data(
-                "\n".join([*lines, *(line for edit in edits for line in landing.lines(edit))]) or "nothing to do"
-            )
+            lines += [line for edit in edits for line in landing.lines(edit)]
+            voice.data("\n".join(lines) or "nothing to do")
             if edits:
                 voice.talk(
                     "the pipeline's files were edited: console plan shows what that means, console apply carries it"
                 )
-        for error in filter(None, (outcome.error for outcome in outcomes)):
-            voice.complain(error)
-        return worst(outcome.error for outcome in outcomes)
+        if files.edits and not edits:
+            voice.talk("the pipeline's files stay as they are until every store is through")
+        return _complained(voice, [*errors, files.refusal])
+
+
+def _complained(voice: Voice, errors: "Sequence[ConsoleError | None]") -> int:
+    """Tell every error; returns the exit code."""
+    from console.runner.exits import worst
+
+    for error in filter(None, errors):
+        voice.complain(error)
+    return worst(errors)
 
 
 def regions_of(root: Path) -> "tuple[Region, ...]":
@@ -215,6 +234,8 @@ def folded(shown: "Sequence[Seen]") -> list[list[str]]:
 
 def todo_text(names: str, site: "Site", todo: "Sequence[Todo]", error: ConsoleError | None) -> list[str]:
     """A store's statements, each after the sentence that says why."""
+    from console.propagation.translate.words import what, why
+
     if not todo:
         return [f"! {safe_text(str(error))}" if error else f"{names}: nothing to do"]
     lines = [f"{names} ({site.target.kind})"]
@@ -236,6 +257,8 @@ def _remark(one: "Todo") -> str:
 
 def todo_data(site: "Site", todo: "Sequence[Todo]", error: ConsoleError | None) -> dict[str, Any]:
     """For `--output json`."""
+    from console.propagation.translate.words import what
+
     migrations = [
         {
             "migration": one.change.id,
@@ -261,6 +284,8 @@ def outcome_text(outcome: "SiteOutcome") -> str:
 
 def outcome_data(outcome: "SiteOutcome") -> dict[str, Any]:
     """For `--output json`."""
+    from console.propagation.translate.words import what
+
     region, _, store = outcome.site.partition("/")
     applied = [done.change.id for done in outcome.done if done.operation is None and not done.announced]
     announced = [done.change.id for done in outcome.done if done.announced]
@@ -276,50 +301,9 @@ def outcome_data(outcome: "SiteOutcome") -> dict[str, Any]:
     }
 
 
-def what(operation: "StoreOperation") -> str:
-    """An operation as a person reads it: SQL for ClickHouse, words else."""
-    from console.propagation.translate import operations as ops
-
-    match operation:
-        case ops.Statement():
-            return operation.sql
-        case ops.AddField():
-            default = f" default {operation.default}" if operation.default is not None else ""
-            return f"add {operation.name} {operation.type}{default}"
-        case ops.DropField():
-            return f"drop {operation.name}"
-        case ops.RenameFields():
-            return "rename " + ", ".join(f"{old} → {new}" for old, new in operation.pairs)
-        case ops.ChangeField():
-            return f"change {operation.name} to {operation.type}"
-        case ops.LoosenField():
-            return f"let {operation.name} be NULL"
-        case ops.Rewrite():
-            kept = [
-                f"{name} {word}{'' if name == source else f' from {source}'}"
-                for name, source, word in operation.columns
-            ]
-            return f"rewrite with {', '.join(kept)}"
-        case _:
-            assert_never(operation)
-
-
-def why(operation: "StoreOperation") -> str:
-    """What it does to the rows that are there, in one sentence."""
-    from console.propagation.translate import operations as ops
-
-    match operation:
-        case ops.Statement() | ops.Rewrite():
-            return operation.why
-        case ops.DropField():
-            return "metadata, no row is rewritten; the values stay unread in old files"
-        case ops.AddField() | ops.RenameFields() | ops.ChangeField() | ops.LoosenField():
-            return "metadata, no row is rewritten"
-        case _:
-            assert_never(operation)
-
-
 def _did(done: "Done") -> str:
+    from console.propagation.translate.words import what
+
     if done.announced:
         return "announced"
     return "applied" if done.operation is None else safe_text(" ".join(what(done.operation).split()))

@@ -1,16 +1,23 @@
-"""Migrations of a pipeline's own landing tables: edits of its files, which the planner then sees like any other."""
+"""Migrations of a pipeline's own landing tables: edits of its files, which the planner then sees like any other.
 
-from collections.abc import Sequence
+Each file keeps which migrations it has, a comment a migration: a file put back to how it was loses edit and record
+together, and two branches that migrate a table meet in that file and nowhere else.
+"""
+
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from console.errors import CheckFailed, DataError
+from console.errors import CheckFailed, ConsoleError, DataError
 from console.text import safe_text
 
 if TYPE_CHECKING:
-    from console.runner.schema import Order
-    from console.stores.files import Change, Plan, Site
+    from console.propagation.migration import Phase
+    from console.propagation.replication import Target
+    from console.stores.files import Change, Plan
+
+_HAS: Final = "# migrated by "
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,38 +30,55 @@ class Edit:
     migrations: tuple[str, ...]
 
 
-def edits(
-    root: Path, plan: "Plan", sites: "Sequence[Site]", changes: "Sequence[Change]", order: "Order"
-) -> tuple[Edit, ...]:
-    """What a phase changes in the files of pipelines that own a store's tables; nothing is written.
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """What migrations make of a project's files. refusal: why it is nothing, or not all of it."""
 
-    raises  CheckFailed for what may lose something and was not allowed; DataError where a file contradicts a migration
+    edits: tuple[Edit, ...] = ()
+    refusal: ConsoleError | None = None
+
+
+def landing(
+    root: Path,
+    plan: "Plan",
+    owned: "Iterable[tuple[str, Target]]",
+    changes: "Sequence[Change]",
+    *,
+    phase: "Phase | None" = None,
+    allow_destructive: bool = False,
+    recorded: bool = False,
+) -> Landing:
+    """The edits of files that do not have these migrations yet; nothing is written.
+
+    owned     (pipeline, store) for each store whose tables are a pipeline's
+    phase     None: both
+    recorded  only write down that the files say so already
     """
-    found: dict[Path, Edit] = {}
-    for site in sites:
+    by_file: dict[Path, list[Change]] = {}
+    for pipeline, target in owned:
         for change in changes:
             entry = plan.replication.find(change.migration.schema, change.migration.table)
-            if entry is None or change.migration.phase != order.phase:
-                continue
-            path = Path("plans", site.pipeline, "tables", f"{site.target.place(entry)}.yaml")
-            known = found.get(path)
-            before = known.before if known else _text(root, path, change)
-            if _ring(change):
-                _done_by_hand(change, before, path)
-                continue
-            text = _edited(root, path, known.after if known else before, change)
-            names = known.migrations if known else ()
-            if text != (known.after if known else before) and change.id not in names:
-                _refuse(change, order, path)
-                names = (*names, change.id)
-            found[path] = Edit(path, before, text, names)
-    return tuple(edit for edit in found.values() if edit.after != edit.before)
+            assert entry is not None, "changes concern the replication"
+            mine = by_file.setdefault(Path("plans", pipeline, "tables", f"{target.place(entry)}.yaml"), [])
+            if change not in mine:  # a pipeline has the same files for all its regions
+                mine.append(change)
+    edits: list[Edit] = []
+    refusal: ConsoleError | None = None
+    try:
+        for path, mine in by_file.items():
+            if phase is None or any(change.migration.phase == phase for change in mine):
+                edit, early = _edit(root, path, mine, phase, allow_destructive=allow_destructive, recorded=recorded)
+                edits.append(edit)
+                refusal = refusal or early
+    except ConsoleError as error:
+        return Landing(refusal=error)
+    return Landing(tuple(edit for edit in edits if edit.after != edit.before), refusal)
 
 
 def write(root: Path, edit: Edit) -> None:
     """Whole, or not at all."""
     part = (root / edit.path).with_suffix(".part")
-    part.write_text(edit.after)
+    part.write_text(edit.after, encoding="utf-8")
     part.replace(root / edit.path)
 
 
@@ -72,6 +96,38 @@ def data(edit: Edit) -> dict[str, Any]:
     return {"file": edit.path.as_posix(), "migrations": list(edit.migrations), "text": edit.after}
 
 
+def _edit(
+    root: Path,
+    path: Path,
+    changes: "Sequence[Change]",
+    phase: "Phase | None",
+    *,
+    allow_destructive: bool,
+    recorded: bool,
+) -> tuple[Edit, ConsoleError | None]:
+    """One file's edit, and the first migration that must wait for another phase."""
+    from console.stores.carry import too_early, waiting
+
+    before = text = _text(root, path, changes[0])
+    has = {line.strip().removeprefix(_HAS) for line in text.splitlines() if line.strip().startswith(_HAS)}
+    waits = waiting(changes, phase, lambda change: change.id in has) if phase else {}
+    names: list[str] = []
+    for change in changes:
+        if change.id in has or change.id in waits or phase not in (None, change.migration.phase):
+            continue
+        now = text if recorded else _edited(path, text, change)
+        if now != text and change.migration.destructive and not allow_destructive:
+            raise CheckFailed(
+                f"{path.as_posix()}: {change.id} may lose what is stored; nothing was done to the files",
+                hint="when that is meant: the same command with --allow-destructive",
+                code="E_DESTRUCTIVE",
+            )
+        text = "\n".join([now.removesuffix("\n"), f"{_HAS}{change.id}", ""])
+        names.append(change.id)
+    early = next((too_early(path.as_posix(), c, waits[c.id]) for c in changes if c.id in waits), None)
+    return Edit(path, before, text, tuple(names)), early
+
+
 def _text(root: Path, path: Path, change: "Change") -> str:
     from console.project.yaml import read_text
 
@@ -82,41 +138,38 @@ def _text(root: Path, path: Path, change: "Change") -> str:
     return read_text(root / path, root)
 
 
-def _edited(root: Path, path: Path, text: str, change: "Change") -> str:
+def _edited(path: Path, text: str, change: "Change") -> str:
     from console.project.yaml import parse
     from console.propagation.translate.landing import Declared, edited
 
     document = parse(text, path.as_posix())
-    return edited(Declared(text, document.data, document.keys, document.values), change.migration)
-
-
-def _refuse(change: "Change", order: "Order", path: Path) -> None:
-    if change.migration.destructive and not order.allow_destructive:
-        raise CheckFailed(
-            f"{path.as_posix()}: {change.id} may lose what is stored; nothing was done",
-            hint="when that is meant: the same command with --allow-destructive",
-            code="E_DESTRUCTIVE",
+    if document.data.get("kind") != "landing":
+        raise DataError(
+            f"{document.place(('kind',))}: only a landing table follows PostgreSQL, and {change.id} is about it",
+            hint="name the landing table in replication.yaml",
         )
+    if _ring(change):
+        names = ", ".join(sorted(change.migration.columns))
+        raise DataError(
+            f"{path.as_posix()}: {change.id} makes {names} change places: rows from before keep the old meaning",
+            hint=f"let the queries that read {names} tell older rows apart, or ingest the table anew; then add the line"
+            f" `{_HAS}{change.id}` to that file and apply again",
+        )
+    try:
+        return edited(Declared(text, document.data, document.keys, document.values), change.migration)
+    except DataError as error:
+        hint = (
+            error.hint
+            or f"if the file has it already: console schema apply --phase {change.migration.phase} --recorded"
+        )
+        raise DataError(f"{document.place(('columns',))}: {change.id}: {error}", hint=hint) from None
 
 
 def _ring(change: "Change") -> bool:
+    """A file of names cannot say that some of them changed places."""
     from console.propagation.migration import SwapColumns
 
     operation = change.migration.operation
     if not isinstance(operation, SwapColumns):
         return False
     return {old for old, _ in operation.columns} == {new for _, new in operation.columns}
-
-
-def _done_by_hand(change: "Change", text: str, path: Path) -> None:
-    """raises  DataError until a person has seen to it: a file of names cannot say that two of them changed places"""
-    from console.propagation.translate.operations import MARK
-
-    line = f"# {MARK}{change.id}"
-    if line not in (written.strip() for written in text.splitlines()):
-        names = ", ".join(sorted(change.migration.columns))
-        raise DataError(
-            f"{path.as_posix()}: {change.id} makes {names} change places: rows from before keep the old meaning",
-            hint=f"let the queries that read {names} tell older rows apart, or ingest the table anew; then add the line"
-            f" `{line}` to that file and apply again",
-        )

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from console.cli.commands.schema.apply import Work, what, why
+from console.cli.commands.schema.apply import Work
 from console.cli.figures import count
 from console.cli.flags import command
 from console.cli.voice import Voice, as_data
@@ -71,6 +71,8 @@ def _try(work: Work, site: "Site", change: "Change") -> Tried:
 
 
 def _text(entry: Tried) -> list[str]:
+    from console.propagation.translate.words import what, why
+
     site, change, done, error = entry
     lead = f"{site.name}: {safe_text(change.id)}"
     if done is None:
@@ -81,6 +83,8 @@ def _text(entry: Tried) -> list[str]:
 
 
 def _data(entry: Tried) -> dict[str, Any]:
+    from console.propagation.translate.words import what
+
     site, change, done, error = entry
     named = {"region": site.region.name, "store": site.target.name, "migration": change.id}
     if done is None:
