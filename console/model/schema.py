@@ -54,6 +54,11 @@ class Table:
         return next((column for column in self.columns if column.name == name), None)
 
 
+def quoted(name: str) -> str:
+    """A column's name as Spark's SQL writes it, whatever letters it has."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def types(columns: tuple[Column, ...]) -> dict[str, str]:
     """Name → Spark type, in order."""
     return {column.name: column.type for column in columns}

@@ -60,7 +60,7 @@ def test_a_batch_costs_little_more_than_the_bare_insert(tmp_path: Path, capsys: 
     def ours(n: int) -> None:
         path = str(tmp_path / f"ours{n}")
         once.create(session, target, path, 24)
-        writer = backfill.open_history(session, once.history_id(path, step.materialization, fence), path)
+        writer = once.open_feed(session, once.history_id(path, step.materialization, fence), path, 0)
         history = backfill.History(step, state, source, target, path, fence, slices, writer)
         done = backfill.carry(spark, session, history, slices, lambda _: None)
         assert (done.rows_in, done.written.rows) == (ROWS, ROWS)

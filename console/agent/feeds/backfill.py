@@ -10,6 +10,7 @@ from console.agent.feeds import once
 from console.agent.feeds.edge import logical, register
 from console.agent.session import JobGroup, Spark
 from console.model.live import TableState
+from console.model.schema import quoted
 from console.model.slices import Slice
 from console.model.step import Backfill
 
@@ -41,10 +42,6 @@ class Receipt:
     rows_in: int
     written: once.Written
     seconds: float
-
-
-def open_history(session: Any, app_id: str, target_path: str) -> once.Writer:
-    return once.open_feed(session, app_id, target_path, 0)
 
 
 def carry(
@@ -90,7 +87,7 @@ def rows_of(session: Any, history: History, run: Sequence[Slice], counted: Any =
     register(session, history.joins)
     rows.createOrReplaceTempView(history.step.source)
     columns = [column.name for column in history.target.version.columns]
-    return session.sql(history.step.sql).select(*(f"`{name.replace('`', '``')}`" for name in columns))
+    return session.sql(history.step.sql).select(*map(quoted, columns))
 
 
 def count_rows(session: Any, history: History, run: Sequence[Slice]) -> int:

@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from console.model.schema import quoted
+
 _LOW = 4294967295
 
 
@@ -61,14 +63,14 @@ def can_hash(kind: str) -> bool:
 def _grouped(rows: Any, time: str, sums: Sequence[Any]) -> Any:
     from pyspark.sql.functions import col, count, lit, to_date
 
-    day = to_date(col(_quoted(time))) if time else lit(None).cast("date")
+    day = to_date(col(quoted(time))) if time else lit(None).cast("date")
     return rows.groupBy(day.alias("day")).agg(count(lit(1)).alias("rows"), *sums)
 
 
 def _values(columns: Sequence[tuple[str, str]]) -> list[Any]:
     from pyspark.sql.functions import col
 
-    return [_hashable(col(_quoted(name)).cast(kind), kind) for name, kind in columns]
+    return [_hashable(col(quoted(name)).cast(kind), kind) for name, kind in columns]
 
 
 def _whole(values: Sequence[Any]) -> list[Any]:
@@ -90,7 +92,3 @@ def _hashable(value: Any, kind: str) -> Any:
     from pyspark.sql.functions import array_sort, map_entries
 
     return array_sort(map_entries(value)) if kind.startswith("map<") else value
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

@@ -8,6 +8,7 @@ from console.agent.feeds import once, ranges
 from console.agent.store import log
 from console.errors import FeedStopped
 from console.model.live import Feed, Release, TableState
+from console.model.schema import quoted
 
 RANGE_ROWS = 2_000_000
 ONE_TASK_BYTES = 16 << 20
@@ -105,7 +106,7 @@ def compute(session: Any, edge: Edge, stored: Any) -> Any:
     logical(session, edge.source, stored).createOrReplaceTempView(edge.feed.source)
     register(session, edge.joins)
     columns = [column.name for column in edge.target.version.columns]
-    return session.sql(edge.feed.sql).select(*(f"`{name.replace('`', '``')}`" for name in columns))
+    return session.sql(edge.feed.sql).select(*map(quoted, columns))
 
 
 def logical(session: Any, state: TableState, stored: Any) -> Any:

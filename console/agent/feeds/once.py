@@ -11,6 +11,7 @@ from console.agent.feeds import foreign
 from console.agent.store import log, turns
 from console.errors import FeedStopped, RegionError
 from console.model.live import Feed, TableState
+from console.model.schema import quoted
 
 EPOCH_BITS = 40
 CHECKPOINT_COMMITS = 50  # Delta's 10 makes every tenth small live commit a heavy one
@@ -83,7 +84,7 @@ def create(session: Any, state: TableState, path: str, keep_hours: float) -> Non
                 f"{path} exists with other columns than planned", hint="console discard", code="E_OTHER_TABLE"
             )
         return
-    types = ", ".join(f"CAST(NULL AS {column.type}) AS {_quoted(column.name)}" for column in state.version.columns)
+    types = ", ".join(f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in state.version.columns)
     nothing = session.sql(f"SELECT {types} WHERE 1 = 0")
     hours = max(int(keep_hours), 24 * 7)
     properties = {
@@ -298,9 +299,5 @@ def nothing(session: Any, target: str) -> Any:
     from pyspark.sql.types import StructType
 
     schema = StructType.fromJson(json.loads(log.schema_json(target)))
-    columns = ", ".join(f"CAST(NULL AS {f.dataType.simpleString()}) AS {_quoted(f.name)}" for f in schema.fields)
+    columns = ", ".join(f"CAST(NULL AS {f.dataType.simpleString()}) AS {quoted(f.name)}" for f in schema.fields)
     return session.sql(f"SELECT {columns} WHERE 1 = 0")
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"

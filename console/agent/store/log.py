@@ -50,7 +50,6 @@ class Commit:
     removed: int = 0
     metadata: bool = False
     txn: dict[str, int] = field(default_factory=dict)
-    rows_out: int = 0
     note: dict[str, Any] = field(default_factory=dict)
     at_ms: int = 0
 
@@ -207,7 +206,6 @@ def _parse(root: Path, version: int, actions: list[dict[str, Any]]) -> Commit:
                 info = found
     put_back = version > 0 and str(info.get("operation", "")).upper().startswith(REPLACING)
     kind: Kind = "rewrite" if removed or rewritten or put_back else "append" if added else "quiet"
-    metrics = info.get("operationMetrics") or {}
     return Commit(
         version,
         kind,
@@ -216,7 +214,6 @@ def _parse(root: Path, version: int, actions: list[dict[str, Any]]) -> Commit:
         removed,
         metadata,
         txn,
-        int(metrics.get("numOutputRows", 0) or 0),
         _note(info.get("userMetadata")),
         int(info.get("timestamp", 0)),
     )

@@ -12,6 +12,7 @@ from console import crash
 from console.agent.feeds.checksum import per_day
 from console.agent.store import log, turns
 from console.errors import RegionError
+from console.model.schema import quoted
 
 SMALL_BYTES = 32 << 20  # a file below this is small
 MANY = 100  # small files in one partition that are worth a job
@@ -114,7 +115,7 @@ def _totals(session: Any, table: str, where: str, version: int) -> tuple[Any, ..
 def _where(values: Sequence[tuple[str, str | None]]) -> str:
     """A predicate on partition columns only, as `replaceWhere` wants it."""
     return " AND ".join(
-        f"{_quoted(name)} IS NULL" if value is None else f"{_quoted(name)} = {_text(value)}" for name, value in values
+        f"{quoted(name)} IS NULL" if value is None else f"{quoted(name)} = {_text(value)}" for name, value in values
     )
 
 
@@ -124,10 +125,6 @@ def _files(table: str, version: int, crowd: Crowd) -> int:
     wanted = tuple(value for _, value in crowd.values)
     keys = zip(*parts, strict=True) if parts else ((),) * len(actions.column("path").to_pylist())
     return sum(tuple(None if v is None else str(v) for v in key) == wanted for key in keys)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _text(value: str) -> str:

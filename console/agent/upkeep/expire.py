@@ -7,6 +7,7 @@ from typing import Any
 from console import crash
 from console.agent.store import log, turns
 from console.model.live import TableState
+from console.model.schema import quoted
 
 
 def cutoff(state: TableState, today: date) -> date | None:
@@ -45,7 +46,6 @@ def _older(state: TableState, keep: date) -> Any:
     """A range on the raw column, which prunes files (rule 11)."""
     from pyspark.sql.functions import col, lit
 
-    name = "`" + state.table.time.replace("`", "``") + "`"
     kind = next(column.type for column in state.version.columns if column.name == state.table.time)
     first = keep if kind == "date" else datetime(keep.year, keep.month, keep.day, tzinfo=UTC)
-    return col(name) < lit(first)
+    return col(quoted(state.table.time)) < lit(first)
