@@ -37,5 +37,11 @@ def cause(error: BaseException) -> str:
     return safe_text(redacted(_VALUE.sub(_hidden, named) if kind(error) == "value" else named))[:300]
 
 
+def told(error: ConsoleError) -> str:
+    """One line for a log: what is wrong, its code, and what to do."""
+    code = f" [{error.code}]" if error.code else ""
+    return safe_text(redacted(f"{error}{code}" + (f"; {error.hint}" if error.hint else "")))
+
+
 def _hidden(found: re.Match[str]) -> str:
     return "a value of the type" if found[0].endswith("of the type") else "'…'"

@@ -18,6 +18,7 @@ SMALL_BYTES = 32 << 20  # a file below this is small
 MANY = 100  # small files in one partition that are worth a job
 FILE_BYTES = 128 << 20
 MOST_BYTES = 8 << 30  # of one partition; more would hold the live feeds' table for too long
+SPOILED = "E_COMPACTION"  # the code of a compaction that did not keep every row
 PLAIN = ("date", "string", "int", "integer", "bigint", "long", "smallint", "short", "tinyint", "byte", "boolean")
 
 
@@ -99,7 +100,7 @@ def _see_same(session: Any, table: str, where: str, version: int) -> None:
         raise RegionError(
             f"{table}: compaction in version {version} changed {where or 'the table'}: {was} is now {now}",
             hint=f"stop the agent, RESTORE the table to version {version - 1} and report this",
-            code="E_COMPACTION",
+            code=SPOILED,
         )
 
 

@@ -5,8 +5,9 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from math import inf
 from typing import Literal
 
 from deltalake import CommitProperties, DeltaTable, write_deltalake
@@ -15,12 +16,13 @@ from console.agent.feeds import foreign
 from console.agent.feeds.edge import edges_of
 from console.agent.feeds.follow import Follower
 from console.agent.line import Line
+from console.agent.patience.failure import cause, told
 from console.agent.session import Spark
 from console.agent.store import log, turns
-from console.agent.upkeep.compact import MANY, compact, crowded
+from console.agent.upkeep.compact import MANY, SPOILED, compact, crowded
 from console.agent.upkeep.expire import cutoff, expire, expired
 from console.agent.upkeep.vacuum import Need, in_the_way, kept_hours, vacuum
-from console.errors import Conflict, ConsoleError, DataError
+from console.errors import Conflict, ConsoleError, DataError, RegionError
 from console.model.event import ENDED, Fenced
 from console.model.live import Release, TableState
 
@@ -61,9 +63,10 @@ class Keeper:
         self._said = said  # (pipeline, level, text)
         self._busy = threading.Lock()
         self._last = time.monotonic()
+        self._spoiled: dict[str, RegionError] = {}  # tables that a compaction changed: none of ours touches them again
 
     def keep(self, line: Line, wish: Wish) -> tuple[Done, ...]:
-        """raises  Conflict E_BUSY if a pass is under way; RegionError if a compaction did not keep every row"""
+        """raises  Conflict E_BUSY if a pass is under way; RegionError E_COMPACTION if a compaction did not keep every row"""
         if not self._busy.acquire(blocking=False):
             raise Conflict("the region's tables are being kept already", hint="try again later", code="E_BUSY")
         try:
@@ -72,7 +75,7 @@ class Keeper:
                 if wish.expire:
                     done += self._expire(line, path, state, wish)
                 done += self._compact(path, state, wish)
-                if not wish.dry_run:
+                if not wish.dry_run and path not in self._spoiled:  # whose old files are what it is restored from
                     done += self._vacuum(path, state)
             return tuple(done)
         finally:
@@ -98,21 +101,31 @@ class Keeper:
     def _compact_all(self, line: Line) -> None:
         try:
             for path, state in ours(line).items():
+                if path in self._spoiled:
+                    continue
                 for done in self._compact(path, state, Wish()):
                     self._said(line.pipeline, "info", f"{done.table}: {done.what} {done.detail}")
+        except ConsoleError as error:
+            self._said(line.pipeline, "error", f"upkeep: {told(error)}")
         except Exception as error:  # tried again in an hour; the feeds do not need it
-            first = str(error).strip().splitlines()
-            self._said(line.pipeline, "warning", f"upkeep: {first[0] if first else type(error).__name__}")
+            self._said(line.pipeline, "warning", f"upkeep: {cause(error)}")
 
     def _compact(self, path: str, state: TableState, wish: Wish) -> list[Done]:
         tasks = max(1, self._spark.slots - 1)
+        if found := self._spoiled.get(path):
+            return [Done(state.table.name, "left", told(found))]
         done = []
         for crowd in crowded(path, wish.many):
             if wish.dry_run:
                 done.append(Done(state.table.name, "compacted", f"{crowd.label}: {crowd.files} files"))
                 continue
             session = self._spark.session(spark__sql__files__maxPartitionNum=str(tasks))
-            made = compact(session, path, crowd, tasks)
+            try:
+                made = compact(session, path, crowd, tasks)
+            except RegionError as error:
+                if error.code == SPOILED:
+                    self._spoiled[path] = error
+                raise
             detail = f"{crowd.label}: {crowd.files} files to {made.files} in version {made.version}"
             done.append(Done(state.table.name, "compacted", detail))
         return done
@@ -145,15 +158,26 @@ def under_way(line: Line) -> bool:
 
 
 def ours(line: Line) -> dict[str, TableState]:
-    """The tables of the kept releases that the agent alone writes, by path. Foreign landing tables are never touched."""
+    """The tables of the kept releases that the agent alone writes, by path. Foreign landing tables are never touched.
+
+    A version that several releases share keeps its rows for as long as any of them says.
+    """
     found: dict[str, TableState] = {}
     for release in _kept(line):
         for state in release.tables:
             path = line.path(state.version.path)
             managed = state.table.kind != "landing" or state.table.managed
             if managed and state.version.path and log.exists(path):
-                found.setdefault(path, state)
+                found[path] = _longer(found[path], state) if path in found else state
     return found
+
+
+def _longer(one: TableState, other: TableState) -> TableState:
+    """Whichever of two declarations of one version keeps rows longer; for ever where they tell age by two columns."""
+    if one.table.time != other.table.time:
+        return replace(one, table=replace(one.table, retention_days=None))
+    longest = inf if one.table.retention_days is None else one.table.retention_days
+    return one if other.table.retention_days is not None and other.table.retention_days <= longest else other
 
 
 def needs(lines: Iterable[Line]) -> dict[str, list[Need]]:

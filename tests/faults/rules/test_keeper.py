@@ -1,7 +1,10 @@
 """Rules 7 and 8, the part that decides: which tables are ours, who still needs what of them. No Java."""
 
 from dataclasses import replace
+from datetime import date, timedelta
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from deltalake import DeltaTable
@@ -12,7 +15,9 @@ from console.agent.line import Line
 from console.agent.session import Settings, Spark
 from console.agent.store import log
 from console.agent.upkeep import keeper
-from console.errors import Conflict, DataError
+from console.agent.upkeep.compact import crowded
+from console.agent.upkeep.expire import cutoff
+from console.errors import Conflict, DataError, RegionError
 from console.model.event import Accepted, Ended, Entered, Fenced
 from console.model.live import Feed, Release, TableState
 from console.model.plan import Plan
@@ -88,6 +93,71 @@ def test_a_dry_run_names_what_is_crowded_and_changes_nothing_and_one_pass_goes_a
     kept._busy.acquire()
     with pytest.raises(Conflict, match="being kept already"):
         kept.keep(line, keeper.Wish(dry_run=True))
+
+
+def sharing(place: Path, *declared: dict[str, Any]) -> TableState:
+    """The one version that releases share, as upkeep sees it; each declares it in its own way, the first is the oldest."""
+    DeltaTable.create(str(place / "copy/a-1"), schema=SCHEMA, partition_by=["day"])
+    line = opened(place)
+    for n, more in enumerate(declared, 1):
+        own = moved(state("copy", **more), "copy/a-1")
+        line.releases.propose(Release(f"r{n}", "web", "d", (own,), ()), f"web-{n}", "ada", "laptop")
+    (found,) = keeper.ours(line).values()
+    return found
+
+
+BY_DAY: dict[str, Any] = {"time": "day"}
+
+
+@pytest.mark.parametrize("days", [(30, 90), (90, 30), (30, 90, 60)])
+def test_a_version_that_releases_share_keeps_its_rows_as_long_as_any_of_them_says(
+    tmp_path: Path, days: tuple[int, ...]
+) -> None:
+    shared = sharing(tmp_path, *({**BY_DAY, "retention_days": n} for n in days))
+    today = date(2026, 11, 21)
+    assert cutoff(shared, today) == today - timedelta(days=90)
+
+
+@pytest.mark.parametrize("other", [BY_DAY, {"time": "at", "retention_days": 30}, {"time": "", "retention_days": 30}])
+def test_it_keeps_them_for_ever_where_one_says_so_or_tells_their_age_otherwise(
+    tmp_path: Path, other: dict[str, Any]
+) -> None:
+    short = {**BY_DAY, "retention_days": 30}
+    for n, both in enumerate([(short, other), (other, short), (short, other, short)]):
+        assert cutoff(sharing(tmp_path / str(n), *both), date(2026, 11, 21)) is None
+
+
+def test_a_table_that_a_compaction_changed_is_told_once_and_never_kept_again(
+    line: Line, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A crowded table whose compaction loses a row; it is found in the hourly pass, an operator asks later."""
+    line.recorder.store(Ended("discarded", "ada"))
+    tried: list[str] = []
+    vacuumed: list[str] = []
+    said: list[tuple[str, str, str]] = []
+
+    def lossy(session: Any, table: str, *_: Any) -> None:
+        tried.append(table)
+        raise RegionError(f"{table}: compaction in version 4 changed it", hint="RESTORE it", code="E_COMPACTION")
+
+    monkeypatch.setattr(keeper, "compact", lossy)
+    monkeypatch.setattr(keeper, "vacuum", lambda _, table: vacuumed.append(table))
+    monkeypatch.setattr(keeper, "crowded", lambda table, _: crowded(table, 4))
+    spark = SimpleNamespace(session=lambda **_: None, slots=2)
+    kept = keeper.Keeper(cast(Any, spark), lambda: [line], lambda *each: said.append(each))
+    landing = str(line.warehouse / "landing")
+    for _ in range(2):
+        kept._compact_all(line)
+    assert tried == [landing]
+    assert said == [
+        ("web", "error", f"upkeep: {landing}: compaction in version 4 changed it [E_COMPACTION]; RESTORE it")
+    ]
+    done = kept.keep(line, keeper.Wish(many=4))
+    assert [(each.what, "[E_COMPACTION]" in each.detail) for each in done if each.table == "landing"] == [
+        ("left", True)
+    ]
+    assert tried == [landing]
+    assert vacuumed == [path for path in keeper.ours(line) if path != landing]
 
 
 def test_rows_expire_never_beside_a_rollout(line: Line) -> None:
