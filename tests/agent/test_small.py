@@ -6,7 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import CommitProperties, DeltaTable, Field, Transaction, write_deltalake
+from deltalake.schema import PrimitiveType
 
 from console.agent.feeds import once
 from console.agent.store import log, turns
@@ -115,6 +116,13 @@ def test_what_arrow_cannot_store_exactly_is_left_to_spark(writer: once.Writer) -
     other = pa.schema([("id", pa.string()), ("n", pa.float64()), ("day", pa.date32())])
     assert once.append_small(Computed({"id": "a", "n": 0.5}, schema=other), writer, 7, {"kind": "live"}) is None
     assert stored(writer) == []
+
+
+def test_a_column_that_somebody_added_is_left_to_spark(writer: once.Writer) -> None:
+    DeltaTable(writer.target).alter.add_columns(Field("note", PrimitiveType("string")))
+    assert once.append_small(Computed({"id": "a", "n": 1}), writer, 7, {"kind": "live"}) is None
+    assert stored(writer) == []
+    assert writer.position == 0
 
 
 def test_types_that_deltalake_writes_as_spark_does(tmp_path: Path) -> None:

@@ -197,7 +197,7 @@ def append_small(rows: Any, writer: Writer, position: int, note: dict[str, Any])
     A fifth of the processor time: the JVM rebuilds a table's state before each append (docs/decisions/0005).
 
     returns  None, with nothing written, where Spark must write them: one of its writes is under way on the table, or
-             Arrow has no exact way into a column's type
+             Arrow has no exact way into the table's columns
     raises   FeedStopped E_SKIPPED as `append`; here nothing was written
     """
     _in_order(writer, position)
@@ -222,7 +222,7 @@ def _by_deltalake(data: Any, writer: Writer, position: int, note: dict[str, Any]
         schema = pa.schema(table.schema().to_arrow())
         try:
             data = schema.empty_table() if data is None else data.cast(schema)
-        except pa.ArrowException:
+        except (pa.ArrowException, ValueError):  # the plain one: somebody added a column, which Spark fills with NULL
             return None
         crash.point(f"before-commit-{note.get('kind', '')}")
         properties = CommitProperties(
