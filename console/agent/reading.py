@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
@@ -13,7 +12,7 @@ from console import crash
 from console.agent.feeds.edge import logical
 from console.agent.line import Line
 from console.agent.session import Spark
-from console.agent.store import log
+from console.agent.store import exports, log
 from console.agent.store.survey import resolve
 from console.errors import DataError, RegionError
 from console.model.live import Release
@@ -28,14 +27,14 @@ def query(
     """Run one compiled SELECT over the live release, whole: all its tables are of the one release read first.
 
     args    name → [value as text, Spark type]
-    raises  RegionError with Spark's first line if it fails
+    raises  DataError where a value is not of its parameter's type; RegionError with Spark's first line if it fails
     """
-    release = line.live()
+    release, bound = line.live(), _arguments(args)
     session = spark.session()
     register(line, session, release, tables)
     limit = max(1, min(limit, MAX_ROWS))
     try:
-        found = session.sql(sql, args=_arguments(args)).limit(limit + 1)
+        found = session.sql(sql, args=bound).limit(limit + 1)
         columns = [[name, kind] for name, kind in found.dtypes]
         rows = [[plain(value) for value in row] for row in found.collect()]
     except Exception as error:
@@ -101,44 +100,33 @@ def run_copy(line: Line, spark: Spark, name: str, by: str) -> dict[str, Any]:
 
 
 def run_sink(line: Line, spark: Spark, name: str) -> dict[str, Any]:
-    """Export the sink's query to files below the warehouse; the directory is replaced when the new one is whole."""
+    """Export the sink's query to files below the warehouse; its last output is replaced when the new one is whole.
+
+    raises  DataError E_SINK_TAKEN where something else lies at its path
+    """
     release = line.live()
     sink = next((sink for sink in release.sinks if sink.name == name), None)
     if sink is None:
         known = ", ".join(s.name for s in release.sinks) or "none"
         raise DataError(f"no sink {name} in release {release.id} (there is: {known})")
-    root = line.warehouse.resolve()
-    target = (root / sink.path).resolve()
-    if not target.is_relative_to(root) or target == root or "_console" in target.parts:
-        raise DataError(f"sink {name}: {sink.path} is not below the warehouse")
-    session = spark.session()
-    register(line, session, release, [state.table.name for state in release.tables])
-    rows = session.sql(sink.sql).coalesce(1)
-    count = rows.count()
-    fresh = target.with_name(f".{target.name}.{os.getpid()}")
-    writer = rows.write.mode("overwrite")
-    match sink.format:
-        case "ndjson":
-            writer.json(str(fresh))
-        case "csv":
-            writer.option("header", "true").csv(str(fresh))
-        case "parquet":
-            writer.parquet(str(fresh))
-    _replace(fresh, target)
-    return {"rows": count, "path": str(target)}
+    out = exports.output(line.warehouse, sink.path, line.pipeline, sink.name)
 
+    def write(fresh: Path) -> int:
+        session = spark.session()
+        register(line, session, release, [state.table.name for state in release.tables])
+        rows = session.sql(sink.sql).coalesce(1)
+        count = int(rows.count())
+        writer = rows.write.mode("overwrite")
+        match sink.format:
+            case "ndjson":
+                writer.json(str(fresh))
+            case "csv":
+                writer.option("header", "true").csv(str(fresh))
+            case "parquet":
+                writer.parquet(str(fresh))
+        return count
 
-def _replace(fresh: Path, target: Path) -> None:
-    old = target.with_name(f".{target.name}.old")
-    if target.exists():
-        target.rename(old)
-    crash.point("before-sink")
-    fresh.rename(target)
-    crash.point("after-sink")
-    if old.exists():
-        for file in sorted(old.rglob("*"), reverse=True):
-            file.unlink() if file.is_file() else file.rmdir()
-        old.rmdir()
+    return {"rows": exports.put(out, write), "path": str(out.target)}
 
 
 def _arguments(args: Mapping[str, Sequence[str]]) -> dict[str, Any]:

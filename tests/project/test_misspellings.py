@@ -242,6 +242,24 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
         "write one",
     ),
     (
+        "plans/api/sinks/a.sql",
+        "/* path: requests/x */ SELECT 1",
+        [
+            "plans/api/pipeline.yaml:1:1: `pipeline.yaml` is missing",
+            "plans/api/sinks/a.sql:1:24: path: `requests/` below the warehouse belongs to a table of pipeline web",
+        ],
+        "write one",
+    ),
+    (
+        "plans/api/sinks/a.sql",
+        "/* path: exports */ SELECT 1",
+        [
+            "plans/api/pipeline.yaml:1:1: `pipeline.yaml` is missing",
+            "plans/web/sinks/export.sql:5:1: path: the sink a of pipeline api writes to the same place",
+        ],
+        "write one",
+    ),
+    (
         EU,
         OVERRIDE + "{landng: {}}}}",
         ["regions/eu.yaml:2:28: overrides: pipeline web has no table `landng` [P034]"],

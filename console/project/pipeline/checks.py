@@ -83,7 +83,7 @@ def _meet(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
 
 
 def across(pipelines: Sequence[Pipeline]) -> list[Problem]:
-    """Pipelines of one project share each warehouse: a table that we write has one owner."""
+    """Pipelines of one project share each warehouse: a table that we write has one owner, and so has a folder."""
     problems: list[Problem] = []
     met: dict[str, str] = {}
     for pipeline in pipelines:
@@ -93,4 +93,26 @@ def across(pipelines: Sequence[Pipeline]) -> list[Problem]:
                 message = f"pipelines {other} and {pipeline.name} both write a table `{name}`"
                 problems.append(Problem("P030", message, where, "rename one of them", node=name))
         met |= {name: pipeline.name for name, _ in ours} | {copy.into: pipeline.name for copy in pipeline.copies}
-    return problems
+    return [*problems, *_folders(pipelines)]
+
+
+def _folders(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
+    """Sinks that would write where another pipeline has a table, or a sink of its own."""
+    owners: dict[str, list[str]] = {}
+    for pipeline in pipelines:
+        for name in {table.name for table in pipeline.tables} | {copy.into for copy in pipeline.copies}:
+            owners.setdefault(name, []).append(pipeline.name)
+    met: list[tuple[tuple[str, ...], str, str]] = []
+    for pipeline in pipelines:
+        for sink in pipeline.sinks:
+            parts = PurePosixPath(sink.path).parts
+            theirs = owners.get(parts[0], []) if parts else []
+            message = ""
+            if theirs and pipeline.name not in theirs:  # a table of its own was told already
+                message = f"path: `{parts[0]}/` below the warehouse belongs to a table of pipeline {theirs[0]}"
+            for known, name, owner in met:
+                if owner != pipeline.name and _meet(known, parts):
+                    message = f"path: the sink {name} of pipeline {owner} writes to the same place"
+            if message:
+                yield Problem("P040", message, sink.where, "choose another folder", node=sink.name)
+            met.append((parts, sink.name, pipeline.name))
