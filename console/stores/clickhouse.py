@@ -12,8 +12,10 @@ from console.propagation.tables import Dependent, Reader, StoreColumn, StoreTabl
 from console.propagation.translate.operations import MARK, Statement, StoreOperation, between
 from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record, Store, first_line
 
-# ALTER waits for the rows that it rewrites
+# ALTER waits for the rows that it rewrites; what is only read is there at once
 _LONGEST_SECONDS: Final = 3600
+_CONNECT_SECONDS: Final = 5
+_READ_SECONDS: Final = 60
 _NAME: Final = r"(?:`(?:[^`\\]|\\.)*`|\w+)"
 _TO: Final = re.compile(rf"^CREATE MATERIALIZED VIEW\s+{_NAME}(?:\.{_NAME})?\s+TO\s+({_NAME}\.{_NAME})")
 _TABLES: Final = {
@@ -230,7 +232,14 @@ class ClickHouse:
 
     def _command(self, sql: str) -> None:
         with self._telling():
-            self._open().command(sql)
+            from urllib3 import Timeout
+
+            client = self._open()
+            short, client.timeout = client.timeout, Timeout(connect=_CONNECT_SECONDS, read=_LONGEST_SECONDS)
+            try:
+                client.command(sql)
+            finally:
+                client.timeout = short
 
     def _open(self) -> Any:
         if self._client is None:
@@ -242,8 +251,8 @@ class ClickHouse:
                 dsn=self._url,
                 database=self.database,
                 autogenerate_session_id=False,
-                connect_timeout=5,
-                send_receive_timeout=_LONGEST_SECONDS,
+                connect_timeout=_CONNECT_SECONDS,
+                send_receive_timeout=_READ_SECONDS,
                 query_retries=0,
             )
         return self._client

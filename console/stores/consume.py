@@ -23,6 +23,7 @@ from typing import Final
 
 from console.errors import DataError
 from console.propagation.migration import SwapColumns, read
+from console.propagation.replication import Replication, Target
 from console.propagation.tables import StoreTable
 from console.propagation.translate.operations import between
 from console.stores.protocol import LeftOut, Record, Store
@@ -152,15 +153,16 @@ class Left:
             counts[name] = counts.get(name, 0) + rows
 
     def flush(self) -> None:
-        """Write down what was counted since the last time."""
-        for place, counts in self._rows.items():
+        """Write down what was counted since the last time; what could not be written is counted on."""
+        for place, counts in list(self._rows.items()):
             if counts:
                 self._store.note_left_out(place, counts, self._clock())
-        self._rows.clear()
+            del self._rows[place]
 
 
-def lagging(store: Store, places: Collection[str]) -> tuple[LeftOut, ...]:
-    """What arrives and is not stored: the counts of columns that the store still has not."""
-    tables = store.describe(places)
-    counted = [one for one in store.left_out() if one.place in tables]
+def lagging(store: Store, target: Target, replication: Replication) -> tuple[LeftOut, ...]:
+    """What arrives and is to be stored and is not: the counts of columns that the store still has not."""
+    ignored = {target.place(table): table.ignore for table in replication.tables}
+    tables = store.describe(ignored)
+    counted = [one for one in store.left_out() if one.place in tables and one.column not in ignored[one.place]]
     return tuple(one for one in counted if tables[one.place].column(one.column) is None)

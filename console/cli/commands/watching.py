@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 def status() -> int:
     """Where each region's rollout stands.
 
-    Asks the regions themselves, and starts nothing.
+    Asks the regions themselves, and starts nothing. Below, columns that arrive in the stores of replication.yaml and are
+    not stored there.
     """
     from console.cli.commands.schema.arriving import arriving, arriving_data, arriving_text
     from console.cli.interrupt import carry
@@ -29,11 +30,13 @@ def status() -> int:
     voice = Voice(session().flags)
     views, errors = carry(views_of(desk))
     texts = {name: str(error) for name, error in errors.items()}
+    if not voice.json:
+        voice.data(status_text(views, texts))  # before a store is asked: they may take their time
     left_out = arriving(desk.project.root, desk.name, desk.regions)
     if voice.json:
         voice.document({**status_data(views, texts), "arriving_but_not_stored": arriving_data(left_out)})
-    else:
-        voice.data("\n\n".join(filter(None, (status_text(views, texts), arriving_text(left_out)))))
+    elif told := arriving_text(left_out):
+        voice.data(f"\n{told}")
     for name, error in errors.items():
         voice.complain(error, "" if name in str(error) else f"{name}: ")
     return max((error.exit_code for error in errors.values()), default=0)

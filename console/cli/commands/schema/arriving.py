@@ -1,8 +1,12 @@
 """What arrives in a pipeline's stores and is not stored, for `console status`."""
 
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from console.cli.figures import count
@@ -14,53 +18,106 @@ if TYPE_CHECKING:
     from console.stores.files import Plan, Site
     from console.stores.protocol import LeftOut
 
-Found = list[tuple["Site", "tuple[LeftOut, ...]", "ConsoleError | None"]]
+_PATIENCE_SECONDS = 10.0  # with all stores together: a status is looked at while something burns
+_AT_ONCE = 8
 
 
-def arriving(root: Path, pipeline: str, regions: "Sequence[Region]") -> Found:
-    """Each store's columns that arrive and have no place there; [] where the pipeline replicates nothing."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One store's answer. name: `region/store`, or the file that is wrong; error: why there is none, or ""."""
+
+    name: str
+    columns: "tuple[LeftOut, ...]" = ()
+    error: str = ""
+
+
+def arriving(root: Path, pipeline: str, regions: "Sequence[Region]", patience: float = _PATIENCE_SECONDS) -> list[Told]:
+    """Each store's columns that arrive and have no place there; [] where the pipeline replicates nothing.
+
+    Whatever is wrong with a store, or with the file that names it, is an entry.
+
+    patience  seconds; a store that has not answered by then is an entry that says so
+    """
     if not (root / "plans" / pipeline / "replication.yaml").is_file():
         return []
     from console.stores.files import read_plan, sites
 
-    plan = read_plan(root, pipeline)
-    with ThreadPoolExecutor(8) as pool:
-        return list(pool.map(lambda site: _ask(plan, site), sites(plan, regions)))
+    try:
+        plan = read_plan(root, pipeline)
+    except ConsoleError as error:
+        return [Told(f"plans/{pipeline}/replication.yaml", error=str(error))]
+    found: list[Told] = []
+    asked: list[Site] = []
+    for target in plan.replication.stores:
+        try:
+            asked += sites(plan, regions, [target.name])
+        except ConsoleError as error:
+            found.append(Told(target.name, error=str(error)))
+    answers = _answers([partial(_ask, plan, site) for site in asked], patience)
+    silent = f"no answer within {patience:g} s"
+    return found + [answers.get(rank, Told(site.name, error=silent)) for rank, site in enumerate(asked)]
 
 
-def _ask(plan: "Plan", site: "Site") -> "tuple[Site, tuple[LeftOut, ...], ConsoleError | None]":
+def _answers(questions: Sequence[Callable[[], Told]], patience: float) -> dict[int, Told]:
+    """The answers that come in time, by rank; threads that hang on keep nobody from leaving."""
+    ranks: Iterator[int] = iter(range(len(questions)))
+    taking, answered = threading.Lock(), SimpleQueue[tuple[int, Told]]()
+
+    def work() -> None:
+        while True:
+            with taking:
+                rank = next(ranks, None)
+            if rank is None:
+                return
+            answered.put((rank, questions[rank]()))
+
+    for _ in range(min(_AT_ONCE, len(questions))):
+        threading.Thread(target=work, daemon=True).start()
+    found: dict[int, Told] = {}
+    until = time.monotonic() + patience
+    while len(found) < len(questions):
+        try:
+            rank, told = answered.get(timeout=max(0.0, until - time.monotonic()))
+        except Empty:
+            break
+        found[rank] = told
+    return found
+
+
+def _ask(plan: "Plan", site: "Site") -> Told:
     from console.stores.consume import lagging
 
     store = site.open()
     try:
-        return site, lagging(store, [site.target.place(table) for table in plan.replication.tables]), None
+        return Told(site.name, lagging(store, site.target, plan.replication))
     except ConsoleError as error:
-        return site, (), error
+        return Told(site.name, error=str(error))
     finally:
         store.close()
 
 
-def arriving_text(found: Found) -> str:
+def arriving_text(found: Sequence[Told]) -> str:
     """The lines below a status; "" where everything is stored."""
     lines = []
-    for site, columns, error in found:
-        if error is not None:
-            lines.append(f"{site.name}: {safe_text(str(error))}")
-        for one in columns:
-            lines.append(f"{site.name}: {safe_text(one.place)}.{safe_text(one.column)}: {count(one.rows, 'row')}")
+    for one in found:
+        if one.error:
+            said = one.error if one.name in one.error else f"{one.name}: {one.error}"
+            lines.append(safe_text(said))
+        for column in one.columns:
+            lines.append(
+                f"{one.name}: {safe_text(column.place)}.{safe_text(column.column)}: {count(column.rows, 'row')}"
+            )
     return "\n".join(["arriving but not stored:", *(f"  {line}" for line in lines)]) if lines else ""
 
 
-def arriving_data(found: Found) -> list[dict[str, Any]]:
+def arriving_data(found: Sequence[Told]) -> list[dict[str, Any]]:
     """For `--output json`."""
     return [
         {
-            "region": site.region.name,
-            "store": site.target.name,
-            "columns": [
-                {"table": one.place, "column": one.column, "rows": one.rows, "since": one.since} for one in columns
-            ],
-            "error": str(error) if error else "",
+            "region": one.name.rpartition("/")[0],
+            "store": one.name.rpartition("/")[2],
+            "columns": [{"table": c.place, "column": c.column, "rows": c.rows, "since": c.since} for c in one.columns],
+            "error": one.error,
         }
-        for site, columns, error in found
+        for one in found
     ]
