@@ -5,9 +5,11 @@ Written through deltalake and not through Spark: a batch costs milliseconds of o
 """
 
 import json
-from collections.abc import Sequence
+import math
+import struct
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
@@ -18,6 +20,8 @@ from console.agent.store import log, turns
 from console.errors import DataError, RegionError
 
 TURN_SECONDS = 60.0
+Read = Callable[[Any], Any]  # a JSON value as its column wants it; raises one of MISFITS
+MISFITS = (ValueError, TypeError, KeyError, ArithmeticError, RecursionError)
 
 
 class Intake:
@@ -66,8 +70,28 @@ class Intake:
         return state.version.path
 
 
+class _Twice(ValueError):
+    """A key that stands twice in one object; its last value would win without a word."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise _Twice(next(key for key in found if keys.count(key) > 1))
+    return found
+
+
+def _no_number(token: str) -> Any:
+    raise ValueError(token)
+
+
+# Fractions stay as they are written: a float in between would change them before anybody has seen the column's type.
+_JSON = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_number, object_pairs_hook=_unique)
+
+
 def parse_lines(lines: Sequence[str], columns: Sequence[str]) -> list[dict[str, Any]]:
-    """NDJSON lines as objects with known keys only.
+    """NDJSON lines as objects with known keys only; numbers with a fraction or an exponent as Decimals.
 
     raises  DataError with the line's number
     """
@@ -75,8 +99,10 @@ def parse_lines(lines: Sequence[str], columns: Sequence[str]) -> list[dict[str, 
     rows = []
     for number, line in enumerate(lines, 1):
         try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
+            row = _JSON.decode(line)
+        except _Twice as error:
+            raise DataError(f"line {number}: {str(error)!r:.60} stands twice in one object: {line[:60]!r}") from None
+        except (ValueError, ArithmeticError, RecursionError):
             raise DataError(f"line {number} is no JSON: {line[:60]!r}") from None
         if not isinstance(row, dict):
             raise DataError(f"line {number} is no JSON object: {line[:60]!r}")
@@ -90,19 +116,30 @@ def parse_lines(lines: Sequence[str], columns: Sequence[str]) -> list[dict[str, 
 
 
 def _columns(table: DeltaTable, rows: list[dict[str, Any]]) -> Any:
-    """Rows as Arrow in the table's schema; what does not fit its column's type is refused, never nulled."""
+    """Rows as Arrow in the table's schema; what does not fit its column's type is refused, never nulled or rounded."""
     import pyarrow as pa
 
     schema = pa.schema(table.schema().to_arrow())
     arrays = []
     for field in schema:
-        values = [_value(row.get(field.name), field.type, field.name, n) for n, row in enumerate(rows, 1)]
+        values = _values(rows, field.name, _reader(pa, field.type), str(field.type))
         try:
             arrays.append(pa.array(values, field.type))
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            number, value = next((n, v) for n, v in enumerate(values, 1) if not _fits(pa, v, field.type))
-            raise _unfit(number, field.name, value, str(field.type)) from None
+            number = next(n for n, value in enumerate(values, 1) if not _fits(pa, value, field.type))
+            raise _unfit(number, field.name, rows[number - 1][field.name], str(field.type)) from None
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _values(rows: list[dict[str, Any]], column: str, read: Read, kind: str) -> list[Any]:
+    values = []
+    for number, row in enumerate(rows, 1):
+        value = row.get(column)
+        try:
+            values.append(None if value is None else read(value))
+        except MISFITS:
+            raise _unfit(number, column, value, kind) from None
+    return values
 
 
 def _fits(pa: Any, value: Any, kind: Any) -> bool:
@@ -113,29 +150,136 @@ def _fits(pa: Any, value: Any, kind: Any) -> bool:
     return True
 
 
-def _value(value: Any, kind: Any, column: str, number: int) -> Any:
-    """A JSON value as its column wants it: times from ISO 8601 (UTC where no offset stands), JSON for text columns."""
-    name = str(kind)
-    if value is None:
-        return None
-    if name in ("string", "large_string", "string_view"):
-        return json.dumps(value) if isinstance(value, dict | list) else value
-    try:
-        if name.startswith("timestamp") and isinstance(value, str):
-            at = datetime.fromisoformat(value)
-            return at if at.tzinfo else at.replace(tzinfo=UTC)
-        if name.startswith("date") and isinstance(value, str):
-            return date.fromisoformat(value)
-        if name.startswith("decimal") and isinstance(value, int | float | str):
-            return Decimal(str(value))
-    except (ValueError, InvalidOperation):
-        raise _unfit(number, column, value, name) from None
-    if isinstance(value, bool) and name != "bool":
-        raise _unfit(number, column, value, name)
+def _reader(pa: Any, kind: Any) -> Read:
+    """How a JSON value is read for a column of this type. Arrow itself would round, cut off or count from 1970."""
+    is_a = pa.types
+    plain: tuple[tuple[Callable[[Any], bool], Read], ...] = (
+        (is_a.is_string, _text), (is_a.is_large_string, _text), (is_a.is_string_view, _text), (is_a.is_boolean, _truth),
+        (is_a.is_integer, _whole), (is_a.is_float32, _single), (is_a.is_floating, _real), (is_a.is_decimal, _decimal),
+        (is_a.is_timestamp, _time), (is_a.is_date, _day),
+    )  # fmt: skip
+    if read := next((read for test, read in plain if test(kind)), None):
+        return read
+    if is_a.is_struct(kind):
+        fields = {field.name: _or_null(_reader(pa, field.type)) for field in kind}
+        return lambda value: {name: fields[name](held) for name, held in _object(value).items()}
+    if is_a.is_map(kind):
+        key, item = _reader(pa, kind.key_type), _or_null(_reader(pa, kind.item_type))
+        return lambda value: [(key(name), item(held)) for name, held in _object(value).items()]
+    if is_a.is_list(kind) or is_a.is_large_list(kind):
+        element = _or_null(_reader(pa, kind.value_type))
+        return lambda value: [element(held) for held in _array(value)]
+    return _bytes
+
+
+def _or_null(read: Read) -> Read:
+    return lambda value: None if value is None else read(value)
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError
     return value
 
 
+def _array(value: Any) -> Sequence[Any]:
+    if not isinstance(value, list):
+        raise TypeError
+    return value
+
+
+def _text(value: Any) -> str:
+    """Text as it is; an object or a list as its JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, dict | list):
+        return _said(value)
+    raise TypeError
+
+
+def _bytes(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _truth(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _whole(value: Any) -> int:
+    if type(value) is int:
+        return value
+    # compared first: to write out 1e999999 takes all memory
+    if isinstance(value, Decimal) and abs(value) < 1 << 64 and value == value.to_integral_value():
+        return int(value)
+    raise TypeError
+
+
+def _real(value: Any) -> float | int:
+    if type(value) is int:
+        return value
+    if not isinstance(value, Decimal):
+        raise TypeError
+    found = float(value)
+    if not math.isfinite(found) or (not found and value):
+        raise OverflowError
+    return found
+
+
+def _single(value: Any) -> float | int:
+    found = _real(value)
+    struct.pack("<f", found)  # raises where four bytes would hold infinity
+    return found
+
+
+def _decimal(value: Any) -> Decimal:
+    if isinstance(value, Decimal):
+        return value
+    if type(value) in (int, str):
+        return Decimal(value)
+    raise TypeError
+
+
+def _time(value: Any) -> datetime:
+    """ISO 8601, UTC where no offset stands. A number is none: seconds, milliseconds and microseconds look alike."""
+    if not isinstance(value, str):
+        raise TypeError
+    at = datetime.fromisoformat(value)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _day(value: Any) -> date:
+    if not isinstance(value, str):
+        raise TypeError
+    return date.fromisoformat(value)
+
+
+def _said(value: Any) -> str:
+    """A parsed value as JSON again, its numbers digit by digit."""
+    try:
+        return json.dumps(value)
+    except TypeError:  # a Decimal somewhere in it
+        return _exact(value)
+
+
+def _exact(value: Any) -> str:
+    if isinstance(value, Decimal):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ", ".join([f"{json.dumps(key)}: {_exact(held)}" for key, held in value.items()]) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join([_exact(held) for held in value]) + "]"
+    return json.dumps(value)
+
+
 def _unfit(number: int, column: str, value: Any, kind: str) -> DataError:
+    try:
+        shown = repr(value) if isinstance(value, str | int) else _said(value)
+    except RecursionError:
+        shown = "what is nested that deeply"
     return DataError(
-        f"line {number}: {column}: {value!r:.60} is no {kind}", hint="the whole batch was refused; nothing was written"
+        f"line {number}: {column}: {shown:.60} is no {kind}", hint="the whole batch was refused; nothing was written"
     )

@@ -1,6 +1,8 @@
 """Batches for landing: matched by column name, typed strictly, each counted once. No Java."""
 
 import json
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -19,8 +21,11 @@ from console.model.schema import Column, Table
 
 COLUMNS = (Column("id", "string"), Column("ts", "timestamp"), Column("n", "bigint"), Column("payload", "string"))
 SCHEMA = pa.schema(
-    [("id", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("n", pa.int64()), ("payload", pa.string())]
-)
+    [("id", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("n", pa.int64()), ("payload", pa.string()),
+     ("small", pa.int8()), ("x", pa.float64()), ("x4", pa.float32()), ("money", pa.decimal128(20, 4)), ("day", pa.date32()),
+     ("yes", pa.bool_()), ("raw", pa.binary()), ("at", pa.struct([("lat", pa.float64()), ("n", pa.int64())])),
+     ("many", pa.list_(pa.int64())), ("by", pa.map_(pa.string(), pa.decimal128(20, 4)))]
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -59,6 +64,38 @@ def test_a_batch_sent_three_times_counts_once(intake: Intake, tmp_path: Path) ->
         ('{"ts": "yesterday"}', "line 2: ts: 'yesterday' is no timestamp"),
         ('{"n": 99999999999999999999}', "is no int64"),
         ('{"nn": 1}', "line 2 has the key 'nn', the table has id, ts, n, payload"),
+        ('{"n": 1.9}', "line 2: n: 1.9 is no int64"),
+        ('{"n": 9007199254740993.5}', "line 2: n: 9007199254740993.5 is no int64"),
+        ('{"n": 1e999999999}', "line 2: n: 1E+999999999 is no int64"),
+        ('{"n": 1e99999999999999999999}', "line 2 is no JSON"),
+        ('{"small": 128}', "line 2: small: 128 is no int8"),
+        ('{"ts": 1763632800}', "line 2: ts: 1763632800 is no timestamp"),
+        ('{"ts": 1763632800.5}', "line 2: ts: 1763632800.5 is no timestamp"),
+        ('{"day": 20412}', "line 2: day: 20412 is no date32"),
+        ('{"day": true}', "line 2: day: True is no date32"),
+        ('{"x": 1e400}', "line 2: x: 1E+400 is no double"),
+        ('{"x": 1e-400}', "line 2: x: 1E-400 is no double"),
+        ('{"x": true}', "line 2: x: True is no double"),
+        ('{"x": "1.5"}', "line 2: x: '1.5' is no double"),
+        ('{"x": 1152921504606846977}', "line 2: x: 1152921504606846977 is no double"),
+        ('{"x": NaN}', "line 2 is no JSON"),
+        ('{"x": -Infinity}', "line 2 is no JSON"),
+        ('{"x4": 1e300}', "line 2: x4: 1E+300 is no float"),
+        ('{"money": 0.00001}', "line 2: money: 0.00001 is no decimal128"),
+        ('{"money": "NaN"}', "line 2: money: 'NaN' is no decimal128"),
+        ('{"money": true}', "line 2: money: True is no decimal128"),
+        ('{"yes": 1}', "line 2: yes: 1 is no bool"),
+        ('{"raw": 1.5}', "line 2: raw: 1.5 is no binary"),
+        ('{"id": 1.5}', "line 2: id: 1.5 is no string"),
+        ('{"at": {"lat": 1.5, "n": 1.5}}', 'line 2: at: {"lat": 1.5, "n": 1.5} is no struct'),
+        ('{"at": {"lat": 1.5, "lon": 2}}', 'line 2: at: {"lat": 1.5, "lon": 2} is no struct'),
+        ('{"at": [1.5, 1]}', r"line 2: at: \[1.5, 1\] is no struct"),
+        ('{"many": [1, 2.5]}', r"line 2: many: \[1, 2.5\] is no list"),
+        ('{"many": {"1": 1}}', 'line 2: many: {"1": 1} is no list'),
+        ('{"by": {"a": 0.00001}}', 'line 2: by: {"a": 0.00001} is no map'),
+        ('{"n": 1, "n": 2}', "line 2: 'n' stands twice in one object"),
+        ('{"payload": {"a": 1, "b": 2, "a": 1}}', "line 2: 'a' stands twice in one object"),
+        (f'{{"payload": {"[" * 700}1.5{"]" * 700}}}', "line 2: payload: what is nested that deeply is no string"),
         ("[1]", "line 2 is no JSON object"),
         ("{", "line 2 is no JSON"),
     ],
@@ -66,10 +103,42 @@ def test_a_batch_sent_three_times_counts_once(intake: Intake, tmp_path: Path) ->
 def test_a_line_that_does_not_fit_refuses_the_whole_batch_by_its_number(
     intake: Intake, tmp_path: Path, line: str, says: str
 ) -> None:
-    with pytest.raises(DataError, match=says.replace("(", r"\(")):
+    before = DeltaTable(str(tmp_path / "landing")).version()
+    with pytest.raises(DataError, match=says.replace("(", r"\(").replace("+", r"\+")):
         intake.append("landing", "b1", ['{"id": "good"}', line])
-    assert landed(tmp_path) == []
+    assert DeltaTable(str(tmp_path / "landing")).version() == before
     assert intake.append("landing", "b1", ['{"id": "good"}'])["already"] is False
+
+
+@pytest.mark.parametrize(
+    ("line", "column", "value"),
+    [
+        ('{"n": 3.0}', "n", 3),
+        ('{"n": -9223372036854775808}', "n", -(2**63)),
+        ('{"n": 9.223372036854775807e18}', "n", 2**63 - 1),
+        ('{"money": 9007199254740993.1234}', "money", Decimal("9007199254740993.1234")),
+        ('{"money": "0.1"}', "money", Decimal("0.1000")),
+        ('{"money": 7}', "money", Decimal("7.0000")),
+        ('{"x": 0.1}', "x", 0.1),
+        ('{"x": -0.0}', "x", 0.0),
+        ('{"x": 3}', "x", 3.0),
+        ('{"x4": 0.5}', "x4", 0.5),
+        ('{"yes": false}', "yes", False),
+        ('{"raw": "ab"}', "raw", b"ab"),
+        ('{"day": "2026-11-20"}', "day", date(2026, 11, 20)),
+        ('{"ts": "2026-11-20T10:00:00+02:00"}', "ts", datetime(2026, 11, 20, 8, tzinfo=UTC)),
+        ('{"at": {"lat": 1.25, "n": null}}', "at", {"lat": 1.25, "n": None}),
+        ('{"many": [1, null, 2e0]}', "many", [1, None, 2]),
+        ('{"by": {"a": 0.5, "b": null}}', "by", [("a", Decimal("0.5000")), ("b", None)]),
+        ('{"payload": {"p": 12345678901234567890.10, "é": [1.5, "x", true, null]}}', "payload",
+         '{"p": 12345678901234567890.10, "\\u00e9": [1.5, "x", true, null]}'),
+        ('{"n": null}', "n", None),
+    ],
+)  # fmt: skip
+def test_a_value_lands_as_it_was_written(intake: Intake, tmp_path: Path, line: str, column: str, value: object) -> None:
+    intake.append("landing", "b1", [line])
+    (row,) = landed(tmp_path)
+    assert row[column] == value
 
 
 def test_a_landing_table_of_others_is_not_written(intake: Intake) -> None:
