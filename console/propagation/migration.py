@@ -4,6 +4,7 @@ source  docs/migration.schema.json is generated from `schema()`
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -20,6 +21,11 @@ Phase = Literal["pre", "post"]
 Classification = Literal["safe", "widening", "destructive"]
 PHASES: Final[tuple[Phase, ...]] = ("pre", "post")
 CLASSIFICATIONS: Final[tuple[Classification, ...]] = ("safe", "widening", "destructive")
+# what a default can say, as the published schema has it: a number, true, false, a quoted text, now() or []
+DEFAULT: Final = (
+    r"^(?:[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|true|false|now\(\)|\[\]|'(?:[^'\x00]|'')*')$"
+)
+_DEFAULT: Final = re.compile(DEFAULT)
 
 
 class Kept(Enum):
@@ -69,6 +75,9 @@ class Facets:
     data_type: Type | Kept = KEPT
     nullable: bool | Kept = KEPT
     default: str | Kept | None = KEPT
+
+
+FACETS: Final = tuple(Facets.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,17 +270,14 @@ def _operation(data: Any) -> Operation:
     )
 
 
-_FACETS = frozenset(("data_type", "nullable", "default"))
-
-
 def _change(data: Any) -> ChangeColumn:
-    found = _object(data, "operation", {"type", "name", "was", "classification"}, _FACETS)
+    found = _object(data, "operation", {"type", "name", "was", "classification"}, frozenset(FACETS))
     if found["classification"] not in CLASSIFICATIONS:
         raise DataError(f"operation.classification: expected one of {', '.join(CLASSIFICATIONS)}")
     to = _facets(found, "operation")
     if to == Facets():
         raise DataError("operation: a change_column changes data_type, nullable or default")
-    was = _facets(_object(found["was"], "operation.was", frozenset(), _FACETS), "operation.was")
+    was = _facets(_object(found["was"], "operation.was", frozenset(), frozenset(FACETS)), "operation.was")
     return ChangeColumn(_name(found["name"], "operation.name"), to, was, found["classification"])
 
 
@@ -284,8 +290,11 @@ def _facets(data: Mapping[str, Any], path: str) -> Facets:
             raise DataError(f"{path}.data_type: {error}") from None
     if nullable is not KEPT and not isinstance(nullable, bool):
         raise DataError(f"{path}.nullable: expected true or false")
-    if default is not KEPT and default is not None and not isinstance(default, str):
-        raise DataError(f"{path}.default: expected a text or null")
+    if default is not KEPT and default is not None and not (isinstance(default, str) and _DEFAULT.fullmatch(default)):
+        raise DataError(
+            f"{path}.default: expected a number, true, false, now(), [], a text in single quotes or null,"
+            f" found {default!r:.60}"
+        )
     return Facets(kind, nullable, default)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from console.propagation.mapping import mapped, nullable_in_clickhouse
-from console.propagation.migration import CLASSIFICATIONS, PHASES, VERSION
+from console.propagation.migration import CLASSIFICATIONS, DEFAULT, PHASES, VERSION
 from console.propagation.replication import KINDS
 from console.propagation.sql.cursor import Cursor
 from console.propagation.sql.postgres import PRINTED, UserTypes, Written, read_type
@@ -90,6 +90,7 @@ def migration_schema() -> dict[str, Any]:
         "nullable": {"type": "boolean"},
         "default": {
             "type": ["string", "null"],
+            "pattern": DEFAULT,
             "description": "a number, true, false, a quoted text, now() or []; null: none, or only PostgreSQL computes it",
         },
     }

@@ -71,7 +71,7 @@ class Dependent:
     target   the table of its TO clause, qualified; "" where the view keeps its rows itself
     select   its query, as `system.tables.as_select` has it
     columns  the target's columns, in order
-    key      the target's sorting key columns
+    key      the target's columns that order or partition its rows
     """
 
     name: str
@@ -87,7 +87,7 @@ class Dependent:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A plain view of ClickHouse's: it stores nothing, and fails as soon as a column that it reads is gone.
+    """A view of ClickHouse's that is not fed by the table itself: it fails as soon as a column that it reads is gone.
 
     name    qualified;  select  its query, as `system.tables.as_select` has it
     """
@@ -104,7 +104,7 @@ class StoreTable:
     key         columns that order, partition or identify its rows: they can be neither dropped nor renamed
     dependents  ClickHouse: the materialized views that it feeds
     marks       the renamings that hold here, by their migrations' names, as far as the table itself tells
-    readers     ClickHouse: the plain views that there are
+    readers     ClickHouse: all other views that there are
     """
 
     name: str

@@ -9,7 +9,7 @@ from console.errors import CheckFailed, Conflict, DataError, RegionError
 from console.propagation.migration import ChangeColumn, Migration, Phase, SwapColumns
 from console.propagation.replication import Replication, Target
 from console.propagation.tables import StoreTable
-from console.propagation.translate.operations import StoreOperation, Translation
+from console.propagation.translate.operations import StoreOperation, Translation, lossy
 from console.stores.files import Change
 from console.stores.protocol import Record, State, Store, looks
 
@@ -33,6 +33,11 @@ class Todo:
     warnings: tuple[str, ...] = ()
     announce: bool = False
     waits: Change | None = None
+
+    @property
+    def destructive(self) -> bool:
+        """It may lose something; here also what loses nothing in PostgreSQL, where the store's own type is another."""
+        return self.change.migration.destructive or any(map(lossy, self.steps))
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,9 +263,9 @@ def rehearse(store: Store, place: str, change: Change, translate: Translate) -> 
 
 def refuse_lossy(name: str, todo: Sequence[Todo]) -> None:
     """raises CheckFailed naming the migrations that may lose something in a store (DESIGN P6)"""
-    if lossy := [one.change.id for one in todo if one.change.migration.destructive and not one.waits]:
+    if found := [one.change.id for one in todo if one.destructive and not one.waits]:
         raise CheckFailed(
-            f"{name}: may lose what is stored: {', '.join(lossy)}; nothing was done here",
+            f"{name}: may lose what is stored: {', '.join(found)}; nothing was done here",
             hint="when that is meant: the same command with --allow-destructive",
             code="E_DESTRUCTIVE",
         )

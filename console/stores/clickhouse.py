@@ -63,7 +63,9 @@ class ClickHouse:
             mine = columns.get(f"{self.database}.{place}", [])
             key = _key(mine, tables[place])
             name = f"{self.database}.{place}"
-            found[place] = StoreTable(name, _stored(mine), key, dependents, _marks(mine), readers)
+            # a materialized view on another table may join this one, or read what a view on this one writes
+            others = (Reader(view["name"], view["as_select"]) for view in views if view["name"] not in feeds)
+            found[place] = StoreTable(name, _stored(mine), key, dependents, _marks(mine), (*readers, *others))
         return found
 
     def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
@@ -276,7 +278,7 @@ class ClickHouse:
 
 def _dependent(view: Mapping[str, Any], columns: Mapping[str, list[dict[str, Any]]]) -> Dependent:
     mine = columns.get(view["target"], [])
-    keys = tuple(row["name"] for row in mine if row["is_in_sorting_key"])
+    keys = tuple(row["name"] for row in mine if row["is_in_sorting_key"] or row["is_in_partition_key"])
     return Dependent(view["name"], view["target"], view["as_select"], _stored(mine), keys)
 
 

@@ -262,7 +262,9 @@ def test_a_default_that_changes_later_leaves_what_older_rows_read(sitting: Sitti
         ("date", "'2020-02-29'", "2020-02-29"), ("timestamp_tz", "'2020-01-31 12:00:00+02'", "2020-01-31 10:00:00.000000"),
         ("timestamp(3)", "'2020-01-31 12:00:00'", "2020-01-31 12:00:00.000"), ("json", "'{\"a\": \"b\\\\c\"}'", '{"a": "b\\\\c"}'),
         ("uuid", "'00000000-0000-0000-0000-00000000000a'", "00000000-0000-0000-0000-00000000000a"),
-        ("enum<'a','b'>", "'b'", "b"), ("array<string>", "[]", "[]"), ("time", "'12:00'", "12:00"), ("string", "null", None),
+        ("enum<'a','b'>", "'b'", "b"), ("array<string>", "[]", "[]"), ("time", "'12:00'", "12:00:00"), ("string", "null", None),
+        ("decimal(40,20)", "12345678901234567890.12345678901234567891", "12345678901234567890.12345678901234567891"),
+        ("decimal", "0.00", "0.00"), ("decimal(90,2)", "7", "7.00"), ("string", "'0, DROP COLUMN id'", "0, DROP COLUMN id"),
         ("text_of<inet>", "'::1'", "::1"), ("array<array<int32>>", "[]", "[]"), ("bytes", "null", None),
     ],
 )  # fmt: skip
@@ -322,3 +324,23 @@ def test_a_plain_view_that_would_fail_is_named_before_the_first_statement(
         translate("clickhouse", migration, sitting.store.describe(["src"])["src"], "m1")
     ring = Migration("post", "public", "src", swap({"a": "b", "b": "a"}))  # both names stay
     assert translate("clickhouse", ring, sitting.store.describe(["src"])["src"], "m1").steps
+
+
+def test_a_column_by_which_a_target_is_partitioned_stops_its_drop_before_the_first_statement(sitting: Sitting) -> None:
+    sitting.do(f"CREATE TABLE src (id Int64, a Int32, b String, {_OWN}) {_ENGINE}")
+    sitting.do(f"CREATE TABLE target (id Int64, a Int32, b String, {_OWN}) {_ENGINE} PARTITION BY b")
+    sitting.do(f"CREATE MATERIALIZED VIEW mv TO {sitting.database}.target AS {ALL}")
+    for operation in (DropColumn("b"), swap({"b": "c"})):
+        with pytest.raises(DataError, match=r"target is ordered (or partitioned )?by b"):
+            sitting.walk(operation, "m1", old)
+
+
+def test_a_materialized_view_on_the_target_or_beside_is_named_before_the_first_statement(sitting: Sitting) -> None:
+    sitting.tables("a Int32, b String", ALL)
+    sitting.do(f"CREATE TABLE far (id Int64, b String) {_ENGINE.replace('(_at, _gone)', '')}")
+    sitting.do(f"CREATE MATERIALIZED VIEW far_mv TO {sitting.database}.far AS SELECT id, b FROM target")
+    migration = Migration("post", "public", "src", DropColumn("b"))
+    with pytest.raises(DataError, match=r"far_mv reads d\d+.target.b"):
+        translate("clickhouse", migration, sitting.store.describe(["src"])["src"], "m1")
+    sitting.do("DROP VIEW far_mv")
+    sitting.walk(DropColumn("b"), "m1", lambda row: f"INSERT INTO src (id, a) VALUES ({row}, {row})")

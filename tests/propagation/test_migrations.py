@@ -1,6 +1,7 @@
 """Migrations as JSON, what is published of them, and what a transaction's changes come to."""
 
 import json
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,33 @@ def test_what_is_no_migration_is_refused(text: str) -> None:
         read(text)
 
 
+@pytest.mark.parametrize(
+    "default",
+    [
+        "0, DROP COLUMN id", "now(), DROP COLUMN id", "'a', DROP COLUMN id", "'a' || 'b'", "a", "'", "'a", "'a'b'", "", "1;", "NULL",
+        "-- ", "1 /* */", "[1]", "now() + 1", "0x1F", "1e", ".", "'\x00'", 0, False, [],
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("change", [False, True])
+def test_a_default_that_is_no_literal_is_refused_by_the_reader_and_the_schema(default: Any, change: bool) -> None:
+    add = to_data(Migration("pre", "s", "t", AddColumn("c", Type("int32"))))
+    if change:
+        add = to_data(Migration("pre", "s", "t", ChangeColumn("c", Facets(default="1"), Facets(), "safe")))
+    add["operation"]["default"] = default
+    with pytest.raises(DataError, match="default: expected"):
+        from_data(add)
+    assert not allowed(json.loads((DOCS / "migration.schema.json").read_text()), add)
+
+
+@pytest.mark.parametrize(
+    "default", ["-5", "+1.5e-3", ".5", "5.", "true", "false", "now()", "[]", "''", "'it''s; DROP \n \\'", None]
+)
+def test_every_literal_that_observing_writes_is_read(default: str | None) -> None:
+    migration = Migration("pre", "s", "t", AddColumn("c", Type("int32"), default=default))
+    assert read(json.dumps(to_data(migration))) == migration
+    assert allowed(json.loads((DOCS / "migration.schema.json").read_text()), to_data(migration))
+
+
 def test_what_docs_publish_is_current() -> None:
     made = runpy.run_path(str(DOCS.parent / "tools" / "published.py"))["pages"]()
     assert {name: (DOCS / name).read_text() for name in made} == made
@@ -195,7 +223,7 @@ def allowed(schema: dict[str, Any], data: Any) -> bool:
     """JSON Schema, as far as the published one uses it; a keyword that is not known here fails."""
     known = {
         "$schema", "title", "description", "type", "properties", "required", "additionalProperties", "const", "enum",
-        "oneOf", "anyOf", "minLength", "minProperties",
+        "oneOf", "anyOf", "minLength", "minProperties", "pattern",
     }  # fmt: skip
     assert set(schema) <= known
     if "type" in schema:
@@ -207,6 +235,8 @@ def allowed(schema: dict[str, Any], data: Any) -> bool:
     if len(data if isinstance(data, str | dict) else "") < max(
         schema.get("minLength", 0), schema.get("minProperties", 0)
     ):
+        return False
+    if isinstance(data, str) and "pattern" in schema and re.search(schema["pattern"], data) is None:
         return False
     if isinstance(data, dict) and not _object(schema, data):
         return False

@@ -252,7 +252,7 @@ class Alteration:
         if found == "destructive" and not (self.table.new or self.table.temporary):
             yield Remark(self.place(whole.at), f"{'.'.join(self.name)}.{name}: {_why(was, written, own)}")
         column = was or Column(name, "", written.type)
-        default = recast(column.default, written.type)
+        default = recast(column.default, written.type, written.postgres)
         column = replace(column, postgres=written.postgres, type=written.type, default=default)
         self.catalog.put(self.table.with_column(column))
 

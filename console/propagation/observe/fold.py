@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Final
 
 from console.propagation.migration import (
     CLASSIFICATIONS,
+    FACETS,
     KEPT,
     AddColumn,
     ChangeColumn,
@@ -17,8 +17,6 @@ from console.propagation.migration import (
     default_phase,
 )
 from console.propagation.observe.events import Change, Event, Observed
-
-_FACETS: Final = ("data_type", "nullable", "default")
 
 
 @dataclass
@@ -126,7 +124,7 @@ def _added(added: AddColumn, to: Facets) -> AddColumn:
 def _both(first: ChangeColumn, second: ChangeColumn) -> ChangeColumn:
     """Two changes as one: the type is as bad as the worse of them, for values went through both."""
     to, was = first.to, first.was
-    for facet in _FACETS:
+    for facet in FACETS:
         new = getattr(second.to, facet)
         if new is not KEPT:
             if getattr(first.to, facet) is KEPT:

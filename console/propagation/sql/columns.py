@@ -58,14 +58,12 @@ def read_default(cursor: Cursor, found: Definition, types: UserTypes, schema: st
     start = cursor.at
     if cursor.done:
         raise cursor.wrong("expected a default")
-    if cursor.sees("("):
-        cursor.bracketed()
-    else:
-        cursor.at += 1
+    if cursor.sees_any(*_CONSTRAINTS):
+        cursor.at += 1  # `DEFAULT NULL`: a value here, though else the beginning of a constraint
     cursor.until(*_CONSTRAINTS)
     expression = Cursor(cursor.statement, start, cursor.at)
     try:
-        found.default, found.computed = literal(expression, found.written.type, types, schema), ""
+        found.default, found.computed = literal(expression, found.written, types, schema), ""
     except Computed as computed:
         found.default, found.computed = None, str(computed)
 

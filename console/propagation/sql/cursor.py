@@ -95,7 +95,7 @@ class Cursor:
         return Cursor(self.statement, start + 1, self.at - 1)
 
     def until(self, *texts: str) -> "Cursor":
-        """What stands before the first of these keywords or signs outside brackets; this cursor goes there."""
+        """What stands before the first of these keywords or signs outside brackets and CASE … END; this cursor goes there."""
         start = self.at
         depth = 0
         while (word := self.peek()) is not None:
@@ -103,6 +103,8 @@ class Cursor:
                 break
             if word.kind == "sign":
                 depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(word.text, 0)
+            elif word.kind == "word":
+                depth += {"case": 1, "end": -1}.get(word.text, 0)
             self.at += 1
         return Cursor(self.statement, start, self.at)
 

@@ -1,31 +1,46 @@
 """A column's default as a generic literal, or the finding that only PostgreSQL can compute it."""
 
-import re
+from dataclasses import dataclass, replace
 from typing import Final
 
+from console.propagation.sql.constants import EMPTY, NUMBER, plain, printed
 from console.propagation.sql.cursor import Cursor
-from console.propagation.sql.postgres import UserTypes, read_type
+from console.propagation.sql.postgres import UserTypes, Written, read_type
 from console.propagation.sql.words import NotUnderstood
-from console.propagation.types import INTEGERS, TIMES, Type
+from console.propagation.types import INTEGERS, Type
 
 NOW: Final = "now()"
-EMPTY: Final = "[]"
 UNKNOWN: Final = Type("")  # of a column that no file defines: its default is carried as it is written
 _NOW_CALLS: Final = ("now", "transaction_timestamp", "statement_timestamp", "clock_timestamp")
-_NOW_WORDS: Final = ("current_timestamp", "localtimestamp", "current_date", "current_time", "localtime")
-_TRUE: Final = ("t", "true", "y", "yes", "on", "1")
-_FALSE: Final = ("f", "false", "n", "no", "off", "0")
-_NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
-_MOMENT: Final = re.compile(r"\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d(?::?\d\d)?)?)?")
-_CLOCK: Final = re.compile(r"\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d(?::?\d\d)?)?")
+_NOW_WORDS: Final = ("current_timestamp", "localtimestamp")
+_TODAY: Final = "today"
+_BARE: Final = (*INTEGERS, "float32", "float64", "decimal", "boolean")  # types whose literals stand without quotes
+# types whose values PostgreSQL makes texts of as it prints them
+_PRINTED_ALIKE: Final = (*INTEGERS, "boolean", "uuid", "enum", "string", "date")
+
+
+_UNTYPED: Final = Written("", UNKNOWN)
 
 
 class Computed(Exception):
     """The value is PostgreSQL's to compute; str() is the expression."""
 
 
-def literal(expression: Cursor, kind: Type, types: UserTypes, schema: str) -> str | None:
-    """The default as a migration carries it; None for NULL.
+@dataclass(frozen=True, slots=True)
+class _Constant:
+    """A constant on its way through casts.
+
+    text  as written, or as PostgreSQL prints it once it has a type; NOW, "today" or EMPTY
+    form  `text`, `number`, `boolean`: of no type yet; `typed`; `moment`: now or today; `array`: the empty one
+    """
+
+    text: str
+    form: str
+    of: Written = _UNTYPED
+
+
+def literal(expression: Cursor, written: Written, types: UserTypes, schema: str) -> str | None:
+    """The default of a column as a migration carries it; None for NULL.
 
     raises  Computed
     """
@@ -33,39 +48,104 @@ def literal(expression: Cursor, kind: Type, types: UserTypes, schema: str) -> st
     inside = Cursor(expression.statement, expression.at, expression.end)
     try:
         value = _value(inside, types, schema)
-        if not inside.done:
+        if value is None and inside.done:
+            return None
+        if value is None or not inside.done:
             raise Computed(shown)
+        return _as_written(value) if written.type == UNKNOWN else _literal(_cast(value, written), written.type)
     except (NotUnderstood, Computed):
         raise Computed(shown) from None
-    if value is None or value in (NOW, EMPTY):
-        return value if value is None or _fits(value, kind) else _refuse(shown)
-    if kind == UNKNOWN:
-        return quoted(value[1:]) if value[0] == "'" else value[1:]
-    found = _as(kind, value[1:])
-    return _refuse(shown) if found is None else found
 
 
-def _refuse(shown: str) -> str:
-    raise Computed(shown)
+def recast(default: str | None, kind: Type, postgres: str = "") -> str | None:
+    """A literal as one of another type, as PostgreSQL casts it; None where only PostgreSQL can tell.
+
+    postgres  its name of the type, where that is known
+    """
+    if default is None:
+        return None
+    if default in (NOW, EMPTY):
+        fits = kind.name in ("timestamp", "timestamp_tz", "date") if default == NOW else kind.name == "array"
+        return default if fits else None
+    found = printed(Written(postgres, kind), unquoted(default))
+    return None if found is None else _literal(_Constant(found, "typed"), kind)
 
 
-def _fits(value: str, kind: Type) -> bool:
-    if kind == UNKNOWN:
-        return True
-    if value == NOW:
-        return kind.name in ("timestamp", "timestamp_tz", "date")
-    return kind.name == "array"
+def quoted(text: str) -> str:
+    """A text as a SQL literal; its backslashes mean themselves."""
+    return "'" + text.replace("'", "''") + "'"
 
 
-def _value(cursor: Cursor, types: UserTypes, schema: str) -> str | None:
-    """A constant behind `'` (written as a text) or `=`, NOW, EMPTY, or None for NULL; casts behind it are passed."""
+def unquoted(literal: str) -> str:
+    """What a quoted literal of a migration says; others as they are."""
+    return literal[1:-1].replace("''", "'") if literal.startswith("'") else literal
+
+
+def _as_written(value: _Constant) -> str:
+    if value.form == "moment":
+        return NOW
+    return quoted(value.text) if value.form in ("text", "typed") else value.text
+
+
+def _literal(value: _Constant, kind: Type) -> str:
+    if value.form == "moment":
+        return NOW
+    return value.text if kind.name in (*_BARE, "array") else quoted(value.text)
+
+
+def _cast(value: _Constant, to: Written) -> _Constant:
+    """raises  Computed where the value that comes out is not certain"""
+    text: str | None = value.text
+    if value.form == "moment":
+        if to.type.name == "date":
+            return replace(value, text=_TODAY)
+        text = None if value.text == _TODAY or not to.type.name.startswith("timestamp") else NOW
+        return _Constant(_certain(text), "moment")
+    if value.form == "array":
+        return _Constant(_certain(EMPTY if to.type.name == "array" else None), "array")
+    if value.form == "number":
+        text = plain(value.text) if to.type.name == "string" else value.text
+    elif value.form == "boolean":
+        text = value.text if to.type.name in ("boolean", "string") else None
+    elif value.form == "typed":
+        text = _retyped(value, to)
+    found = printed(to, _certain(text))
+    return _Constant(_certain(found), "typed", to)
+
+
+def _retyped(value: _Constant, to: Written) -> str | None:
+    """A value's text where a value of the other type is read from it as PostgreSQL makes it of the value itself."""
+    was, kind = value.of.type, to.type
+    if was.name == "string":
+        # a character(n) loses its trailing blanks on the way
+        padded = value.of.postgres.startswith("character") and not value.of.postgres.startswith("character v")
+        changed = padded and not to.postgres.startswith("character(") and value.text != value.text.rstrip(" ")
+        return None if changed else value.text
+    if was == kind and value.of.unknown == to.unknown:
+        return value.text
+    if kind.name == "string":
+        exact = was.name in _PRINTED_ALIKE or was == Type("decimal")
+        return value.text if exact or value.of.unknown else None
+    number = was.name in (*INTEGERS, "decimal") and kind.name in _BARE and kind.name != "boolean"
+    return value.text if number or (was.name, kind.name) == ("date", "timestamp") else None
+
+
+def _certain(text: str | None) -> str:
+    if text is None:
+        raise Computed
+    return text
+
+
+def _value(cursor: Cursor, types: UserTypes, schema: str) -> _Constant | None:
+    """A constant behind whatever casts; None for NULL."""
     found = _bare(cursor, types, schema)
     while cursor.take("::"):
-        read_type(cursor, types, schema)
+        to = read_type(cursor, types, schema)
+        found = None if found is None else _cast(found, to)
     return found
 
 
-def _bare(cursor: Cursor, types: UserTypes, schema: str) -> str | None:
+def _bare(cursor: Cursor, types: UserTypes, schema: str) -> _Constant | None:
     if cursor.sees("("):
         inside = cursor.bracketed()
         found = _value(inside, types, schema)
@@ -80,75 +160,39 @@ def _bare(cursor: Cursor, types: UserTypes, schema: str) -> str | None:
         word = cursor.peek()
         if word is None or word.kind != "number":
             raise cursor.wrong("expected a number")
-    if word.kind in ("number", "text"):
+    if word.kind == "text":
         cursor.at += 1
-        return f"'{word.text}" if word.kind == "text" else f"={sign}{word.text}"
-    for constant, value in (("true", "=true"), ("false", "=false"), ("null", None)):
+        return _Constant(word.text, "text")
+    if word.kind == "number":
+        cursor.at += 1
+        return _Constant(_certain(sign + word.text if NUMBER.fullmatch(word.text) else None), "number")
+    for constant in ("true", "false"):
         if cursor.take(constant):
-            return value
-    return _call(cursor, types, schema)
+            return _Constant(constant, "boolean")
+    return None if cursor.take("null") else _call(cursor, types, schema)
 
 
-def _call(cursor: Cursor, types: UserTypes, schema: str) -> str | None:
+def _call(cursor: Cursor, types: UserTypes, schema: str) -> _Constant | None:
     if cursor.take("cast"):
         inside = cursor.bracketed()
         found = _value(inside, types, schema)
         inside.expect("as")
-        read_type(inside, types, schema)
-        return found
+        to = read_type(inside, types, schema)
+        if not inside.done:
+            raise inside.wrong("expected the end of the cast")
+        return None if found is None else _cast(found, to)
     if cursor.take("array", "[", "]"):
-        return EMPTY
+        return _Constant(EMPTY, "array")
+    if cursor.take("current_date"):
+        return _Constant(_TODAY, "moment")
     for word in _NOW_WORDS:
         if cursor.take(word):
             if cursor.sees("("):
                 cursor.bracketed()
-            return NOW
+            return _Constant(NOW, "moment")
     cursor.take("pg_catalog", ".")
     for word in _NOW_CALLS:
         if cursor.take(word, "(", ")"):
-            return NOW
-    read_type(cursor, types, schema)  # `date '2026-01-31'`
-    return "'" + cursor.text()
-
-
-def _as(kind: Type, text: str) -> str | None:
-    """A constant's text as a literal of a generic type; None where it is none that every store would read alike."""
-    bare = text.strip()
-    if kind.name == "boolean":
-        word = bare.lower()
-        return "true" if word in _TRUE else "false" if word in _FALSE else None
-    if kind.name in INTEGERS:
-        return str(int(bare)) if re.fullmatch(r"[+-]?\d{1,19}", bare) else None
-    if kind.name in ("float32", "float64", "decimal"):
-        return bare.removeprefix("+") if _NUMBER.fullmatch(bare) else None
-    if kind.name == "array":
-        return EMPTY if re.fullmatch(r"\{\s*\}", bare) else None
-    if kind.name == "bytes":
-        return "''" if bare in ("", "\\x") else None
-    if kind.name == "interval":
-        return None
-    if kind.name == "uuid":
-        return (
-            quoted(bare.lower()) if re.fullmatch(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}", bare) else None
-        )
-    if kind.name == "date" or kind.name in TIMES:
-        pattern = _CLOCK if kind.name.startswith("time") and not kind.name.startswith("timestamp") else _MOMENT
-        return quoted(bare) if pattern.fullmatch(bare) else None
-    return quoted(text)
-
-
-def recast(default: str | None, kind: Type) -> str | None:
-    """A default after its column has got another type, as PostgreSQL casts it; None where only PostgreSQL can tell."""
-    if default is None or default in (NOW, EMPTY):
-        return default if default is None or _fits(default, kind) else None
-    return _as(kind, unquoted(default))
-
-
-def quoted(text: str) -> str:
-    """A text as a SQL literal; its backslashes mean themselves."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def unquoted(literal: str) -> str:
-    """What a quoted literal of a migration says; others as they are."""
-    return literal[1:-1].replace("''", "'") if literal.startswith("'") else literal
+            return _Constant(NOW, "moment")
+    to = read_type(cursor, types, schema)  # `date '2026-01-31'`
+    return _cast(_Constant(cursor.text(), "text"), to)

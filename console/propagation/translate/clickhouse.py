@@ -7,19 +7,22 @@ the old one goes; so every row meets at least one of them, and a target that mer
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final, assert_never
 
 from console.errors import DataError
-from console.propagation.mapping import fits, is_nullable, mapped, nullable_in_clickhouse
+from console.propagation.mapping import fits, is_nullable, mapped, meaning, nullable_in_clickhouse
 from console.propagation.migration import KEPT, AddColumn, ChangeColumn, DropColumn, Migration, SwapColumns
-from console.propagation.sql.defaults import EMPTY, NOW, unquoted
+from console.propagation.sql.constants import EMPTY
+from console.propagation.sql.defaults import NOW, recast, unquoted
 from console.propagation.tables import Dependent, StoreColumn, StoreTable
-from console.propagation.translate.operations import Statement, Translation
+from console.propagation.translate.operations import NEXT, Statement, Translation
+from console.propagation.translate.spelling import literal, qualified, quoted
 from console.propagation.translate.swap import Swap
-from console.propagation.translate.views import View, qualified, quoted, reads, same
+from console.propagation.translate.views import View, reads, same
 from console.propagation.types import TIMES, Type
+from console.propagation.widening import holds
 
-NEXT: Final = "__next"
 _BOOKKEEPING: Final = "_"  # how the names of columns begin that are the replication's own
 
 
@@ -51,14 +54,23 @@ def type_of(kind: Type, *, nullable: bool) -> str:
 
 
 def default_of(default: str, kind: Type) -> str:
-    """A generic literal in ClickHouse's words."""
-    if not default.startswith("'"):
-        return default
-    text = unquoted(default)
-    written = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    """A generic literal in ClickHouse's words.
+
+    raises  DataError for a literal of another type
+    """
+    found = recast(default, kind)
+    if found is None:
+        raise DataError(
+            f"the default {default:.60} is no value of {kind}",
+            hint="write one of that type into the migration, or null: rows arrive with their values",
+        )
     if kind.name in TIMES and kind.name.startswith("timestamp"):
-        return f"parseDateTime64BestEffort({written}, {kind.numbers[0]}, 'UTC')"
-    return written
+        return f"parseDateTime64BestEffort({literal(unquoted(found))}, {kind.numbers[0]}, 'UTC')"
+    if kind.name == "decimal":
+        # a bare number with a point is a Float64 to ClickHouse, which keeps 17 digits of it; a text has PostgreSQL's digits
+        text = mapped(kind, "clickhouse").type == "String" and kind.numbers
+        return literal(f"{Decimal(found):.{kind.numbers[1]}f}" if text else found)
+    return literal(unquoted(found)) if found.startswith("'") else found
 
 
 @dataclass
@@ -71,7 +83,7 @@ class Work:
     def __post_init__(self) -> None:
         self.warnings: list[str] = []
         names = {view.name for view in self.table.dependents}
-        # a view that lost its first name to a kill between DROP and RENAME does not occur: names are exchanged
+        # what is called `…__next` beside a view of the name is its next query or its former one, else a view like any other
         self.views = [view for view in self.table.dependents if view.name.removesuffix(NEXT) not in names - {view.name}]
         self.next = {view.name: view for view in self.table.dependents if view not in self.views}
 
@@ -161,9 +173,12 @@ class Work:
             self.unread(view.target, going, "dropped")
             for column in going:
                 if column in view.key:
-                    raise DataError(f"{view.target} is ordered by {column}", hint="build a new table without it first")
+                    raise DataError(
+                        f"{view.target} is ordered or partitioned by {column}",
+                        hint="build a new table without it first",
+                    )
                 if (found := view.column(column)) is not None and found.comment != marked:
-                    sql = f"ALTER TABLE {qualified(view.target)} COMMENT COLUMN {quoted(column)} '{_text(marked)}'"
+                    sql = f"ALTER TABLE {qualified(view.target)} COMMENT COLUMN {quoted(column)} {literal(marked)}"
                     yield Statement(sql, "a mark, so that an interrupted drop is finished")
         for view in self.views:
             query = self.query(view)
@@ -192,12 +207,14 @@ class Work:
             )
 
     def unread(self, table: str, columns: Collection[str], how: str) -> None:
-        """raises  DataError for a plain view that would fail from then on"""
+        """raises  DataError for another view that would fail from then on"""
+        # whoever asks a view that writes into a table for its rows reads the table
+        names = {table, *(view.name for view in self.table.dependents if view.target == table)}
         for reader in self.table.readers:
-            if column := reads(reader.name, reader.select, table, columns):
+            if column := reads(reader.name, reader.select, names, columns):
                 raise DataError(
                     f"the view {reader.name} reads {table}.{column}, which is to be {how}",
-                    hint=f"CREATE OR REPLACE VIEW {qualified(reader.name)} without {column} first, then apply again",
+                    hint=f"make {reader.name} anew without {column} first, then apply again",
                 )
 
     def twin(self, view: Dependent) -> Dependent | None:
@@ -207,7 +224,7 @@ class Work:
     def replaced(self, view: Dependent, select: str) -> Iterator[Statement]:
         """What is left of putting a view with another query in a view's place."""
         twin = view.name + NEXT
-        name, beside = qualified(view.name), qualified(twin)
+        beside = qualified(twin)
         there = self.twin(view)
         if same(view.select, select):
             if there is not None:
@@ -219,10 +236,16 @@ class Work:
         if there is not None and not same(there.select, select):
             yield Statement(f"DROP VIEW IF EXISTS {beside}", "left over from another change")
             there = None
-        if there is None:
+        self.next.pop(twin, None)
+        yield from self.exchanged(view, select, made=there is not None)
+
+    @staticmethod
+    def exchanged(view: Dependent, select: str, *, made: bool = False) -> Iterator[Statement]:
+        """A view with another query in a view's place. made: it stands beside it already"""
+        name, beside = qualified(view.name), qualified(view.name + NEXT)
+        if not made:
             sql = f"CREATE MATERIALIZED VIEW {beside} TO {qualified(view.target)} AS {select}"
             yield Statement(sql, f"the new query beside the old one, into {view.target} as before")
-        self.next.pop(twin, None)
         yield Statement(f"EXCHANGE TABLES {name} AND {beside}", "the two change names at one instant")
         yield Statement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
 
@@ -254,8 +277,13 @@ class Work:
         word = self.type_after(column, operation)
         if word != column.type:
             if column.name in key:
-                raise DataError(f"{table} is ordered by {column.name}", hint="build a new table and switch to it")
-            yield Statement(f"{place} {word}", f"{column.type} becomes {word}")
+                raise DataError(
+                    f"{table} is ordered or partitioned by {column.name}", hint="build a new table and switch to it"
+                )
+            # the store's own type decides, for it may be another than PostgreSQL had
+            lossy = not _keeps(word, column.type)
+            why = f"{column.type} becomes {word}" + (", which may not hold every value that is stored" if lossy else "")
+            yield Statement(f"{place} {word}", why, lossy)
         # a default that changes needs nothing: rows arrive with their values, and those from before the column must go
         # on reading the default that it came with
 
@@ -269,5 +297,7 @@ class Work:
         return nullable_in_clickhouse(column.type) if loosened else column.type
 
 
-def _text(text: str) -> str:
-    return text.replace("\\", "\\\\").replace("'", "\\'")
+def _keeps(word: str, old: str) -> bool:
+    """A column of one type holds every value of another; of a type that is not known here nobody can say."""
+    new, was = meaning(word, "clickhouse"), meaning(old, "clickhouse")
+    return new is not None and was is not None and holds(new, was)

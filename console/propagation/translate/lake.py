@@ -22,6 +22,7 @@ from console.propagation.translate.operations import (
     StoreOperation,
     Translation,
 )
+from console.propagation.widening import holds
 
 Lake = Literal["iceberg", "delta"]
 # Iceberg v2: what a field's type may become by metadata
@@ -119,7 +120,11 @@ def _change(operation: ChangeColumn, table: StoreTable, lake: Lake) -> Translati
         steps.append(LoosenField(operation.name))
     if lake == "delta" and (word != there.type or loosened):
         columns = tuple((c.name, c.name, word if c.name == operation.name else c.type) for c in table.columns)
-        steps.append(Rewrite(columns, f"the table is written anew with {operation.name} as {word}"))
+        old, new = meaning(there.type, lake), meaning(word, lake)
+        keeps = word == there.type or (old is not None and new is not None and holds(new, old))
+        why = f"the table is written anew with {operation.name} as {word}"
+        why += "" if keeps else f", which may not hold every {there.type} that is stored"
+        steps.append(Rewrite(columns, why, not keeps))
     if operation.to.nullable is False and there.nullable:
         warnings.append(f"{operation.name} goes on taking NULL in {table.name}: rows from before may hold it")
     return Translation(tuple(steps), tuple(warnings))

@@ -8,6 +8,7 @@ from console.propagation.tables import StoreColumn
 
 MARK: Final = "names changed by "  # in the comments of columns whose names change hands
 BETWEEN: Final = "__from_"
+NEXT: Final = "__next"  # how the name of a view ends that stands beside the one whose place it is to take
 
 
 def between(columns: Iterable[StoreColumn]) -> frozenset[str]:
@@ -30,11 +31,13 @@ def _before(name: str) -> Iterator[str]:
 class Statement:
     """One SQL statement of ClickHouse.
 
-    why  one sentence for `--dry-run`
+    why    one sentence for `--dry-run`
+    lossy  a stored value may not survive it, whatever the migration says of PostgreSQL's
     """
 
     sql: str
     why: str
+    lossy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +90,23 @@ class Rewrite:
     """Delta: one commit that rewrites the table, for what its log cannot say without column mapping.
 
     columns  (name, the column its values come from, type), in order; whatever is not read here is gone
+    lossy    a stored value may not survive its new type, whatever the migration says of PostgreSQL's
     """
 
     columns: tuple[tuple[str, str, str], ...]
     why: str
+    lossy: bool = False
 
 
 StoreOperation = Statement | AddField | DropField | RenameFields | ChangeField | LoosenField | Rewrite
+
+
+def lossy(operation: StoreOperation) -> bool:
+    """It may lose what the store holds though the migration is none that loses anything in PostgreSQL.
+
+    Iceberg's own promotions lose nothing.
+    """
+    return isinstance(operation, Statement | Rewrite) and operation.lossy
 
 
 @dataclass(frozen=True, slots=True)

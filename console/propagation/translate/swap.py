@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING
 from console.errors import DataError
 from console.propagation.tables import Dependent, StoreColumn
 from console.propagation.translate.operations import BETWEEN, MARK, Statement
-from console.propagation.translate.views import View, qualified, quoted
+from console.propagation.translate.spelling import literal, qualified, quoted
+from console.propagation.translate.views import View
 
 if TYPE_CHECKING:
     from console.propagation.translate.clickhouse import Work
@@ -129,7 +130,9 @@ class Swap:
 
     def _keyed(self, view: Dependent, carried: Mapping[str, str]) -> None:
         if blocked := sorted(set(carried) & set(view.key)):
-            raise DataError(f"{view.target} is ordered by {blocked[0]}", hint="build a new table and switch to it")
+            raise DataError(
+                f"{view.target} is ordered or partitioned by {blocked[0]}", hint="build a new table and switch to it"
+            )
 
     def _ring(self) -> Iterator[Statement]:
         source = self.work.table
@@ -151,7 +154,8 @@ class Swap:
             if state == "after":
                 yield from self.work.replaced(view, plain)
             else:
-                yield from self._again(view, plain)
+                # the view back to the columns' own names, once they have them: its twin is gone by then
+                yield from self.work.exchanged(view, plain)
 
     def _target(self, view: Dependent) -> Iterator[Statement]:
         """The target swaps too where the view hands on the whole ring under its own names."""
@@ -169,16 +173,6 @@ class Swap:
             yield self._aside(view.target, view.columns)
         if state != "after":
             yield self._home(view.target)
-
-    def _again(self, view: Dependent, plain: str) -> Iterator[Statement]:
-        """The view back to the columns' own names, once they have them: its twin is gone by then."""
-        from console.propagation.translate.clickhouse import NEXT
-
-        name, beside = qualified(view.name), qualified(view.name + NEXT)
-        sql = f"CREATE MATERIALIZED VIEW {beside} TO {qualified(view.target)} AS {plain}"
-        yield Statement(sql, "the query by the columns' own names again")
-        yield Statement(f"EXCHANGE TABLES {name} AND {beside}", "the two change names at one instant")
-        yield Statement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
 
     def state(self, columns: tuple[StoreColumn, ...]) -> str:
         """`before`, `between` or `after`; a mark in the comments tells the first from the last."""
@@ -203,8 +197,8 @@ class Swap:
             f"ADD COLUMN {quoted(new)} {types[old]} ALIAS {quoted(on_its_way(old, new))}"
             for old, new in self.pairs.items()
         ]
-        mark = self._mark.replace("\\", "\\\\").replace("'", "\\'")
-        parts += [f"COMMENT COLUMN {quoted(on_its_way(old, new))} '{mark}'" for old, new in self.pairs.items()]
+        mark = literal(self._mark)
+        parts += [f"COMMENT COLUMN {quoted(on_its_way(old, new))} {mark}" for old, new in self.pairs.items()]
         why = "queries read the new meaning from here on; inserts wait"
         return Statement(f"ALTER TABLE {qualified(table)} {', '.join(parts)}", why)
 

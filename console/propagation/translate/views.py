@@ -1,9 +1,10 @@
 """The query of a ClickHouse materialized view, read and edited as a tree.
 
-Only views that hand on rows one by one can be edited: one table, no grouping, no window, no LIMIT. The others are the
-operator's.
+Only views that hand on rows one by one can be edited: one table, no grouping, no window, no LIMIT, no columns chosen by a
+pattern. The others are the operator's. What cannot be parsed is taken to read whatever it mentions.
 """
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,16 +17,6 @@ DIALECT = "clickhouse"
 _NOT_ROW_BY_ROW = ("group", "having", "distinct", "limit", "offset", "joins", "laterals", "qualify", "with", "with_")
 
 
-def quoted(name: str) -> str:
-    """An identifier as ClickHouse takes every character of it."""
-    return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
-
-
-def qualified(name: str) -> str:
-    """`database.table` with each part quoted."""
-    return ".".join(quoted(part) for part in name.split(".", 1))
-
-
 @dataclass(frozen=True)
 class View:
     """One view's query over a table with these columns."""
@@ -36,16 +27,13 @@ class View:
     @cached_property
     def tree(self) -> exp.Select | None:
         """None for what is no plain SELECT."""
-        try:
-            found = sqlglot.parse_one(self.select, read=DIALECT)
-        except sqlglot.errors.SqlglotError:
-            return None
+        found = _parsed(self.select)
         return found if isinstance(found, exp.Select) else None
 
     @cached_property
     def row_by_row(self) -> bool:
         tree = self.tree
-        if tree is None or any(tree.args.get(part) for part in _NOT_ROW_BY_ROW):
+        if tree is None or any(tree.args.get(part) for part in _NOT_ROW_BY_ROW) or any(map(_opaque, tree.expressions)):
             return False
         return not (
             tree.find(exp.AggFunc, exp.Window, exp.Subquery, exp.Explode) or len(list(tree.find_all(exp.Select))) > 1
@@ -53,10 +41,10 @@ class View:
 
     @cached_property
     def outputs(self) -> tuple[tuple[str, exp.Expression], ...]:
-        """(name in the target, expression), stars written out."""
+        """(name in the target, expression), plain stars written out."""
         found: list[tuple[str, exp.Expression]] = []
         for item in self.tree.expressions if self.tree is not None else ():
-            if item.is_star:
+            if item.is_star and not _opaque(item):
                 left_out = {name.name for name in _except(item)}
                 found += [(name, exp.column(name)) for name in self.columns if name not in left_out]
             else:
@@ -64,9 +52,11 @@ class View:
         return tuple(found)
 
     def reads(self, column: str) -> bool:
-        """The query mentions the column, be it through a star."""
+        """The query mentions the column, be it through a star; one that is no plain SELECT, wherever it may."""
         if self.tree is None:
-            return False
+            return _mentions(_parsed(self.select), self.select, column)
+        if any(map(_opaque, self.tree.expressions)):
+            return True
         named = any(node.name == column for node in self.tree.find_all(exp.Column))
         return named or any(name == column for name, _ in self.outputs)
 
@@ -124,28 +114,65 @@ class View:
         return tree.sql(dialect=DIALECT)
 
 
-def reads(view: str, select: str, table: str, columns: Collection[str]) -> str:
+def reads(view: str, select: str, tables: Collection[str], columns: Collection[str]) -> str:
     """The first of a table's columns that a plain view reads, be it through a star; "" where it reads none.
 
-    view, table  qualified; a name in the query that is not is of the view's own database
+    view    qualified; a name in the query that is not is of the view's own database
+    tables  every name under which the table is read, qualified: its own, and those of the views that write into it
     """
-    try:
-        tree = sqlglot.parse_one(select, read=DIALECT)
-    except sqlglot.errors.SqlglotError:
-        return ""
+    tree = _parsed(select)
+    if tree is None:
+        named = any(_named(select, table.rpartition(".")[2]) for table in tables)
+        return next((column for column in sorted(columns) if named and _mentions(None, select, column)), "")
     here = view.partition(".")[0]
-    mine = [node for node in tree.find_all(exp.Table) if f"{node.db or here}.{node.name}" == table]
+    mine = [node for node in tree.find_all(exp.Table) if f"{node.db or here}.{node.name}" in tables]
     known = {node.alias_or_name for node in mine}
     for node in tree.find_all(exp.Column) if mine else ():
         if node.name in columns and (not node.table or node.table in known) and not node.find_ancestor(exp.Star):
-            return node.name
+            return str(node.name)
     for source in mine:
         query = source.find_ancestor(exp.Select)
         for item in query.expressions if query is not None else ():
-            if item.is_star and (not isinstance(item, exp.Column) or item.table in known):
-                left_out = {name.name for name in _except(item)}
-                return next((column for column in sorted(columns) if column not in left_out), "")
+            plain = item.is_star and not _opaque(item)
+            if _opaque(item) or (plain and (not isinstance(item, exp.Column) or item.table in known)):
+                left_out = {name.name for name in _except(item)} if plain else ()
+                if column := next((column for column in sorted(columns) if column not in left_out), ""):
+                    return column
     return ""
+
+
+def _parsed(select: str) -> Any:
+    """A query as a tree of sqlglot's; None where it cannot be parsed."""
+    try:
+        return sqlglot.parse_one(select, read=DIALECT)
+    except sqlglot.errors.SqlglotError:
+        return None
+
+
+def _mentions(tree: Any, select: str, column: str) -> bool:
+    """A query can read a column by its name, by a star or by a pattern, and in no other way."""
+    if tree is None:
+        return _named(select, column) or "*" in select or _named(select.lower(), "columns")
+    stars = any(any(map(_opaque, one.expressions)) or one.is_star for one in tree.find_all(exp.Select))
+    return stars or any(node.name == column for node in tree.find_all(exp.Column))
+
+
+def _named(select: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", select) is not None
+
+
+def _opaque(item: exp.Expression) -> bool:
+    """Columns chosen or changed in a way that is not written out here: `* REPLACE`, `* APPLY`, `COLUMNS('…')`."""
+    star = item.this if isinstance(item, exp.Column) else item
+    if isinstance(star, exp.Star):
+        plain = all(isinstance(name, exp.Column | exp.Identifier) for name in _except(item))
+        return not plain or any(star.args.get(part) for part in ("replace", "rename"))
+    return any(
+        isinstance(node, exp.Columns)
+        or (isinstance(node, exp.Star) and not isinstance(node.parent, exp.Count))
+        or (isinstance(node, exp.Anonymous) and node.name.lower() == "columns")
+        for node in item.find_all(exp.Columns, exp.Star, exp.Anonymous)
+    )
 
 
 def _except(item: exp.Expression) -> Sequence[exp.Expression]:
@@ -159,13 +186,12 @@ def same(one: str, other: str) -> bool:
 
 
 def _normal(select: str) -> str:
-    try:
-        tree = sqlglot.parse_one(select, read=DIALECT)
-    except sqlglot.errors.SqlglotError:
+    tree = _parsed(select)
+    if tree is None:
         return " ".join(select.split())
     for name in tree.find_all(exp.Identifier):
         name.set("quoted", True)
-    return tree.sql(dialect=DIALECT)
+    return str(tree.sql(dialect=DIALECT))
 
 
 def _bare(item: exp.Expression) -> str:

@@ -263,7 +263,7 @@ def todo_data(site: "Site", todo: "Sequence[Todo]", error: ConsoleError | None) 
         {
             "migration": one.change.id,
             "table": one.place,
-            "destructive": one.change.migration.destructive,
+            "destructive": one.destructive,
             "statements": [what(step) for step in one.steps],
             "warnings": list(one.warnings),
             "waits_for": one.waits.id if one.waits else None,
