@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from console import __version__, paths
 from console.errors import ConsoleError, Unreachable
 from console.model import codec
 from console.text import guard_tracebacks, hide, redacted
+
+RESTART = 75  # the JVM died: the agent begins anew
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -28,6 +31,7 @@ def main(argv: list[str] | None = None) -> int:
     commands.add_parser("profile", help="list the keys of a JSON column: one JSON object on stdin, one on stdout")
     args = parser.parse_args(argv)
     guard_tracebacks()
+    _in_utc()
     try:
         match args.command:
             case "serve":
@@ -44,6 +48,12 @@ def main(argv: list[str] | None = None) -> int:
         print(json.dumps({"error": _fields(error)}), flush=True)
         print(f"error: {redacted(str(error))}" + (f"\nhint: {error.hint}" if error.hint else ""), file=sys.stderr)
         return error.exit_code
+
+
+def _in_utc() -> None:
+    """Spark hands Python times in the process's own zone and without an offset: here that zone is UTC."""
+    os.environ["TZ"] = "UTC"
+    time.tzset()
 
 
 def _fields(error: ConsoleError) -> dict[str, str]:
@@ -127,9 +137,6 @@ def _serve(place: str, config: str) -> int:
     return 0
 
 
-RESTART = 75
-
-
 async def _loop(service: Any, socket_path: Path) -> int:
     from console.agent.server import Server
 
@@ -142,7 +149,7 @@ async def _loop(service: Any, socket_path: Path) -> int:
         await asyncio.wait([serving], timeout=1.0)
         service.tell_lag()
         if service.driver_lost():
-            server.end()
+            server.restart()
             await serving
             return RESTART
     await serving

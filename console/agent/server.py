@@ -47,6 +47,12 @@ class Server:
             self._path.unlink()
 
     def end(self) -> None:
+        """Because somebody asked for it."""
+        self._service.ends()
+        self._ending.set()
+
+    def restart(self) -> None:
+        """Because the JVM is gone: what it was in the middle of counts."""
         self._ending.set()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -69,6 +69,10 @@ class Service:
             self.line(releases.parent.name).resume()
         self.follower.start()
 
+    def ends(self) -> None:
+        """From now on a JVM that goes away is no loss: the signal that ends us may have been sent to it as well."""
+        self.spark.ending = True
+
     def stop(self) -> None:
         self.follower.stop()
         for line in self._lines.values():

@@ -66,6 +66,7 @@ class Spark:
         self._lock_fd = lock_fd
         self._root: Any = None
         self._starting = threading.Lock()
+        self.ending = False  # the agent is being ended on purpose, and whoever does it may end the JVM beside it
         self.slots = _slots(settings.master)
 
     @property
@@ -74,7 +75,10 @@ class Spark:
 
     @property
     def lost(self) -> bool:
-        """Spark was started and its JVM is gone."""
+        """Spark was started and its JVM is gone, which nobody asked for."""
+        return not self.ending and self._gone()
+
+    def _gone(self) -> bool:
         if self._root is None:
             return False
         process = self._root.sparkContext._gateway.proc
@@ -99,7 +103,7 @@ class Spark:
 
     def stop(self) -> None:
         if self._root is not None:
-            if not self.lost:
+            if not self._gone():
                 self._root.stop()
             self._root = None
 

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,10 +16,12 @@ from pyspark.errors import AnalysisException, NumberFormatException, PySparkExce
 from console.agent.patience.failure import kind
 from console.agent.patience.retry import Tries, pause
 from console.agent.patience.throttle import WallClock
+from console.agent.rollout import history
 from console.agent.rollout.carry import DRIVER_TRIES, Carrier
 from console.agent.rollout.history import _unfinished
 from console.agent.rollout.recorder import Recorder
 from console.agent.rollout.work import Stopped, Work
+from console.agent.session import Settings, Spark
 from console.agent.store.ledger import Releases, Rollouts
 from console.errors import CheckFailed, FeedStopped, RegionError
 from console.model.event import Accepted, BatchDone, BatchStarted, DriverLost, Event, Paused, Resumed, StepStarted
@@ -73,12 +75,15 @@ class FakeClock(WallClock):
 
     def __init__(self) -> None:
         self.waited: list[float] = []
+        self.meanwhile: Callable[[], None] | None = None
 
     def elapsed(self) -> float:
         return sum(self.waited)
 
     def wait(self, halt: threading.Event, seconds: float) -> None:
         self.waited.append(seconds)
+        if self.meanwhile:
+            self.meanwhile()
 
 
 @dataclass
@@ -222,6 +227,100 @@ def test_a_step_that_loses_the_jvm_three_times_has_failed_and_a_retry_counts_ane
     assert scene.work.recorder.status.why == f"the driver was lost 3 times in {STEP.id}"
     scene.work.recorder.store(Resumed("ada"))
     carrier().run()
+    assert scene.work.recorder.status.held == ""
+
+
+GONE = Py4JNetworkError("Answer from Java side is empty")
+FULL = spark_says("java.lang.OutOfMemoryError: Java heap space")
+
+
+@dataclass
+class Ends:
+    """How a batch breaks: what is seen of the JVM and of the agent's end before the error is met, and while it waits."""
+
+    scene: Scene
+    error: Exception
+    early: bool
+    lost: bool = True
+    later: threading.Timer = field(init=False)
+
+    def attempt(self, work: Work, step: Backfill, brake: object, tries: Tries) -> None:
+        tries.begin(DAYS)
+        if self.early:
+            self.now()
+        elif self.error is GONE:
+            self.later.start()  # while it looks whether the JVM is dying
+        else:
+            self.scene.clock.meanwhile = self.now  # while it pauses
+        raise self.error
+
+    def now(self) -> None:
+        self.scene.spark.lost = self.lost
+        self.scene.work.halt.set()
+
+    def carried(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+        """What one life of the agent leaves: the names of the events after its step began."""
+        self.scene.spark.lost = False
+        self.scene.work.halt.clear()
+        self.scene.clock.meanwhile = None
+        self.later = threading.Timer(0.2, self.now)
+        monkeypatch.setattr(history, "_attempt", self.attempt)
+        carrier = Carrier(self.scene.work, lambda: None)
+        carrier.brake.clock = self.scene.clock
+        before = len(self.scene.work.recorder.progress())
+        carrier.run()
+        if self.later.ident:
+            self.later.join()
+        told = [type(event).__name__ for event in self.scene.work.recorder.progress()[before:]]
+        return [name for name in told if name not in ("Entered", "StepStarted")]
+
+
+@pytest.mark.parametrize(("error", "early"), [(GONE, True), (GONE, False), (FULL, False)])
+def test_a_jvm_that_dies_in_a_batch_counts_although_the_agent_ends_for_it_meanwhile(
+    error: Exception, early: bool, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dies = Ends(scene, error, early)
+    assert dies.carried(monkeypatch) == ["DriverLost"]
+    assert dies.carried(monkeypatch) == ["DriverLost"]
+    assert dies.carried(monkeypatch) == ["DriverLost", "Failed"]
+    assert scene.work.recorder.status.why == f"the driver was lost 3 times in {STEP.id}"
+
+
+@pytest.mark.parametrize("early", [True, False])
+def test_a_jvm_that_goes_because_the_agent_was_ended_is_no_loss(
+    early: bool, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Ends(scene, GONE, early, lost=False).carried(monkeypatch) == []
+
+
+def test_an_agent_that_is_being_ended_calls_no_jvm_lost() -> None:
+    spark = Spark(Settings("eu"), -1)
+    gone = SimpleNamespace(poll=lambda: 1)
+    spark._root = SimpleNamespace(sparkContext=SimpleNamespace(_gateway=SimpleNamespace(proc=gone)))
+    assert spark.lost
+    spark.ending = True
+    assert not spark.lost
+    spark.stop()  # and asks nothing of one that is gone
+
+
+def test_three_losses_that_a_full_disk_kept_from_being_a_failure_are_one_for_the_next_agent(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(DRIVER_TRIES):
+        scene.work.recorder.store(DriverLost(STEP.id))
+    assert Ends(scene, KeyError("not met"), False).carried(monkeypatch) == ["Failed"]
+    assert scene.work.recorder.status.why == f"the driver was lost 3 times in {STEP.id}"
+
+
+def test_what_a_halt_breaks_off_has_not_failed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    carrier = Carrier(scene.work, lambda: None)
+
+    def cancelled(_: object) -> None:
+        scene.work.halt.set()
+        raise spark_says("[SPARK_JOB_CANCELLED] Job 7 cancelled part of cancelled job group")
+
+    monkeypatch.setattr(carrier, "_step", cancelled)
+    carrier.run()
     assert scene.work.recorder.status.held == ""
 
 

@@ -9,7 +9,7 @@ from console.agent.feeds import backfill
 from console.agent.patience import quarantine
 from console.agent.patience.failure import Kind, cause, kind
 from console.agent.patience.throttle import Clock, WallClock
-from console.agent.rollout.work import Work
+from console.agent.rollout.work import Stopped, Work
 from console.errors import RegionError
 from console.model.event import Waiting
 from console.model.slices import Slice
@@ -85,6 +85,8 @@ class Tries:
         raises  RegionError with the cause where trying again does not help, or has not; the error itself where the JVM is
                 gone, which is the agent's to start again; Stopped
         """
+        if severed(error) and driver_lost(self.work):
+            raise error  # before any halt: the agent may be ending for just that
         self.work.check_halt()
         what = kind(error)
         if what == "memory":
@@ -92,17 +94,37 @@ class Tries:
                 raise self._explained(error, what) from error
             self.most = max(1.0, sum(piece.rows for piece in self._run) / SHRINK)
         self.failed += 1
-        if what not in ("memory", "passing") or (self.failed >= TRIES and not self.work.spark.lost):
+        if what not in ("memory", "passing") or self.failed >= TRIES:
             raise self._explained(error, what) from error
         fewer = f", with at most {self.most:,.0f} rows" if what == "memory" else ""
-        pause(
-            self.work, self.clock, self.failed, f"{cause(error)}; try {self.failed + 1} of {TRIES}{fewer}", self.chance
-        )
+        why = f"{cause(error)}; try {self.failed + 1} of {TRIES}{fewer}"
+        try:
+            pause(self.work, self.clock, self.failed, why, self.chance)
+        except Stopped:
+            if not self.work.spark.lost:
+                raise
         if self.work.spark.lost:
-            raise error
+            raise error  # it did not outlive what went wrong in it
 
     def _explained(self, error: Exception, what: Kind) -> Exception:
         return explained(error, self.step, self._run, what, self.failed)
+
+
+def severed(error: BaseException) -> bool:
+    """Whether the call to the JVM broke, rather than what was called."""
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    return isinstance(error, Py4JError | ConnectionError) and not isinstance(error, Py4JJavaError)
+
+
+def driver_lost(work: Work) -> bool:
+    """Whether the JVM is gone; a dying one is given a moment to be seen dead."""
+    for _ in range(20):
+        if work.spark.lost:
+            return True
+        if work.halt.wait(0.1):
+            break
+    return work.spark.lost
 
 
 def pause(work: Work, clock: Clock, failed: int, why: str, chance: Callable[[], float] = random.random) -> None:

@@ -1,7 +1,6 @@
 """Carry an accepted plan through its steps up to the gate, and never through it. Every step may be done twice."""
 
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import assert_never
@@ -15,7 +14,7 @@ from console.agent.rollout import history
 from console.agent.rollout.validate import validate
 from console.agent.rollout.work import Stopped, Work
 from console.agent.store import log, turns
-from console.errors import ConsoleError
+from console.errors import ConsoleError, RegionError
 from console.model.event import BatchDone, DriverLost, Entered, Failed, Progress, Resumed, State, StepDone, StepStarted
 from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
 from console.text import redacted
@@ -45,19 +44,22 @@ class Carrier(threading.Thread):
         except Stopped:
             return
         except Exception as error:
-            if not self.work.halt.is_set():
-                self._broke(step, error)
+            self._broke(step, error)
 
     def _broke(self, step: str, error: Exception) -> None:
-        """Keep the failure, unless it is the JVM that went away: the agent then starts anew and goes on."""
+        """Keep the failure, unless it is the JVM that went away: the agent then starts anew and goes on.
+
+        Who ends the agent because its JVM is gone halts us too, and the loss counts all the same.
+        """
         if self._driver_lost():
             with suppress(Exception):  # a full disk: the agent is started again all the same
                 self.work.recorder.store(DriverLost(step))
             if self._lost(step) < DRIVER_TRIES:
                 return
-            why = f"the driver was lost {DRIVER_TRIES} times in {step}"
-            hint = "give it more memory (spark.conf: spark.driver.memory) or lower limits.rows; then console retry"
-        elif isinstance(error, ConsoleError):
+            error = _too_often(step)
+        elif self.work.halt.is_set():
+            return  # paused, cancelled or ended: what broke was told to
+        if isinstance(error, ConsoleError):
             why, hint = str(error), error.hint
         else:
             why, hint = f"{type(error).__name__}: {failure.cause(error)}", "console retry"
@@ -65,21 +67,17 @@ class Carrier(threading.Thread):
 
     def _keep(self, failed: Failed) -> None:
         """A full disk does not hold its own failure: it is stored as soon as there is room for it."""
-        while not self.work.halt.is_set():
+        while True:
             try:
                 self.work.recorder.store(failed)
                 return
             except Exception as error:
                 self.work.recorder.log(f"{failed.step} failed ({failed.why}), which cannot be stored: {error}", "error")
-                self.work.halt.wait(UNSTORED_SECONDS)
+            if self.work.halt.wait(UNSTORED_SECONDS):
+                return
 
     def _driver_lost(self) -> bool:
-        """Whether the JVM is gone; a dying one is given a moment to be seen dead."""
-        for _ in range(20):
-            if self.work.spark.lost:
-                return True
-            time.sleep(0.1)
-        return False
+        return retry.driver_lost(self.work)
 
     def _lost(self, step: str) -> int:
         """How often the JVM was lost in a step since it last got anywhere."""
@@ -95,8 +93,9 @@ class Carrier(threading.Thread):
     def stop(self) -> None:
         """End soon: a running Spark job is cancelled, and whoever goes on takes its feed over first."""
         self.work.halt.set()
-        if self.work.job is not None:
-            self.work.job.cancel()
+        if (job := self.work.job) is not None:
+            with suppress(Exception):  # a JVM that is gone has nothing to cancel
+                job.cancel()
 
     def _step(self, step: Step) -> None:
         match step:
@@ -126,6 +125,8 @@ class Carrier(threading.Thread):
             return
         self._enter(state)
         if lost := self._lost(step.id):
+            if lost >= DRIVER_TRIES:
+                raise _too_often(step.id)  # a full disk kept that from being stored
             why = f"the driver was lost in {step.id}; try {lost + 1} of {DRIVER_TRIES}"
             retry.pause(self.work, self.brake.clock, lost, why)
         self.work.recorder.store(StepStarted(step.id))
@@ -168,3 +169,8 @@ class Carrier(threading.Thread):
             work.recorder.tell(Progress(step.id, moved, rows))
             moved += max(edge.step(session, end), 0)
         work.recorder.tell(Progress(step.id, moved, 0))
+
+
+def _too_often(step: str) -> RegionError:
+    hint = "give it more memory (spark.conf: spark.driver.memory) or lower limits.rows; then console retry"
+    return RegionError(f"the driver was lost {DRIVER_TRIES} times in {step}", hint=hint)
