@@ -16,8 +16,8 @@ from console.propagation.migration import Phase
 from console.runner.journal import Journal
 from console.runner.waves import Waves, waves
 from console.stores.carry import Carrier, Done, Todo, refuse_lossy, refuse_waiting
-from console.stores.clickhouse import held
 from console.stores.files import Site
+from console.stores.lock import held
 from console.stores.protocol import Store
 
 AT_ONCE = 8  # stores of one wave
@@ -158,7 +158,7 @@ def _skipped(sites: Sequence[Site], rest: Waves) -> Iterator[SiteOutcome]:
 def alone(store: Store, who: Who, *, take_over: bool) -> Iterator[None]:
     """Be the only one of all consoles that changes this store.
 
-    Those of one machine are told apart by a lock that dies with its process; other machines by the store's own mark.
+    Those of one user and machine are told apart by a lock that dies with its process; all others by the store's own mark.
 
     raises  Conflict
     """

@@ -3,14 +3,15 @@
 import logging
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from console.errors import Conflict, DataError, RegionError, Unreachable
+from console.errors import DataError, RegionError, Unreachable
 from console.propagation.tables import Dependent, Reader, StoreColumn, StoreTable
 from console.propagation.translate.operations import MARK, Statement, StoreOperation, between
-from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record, Store, first_line
+from console.stores.lock import marked
+from console.stores.protocol import ARRIVING, RECORDS, LeftOut, Record, Store, first_line, lacks
 
 # ALTER waits for the rows that it rewrites; what is only read is there at once
 _LONGEST_SECONDS: Final = 3600
@@ -100,23 +101,27 @@ class ClickHouse:
         self._make(ARRIVING)
         self._insert(ARRIVING, ["place", "column", "rows", "at"], [[place, name, n, at] for name, n in rows.items()])
 
-    @contextmanager
-    def hold(self, by: str, host: str, *, take_over: bool) -> Iterator[None]:
-        mark = f"{host}\n{by}"
-        if take_over:
-            self._command(f"DROP TABLE IF EXISTS {self._own(LOCK)} SYNC")
+    def hold(self, by: str, host: str, *, take_over: bool) -> AbstractContextManager[None]:
+        return marked(self.name, self, by, host, take_over=take_over)
+
+    def set_mark(self, name: str, mark: str) -> bool:
         try:
-            self._command(f"CREATE TABLE {self._own(LOCK)} (held UInt8) ENGINE = Memory COMMENT {literal(mark)}")
+            self._command(f"CREATE TABLE {self._own(name)} (held UInt8) ENGINE = Memory COMMENT {literal(mark)}")
         except RegionError:
-            holder = self._comment(LOCK)
-            if holder is None:
+            if not self._exists(name):
                 raise
-            if holder.partition("\n")[0] != host:
-                raise held(self.name, holder.partition("\n")[2]) from None
-        try:
-            yield
-        finally:
-            self._command(f"DROP TABLE IF EXISTS {self._own(LOCK)} SYNC")
+            return False
+        return True
+
+    def mark(self, name: str) -> str | None:
+        rows = self._query(
+            "SELECT comment FROM system.tables WHERE database = {db:String} AND name = {name:String}",
+            {"db": self.database, "name": name},
+        )
+        return str(rows[0]["comment"]) if rows else None
+
+    def drop_mark(self, name: str) -> None:
+        self._command(f"DROP TABLE IF EXISTS {self._own(name)} SYNC")
 
     @contextmanager
     def copied(self, place: str) -> Iterator[tuple[Store, str]]:
@@ -204,14 +209,7 @@ class ClickHouse:
         return {row["name"]: row for row in rows}
 
     def _exists(self, table: str) -> bool:
-        return self._comment(table) is not None
-
-    def _comment(self, table: str) -> str | None:
-        rows = self._query(
-            "SELECT comment FROM system.tables WHERE database = {db:String} AND name = {name:String}",
-            {"db": self.database, "name": table},
-        )
-        return str(rows[0]["comment"]) if rows else None
+        return self.mark(table) is not None
 
     def _own(self, table: str) -> str:
         return f"{identifier(self.database)}.{identifier(table)}"
@@ -319,15 +317,3 @@ def identifier(name: str) -> str:
 
 def literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def lacks(package: str, store: str) -> DataError:
-    return DataError(f"{store}: {package} is not installed here", hint="pip install 'console[stores]'")
-
-
-def held(store: str, holder: str) -> Conflict:
-    return Conflict(
-        f"{store}: migrations are being applied by {holder or 'someone else'}",
-        hint="wait for it; if that console is gone for good: the same command with --take-over",
-        code="E_SCHEMA_LOCK",
-    )

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from console.errors import DataError, RegionError, Unreachable
 from console.propagation.tables import StoreColumn, StoreTable
 from console.propagation.translate.operations import AddField, Rewrite, StoreOperation
-from console.stores.clickhouse import held
-from console.stores.protocol import ARRIVING, LOCK, RECORDS, LeftOut, Record, Store, recorded, retried, summed, telling
+from console.stores.lock import LOCK, Holder, held
+from console.stores.protocol import ARRIVING, RECORDS, LeftOut, Record, Store, recorded, retried, summed, telling
 
 T = TypeVar("T")
 _OWN: Final = "_console"
@@ -77,20 +77,27 @@ class Delta:
 
     @contextmanager
     def hold(self, by: str, host: str, *, take_over: bool) -> Iterator[None]:
-        place = f"{_OWN}/{LOCK}"
-        if take_over:
-            self._append(LOCK, [{"by": "", "host": ""}], mode="overwrite")
-        rows = self._rows(LOCK)
-        holder = rows[0] if rows else {"by": "", "host": ""}
-        if holder["host"] not in ("", host):
-            raise held(self.name, holder["by"])
-        version = -1 if (table := self.table(place)) is None else table.version()
-        if not self._claimed(place, version, [{"by": by, "host": host}]):
-            raise held(self.name, "")
+        mine = Holder.now(by, host).mark
+        table = self._reached(LOCK)
+        there = self._mark(table)
+        if there and not (take_over or Holder.read(there).gone):
+            raise held(self.name, there)
+        if not self._claimed(table, mine):
+            raise held(self.name, self._mark(self._reached(LOCK)))
         try:
             yield
         finally:
-            self._append(LOCK, [{"by": "", "host": ""}], mode="overwrite")
+            table = self._reached(LOCK)
+            if self._mark(table) == mine:
+                self._claimed(table, "")  # else somebody else has taken it over in this moment
+
+    def _mark(self, table: Any) -> str:
+        """What the lock's table says at the version that was loaded; "" where nobody holds it."""
+        if table is None:
+            return ""
+        with self._telling():
+            [row] = table.to_pyarrow_table().to_pylist()
+        return str(row["mark"] if "mark" in row else row["by"])
 
     @contextmanager
     def copied(self, place: str) -> Iterator[tuple[Store, str]]:
@@ -147,34 +154,37 @@ class Delta:
             except TableNotFoundError:
                 return None
 
-    def _rows(self, name: str) -> list[dict[str, Any]]:
+    def _reached(self, name: str) -> Any:
+        """A table of ours at its newest version; None where there is none."""
         self._reach()
-        table = self.table(f"{_OWN}/{name}")
+        return self.table(f"{_OWN}/{name}")
+
+    def _rows(self, name: str) -> list[dict[str, Any]]:
+        table = self._reached(name)
         if table is None:
             return []
         with self._telling():
             rows: list[dict[str, Any]] = table.to_pyarrow_table().to_pylist()
         return rows
 
-    def _append(self, name: str, rows: Sequence[Mapping[str, Any]], mode: str = "append") -> None:
+    def _append(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
         self._reach()
         path = self._path(f"{_OWN}/{name}")
-        self._retried(lambda: write(path, _arrow(rows), mode=mode))
+        self._retried(lambda: write(path, _arrow(rows), mode="append"))
 
-    def _claimed(self, place: str, version: int, rows: Sequence[Mapping[str, Any]]) -> bool:
+    def _claimed(self, table: Any, mark: str) -> bool:
         """True where this very version was the last one until now: of two who try, one."""
-        from deltalake import CommitProperties, DeltaTable
+        from deltalake import CommitProperties
         from deltalake.exceptions import CommitFailedError, DeltaError
 
-        path = self._path(place)
+        rows = _arrow([{"mark": mark}])
         with self._telling():
             try:
-                if version < 0:
-                    write(path, _arrow(rows), mode="error")
+                if table is None:
+                    write(self._path(f"{_OWN}/{LOCK}"), rows, mode="error")
                 else:
-                    table = DeltaTable(path, version=version)
                     once = CommitProperties(max_commit_retries=0)
-                    write(table, _arrow(rows), mode="overwrite", commit_properties=once)
+                    write(table, rows, mode="overwrite", schema_mode="overwrite", commit_properties=once)
             except (CommitFailedError, DeltaError, FileExistsError):
                 return False
             return True

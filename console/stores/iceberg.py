@@ -17,15 +17,15 @@ from console.propagation.translate.operations import (
     Statement,
     StoreOperation,
 )
-from console.stores.clickhouse import held, lacks
+from console.stores.lock import marked
 from console.stores.protocol import (
     ARRIVING,
-    LOCK,
     RECORDS,
     LeftOut,
     Record,
     Store,
     first_line,
+    lacks,
     recorded,
     retried,
     summed,
@@ -37,6 +37,7 @@ _OUT_OF_REACH: Final = ("OperationalError", "ConnectionError", "ServiceUnavailab
 _RECORD_TYPES: Final = {"seq": "long", "left": "long", "at": "double"}
 _ARRIVING_TYPES: Final = {"place": "string", "column": "string", "rows": "long", "at": "double"}
 _MARK: Final = "console.migration."
+_HELD: Final = "console.held"
 _DEFAULTS_FROM: Final = 3  # the format's version that knows default values
 
 
@@ -94,20 +95,18 @@ class Iceberg:
         lines = [{"place": place, "column": name, "rows": count, "at": at} for name, count in rows.items()]
         self._append(ARRIVING, _ARRIVING_TYPES, lines)
 
-    @contextmanager
-    def hold(self, by: str, host: str, *, take_over: bool) -> Iterator[None]:
-        place = f"{self._namespace}.{LOCK}"
-        if take_over:
-            self._drop(place)
-        if not self._create(LOCK, {"held": "boolean"}, {"held.by": by, "held.host": host}):
-            holder = self.table(place)
-            marks = dict(holder.properties) if holder is not None else {}
-            if marks.get("held.host") != host:
-                raise held(self.name, marks.get("held.by", ""))
-        try:
-            yield
-        finally:
-            self._drop(place)
+    def hold(self, by: str, host: str, *, take_over: bool) -> AbstractContextManager[None]:
+        return marked(self.name, self, by, host, take_over=take_over)
+
+    def set_mark(self, name: str, mark: str) -> bool:
+        return self._create(name, {"held": "boolean"}, {_HELD: mark})
+
+    def mark(self, name: str) -> str | None:
+        table = self.table(f"{self._namespace}.{name}")
+        return None if table is None else str(table.properties.get(_HELD, ""))
+
+    def drop_mark(self, name: str) -> None:
+        self._drop(f"{self._namespace}.{name}")
 
     @contextmanager
     def copied(self, place: str) -> Iterator[tuple[Store, str]]:

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 from console.errors import RegionError, Unreachable
-from console.stores.clickhouse import lacks
+from console.stores.protocol import lacks
 
 CONNECT_SECONDS: Final = 5
 

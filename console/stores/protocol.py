@@ -8,14 +8,13 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from console.errors import ConsoleError, RegionError, Unreachable
+from console.errors import ConsoleError, DataError, RegionError, Unreachable
 from console.model.codec import dumps
 from console.propagation.tables import StoreTable
 from console.propagation.translate.operations import StoreOperation
 
 RECORDS: Final = "console_schema_migrations"
 ARRIVING: Final = "console_arriving"
-LOCK: Final = "console_schema_lock"
 _ATTEMPTS: Final = 12  # of a commit that others overtake
 _PAUSE_SECONDS: Final = 0.05
 
@@ -129,6 +128,10 @@ def first_line(error: BaseException) -> str:
         text = cause[1]
     text = text.removeprefix("Received ClickHouse exception, ").partition("server response: ")[2] or text
     return re.sub(r"//[^/@\s]*@", "//", text)[:600]
+
+
+def lacks(package: str, store: str) -> DataError:
+    return DataError(f"{store}: {package} is not installed here", hint="pip install 'console[stores]'")
 
 
 def recorded(rows: Iterable[Mapping[str, Any]]) -> tuple[Record, ...]:
