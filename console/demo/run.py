@@ -39,7 +39,7 @@ class Voice:
         running = next((step for step in view.status.steps if step.state == "running"), None)
         told = view.note or view.problem or view.status.shown
         if not view.note and running:
-            told += f": {running.id} {running.batch}"
+            told += f": {f'{running.id} {running.batch}'.strip()}"
         if view.status.why:
             told += f": {view.status.why}"
         if told and self.said.get(view.region.name) != told:
