@@ -6,10 +6,9 @@ from console.model.live import TableState
 from console.model.plan import ColumnChange
 from console.model.schema import Column, Table
 from console.planning.desired import Wanted
+from console.planning.loss.convert import kept
 from console.planning.sql.reads import Pick
 from console.planning.warm.same import Once
-
-_INTEGERS = ("tinyint", "smallint", "int", "bigint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,48 +121,16 @@ def widens(old: str, new: str, wanted: Wanted, column: Column) -> bool:
     gives ints, a bare string does not.
     """
     certain = wanted.certain.get(column.name, "")
-    return _lossless(old, new) and (certain == old or _lossless(certain, old))
+    return kept(old, new) == "wider" and bool(certain) and kept(certain, old) in ("same", "wider")
 
 
 def _states_kept(wanted: Wanted, live: TableState, column: Column) -> bool:
     """An aggregate's declared type is met at read; its states may be the same."""
     if wanted.table.kind != "aggregate" or column.name in wanted.keys:
         return False
-    kept = {(state.name, state.type) for state in live.version.columns}
+    held = {(state.name, state.type) for state in live.version.columns}
     mine = [s for s in wanted.columns if s.name == column.name or s.name.startswith(f"{column.name}__")]
-    return all((state.name, state.type) in kept for state in mine)
-
-
-def _lossless(old: str, new: str) -> bool:
-    if old in _INTEGERS and new in _INTEGERS:
-        return _INTEGERS.index(old) < _INTEGERS.index(new)
-    if old.startswith("decimal(") and new.startswith("decimal("):
-        (p, s), (q, t) = _decimal(old), _decimal(new)
-        return t >= s and q - t >= p - s
-    if old in _INTEGERS and new.startswith("decimal("):
-        q, t = _decimal(new)
-        return q - t >= (3, 5, 10, 19)[_INTEGERS.index(old)]
-    return (old, new) in {("float", "double"), ("tinyint", "double"), ("smallint", "double"), ("int", "double")}
-
-
-def narrows(old: str, new: str) -> bool:
-    """Whether values of the old type may silently lose something in the new one (what fails loudly is not meant)."""
-    if old == new or _lossless(old, new):
-        return False
-    if old.startswith("decimal(") and new.startswith("decimal("):
-        return _decimal(new)[1] < _decimal(old)[1]
-    silent = {
-        ("double", "float"), ("timestamp", "date"), ("timestamp_ntz", "date"), ("double", "decimal"),
-        ("float", "decimal"), ("double", "bigint"), ("double", "int"), ("float", "int"), ("float", "bigint"),
-    }  # fmt: skip
-    return (old, new.split("(", maxsplit=1)[0]) in silent or (
-        old.startswith("decimal(") and new in (*_INTEGERS, "float", "double")
-    )
-
-
-def _decimal(type: str) -> tuple[int, int]:
-    precision, _, scale = type[len("decimal(") : -1].partition(",")
-    return int(precision), int(scale or 0)
+    return all((state.name, state.type) in held for state in mine)
 
 
 def _change(column: Column, came: str | None, wanted: Wanted, live: TableState) -> ColumnChange | None:

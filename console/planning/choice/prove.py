@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
-from sqlglot.optimizer.merge_subqueries import merge_subqueries
 
 from console.model.live import Feed, TableState
 from console.model.schema import types
@@ -19,6 +17,7 @@ from console.planning.desired import Wanted
 from console.planning.sql.compile import Known
 from console.planning.sql.meaning import meaning
 from console.planning.sql.relation import Relation, Value
+from console.planning.sql.spelling.flat import merged
 from console.planning.sql.tree import DIALECT, kind, name, render
 
 _GIVES: dict[type[exp.Expr], str] = {
@@ -86,14 +85,11 @@ def proven(
 
 def _query(feed: Feed, known: Known) -> _Query | None:
     tree = sqlglot.parse_one(feed.sql, read=DIALECT)
-    try:
-        merged = merge_subqueries(tree.copy())
-    except (SqlglotError, KeyError, AttributeError):
-        merged = tree
+    flat = merged(tree) or tree
     unusual = ("group", "distinct", "limit", "offset", "qualify", "having", "laterals")
-    if not isinstance(merged, exp.Select) or any(merged.args.get(key) for key in unusual):
+    if not isinstance(flat, exp.Select) or any(flat.args.get(key) for key in unusual):
         return None
-    return _Query(feed, merged, known)
+    return _Query(feed, flat, known)
 
 
 def _partner(feed: Feed, old: list[_Query | None]) -> _Query | None:

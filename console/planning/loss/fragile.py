@@ -9,11 +9,10 @@ from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
-from sqlglot.optimizer.merge_subqueries import merge_subqueries
 
 from console.model.schema import Table
 from console.model.step import Fragile
+from console.planning.sql.spelling.flat import conjuncts, merged
 from console.planning.sql.tree import DIALECT, name, render
 
 KEYS = 2
@@ -38,7 +37,7 @@ def fragile(sql: str, source: str, table: Table) -> Fragile | None:
         return None
     asked = {column.name.lower() for cast in casts for column in cast.find_all(exp.Column)}
     where = tree.args.get("where")
-    passing = [_bare(_careful(part)) for part in _conjuncts(where.this) if _only(part, alias, False)] if where else []
+    passing = [_bare(_careful(part)) for part in conjuncts(where.this) if _only(part, alias, False)] if where else []
     predicate = " AND ".join(
         [*(f"({part})" for part in passing), "(" + " OR ".join(f"({part})" for part in lost) + ")"]
     )
@@ -49,10 +48,7 @@ def fragile(sql: str, source: str, table: Table) -> Fragile | None:
 
 def _flat(sql: str, source: str) -> exp.Select | None:
     """The query as one SELECT from the source, its subqueries merged; None where it is none, as in a plan that is refused."""
-    try:
-        tree = merge_subqueries(sqlglot.parse_one(sql, read=DIALECT))
-    except (SqlglotError, KeyError, AttributeError):
-        return None
+    tree = merged(sqlglot.parse_one(sql, read=DIALECT)) if sql else None
     if not isinstance(tree, exp.Select) or tree.args.get("with_"):
         return None
     driving = tree.args.get("from_")
@@ -121,10 +117,6 @@ def _careful(node: exp.Expr) -> exp.Expr:
         return exp.TryCast(this=part.this, to=part.args["to"], safe=True) if _fails(part) else part
 
     return node.copy().transform(turned)
-
-
-def _conjuncts(node: exp.Expr) -> list[exp.Expr]:
-    return list(node.flatten()) if isinstance(node, exp.And) else [node]
 
 
 def _bare(node: exp.Expr) -> str:

@@ -1,10 +1,22 @@
 """Values that come out otherwise than they were: types that narrow, expressions and joins that do not repeat."""
 
+from collections.abc import Iterator
+from functools import lru_cache
+
+import sqlglot
+from sqlglot import exp
+
 from console.errors import Problem
 from console.model.live import TableState
 from console.planning.desired import Wanted
-from console.planning.diff import Diff, narrows
-from console.planning.sql.tree import kind
+from console.planning.diff import Diff
+from console.planning.loss.convert import kept
+from console.planning.sql.meaning.functions import called
+from console.planning.sql.spelling.flat import merged
+from console.planning.sql.tree import DIALECT, kind
+
+# functions that give NULL for what is no such value
+_TRYING = {"try_to_date": "date", "try_to_timestamp": "timestamp", "try_to_binary": "binary"}
 
 
 def repeatable(wanted: Wanted, before: TableState) -> list[Problem]:
@@ -29,17 +41,21 @@ def repeatable(wanted: Wanted, before: TableState) -> list[Problem]:
 def types(wanted: Wanted, diff: Diff, *, forward: str = "") -> list[Problem]:
     """Types that change so that values are cut, or may not fit. forward: the query that converts, if it is not the feed"""
     table, found = wanted.table, []
-    tried = wanted.tries if not forward else frozenset()
+    converting = (forward,) if forward else tuple(feed.sql for feed in wanted.feeds)
     for change in diff.columns:
         column = table.column(change.column)
-        if change.change != "type" or column is None or change.column in tried or "try_" in forward.lower():
+        if change.change != "type" or column is None:
             continue
         old, new = kind(change.was), kind(column.type)
-        if narrows(old, new):
+        if (fate := kept(old, new)) not in ("cut", "may fail"):
+            continue
+        if all(tries(sql, column.name, new) for sql in converting):
+            continue
+        if fate == "cut":
             message = f"{table.name}.{column.name} narrows from {old} to {new}, which loses digits without an error"
             hint = "compute it with try_cast and a default, or give it another name"
             found.append(Problem("C103", message, table.where, hint, "refuse", table.name))
-        elif new != "string" and not _wider(old, new):
+        else:
             message = (
                 f"{table.name}.{column.name} changes from {old} to {new}: a value that does not convert stops its batch"
             )
@@ -48,9 +64,60 @@ def types(wanted: Wanted, diff: Diff, *, forward: str = "") -> list[Problem]:
     return found
 
 
-def _wider(old: str, new: str) -> bool:
-    order = ("tinyint", "smallint", "int", "bigint")
-    return (old in order and new in order and order.index(old) < order.index(new)) or (old, new) == ("float", "double")
+@lru_cache(maxsize=4096)
+def tries(sql: str, column: str, type: str) -> bool:
+    """Whether a query gives a column by a try_cast to this very type, and nothing converts it before or after.
+
+    A default stands beside it: `coalesce(try_cast(x AS INT), 0)`.
+    """
+    found = list(_computing(sqlglot.parse_one(sql, read=DIALECT), column, type))
+    return bool(found) and all(_tried(node, type) for node in found)
+
+
+def _computing(tree: exp.Expr, column: str, type: str) -> Iterator[exp.Expr]:
+    """What gives a column, in each branch of a UNION."""
+    query = merged(tree) or tree
+    if isinstance(query, exp.Subquery):
+        query = query.this
+    if isinstance(query, exp.SetOperation):
+        names = [name.lower() for name in query.named_selects]
+        for branch in (query.this, query.expression) if column.lower() in names else ():
+            yield from _computing(branch, branch.named_selects[names.index(column.lower())], type)
+        return
+    parts = query.expressions if isinstance(query, exp.Select) else []
+    for part in parts:
+        if part.alias_or_name.lower() != column.lower():
+            continue
+        value = _bare(part.unalias(), type)
+        inner = query.args["from_"].this if query.args.get("from_") else None
+        if isinstance(value, exp.Column) and isinstance(inner, exp.Subquery) and inner.alias == value.table:
+            yield from _computing(inner.this, value.name, type)
+        else:
+            yield value
+
+
+def _bare(node: exp.Expr, type: str) -> exp.Expr:
+    """Without casts to the column's own type, which change nothing of a value that has it."""
+    node = node.unnest()
+    while isinstance(node, exp.Cast) and not node.args.get("safe") and kind(node.to.sql(DIALECT)) == type:
+        node = node.this.unnest()
+    return node
+
+
+def _tried(node: exp.Expr, type: str) -> bool:
+    node = _bare(node, type)
+    match node:
+        case exp.TryCast() if node.args.get("safe"):
+            return kind(node.to.sql(DIALECT)) == type
+        case exp.Coalesce():
+            choices = [node.this, *node.expressions]
+        case exp.If():
+            choices = [node.args["true"], node.args.get("false") or exp.Null()]
+        case exp.Case():
+            choices = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default") or exp.Null()]
+        case _:
+            return _TRYING.get(called(node), "") == type
+    return all(_tried(choice, type) or choice.find(exp.Column) is None for choice in choices)
 
 
 def partitions(wanted: Wanted, diff: Diff) -> list[Problem]:

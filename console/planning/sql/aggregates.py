@@ -18,11 +18,11 @@ from sqlglot import exp
 from console.model.schema import Column, Table
 from console.planning.sql.meaning import aggregates
 from console.planning.sql.relation import mix
-from console.planning.sql.tree import Text, cast, inferred, kind, name, render
+from console.planning.sql.spelling.argument import INTEGERS, certain, decimal, settled
+from console.planning.sql.tree import Text, cast, kind, name, render
 
 STORED = "stored"
 LG_K = 12  # HLL: 2**12 registers, about 1.6 % error
-INTEGERS = ("tinyint", "smallint", "int", "bigint")
 _HLL_TAKES = ("int", "bigint", "string", "binary")
 
 
@@ -62,7 +62,7 @@ def _sum_type(type: str) -> str:
     if type in INTEGERS:
         return "bigint"
     if type.startswith("decimal"):
-        return f"decimal(38,{type.rstrip(')').split(',')[1]})"
+        return f"decimal(38,{decimal(type)[1]})"
     return "double"
 
 
@@ -136,6 +136,8 @@ def split(query: exp.Query, table: Table, text: Text) -> Split | None:
     if not isinstance(query, exp.Select) or (group := query.args.get("group")) is None:
         text.say("S112", f"{table.name} is an aggregate: its query must be one SELECT … GROUP BY", query)
         return None
+    query = settled(query)
+    group = query.args["group"]
     before = len(text.problems)
     for clause in ("having", "distinct", "limit", "offset", "order", "qualify"):
         if query.args.get(clause):
@@ -255,8 +257,34 @@ def _recipe(call: exp.Expr, column: Column, text: Text) -> Recipe | None:
             )
             return None
     argument = call.expressions[0] if _is_mean(call) else call.this
-    known = inferred(argument) if isinstance(argument, (exp.Column, exp.Cast)) else ""
-    return make(call.copy(), known or kind(column.type))
+    kept = _state_type(call, argument, kind(column.type))
+    if kept is None:
+        text.say(
+            "S112",
+            f"{column.name}: the type of {render(argument)} is not known, so parts of its sum could be cut to {column.type}",
+            call,
+            f"cast the argument, as in {column.name}: sum(CAST(… AS {column.type}))",
+        )
+        return None
+    return make(call.copy(), kept)
+
+
+def _state_type(call: exp.Expr, argument: exp.Expr, declared: str) -> str | None:
+    """The type in which parts are kept: the argument's own, so that nothing is cut before the last merge.
+
+    declared  the column's, which stands where the argument's is not certain and it can lose nothing
+    returns   None where it could
+    """
+    plain = isinstance(argument, (exp.Column, exp.Cast))
+    known = certain(argument)
+    if isinstance(call, (exp.Min, exp.Max)):
+        alike = known in INTEGERS and declared in INTEGERS and not plain
+        return declared if alike or not known else known
+    if isinstance(call, (exp.Sum, exp.Avg)) or _is_mean(call):
+        if declared in ("float", "double") and not (plain and known):
+            return declared  # as wide as can be: the last digits may differ, which is said of the column
+        return known or None
+    return (known if plain else "") or declared  # of a sketch: another argument would be another sketch
 
 
 def _assemble(

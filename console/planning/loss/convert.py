@@ -1,0 +1,96 @@
+"""What becomes of values whose type changes: one table for all pairs of types, as Spark's CAST converts them."""
+
+from functools import lru_cache
+from typing import Literal
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from console.planning.sql.spelling.argument import INTEGERS, decimal
+from console.planning.sql.tree import DIALECT
+
+# what is kept, from the best to the worst
+Kept = Literal["same", "wider", "whole", "may fail", "cut"]
+_ORDER: tuple[Kept, ...] = ("same", "wider", "whole", "may fail", "cut")
+_DIGITS = dict(zip(INTEGERS, (3, 5, 10, 19), strict=True))  # that an integer type may need
+_HELD = dict(zip(INTEGERS, (2, 4, 9, 18), strict=True))  # that it holds whatever they are
+_FLOATS = {"float": 7, "double": 15}  # digits of a whole number that come back as they were
+_EXACT = {"float": ("tinyint", "smallint"), "double": ("tinyint", "smallint", "int")}
+_TIMES = ("timestamp", "timestamp_ntz")
+_NESTED = (exp.DataType.Type.ARRAY, exp.DataType.Type.MAP, exp.DataType.Type.STRUCT)
+
+
+@lru_cache(maxsize=4096)
+def kept(old: str, new: str) -> Kept:
+    """What a change of type does to the values.
+
+    old, new  as `tree.kind` spells types
+    returns   same, or wider: each value is the same number, also where the stored one is cast at read; whole: each value
+              converts and none loses anything; may fail: one that does not convert stops its batch; cut: values lose
+              something and no error tells, as digits of a double that becomes an int
+    """
+    if old == new:
+        return "same"
+    try:
+        was, now = (exp.DataType.build(type, dialect=DIALECT) for type in (old, new))
+    except SqlglotError:  # a type that sqlglot spells and does not read again, as an interval
+        return "may fail"
+    if was.this in _NESTED and was.this == now.this:
+        return _nested(was, now)
+    if new == "string" or (old, new) == ("string", "binary"):
+        return "whole"
+    if _is_number(old):
+        return _number(old, new)
+    if old in _TIMES and new == "date":
+        return "cut"
+    if old == "timestamp" and _is_number(new):  # seconds, of which only a decimal of six places keeps all
+        return "may fail" if new.startswith("decimal") and decimal(new)[1] >= 6 else "cut"
+    return "whole" if old == "date" and new in _TIMES else "may fail"
+
+
+def _is_number(type: str) -> bool:
+    return type in INTEGERS or type in _FLOATS or type.startswith("decimal")
+
+
+def _number(old: str, new: str) -> Kept:
+    if new == "boolean":
+        return "cut"
+    if not _is_number(new):
+        return "may fail"
+    if new in _FLOATS:
+        return _as_float(old, new)
+    if old in _FLOATS:
+        return "cut"
+    if old in INTEGERS and new in INTEGERS:
+        return "wider" if INTEGERS.index(old) < INTEGERS.index(new) else "may fail"
+    digits, places = (_DIGITS[old], 0) if old in INTEGERS else decimal(old)
+    if new in INTEGERS:
+        return "cut" if places else "wider" if digits <= _HELD[new] else "may fail"
+    room, kept_places = decimal(new)
+    if kept_places < places:
+        return "cut"
+    return "wider" if room - kept_places >= digits - places else "may fail"
+
+
+def _as_float(old: str, new: str) -> Kept:
+    if old in _FLOATS:
+        return "wider" if new == "double" else "cut"
+    if old in INTEGERS:
+        return "wider" if old in _EXACT[new] else "cut"
+    digits, places = decimal(old)
+    return "cut" if places or digits > _FLOATS[new] else "wider"
+
+
+def _nested(old: exp.DataType, new: exp.DataType) -> Kept:
+    """By elements, keys and values, or fields of one name; a field that is gone takes its values along."""
+    if old.this == exp.DataType.Type.STRUCT:
+        mine = {part.name.lower(): part.args["kind"] for part in new.expressions}
+        pairs = [(part.args["kind"], mine.get(part.name.lower())) for part in old.expressions]
+    else:
+        pairs = list(zip(old.expressions, new.expressions, strict=True))
+    found = [kept(_spelled(a), _spelled(b)) if b is not None else "cut" for a, b in pairs]
+    return max([*found, "whole"], key=_ORDER.index)
+
+
+def _spelled(type: exp.Expr) -> str:
+    return type.sql(DIALECT).lower().replace(" ", "")

@@ -1,0 +1,23 @@
+"""Queries taken apart: subqueries dissolved, conditions one by one."""
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.merge_subqueries import merge_subqueries
+
+
+def merged(tree: exp.Expr) -> exp.Expr | None:
+    """A copy of the query with its subqueries dissolved where they can be; None where sqlglot gives up on it."""
+    try:
+        return merge_subqueries(tree.copy())
+    except (SqlglotError, KeyError, AttributeError):
+        return None
+
+
+def conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
+    """What a condition asks all at once, without parentheses; [] for none."""
+    if node is None:
+        return []
+    node = node.unnest()
+    if not isinstance(node, exp.And):
+        return [node]
+    return [part for side in (node.this, node.expression) for part in conjuncts(side)]
