@@ -9,15 +9,19 @@ from console.stores.protocol import lacks
 
 CONNECT_SECONDS: Final = 5
 
-_COLUMNS: Final = """
-SELECT a.attrelid::bigint AS rel, n.nspname AS schema, c.relname AS table, a.attnum AS num, a.attname AS name,
-       format_type(a.atttypid, a.atttypmod) AS type, a.attidentity AS identity, a.attgenerated AS generated,
+# one column of pg_attribute a, its default being pg_attrdef d; spelled so that no search_path changes its meaning
+COLUMN: Final = """
+       a.attnum AS num, a.attname AS name, pg_catalog.format_type(a.atttypid, a.atttypmod) AS type,
+       a.attidentity AS identity, a.attgenerated AS generated,
        a.attnotnull OR EXISTS (
-           SELECT FROM pg_constraint k WHERE k.conrelid = a.attrelid AND k.contype = 'c' AND k.convalidated
+           SELECT FROM pg_catalog.pg_constraint k WHERE k.conrelid = a.attrelid AND k.contype = 'c' AND k.convalidated
               AND k.conkey = ARRAY[a.attnum]
-              AND pg_get_constraintdef(k.oid) IN (format('CHECK ((%%I IS NOT NULL))', a.attname))
+              AND pg_catalog.pg_get_constraintdef(k.oid) = pg_catalog.format('CHECK ((%I IS NOT NULL))', a.attname)
        ) AS required,
-       CASE WHEN a.attgenerated = '' THEN pg_get_expr(d.adbin, d.adrelid) END AS expression
+       CASE WHEN a.attgenerated = '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END AS expression
+"""
+_COLUMNS: Final = f"""
+SELECT a.attrelid::bigint AS rel, n.nspname AS schema, c.relname AS table, {COLUMN.replace("%", "%%")}
   FROM pg_attribute a
   JOIN pg_class c ON c.oid = a.attrelid
   JOIN pg_namespace n ON n.oid = c.relnamespace

@@ -10,19 +10,16 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from console.errors import RegionError
-from console.stores.postgres import Postgres, definition, quoted, told
+from console.stores.postgres import COLUMN, Postgres, definition, quoted, told
 
 SCHEMA: Final = "console_ddl"
-# columns as `postgres._COLUMNS` tells them, by their numbers
-_STATE: Final = """
-SELECT coalesce(jsonb_agg(jsonb_build_object(
-           'num', a.attnum, 'name', a.attname, 'type', pg_catalog.format_type(a.atttypid, a.atttypmod),
-           'identity', a.attidentity, 'generated', a.attgenerated, 'required', a.attnotnull,
-           'expression', CASE WHEN a.attgenerated = '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END
-       ) ORDER BY a.attnum), '[]'::jsonb)
-  FROM pg_catalog.pg_attribute a
-  LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
- WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped
+_STATE: Final = f"""
+SELECT coalesce(jsonb_agg(to_jsonb(c) ORDER BY c.num), '[]'::jsonb) FROM (
+    SELECT {COLUMN}
+      FROM pg_catalog.pg_attribute a
+      LEFT JOIN pg_catalog.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+     WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped
+) c
 """
 _INSTALL: Final = f"""
 CREATE SCHEMA {SCHEMA};

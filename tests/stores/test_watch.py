@@ -57,6 +57,8 @@ CHANGES = (
     ("ALTER TABLE issues ALTER COLUMN b TYPE bigint",),
     ("ALTER TABLE issues DROP COLUMN kind",),
 )
+UNREADABLE = ((f"ALTER TABLE issues ADD COLUMN long text DEFAULT '{'x' * 300_000}'",),)
+LATER = (("ALTER TABLE issues DROP COLUMN title",),)
 EXPECTED = [
     {"type": "add_column", "name": "kind", "data_type": "string", "nullable": True, "default": None},
     {"type": "swap_columns", "columns": {"a": "b", "b": "a"}},
@@ -104,14 +106,40 @@ def test_watching_writes_as_it_happens_and_leaves_nothing_behind(tmp_path: Path,
     limit = time.monotonic() + SECONDS
     while recorders(dsn) == 0 and time.monotonic() < limit:
         time.sleep(0.05)
-    run(dsn, *CHANGES)
-    while len(written(project)) < len(EXPECTED) and time.monotonic() < limit:
+    run(dsn, *CHANGES, *UNREADABLE, *LATER)
+    while len(written(project)) < len(EXPECTED) + len(LATER) and time.monotonic() < limit:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=SECONDS)
-    assert process.returncode == 130, said
-    assert [data["operation"] for data in written(project)] == EXPECTED
+    assert process.returncode == 65, said
+    assert said.count("add issues long: larger than a migration may be") == 1
+    assert 'ADD COLUMN "long" text DEFAULT \'xxxx' in said
+    assert "not understood, and written nowhere: transaction " in said
+    assert [data["operation"] for data in written(project)] == [*EXPECTED, {"type": "drop_column", "name": "title"}]
     assert recorders(dsn) == 0
+
+
+def test_a_recorder_goes_even_where_its_last_words_cannot_be_taken(tmp_path: Path, dsn: str) -> None:
+    project = Project(tmp_path, "http://127.0.0.1:1/default", dsn)
+    observe = ("schema", "observe", "--dsn", "env:APP_URL")
+    assert project.console(*observe).returncode == 0
+    (tmp_path / "plans" / "app" / "migrations" / "0_broken.json").write_text("{")
+    run(dsn, *CHANGES)
+    done = project.console(*observe, "--watch")
+    assert done.returncode == 65, done.stderr
+    assert "0_broken.json" in done.stderr
+    assert recorders(dsn) == 0
+
+
+def test_a_check_that_forbids_null_is_told_like_not_null(tmp_path: Path, dsn: str) -> None:
+    project = Project(tmp_path, "http://127.0.0.1:1/default", dsn)
+    observe = ("schema", "observe", "--dsn", "env:APP_URL")
+    assert project.console(*observe).returncode == 0
+    for statement in ("ADD CONSTRAINT there CHECK (a IS NOT NULL)", "ALTER a SET NOT NULL"):
+        run(dsn, (f"ALTER TABLE issues {statement}",))
+        assert project.console(*observe).returncode == 0
+        [data] = written(project)  # the second says nothing new
+        assert (data["operation"]["name"], data["operation"]["nullable"]) == ("a", False)
 
 
 def test_who_is_no_superuser_is_told_so_and_nothing_is_left_half_made(tmp_path: Path, dsn: str) -> None:

@@ -2,9 +2,10 @@
 
 from typing import TYPE_CHECKING, Any
 
-from console.cli.interrupt import carry
+from console.cli.interrupt import Interrupted, carry
 from console.cli.voice import Voice
 from console.cli.wiring import session
+from console.errors import DataError
 from console.text import safe_text
 
 if TYPE_CHECKING:
@@ -14,10 +15,14 @@ if TYPE_CHECKING:
     from console.stores.watch import Told, Watch
 
 _PAUSE_SECONDS = 0.5
+_SHOWN = 300  # letters of a statement that was not understood
 
 
 def from_dsn(place: "Place", dsn: str, phase: "Phase | None", *, watch: bool, remove: bool) -> int:
-    """Take what was recorded since the last time; with `watch` go on until interrupted, then remove the recorder."""
+    """Take what was recorded since the last time; with `watch` go on until interrupted, then remove the recorder.
+
+    raises  DataError at the end, naming the transactions that could not be read; the others are written down all the same
+    """
     from console.stores.files import dsn_of
     from console.stores.postgres import Postgres
     from console.stores.watch import Watch
@@ -30,32 +35,66 @@ def from_dsn(place: "Place", dsn: str, phase: "Phase | None", *, watch: bool, re
         return 0
     new = recorder.install()
     voice.talk("recording from now on" if new else "recording since an earlier call")
+    taking = Taking(place, recorder, phase, voice)
     if not watch:
-        _taken(place, recorder, phase)
+        taking.take()
         if new:
             voice.talk("the same command takes what was recorded; --remove ends it")
+        taking.end()
         return 0
-    carry(_until_interrupted(place, recorder, phase), lambda: "the recorder is removed")
+    try:
+        carry(_until_interrupted(taking, recorder), lambda: "the recorder is removed")
+    except Interrupted:
+        taking.end()
+        raise
     return 0
 
 
-async def _until_interrupted(place: "Place", recorder: "Watch", phase: "Phase | None") -> None:
+async def _until_interrupted(taking: "Taking", recorder: "Watch") -> None:
     import asyncio
 
     try:
         while True:
-            _taken(place, recorder, phase)
+            taking.take()
             await asyncio.sleep(_PAUSE_SECONDS)
     finally:
-        _taken(place, recorder, phase)
-        recorder.remove()
+        try:
+            taking.take()
+        finally:
+            recorder.remove()
 
 
-def _taken(place: "Place", recorder: "Watch", phase: "Phase | None") -> None:
-    """Write down every transaction before it is forgotten there: a kill in between writes the same files again."""
-    for told in recorder.take():
-        place.deliver(observed(place, told, phase))
-        recorder.settle(told)
+class Taking:
+    """Takes over what a recorder has; remembers what could not be read."""
+
+    def __init__(self, place: "Place", recorder: "Watch", phase: "Phase | None", voice: Voice) -> None:
+        self._place, self._recorder, self._phase, self._voice = place, recorder, phase, voice
+        self._unread: list[int] = []
+
+    def take(self) -> None:
+        """Write down every transaction before it is forgotten there: a kill in between writes the same files again.
+
+        One that cannot be read is told and forgotten: later ones could not be told from the tables as they were before it.
+        """
+        for told in self._recorder.take():
+            try:
+                found = observed(self._place, told, self._phase)
+            except DataError as error:
+                self._unread.append(told.xid)
+                self._voice.complain(error)
+                self._voice.talk("\n".join(safe_text(line, _SHOWN) for line in told.script.splitlines()))
+            else:
+                self._place.deliver(found)
+            self._recorder.settle(told)
+
+    def end(self) -> None:
+        """raises  DataError naming what could not be read"""
+        if self._unread:
+            raise DataError(
+                f"not understood, and written nowhere: transaction {', '.join(map(str, self._unread))}",
+                hint="what they did is shown above; console schema observe FILE.sql takes it in words that it understands,"
+                " console schema verify --write finds what the stores lack",
+            )
 
 
 def observed(place: "Place", told: "Told", phase: "Phase | None") -> "Observation":
