@@ -12,7 +12,7 @@ from console.agent.rollout import across
 from console.agent.rollout.carry import Carrier
 from console.agent.rollout.recorder import Recorder
 from console.agent.rollout.settle import settle
-from console.agent.rollout.vigil import Vigil, expiring
+from console.agent.rollout.vigil import Vigil, expiring, tied
 from console.agent.rollout.work import Work
 from console.agent.session import Settings, Spark
 from console.agent.store import housekeeping, log
@@ -56,6 +56,7 @@ class Line:
         with self._guard:
             self._refollow()
             self._settle()
+            self.vigil.attached = tied(self.recorder.progress())
             status = self.recorder.status
             if status.state not in ENDED and status.state != "none" and not status.held:
                 self._carry()
@@ -77,7 +78,7 @@ class Line:
 
     # -- a rollout's life
 
-    def accept(self, plan: Plan, by: str, host: str) -> str:
+    def accept(self, plan: Plan, by: str, host: str, attached: bool = False) -> str:
         """Store the plan and begin; the same plan again only names its rollout.
 
         raises  Conflict if the live release is not the plan's, or another rollout is under way
@@ -99,8 +100,9 @@ class Line:
             plan_digest, plan = plan.digest(), numbered(plan, number)
             steps = tuple((s.id, s.rows if isinstance(s, Backfill) else 0) for s in plan.steps)
             self.releases.propose(plan.release, rollout, by, host)
-            event = Accepted(plan.release.id, plan.live, plan_digest, by, host, steps, plan.allowed)
+            event = Accepted(plan.release.id, plan.live, plan_digest, by, host, steps, plan.allowed, attached)
             self.recorder.accept(rollout, plan, event)
+            self.vigil.attached = attached
             self._carry()
             return rollout
 

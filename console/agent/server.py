@@ -20,16 +20,17 @@ from console.text import redacted
 
 FRAME = 1 << 20
 REMEMBERED = 256
-WATCH_QUEUE = 10_000
+WATCH_QUEUE = 5_000  # fleeting events that a slow watcher may be behind
+THREADS = 16
 
 
 class Server:
-    """Answers connections of this user; every request runs in a thread, none blocks another."""
+    """Answers connections of this user; requests run in threads, so many of them at once."""
 
     def __init__(self, service: Service, path: Path) -> None:
         self._service = service
         self._path = path
-        self._pool = ThreadPoolExecutor(16, thread_name_prefix="rpc")
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="rpc")
         self._ending = asyncio.Event()
 
     async def run(self) -> None:
@@ -101,13 +102,20 @@ class _Connection:
         for watching in self._watching:
             watching.cancel()
 
+    def _stopped_by(self, stop: Callable[[], None]) -> None:
+        """Remember how to stop watching; a connection that was closed while it began stops at once."""
+        if self._closed:
+            stop()
+        else:
+            self._stops.append(stop)
+
     async def _handle(self, line: bytes) -> None:
         try:
             request = codec.loads(line)
             if not isinstance(request, dict) or not isinstance(request.get("method"), str):
                 raise DataError("not a request")
         except DataError as error:
-            self._send(_error(None, error))
+            self._write(_error(None, error))
             return
         key = json.dumps(request.get("id"))
         if key in self._answers:
@@ -143,31 +151,31 @@ class _Connection:
             return _error(request.get("id"), ConsoleError(f"{type(error).__name__}: {str(error)[:500]}", code="E_BUG"))
 
     async def _watch(self, params: dict[str, Any]) -> None:
-        queue: asyncio.Queue[Recorded] = asyncio.Queue(WATCH_QUEUE)
+        queue: asyncio.Queue[Recorded] = asyncio.Queue()
 
         def told(recorded: Recorded) -> None:
             def put() -> None:
-                if recorded.seq == 0 and queue.qsize() > WATCH_QUEUE // 2:
-                    return  # a slow watcher loses fleeting events, never stored ones
-                with contextlib.suppress(asyncio.QueueFull):
+                # a slow watcher loses fleeting events, never stored ones, of which there are few
+                if recorded.seq or queue.qsize() < WATCH_QUEUE:
                     queue.put_nowait(recorded)
 
             with contextlib.suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(put)
 
-        line = await self._loop.run_in_executor(self._pool, lambda: self._service.line(str(params["pipeline"])))
-        stop = await self._loop.run_in_executor(
-            self._pool, lambda: line.recorder.watch(int(params.get("after", 0)), told)
-        )
-        self._stops.append(stop)
+        def begin() -> None:
+            line = self._service.line(str(params["pipeline"]))
+            stop = line.recorder.watch(int(params.get("after", 0)), told)
+            try:
+                self._loop.call_soon_threadsafe(self._stopped_by, stop)
+            except RuntimeError:  # the loop has ended
+                stop()
+
+        await self._loop.run_in_executor(self._pool, begin)
         while not self._closed:
             recorded = await queue.get()
-            self._send(_frame({"jsonrpc": "2.0", "method": "event", "params": codec.encode(recorded)}))
+            self._write(_frame({"jsonrpc": "2.0", "method": "event", "params": codec.encode(recorded)}))
             with contextlib.suppress(ConnectionError):
                 await self._writer.drain()
-
-    def _send(self, data: bytes) -> None:
-        self._write(data)
 
     def _write(self, data: bytes) -> None:
         if not self._closed:

@@ -14,18 +14,20 @@ from console.agent import reading
 from console.agent.feeds.follow import Follower
 from console.agent.intake import Intake
 from console.agent.line import Line
+from console.agent.patience.failure import cause, told
 from console.agent.receipts import audit
 from console.agent.rollout import helm
 from console.agent.session import Settings, Spark
 from console.agent.store.survey import survey
 from console.agent.upkeep import keeper
-from console.errors import DataError, RegionError
+from console.errors import ConsoleError, DataError, RegionError
 from console.model import codec
 from console.model.live import Live
 from console.model.plan import Plan
 from console.text import redacted
 
 PROTOCOL = 1
+AGAIN_SECONDS = 10.0  # between two looks at a pipeline that could not be taken up
 
 
 class Service:
@@ -39,6 +41,8 @@ class Service:
         self._lines: dict[str, Line] = {}
         self.keeper = keeper.Keeper(self.spark, lambda: tuple(self._lines.values()), self._said)
         self._guard = threading.Lock()
+        self._down: dict[str, str] = {}  # pipelines that could not be taken up, and what was said of it
+        self._tried = 0.0
         self._methods: dict[str, Callable[..., Any]] = {
             "hello": self.hello,
             "survey": self.survey,
@@ -65,9 +69,22 @@ class Service:
             # its directory is the agent's own, whatever the umask
             marker.touch(mode=0o600)
             marker.write_text(json.dumps({"format_version": 1, "region": self.settings.region}))
-        for releases in sorted((self.warehouse / "_console").glob("*/rollouts")):
-            self.line(releases.parent.name).resume()
+        for rollouts in sorted((self.warehouse / "_console").glob("*/rollouts")):
+            self._take_up(rollouts.parent.name)
         self.follower.start()
+
+    def _take_up(self, pipeline: str) -> None:
+        """Go on with one pipeline; one that is damaged keeps none of the others waiting, and is tried again."""
+        try:
+            self.line(pipeline).resume()
+        except Exception as error:
+            told = _told(error)
+            if self._down.get(pipeline) != told:
+                _print(pipeline, "error", f"it cannot be taken up: {told}")
+            self._down[pipeline] = told
+        else:
+            if self._down.pop(pipeline, None):
+                _print(pipeline, "info", "it is taken up")
 
     def ends(self) -> None:
         """From now on a JVM that goes away is no loss: the signal that ends us may have been sent to it as well."""
@@ -96,11 +113,7 @@ class Service:
 
     def _said(self, pipeline: str, level: str, text: str) -> None:
         text = redacted(text)
-        print(
-            f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {level} {pipeline}: {text}",
-            file=sys.stderr,
-            flush=True,
-        )
+        _print(pipeline, level, text)
         self.line(pipeline).recorder.log(text, level)
 
     # -- methods
@@ -137,9 +150,8 @@ class Service:
         decoded = codec.decode(Plan, plan)
         if decoded.refusals:
             raise DataError(f"the plan is refused: {decoded.refusals[0]}", hint=decoded.refusals[0].hint)
-        line = self.line(decoded.pipeline)
-        line.vigil.attached = attached
-        return {"rollout": line.accept(decoded, by, host)}
+        with helm.steered(self.line(decoded.pipeline), console) as line:
+            return {"rollout": line.accept(decoded, by, host, attached)}
 
     def watch(self, pipeline: str, after: int = 0) -> dict[str, Any]:
         self.line(pipeline)
@@ -201,12 +213,27 @@ class Service:
                 line.mind()
             except Exception as error:  # a full disk, say: the next second tries again
                 self._said(name, "warning", f"{type(error).__name__}: {str(error)[:200]}")
-
+        self._mind_the_damaged()
         self.keeper.mind()
+
+    def _mind_the_damaged(self) -> None:
+        if self._down and time.monotonic() - self._tried > AGAIN_SECONDS:
+            self._tried = time.monotonic()
+            for pipeline in tuple(self._down):
+                self._take_up(pipeline)
 
     def driver_lost(self) -> bool:
         """Whether Spark was started and its JVM is gone."""
         return self.spark.lost
+
+
+def _print(pipeline: str, level: str, text: str) -> None:
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    print(f"{at} {level} {pipeline}: {text}", file=sys.stderr, flush=True)
+
+
+def _told(error: Exception) -> str:
+    return told(error) if isinstance(error, ConsoleError) else f"{type(error).__name__}: {cause(error)}"
 
 
 def refuse_remote(warehouse: str) -> Path:

@@ -29,6 +29,7 @@ class Accepted:
 
     steps    (id, estimated rows) in order
     allowed  losses that were accepted by name, `CODE:table`
+    attached tied to the console that began it: without a watcher it pauses
     """
 
     release: str
@@ -38,6 +39,7 @@ class Accepted:
     host: str
     steps: tuple[tuple[str, int], ...]
     allowed: tuple[str, ...] = ()
+    attached: bool = field(default=False, metadata=QUIET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,7 +124,9 @@ def fold(status: Status, recorded: Recorded) -> Status:
     if recorded.seq and recorded.seq <= status.seq and recorded.rollout == status.rollout:
         return status
     seq = recorded.seq or status.seq
-    status = replace(status, seq=seq, changed=max(status.changed, recorded.at))
+    # what is fleeting changes nothing: a lag told once a second must not keep a failure young
+    changed = max(status.changed, recorded.at) if recorded.seq else status.changed
+    status = replace(status, seq=seq, changed=changed)
     match recorded.event:
         case Accepted(release, was, plan, by, _, steps, _):
             fresh = tuple(StepStatus(id, rows_total=rows) for id, rows in steps)

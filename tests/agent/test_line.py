@@ -11,7 +11,7 @@ from console.agent.line import Line
 from console.agent.rollout.vigil import ATTACHED_SECONDS, HOUR, Vigil, expiring
 from console.agent.session import Settings, Spark
 from console.errors import Conflict
-from console.model.event import Accepted, Entered, Expiring, Failed, Fenced, Promoted, Recorded, Resumed
+from console.model.event import Accepted, Entered, Expiring, Failed, Fenced, Lagging, Promoted, Recorded, Resumed
 from console.model.live import Release
 from console.model.plan import Plan
 from console.model.status import Status, StepStatus, fold
@@ -79,6 +79,17 @@ def test_a_failed_rollout_keeps_what_it_built_for_its_time_and_is_then_discarded
     assert over.recorder.status.state == "discarded"
     assert over.recorder.status.decided_by == "the agent, 72 h after the failure"
     assert (kept.recorder.status.state, kept.recorder.status.held) == ("planned", "failed")
+
+
+def test_a_failure_grows_old_while_somebody_looks(tmp_path: Path) -> None:
+    line = failed(tmp_path, 1.0)
+    since = line.recorder.status.changed
+    line.recorder.tell(Lagging(1, 2, 3.0))
+    line.recorder.log("looked at")
+    assert line.recorder.status.lag_rows == 2
+    assert line.recorder.status.changed == since
+    line.recorder.store(Resumed("ada"))
+    assert line.recorder.status.changed > since
 
 
 def test_an_attached_rollout_pauses_only_when_nobody_has_watched_for_a_while() -> None:

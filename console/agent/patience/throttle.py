@@ -146,7 +146,12 @@ class Brake:
 
 
 def _said(answer: Any) -> str:
-    return {None: "NULL", False: "false"}.get(answer, safe_text(str(answer))[:60])
+    match answer:
+        case None:
+            return "NULL"
+        case False:
+            return "false"
+    return safe_text(str(answer))[:60]
 
 
 def _zone(name: str) -> tzinfo:

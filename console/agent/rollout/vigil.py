@@ -1,13 +1,15 @@
 """What the agent does with a rollout that nobody looks after: pause it, or drop what it built."""
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from console.model.event import Expiring
+from console.model.event import Accepted, Event, Expiring, Paused
 from console.model.status import Status
 
 ATTACHED_SECONDS = 10.0
+LEFT = "the agent, since its console left"
 HOUR = 3600.0
 SOON, LAST = 24 * HOUR, HOUR  # before files that a rollout still reads may be deleted
 
@@ -32,8 +34,22 @@ class Vigil:
             self._watched = time.monotonic()
         elif time.monotonic() - self._watched > ATTACHED_SECONDS:
             self.attached = False
-            return "pause", "the agent, since its console left"
+            return "pause", LEFT
         return None
+
+
+def tied(events: Iterable[Event]) -> bool:
+    """Whether a rollout is still tied to its console, by its stored events: once it paused for that, whoever lets it go on
+    lets it go on alone.
+    """
+    found = False
+    for event in events:
+        match event:
+            case Accepted():
+                found = event.attached
+            case Paused(by) if by == LEFT:
+                found = False
+    return found
 
 
 def expiring(status: Status, now: float) -> Expiring | None:

@@ -87,6 +87,7 @@ class FakeAgent:
         if plan.region != disk.region:
             raise DataError(f"the plan is for {plan.region}, this is {disk.region}")
         if status.state not in (*ENDED, "none"):
+            self._steered(who)
             if status.plan == plan.digest():
                 return status.rollout
             raise Conflict(f"{disk.region}: {status.rollout} by {status.by} is under way", hint="console status")

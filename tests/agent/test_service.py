@@ -1,0 +1,222 @@
+"""The region's service without Java: who is tied to its console, what damage keeps down, what a watcher is told."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.agent.rollout.vigil import LEFT
+from console.agent.server import WATCH_QUEUE, Server, _Connection
+from console.agent.service import Service
+from console.agent.session import Settings
+from console.errors import Conflict, RegionError
+from console.model import codec
+from console.model.event import Entered, Paused, Progress, Recorded
+from console.model.live import Release
+from console.model.plan import Plan
+from console.model.step import Promote
+
+PLAN = Plan(1, "t", "web", "eu", "d", "", "c", (), (Promote(),), Release("r1", "web", "d", (), ()))
+OTHER = replace(PLAN, desired="e")
+WHO = {"by": "ada@laptop", "host": "laptop"}
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[], Service]]:
+    """Begins the region's agent, anew each time; all of them are ended."""
+    (tmp_path / "_console").mkdir(exist_ok=True)
+    begun: list[Service] = []
+
+    def begin() -> Service:
+        for service in begun:
+            service.stop()
+        begun.append(Service(tmp_path, Settings("eu"), -1))
+        begun[-1].start()
+        return begun[-1]
+
+    yield begin
+    for service in begun:
+        service.stop()
+
+
+def accept(service: Service, plan: Plan, *, attached: bool = False, console: str = "") -> str:
+    return service.accept(codec.encode(plan), **WHO, attached=attached, console=console)["rollout"]
+
+
+def until(test: Callable[[], bool]) -> None:
+    end = time.monotonic() + 30
+    while not test():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_plan_that_is_refused_or_carried_already_ties_nothing_to_its_console(start: Callable[[], Service]) -> None:
+    service = start()
+    assert accept(service, PLAN) == "web-1"
+    with pytest.raises(Conflict, match="web-1 by ada@laptop is under way"):
+        accept(service, OTHER, attached=True)
+    assert accept(service, PLAN, attached=True) == "web-1"
+    assert not service.line("web").vigil.attached
+
+
+def test_a_rollout_stays_tied_across_a_restart_until_it_has_paused_for_that(start: Callable[[], Service]) -> None:
+    service = start()
+    accept(service, PLAN, attached=True)
+    assert service.line("web").vigil.attached
+    service = start()
+    assert service.line("web").vigil.attached
+    service.line("web").recorder.store(Paused(LEFT))
+    service.control("web", "resume", **WHO)
+    assert not start().line("web").vigil.attached
+
+
+def test_a_plan_of_a_console_that_was_taken_over_is_refused(start: Callable[[], Service]) -> None:
+    service = start()
+    accept(service, PLAN, console="one")
+    assert accept(service, PLAN, console="one") == "web-1"
+    service.take_over("web", **WHO, console="two")
+    with pytest.raises(Conflict, match="took it over") as refused:
+        accept(service, PLAN, console="one")
+    assert refused.value.code == "E_TAKEN_OVER"
+    assert accept(service, PLAN, console="two") == "web-1"
+
+
+def test_a_damaged_pipeline_keeps_no_other_down_and_is_taken_up_when_it_is_whole(
+    start: Callable[[], Service], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = start()
+    for name in ("broken", "web"):
+        accept(service, replace(PLAN, pipeline=name, release=replace(PLAN.release, pipeline=name)))
+        until(lambda name=name: service.line(name).recorder.status.state == "awaiting-confirmation")
+    last = max((tmp_path / "_console/broken/rollouts/_delta_log").glob("*.json"))
+    was = last.read_bytes()
+    last.write_bytes(b"")
+    service = start()
+    monkeypatch.setattr("console.agent.service.AGAIN_SECONDS", 0.0)
+    for _ in range(2):
+        service.tell_lag()
+    assert service.state("web")["status"].state == "awaiting-confirmation"
+    with pytest.raises(RegionError, match="is empty, as after a power loss") as told:
+        service.state("broken")
+    assert told.value.code == "E_LOG_EMPTY"
+    said = [line for line in capsys.readouterr().err.splitlines() if "broken" in line]
+    assert len(said) == 1
+    assert "[E_LOG_EMPTY]" in said[0]
+    assert "restore _delta_log/" in said[0]
+    last.write_bytes(was)
+    service.tell_lag()
+    assert service.state("broken")["status"].state == "awaiting-confirmation"
+    assert "broken: it is taken up" in capsys.readouterr().err
+
+
+@asynccontextmanager
+async def listening(service: Service, path: Path) -> AsyncIterator[Server]:
+    server = Server(service, path)
+    serving = asyncio.create_task(server.run())
+    while not path.exists():
+        await asyncio.sleep(0.01)
+    yield server
+    server.end()
+    await serving
+
+
+async def watching(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    reader, writer = await asyncio.open_unix_connection(str(path))
+    request = {"jsonrpc": "2.0", "id": 1, "method": "watch", "params": {"pipeline": "web", "after": 0}}
+    writer.write(json.dumps(request).encode() + b"\n")
+    assert "result" in json.loads(await reader.readline())
+    return reader, writer
+
+
+async def test_a_connection_that_closes_while_it_begins_to_watch_watches_no_more(
+    start: Callable[[], Service], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = start()
+    recorder = service.line("web").recorder
+    begun, go, done, closed = (threading.Event() for _ in range(4))
+    watch, close = recorder.watch, _Connection.close
+
+    def slowly(after: int, watcher: Any) -> Any:
+        begun.set()
+        go.wait(30)
+        try:
+            return watch(after, watcher)
+        finally:
+            done.set()
+
+    def closing(connection: _Connection) -> None:
+        close(connection)
+        closed.set()
+
+    monkeypatch.setattr(recorder, "watch", slowly)
+    monkeypatch.setattr(_Connection, "close", closing)
+    async with listening(service, tmp_path / "s"):
+        _, writer = await watching(tmp_path / "s")
+        await asyncio.to_thread(begun.wait, 30)
+        writer.close()
+        await asyncio.to_thread(closed.wait, 30)
+        go.set()
+        await asyncio.to_thread(done.wait, 30)
+        async with asyncio.timeout(30):
+            while recorder.watchers:
+                await asyncio.sleep(0.01)
+
+
+async def test_a_watcher_that_does_not_read_loses_what_is_fleeting_and_nothing_that_is_stored(
+    start: Callable[[], Service], tmp_path: Path
+) -> None:
+    service = start()
+    recorder, stored = service.line("web").recorder, 2 * WATCH_QUEUE + 100
+    async with listening(service, tmp_path / "s"):
+        reader, writer = await watching(tmp_path / "s")
+        while not recorder.watchers:
+            await asyncio.sleep(0.01)
+
+        def tell() -> None:
+            for number in range(1, stored + 1):
+                recorder._tell(Recorded("web-1", number, 1.0, Entered("backfilling")))
+                recorder._tell(Recorded("web-1", 0, 1.0, Progress("backfill/requests", number)))
+
+        tell()
+        seen: list[int] = []
+        async with asyncio.timeout(60):
+            while not seen or seen[-1] < stored:
+                told = json.loads(await reader.readline())["params"]
+                if told["seq"]:
+                    seen.append(told["seq"])
+        writer.close()
+    assert seen == list(range(1, stored + 1))
+
+
+async def test_an_end_that_was_asked_for_loses_no_jvm_and_a_restart_does(
+    start: Callable[[], Service], tmp_path: Path
+) -> None:
+    service = start()
+    async with listening(service, tmp_path / "s") as server:
+        server.restart()
+        assert not service.spark.ending
+        server.end()
+        assert service.spark.ending
+
+
+def test_the_agents_own_clock_shows_utc_on_any_host() -> None:
+    script = "import time; from console.agent.__main__ import main; main(['survey']); print(time.strftime('%H', time.localtime(0)))"
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        input="[]",
+        check=False,
+        env={**os.environ, "TZ": "Asia/Tokyo"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.split() == ["00"], done.stderr
