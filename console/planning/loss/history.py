@@ -1,22 +1,36 @@
 """Rows that a replay would not bring back: gone from the source, never stored there, or stopped by a filter."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
-from sqlglot.optimizer.merge_subqueries import merge_subqueries
 
 from console.errors import Problem
-from console.model.live import Live, TableState
+from console.model.live import Feed, Live, TableState
 from console.model.schema import Table
 from console.planning.desired import Wanted
 from console.planning.loss.gone import first, gone, missing
-from console.planning.sql import allow
-from console.planning.sql.tree import DIALECT
+from console.planning.sql.meaning.functions import is_volatile
+from console.planning.sql.spelling.flat import conjuncts, merged
+from console.planning.sql.tree import DIALECT, kind, render
 
-_TURNED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE}
+_Op = type[exp.Expr]
+_TURNED: dict[_Op, _Op] = {
+    exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ,
+}  # fmt: skip
+_OPPOSITE: dict[_Op, _Op] = {
+    exp.GT: exp.LTE, exp.GTE: exp.LT, exp.LT: exp.GTE, exp.LTE: exp.GT, exp.EQ: exp.NEQ, exp.NEQ: exp.EQ,
+}  # fmt: skip
+_ORDERS: dict[_Op, tuple[int, ...]] = {
+    exp.GT: (1,), exp.GTE: (0, 1), exp.LT: (-1,), exp.LTE: (-1, 0), exp.EQ: (0,), exp.NEQ: (-1, 1),
+}  # fmt: skip
+_CUT: dict[_Op, _Op] = {exp.GT: exp.GTE, exp.LT: exp.LTE}  # where the bound's own day is cut in two
+_FULL = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
+_TIMES = ("date", "timestamp", "timestamp_ntz")
+_SHOWN = 80  # letters of a condition in a message
 
 
 def retention(wanted: Wanted, before: TableState | None, source: Wanted | None, live: Live) -> list[Problem]:
@@ -76,65 +90,173 @@ def spanning(source: str, live: Live) -> list[Problem]:
 
 
 def filtered(wanted: Wanted, sources: Mapping[str, Wanted], live: Live) -> list[Problem]:
-    """Days of the live table that the filter of a feed would stop, were history read through it today."""
+    """Days of the live table that the filter of a feed would stop, were history read through it today.
+
+    Rows that are there have passed what the live feed asks, so only what is new is looked at; but for the clock, which
+    says something else today.
+    """
     table, stats = wanted.table, live.table(wanted.table.name)
     days = [day.day for day in stats.days if day.day and day.rows] if stats else []
+    old = live.release.feeds_into(table.name) if live.release else ()
     found: list[Problem] = []
     for feed in wanted.feeds:
         source = sources.get(feed.source)
         time = source.table.time if source else ""
         if not days or not time or wanted.reads.get(table.time) != frozenset({(feed.source, time)}):
             continue
-        for op, bound in _bounds(feed.sql, time):
-            hint = f"leave the filter out of {feed.materialization}, or accept the loss by its name"
-            if not bound:
-                message = f"{feed.materialization} filters by the clock: history of {table.name} that passed when it arrived would not pass now"
-                found.append(Problem("C119", message, table.where, hint, "refuse", table.name))
-            elif lost := sorted(day for day in days if _stopped(day, op, bound)):
-                message = f"{len(lost)} days of {table.name} ({lost[0]} … {lost[-1]}) do not pass the filter of {feed.materialization}: a replay would lose them"
+        hint = f"leave the filter out of {feed.materialization}, or accept the loss by its name"
+        for asked in _asked(feed.sql, time.lower()):
+            message = _loss(asked, feed, _partners(feed, old), time.lower(), days, table.name)
+            if message:
                 found.append(Problem("C119", message, table.where, hint, "refuse", table.name))
     return found
 
 
-def _stopped(day: str, op: type[exp.Expr], bound: str) -> bool:
-    """Whether no row of a day can pass; a day that is cut in two is not counted."""
-    return day < bound if op in (exp.GT, exp.GTE) else day > bound
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A condition that reads the source's time. whole: every row of the source must pass it."""
+
+    node: exp.Expr
+    text: str
+    whole: bool
+
+
+def _loss(asked: _Asked, feed: Feed, before: tuple[Feed, ...], time: str, days: list[str], table: str) -> str:
+    """What a condition would lose, as a sentence; "" where it is nothing."""
+    if any(is_volatile(node) for node in asked.node.walk()):
+        return (
+            f"{feed.materialization} filters by the clock: history of {table} that passed when it arrived"
+            " would not pass now"
+        )
+    if before and all(asked.text in {old.text for old in _asked(feed.sql, time)} for feed in before):
+        return ""
+    fates = {day: stopped(asked.node, time, day) for day in days} if asked.whole else dict.fromkeys(days)
+    if lost := sorted(day for day, fate in fates.items() if fate):
+        return (
+            f"{len(lost)} days of {table} ({lost[0]} … {lost[-1]}) do not pass the filter of {feed.materialization}:"
+            " a replay would lose them"
+        )
+    if None in fates.values():
+        shown = asked.text if len(asked.text) <= _SHOWN else f"{asked.text[: _SHOWN - 1]}…"
+        return f"which days of {table} pass {shown} in {feed.materialization} cannot be told: a replay may lose them"
+    return ""
+
+
+def _partners(feed: Feed, old: tuple[Feed, ...]) -> tuple[Feed, ...]:
+    """The live feeds whose rows a feed reads again."""
+    same = tuple(one for one in old if one.materialization == feed.materialization and one.source == feed.source)
+    return same or tuple(one for one in old if one.source == feed.source)
 
 
 @lru_cache(maxsize=4096)
-def _bounds(sql: str, time: str) -> tuple[tuple[type[exp.Expr], str], ...]:
-    """Comparisons of the source's time with a constant day, or with the clock ("")."""
-    return tuple(_comparisons(sql, time))
-
-
-def _comparisons(sql: str, time: str) -> Iterator[tuple[type[exp.Expr], str]]:
+def _asked(sql: str, time: str) -> tuple[_Asked, ...]:
+    """What the WHEREs of a query ask of its source's time."""
     tree = sqlglot.parse_one(sql, read=DIALECT)
-    try:
-        tree = merge_subqueries(tree)
-    except (SqlglotError, KeyError, AttributeError):
-        return
-    where = tree.args.get("where")
-    for part in _conjuncts(where.this if where is not None else None):
-        node = part.unnest()
-        if isinstance(node, exp.Between):
-            yield from _one(exp.GTE, node.this, node.args["low"], time)
-            yield from _one(exp.LTE, node.this, node.args["high"], time)
-        elif isinstance(node, tuple(_TURNED)):
-            yield from _one(type(node), node.this, node.expression, time)
-            yield from _one(_TURNED[type(node)], node.expression, node.this, time)
+    query = merged(tree) or tree
+    found: list[_Asked] = []
+    for where in query.find_all(exp.Where):
+        if isinstance(where.parent, exp.Filter):
+            continue
+        for part in conjuncts(where.this):
+            if any(column.name.lower() == time for column in part.find_all(exp.Column)):
+                plain = part.transform(lambda n: exp.column(n.name.lower()) if isinstance(n, exp.Column) else n)
+                found.append(_Asked(part, render(plain), where.parent is query))
+    return tuple(found)
 
 
-def _conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
-    if node is None:
-        return []
-    return list(node.flatten()) if isinstance(node, exp.And) else [node]
+def stopped(node: exp.Expr, time: str, day: str) -> bool | None:
+    """Whether no row of a day can pass a condition, None where it cannot be told; a day that is cut in two is not counted."""
+    node = node.unnest()
+    match node:
+        case exp.And():
+            each = [stopped(part, time, day) for part in (node.this, node.expression)]
+            return True if True in each else None if None in each else False
+        case exp.Or():
+            each = [stopped(part, time, day) for part in (node.this, node.expression)]
+            return False if False in each else None if None in each else True
+        case exp.Not():
+            return _denied(node.this.unnest(), time, day)
+        case exp.Between():
+            low, high = (
+                exp.GTE(this=node.this, expression=node.args["low"]),
+                exp.LTE(this=node.this, expression=node.args["high"]),
+            )
+            return stopped(exp.and_(low, high), time, day)
+        case exp.In() if node.expressions:
+            equal = [exp.EQ(this=node.this, expression=one) for one in node.expressions]
+            return stopped(exp.or_(*equal), time, day)
+        case exp.Is() if isinstance(node.expression, exp.Null):
+            return True if _side(node.this, time) else None
+    if isinstance(node, tuple(_TURNED)):
+        return _compared(type(node), node.this, node.expression, time, day)
+    return None
 
 
-def _one(op: type[exp.Expr], side: exp.Expr, other: exp.Expr, time: str) -> Iterator[tuple[type[exp.Expr], str]]:
-    columns = {column.name.lower() for column in side.find_all(exp.Column)}
-    if columns != {time.lower()} or other.find(exp.Column) is not None:
-        return
-    if any(type(n).__name__ in allow.VOLATILE_NODES for n in other.walk()):
-        yield op, ""
-    elif (text := other.find(exp.Literal)) is not None and text.is_string and text.this[:4].isdigit():
-        yield op, text.this[:10]
+def _denied(node: exp.Expr, time: str, day: str) -> bool | None:
+    match node:
+        case exp.Not():
+            return stopped(node.this, time, day)
+        case exp.And() | exp.Or():
+            other = exp.Or if isinstance(node, exp.And) else exp.And
+            parts = [exp.Not(this=exp.paren(part)) for part in (node.this, node.expression)]
+            return stopped(other(this=parts[0], expression=parts[1]), time, day)
+        case exp.Is() if isinstance(node.expression, exp.Null) and _side(node.this, time):
+            return False  # rows without a time are of no day
+        case exp.Between():
+            outside = exp.or_(
+                exp.LT(this=node.this, expression=node.args["low"]),
+                exp.GT(this=node.this, expression=node.args["high"]),
+            )
+            return stopped(outside, time, day)
+        case exp.In() if node.expressions:
+            others = [exp.NEQ(this=node.this, expression=one) for one in node.expressions]
+            return stopped(exp.and_(*others), time, day)
+    if (opposite := _OPPOSITE.get(type(node))) is not None:
+        return _compared(opposite, node.this, node.expression, time, day)
+    return None
+
+
+def _compared(op: type[exp.Expr], left: exp.Expr, right: exp.Expr, time: str, day: str) -> bool | None:
+    """A comparison of the time, its day or its year with a constant, either way round."""
+    if not _side(left, time):
+        op, left, right = _TURNED[op], right, left
+    side, bound = _side(left, time), _constant(right)
+    if side == "year" and bound.isdigit():
+        return not _passes(op, int(day[:4]), int(bound))
+    if side not in ("time", "day") or not _FULL.fullmatch(bound):
+        return None
+    whole, moment = bound[:10], bound[10:].strip(" T0:.") != ""
+    if side == "day" and moment:
+        return None  # Spark compares the day's first moment
+    if side == "day" or (not moment and op in (exp.LT, exp.GTE)):
+        return not _passes(op, day, whole)
+    if op is exp.NEQ:
+        return False
+    return not _passes(_CUT.get(op, op), day, whole)
+
+
+def _passes(op: type[exp.Expr], value: str | int, bound: str | int) -> bool:
+    order = (value > bound) - (value < bound)  # type: ignore[operator]
+    return order in _ORDERS[op]
+
+
+def _side(node: exp.Expr, time: str) -> str:
+    """What of the time an expression is: the `time` itself, its `day`, its `year`; "" for anything else."""
+    node = node.unnest()
+    if isinstance(node, exp.Column):
+        return "time" if node.name.lower() == time else ""
+    if isinstance(node, (exp.TsOrDsToDate, exp.Year)) and not node.args.get("format"):
+        inner = _side(node.this, time)
+        return inner and ("year" if isinstance(node, exp.Year) else "day")
+    if isinstance(node, exp.Cast) and (to := kind(node.to.sql(DIALECT))) in _TIMES:
+        inner = _side(node.this, time)
+        return "day" if inner and to == "date" else inner
+    return ""
+
+
+def _constant(node: exp.Expr) -> str:
+    """A literal, also where it is cast to a time; "" for anything else."""
+    node = node.unnest()
+    while isinstance(node, exp.TsOrDsToDate) or (isinstance(node, exp.Cast) and kind(node.to.sql(DIALECT)) in _TIMES):
+        node = node.this.unnest()
+    return node.name if isinstance(node, exp.Literal) else ""
