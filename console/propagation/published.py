@@ -42,7 +42,8 @@ Stores that take NULL where PostgreSQL does not are told as `looser`, which is n
 
 ## Defaults
 
-A default is carried as a literal: numbers, `true`, `false`, quoted texts, `now()`, `[]`. Older rows read constants in
+A default is carried as a literal: numbers, `true`, `false`, quoted texts, `now()`, `[]`, in the words in which PostgreSQL prints the
+value. Older rows read constants in
 ClickHouse; in Iceberg and Delta they have NULL. `now()` fills no older row anywhere: PostgreSQL does not publish the moment
 it took. A default that changes later needs nothing in the stores: rows arrive with their values, and rows from before the
 column go on reading the default it came with. What only PostgreSQL can compute (sequences, identities, generated columns, other expressions) is carried as no
@@ -52,7 +53,8 @@ default, with a warning.
 
 `safe`: the generic type is the same. `widening`: every old value is one of the new type and the stores convert it alone
 (int16 → int32 → int64, float32 → float64, more digits, date → timestamp, integers, uuid and enums → string). Everything else, any `USING`
-that is more than a cast, and any change whose old type nobody knows is `destructive`.
+that is more than a cast to the new type (one to a length cuts off), and any change whose old type nobody knows is `destructive`.
+A store judges by its own type as well: where that is another, and the new one does not hold it, applying is destructive there.
 """
 
 

@@ -17,6 +17,8 @@ class Known:
     partition  part of another table, whose changes are its own
     checks     (constraint, columns) that a CHECK of the table keeps from being NULL where nothing else does
     unproven   the same of those that are NOT VALID yet
+    parents    the tables that it inherits from
+    own        the columns that it declares itself: they stay when a parent's go
     """
 
     schema: str
@@ -29,6 +31,12 @@ class Known:
     partition: bool = False
     checks: tuple[tuple[str, frozenset[str]], ...] = ()
     unproven: tuple[tuple[str, frozenset[str]], ...] = ()
+    parents: tuple[Name, ...] = ()
+    own: frozenset[str] = frozenset()
+
+    @property
+    def full(self) -> str:
+        return f"{self.schema}.{self.name}"
 
     def column(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.name == name), None)
@@ -41,11 +49,12 @@ class Known:
 
     def without(self, name: str) -> "Known":
         kept = tuple(column for column in self.columns if column.name != name)
-        return replace(self, columns=kept, key=() if name in self.key else self.key)
+        return replace(self, columns=kept, key=() if name in self.key else self.key, own=self.own - {name})
 
     def renamed(self, old: str, new: str) -> "Known":
         columns = tuple(replace(c, name=new) if c.name == old else c for c in self.columns)
-        return replace(self, columns=columns, key=tuple(new if name == old else name for name in self.key))
+        own = frozenset(new if name == old else name for name in self.own)
+        return replace(self, columns=columns, key=tuple(new if name == old else name for name in self.key), own=own)
 
     def checked(self, constraint: str, names: frozenset[str], *, valid: bool) -> "Known":
         """The table with a CHECK that keeps these columns from being NULL."""
@@ -78,12 +87,27 @@ class Known:
 
 @dataclass
 class Catalog:
-    """What is known; `schema` is where names without one live, `indexes` the plain columns of unique ones."""
+    """What is known.
+
+    schema   where names without one live;  home  the same as a session begins
+    outside  the schema that a SET LOCAL gives back at the end of its transaction
+    indexes  the plain columns of unique ones
+    views    and foreign tables: ALTER TABLE takes them, but nothing of them replicates
+    left     names that tables gave up, and the tables as they were then
+    origins  a table's name → the one that it had at first
+    """
 
     tables: dict[Name, Known] = field(default_factory=dict)
     types: UserTypes = field(default_factory=UserTypes)
     schema: str = "public"
     indexes: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    views: set[Name] = field(default_factory=set)
+    left: dict[Name, Known] = field(default_factory=dict)
+    origins: dict[Name, Name] = field(default_factory=dict)
+    outside: str | None = None
+
+    def __post_init__(self) -> None:
+        self.home = self.schema
 
     def full(self, name: Name) -> Name:
         return (name[0] or self.schema, name[1])
@@ -95,12 +119,28 @@ class Catalog:
     def put(self, table: Known) -> None:
         self.tables[(table.schema, table.name)] = table
 
+    def below(self, name: Name) -> tuple[Name, ...]:
+        """The tables that inherit from a table at once."""
+        return tuple(found for found, table in self.tables.items() if name in table.parents)
+
     def copy(self) -> "Catalog":
-        return Catalog(dict(self.tables), UserTypes(dict(self.types.found)), self.schema, dict(self.indexes))
+        found = replace(self, tables=dict(self.tables), types=UserTypes(dict(self.types.found)), views=set(self.views))
+        found.indexes, found.left, found.origins = dict(self.indexes), dict(self.left), dict(self.origins)
+        found.home = self.home
+        return found
+
+    def restore(self, before: "Catalog") -> None:
+        """A transaction was rolled back: all is as it was before."""
+        vars(self).update(vars(before.copy()))
 
     def settle(self) -> None:
-        """A transaction has ended: what it created is there."""
+        """A transaction has ended: what it created is there, and what was set for it alone is not."""
         self.tables = {name: replace(table, new=False) for name, table in self.tables.items()}
+        self.schema, self.outside = self.outside or self.schema, None
+
+    def forget_moves(self) -> None:
+        """What was learnt is the past: whoever has a name now has it rightly."""
+        self.left, self.origins = {}, {}
 
     def all(self) -> tuple[Table, ...]:
         """Every whole table that outlives its session and is no part of another, by name."""

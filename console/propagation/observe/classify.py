@@ -1,10 +1,20 @@
-"""Whether a change of type can lose a stored value. What is not proven harmless counts as destructive."""
+"""Whether a change can lose a stored value, and what lies between two states. What is not proven harmless is destructive."""
 
-from console.propagation.migration import Classification
-from console.propagation.sql.cursor import Cursor
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from console.propagation.migration import AddColumn, ChangeColumn, Classification, DropColumn, Facets, Operation
+from console.propagation.sql.cursor import Cursor, Name
+from console.propagation.sql.postgres import UserTypes, Written, read_type
 from console.propagation.sql.words import Statement
+from console.propagation.tables import Column
 from console.propagation.types import Type
 from console.propagation.widening import holds
+
+_NO_LABELS: Final = Type("enum")
+_LENGTH: Final = re.compile(r"(?:character|bit)\b[^(]*\(\d+\)")
 
 
 def change_of_type(was: Type | None, to: Type) -> Classification:
@@ -16,25 +26,88 @@ def change_of_type(was: Type | None, to: Type) -> Classification:
     return "widening" if holds(to, was) else "destructive"
 
 
-def only_casts(using: Cursor, column: str) -> bool:
-    """A USING expression that is the column itself, cast or not: PostgreSQL's conversion, nothing of its own."""
-    words = using.statement.words[using.at : using.end]
-    if not words:
-        return True
-    inside = Cursor(Statement(words, using.statement.source), 0, len(words))
-    return _casts(inside, column) and inside.done
+@dataclass(frozen=True, slots=True)
+class Using:
+    """What stands behind USING of a column, and what the column is to become.
+
+    table  its full name;  was  PostgreSQL's name of the column's type, or "" where nobody knows it
+    """
+
+    table: Name
+    column: str
+    was: str
+    to: Written
+    types: UserTypes
+    schema: str
+
+    def converts(self, using: Cursor) -> bool:
+        """It is the column itself, as it is or cast to its new type: what PostgreSQL does without USING too."""
+        words = using.statement.words[using.at : using.end]
+        if not words:
+            return True
+        inside = Cursor(Statement(words, using.statement.source), 0, len(words))
+        return self._read(inside) and inside.done
+
+    def _read(self, cursor: Cursor) -> bool:
+        if cursor.sees("("):
+            inside = cursor.bracketed()
+            found = self._read(inside) and inside.done
+        elif cursor.take("cast"):
+            inside = cursor.bracketed()
+            found = self._read(inside) and inside.take("as") and self._harmless(inside) and inside.done
+        else:
+            word = cursor.peek()
+            found = word is not None and word.kind in ("word", "name") and self._names(cursor)
+        while found and cursor.take("::"):
+            found = self._harmless(cursor)
+        return found
+
+    def _names(self, cursor: Cursor) -> bool:
+        parts = [cursor.name()]
+        while cursor.take("."):
+            parts.append(cursor.name())
+        return [*self.table, self.column][-len(parts) :] == parts
+
+    def _harmless(self, cursor: Cursor) -> bool:
+        """A cast that does no more than the change itself; one to a length cuts off, where the change would refuse."""
+        found = read_type(cursor, self.types, self.schema)
+        if found.postgres == self.was:
+            return True
+        if found.type == Type("string") and self.to.type.name == "enum":
+            return not _LENGTH.match(found.postgres)  # a label is the same label as a text
+        return found.postgres == self.to.postgres and not _LENGTH.match(found.postgres)
 
 
-def _casts(cursor: Cursor, column: str) -> bool:
-    if cursor.sees("("):
-        inside = cursor.bracketed()
-        found = _casts(inside, column) and inside.done
-    elif cursor.take("cast"):
-        inside = cursor.bracketed()
-        found = _casts(inside, column) and inside.sees("as")
-    else:
-        word = cursor.peek()
-        found = word is not None and word.kind in ("word", "name") and cursor.name() == column
-    while found and cursor.take("::"):
-        cursor.until("::")
-    return found
+def differences(old: Sequence[Column], new: Sequence[Column]) -> Iterator[Operation]:
+    """What makes a table of the one columns one of the others; a column is known by its name."""
+    before, after = ({column.name: column for column in columns} for columns in (old, new))
+    for name in before:
+        if name not in after:
+            yield DropColumn(name)
+    for column in new:
+        was = before.get(column.name)
+        if was is None:
+            yield AddColumn(column.name, column.type, column.nullable, column.default)
+        elif changed := _changed(was, column):
+            yield changed
+
+
+def _changed(was: Column, now: Column) -> ChangeColumn | None:
+    """The change between two states of a column; enums that differ in their values alone are text like before."""
+    to = was_facets = Facets()
+    found: Classification = "safe"
+    if was.postgres != now.postgres or unlabelled(was.type) != unlabelled(now.type):
+        to, was_facets = replace(to, data_type=now.type), replace(was_facets, data_type=was.type)
+        found = change_of_type(was.type, now.type)
+    if was.nullable != now.nullable:
+        to, was_facets = replace(to, nullable=now.nullable), replace(was_facets, nullable=was.nullable)
+        found = "widening" if now.nullable and found == "safe" else found
+    if was.default != now.default:
+        to, was_facets = replace(to, default=now.default), replace(was_facets, default=was.default)
+    return None if to == Facets() else ChangeColumn(now.name, to, was_facets, found)
+
+
+def unlabelled(kind: Type) -> Type:
+    if kind.element is not None:
+        return replace(kind, element=unlabelled(kind.element))
+    return _NO_LABELS if kind.name == "enum" else kind

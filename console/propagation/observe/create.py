@@ -1,14 +1,16 @@
 """CREATE TABLE, CREATE TYPE and CREATE DOMAIN: what later statements build on. They are no changes themselves."""
 
 from dataclasses import replace
+from typing import Final
 
 from console.propagation.observe.catalog import Catalog, Known, define_type
 from console.propagation.sql.columns import IDENTITY, Definition, read_column, required_by
 from console.propagation.sql.cursor import Cursor, Name
 from console.propagation.sql.postgres import Written, read_type
+from console.propagation.sql.words import Statement, statements
 from console.propagation.types import Type
 
-_TABLE_CONSTRAINTS = ("constraint", "primary", "unique", "check", "foreign", "exclude")
+TABLE_CONSTRAINTS: Final = ("constraint", "primary", "unique", "check", "foreign", "exclude")
 
 
 def create_table(cursor: Cursor, catalog: Catalog) -> Known:
@@ -45,7 +47,7 @@ def _elements(inside: Cursor, catalog: Catalog, table: Known) -> Known:
             for column in model.columns:
                 table = table.with_column(column)
             table = replace(table, whole=table.whole and model.whole)
-        elif part.sees_any(*_TABLE_CONSTRAINTS):
+        elif part.sees_any(*TABLE_CONSTRAINTS):
             table = constrained(part, table, catalog)
         else:
             definition = read_column(part, catalog.types, catalog.schema)
@@ -75,13 +77,21 @@ def constrained(part: Cursor, table: Known, catalog: Catalog) -> Known:
 
 
 def _inherited(cursor: Cursor, catalog: Catalog, table: Known) -> Known:
+    """The table with its parents' columns before its own; one that both have is one column."""
+    declared = table.columns
+    table = replace(table, own=frozenset(column.name for column in declared))
     while not cursor.done:
         if cursor.take("inherits"):
+            table = replace(table, columns=())
             for parent in cursor.bracketed().parts():
-                above = catalog.table(catalog.full(parent.qualified()))
-                # an identity stays with the table that has it
-                columns = [replace(c, computed="") if c.computed == IDENTITY else c for c in above.columns]
-                table = replace(table, columns=(*columns, *table.columns), whole=table.whole and above.whole)
+                name = catalog.full(parent.qualified())
+                above = catalog.table(name)
+                for column in above.columns:
+                    # an identity stays with the table that has it
+                    table = table.with_column(replace(column, computed="") if column.computed == IDENTITY else column)
+                table = replace(table, whole=table.whole and above.whole, parents=(*table.parents, name))
+            for column in declared:
+                table = table.with_column(column)
         else:
             cursor.at += 1
     return table
@@ -104,6 +114,44 @@ def create_index(cursor: Cursor, catalog: Catalog) -> None:
     parts = cursor.bracketed().parts()
     if all(part.end - part.at == 1 for part in parts):
         catalog.indexes[name] = tuple(part.name() for part in parts)
+
+
+def create_view(cursor: Cursor, catalog: Catalog) -> None:
+    """CREATE VIEW and CREATE FOREIGN TABLE, from the first word: nothing of them replicates. Others are passed by."""
+    if not cursor.take("create"):
+        return
+    cursor.take("or", "replace")
+    for word in ("global", "local", "temporary", "temp", "recursive", "materialized"):
+        cursor.take(word)
+    if cursor.take("view") or cursor.take("foreign", "table"):
+        cursor.take("if", "not", "exists")
+        catalog.views.add(catalog.full(cursor.qualified()))
+
+
+def create_types(statement: Statement, catalog: Catalog) -> bool:
+    """A DO block that does nothing but CREATE TYPE, as tools write it to pass over a type that is there.
+
+    returns  whether it is one: `BEGIN CREATE TYPE …; EXCEPTION WHEN duplicate_object THEN NULL; END`
+    """
+    bodies = [word.text for word in statement.words if word.kind == "text"]
+    if statement.words[0].text != "do" or not bodies:
+        return False
+    found: list[Cursor] = []
+    for part in statements(bodies[0], headings=False):
+        cursor = Cursor.over(part)
+        cursor.take("begin")
+        if cursor.take("if"):
+            cursor.until("then")
+            cursor.take("then")
+        if cursor.take("create", "type"):
+            found.append(cursor)
+        elif not (cursor.sees("exception", "when", "duplicate_object", "then", "null") or cursor.sees("end")):
+            return False
+    for cursor in found:
+        name = catalog.full(Cursor(cursor.statement, cursor.at, cursor.end).qualified())
+        if name not in catalog.types.found:
+            create_type(cursor, catalog)
+    return bool(found)
 
 
 def create_type(cursor: Cursor, catalog: Catalog) -> Name:
@@ -151,12 +199,25 @@ def alter_type(cursor: Cursor, catalog: Catalog) -> str:
             f"rows that hold the old value of {shown} keep it in the stores: PostgreSQL does not publish the renaming"
         )
     if cursor.sees_any("owner", "set", "rename"):
-        if cursor.take("rename", "to") and (known := catalog.types.found.pop(name, None)) is not None:
-            catalog.types.found[(name[0], cursor.name())] = known
+        if cursor.take("rename", "to"):
+            _rename_type(name, (name[0], cursor.name()), catalog)
         return ""
     raise cursor.wrong(
         f"a change of the composite type {shown}", "say which columns hold it, and change them one by one"
     )
+
+
+def _rename_type(old: Name, new: Name, catalog: Catalog) -> None:
+    """A type under another name: the columns that have it keep it, whatever gets the old name later."""
+    known = catalog.types.found.pop(old, None)
+    if known is None:
+        return
+    written = replace(known, postgres=".".join(new))
+    catalog.types.found[new] = written
+    names = {known.postgres: written.postgres, f"{known.postgres}[]": f"{written.postgres}[]"}
+    for table in list(catalog.tables.values()):
+        columns = tuple(replace(c, postgres=names.get(c.postgres, c.postgres)) for c in table.columns)
+        catalog.put(replace(table, columns=columns))
 
 
 def definition_of(column: Definition) -> str:

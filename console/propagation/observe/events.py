@@ -33,13 +33,30 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something a person should know about a change; it stops nothing."""
+    """Something a person should know about a change; it stops nothing.
+
+    table  what it is about, where that is one table: only those who replicate it need to know; else ""
+    """
 
     where: str
     message: str
+    table: str = ""
 
 
-Event = Change | Ignored | Remark
+@dataclass(frozen=True, slots=True)
+class Refilled:
+    """Rows of a table get new values, which arrive as rows.
+
+    columns  those that every row gets a value of; () where it is some rows, or is not known
+    """
+
+    schema: str
+    table: str
+    columns: frozenset[str]
+    where: str
+
+
+Event = Change | Ignored | Remark | Refilled
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from console.propagation.migration import (
     CLASSIFICATIONS,
@@ -16,7 +17,7 @@ from console.propagation.migration import (
     SwapColumns,
     default_phase,
 )
-from console.propagation.observe.events import Change, Event, Observed
+from console.propagation.observe.events import Change, Event, Observed, Refilled, Remark
 
 
 @dataclass
@@ -25,6 +26,7 @@ class _Column:
 
     origin  its name before; None for one that was added
     rank    the index of the first change of it
+    filled  after it was added: `every` row got a value of it, or `some`
     times   how often its type, nullability or default changes: only what changes twice can end where it began
     """
 
@@ -35,6 +37,7 @@ class _Column:
     added: AddColumn | None = None
     changed: ChangeColumn | None = None
     dropped: bool = False
+    filled: Literal["", "some", "every"] = ""
     times: int = 0
 
 
@@ -43,16 +46,45 @@ def fold(transaction: Iterable[Event]) -> list[Observed]:
 
     A column that takes a name which another gives up waits for it: its phase is never the earlier one.
     """
-    tables: dict[tuple[str, str], list[_Column]] = {}
-    for rank, event in enumerate(transaction):
-        if isinstance(event, Change):
-            _follow(tables.setdefault((event.schema, event.table), []), event, rank)
     found: list[tuple[int, Observed]] = []
-    for (schema, table), columns in tables.items():
+    for (schema, table), columns in _followed(transaction).items():
         for rank, operation, where in _ordered(_operations(columns)):
             migration = Migration(default_phase(operation), schema, table, operation)
             found.append((rank, Observed(migration, where)))
     return settled(_merged(found))
+
+
+def lost(transaction: Iterable[Event]) -> list[Remark]:
+    """What arrives in the rows of a transaction before the stores have a place for it.
+
+    A column that takes a name which another gives up is added after the application's migration; its values come with it.
+    """
+    found = []
+    for (schema, table), columns in _followed(transaction).items():
+        taken = {column.origin for column in columns if column.origin is not None}
+        for column in columns:
+            if column.added is None or column.dropped or not column.filled or column.name not in taken:
+                continue
+            if _remade(column, columns) is None:
+                full = f"{schema}.{table}"
+                message = (
+                    f"{full}.{column.name} is another column from here on: the values that UPDATE gives it in this transaction"
+                    f" arrive before the stores have a place for them; afterwards: UPDATE {table} SET {column.name} = {column.name}"
+                )
+                found.append(Remark(column.where, message, full))
+    return found
+
+
+def _followed(transaction: Iterable[Event]) -> dict[tuple[str, str], list[_Column]]:
+    tables: dict[tuple[str, str], list[_Column]] = {}
+    for rank, event in enumerate(transaction):
+        if isinstance(event, Change):
+            _follow(tables.setdefault((event.schema, event.table), []), event, rank)
+        elif isinstance(event, Refilled):
+            for column in tables.get((event.schema, event.table), ()):
+                if column.added is not None and not column.dropped and column.filled != "every":
+                    column.filled = "every" if column.name in event.columns else "some"
+    return tables
 
 
 def settled(found: list[Observed]) -> list[Observed]:
@@ -137,10 +169,15 @@ def _both(first: ChangeColumn, second: ChangeColumn) -> ChangeColumn:
 def _operations(columns: list[_Column]) -> list[tuple[int, Operation, str]]:
     found: list[tuple[int, Operation, str]] = []
     renamed: dict[str, _Column] = {}
+    again = {str(gone.origin): column for column in columns if (gone := _remade(column, columns)) is not None}
     for column in columns:
         if column.dropped:
-            if column.origin is not None:
+            if column.origin is not None and (new := again.get(column.origin)) is not None:
+                found.append((column.rank, _changed(new), column.where))
+            elif column.origin is not None:
                 found.append((column.rank, DropColumn(column.origin), column.where))
+            continue
+        if column in again.values():
             continue
         if column.added is not None:
             found.append((column.rank, replace(column.added, name=column.name), column.where))
@@ -151,6 +188,22 @@ def _operations(columns: list[_Column]) -> list[tuple[int, Operation, str]]:
         if changed is not None and (column.times == 1 or changed.to != _known(changed.was, changed.to)):
             found.append((column.rank, replace(changed, name=column.name), column.where))
     return [*found, *_swaps(renamed)]
+
+
+def _remade(column: _Column, columns: list[_Column]) -> _Column | None:
+    """The column that was dropped where this one, of which every row got a value, has its name now.
+
+    To the stores the two are one column whose values all change: to drop it later would drop the values that came.
+    """
+    if column.added is None or column.dropped or column.filled != "every":
+        return None
+    return next((gone for gone in columns if gone.dropped and gone.origin == column.name), None)
+
+
+def _changed(column: _Column) -> ChangeColumn:
+    assert column.added is not None
+    to = Facets(column.added.data_type, column.added.nullable, column.added.default)
+    return ChangeColumn(column.name, to, Facets(), "destructive")
 
 
 def _known(was: Facets, to: Facets) -> Facets:

@@ -10,28 +10,25 @@ from console.propagation.migration import (
     MAX_BYTES,
     AddColumn,
     ChangeColumn,
-    Classification,
     DropColumn,
     Facets,
     Migration,
-    Operation,
     Phase,
     default_phase,
     written,
 )
 from console.propagation.observe.catalog import Catalog
-from console.propagation.observe.classify import change_of_type
+from console.propagation.observe.classify import differences, unlabelled
 from console.propagation.observe.events import Ignored, Observation, Observed, Remark
-from console.propagation.observe.fold import fold, settled
+from console.propagation.observe.fold import fold, lost, settled
 from console.propagation.observe.scope import GONE, NEW
 from console.propagation.observe.script import Script
 from console.propagation.replication import KINDS, Kind, Replication
-from console.propagation.tables import Column, Table
+from console.propagation.tables import Table
 from console.propagation.types import Type
 
 File = tuple[str, str]  # its name as shown in errors, its text
 _TITLE: Final = 80  # letters of a migration's title in a message
-_NO_LABELS: Final = Type("enum")
 
 
 def observe(
@@ -56,6 +53,7 @@ def observe(
         script = Script(text, name, catalog, problems)
         for transaction in script.transactions():
             found += fold(transaction)
+            remarks += lost(transaction)
             ignored += [event for event in transaction if isinstance(event, Ignored)]
             remarks += [event for event in transaction if isinstance(event, Remark)]
     _stop(problems)
@@ -88,7 +86,7 @@ def compare_dumps(
     ignored += [Ignored(where, "drop_table", GONE, f"{old[n].full} is gone", old[n].full) for n in old.keys() - new]
     remarks: list[Remark] = []
     for name in sorted(old.keys() & new.keys()):
-        for operation in _differences(old[name], new[name]):
+        for operation in differences(old[name].columns, new[name].columns):
             found.append(Observed(Migration(default_phase(operation), *name, operation), where))
         ignored += _relabelled(old[name], new[name], where)
         remarks += _doubts(old[name], new[name], where)
@@ -101,6 +99,7 @@ def _learn(catalog: Catalog, files: Iterable[File]) -> list[Problem]:
     for name, text in files:
         for _ in Script(text, name, catalog, problems).transactions():
             pass
+    catalog.forget_moves()
     return problems
 
 
@@ -125,8 +124,9 @@ def _scoped(found: Observation, replication: Replication | None, phase: Phase | 
     _stop(list(_oversized(kept)))
     remarks = found.remarks
     if replication is not None:
-        places = {observed.where for observed in kept}
-        remarks = tuple(remark for remark in remarks if remark.where in places)
+        named = {f"{entry.schema}.{entry.table}" for entry in replication.tables}
+        silent = {ignored.where for ignored in left[len(found.ignored) :]} - {observed.where for observed in kept}
+        remarks = tuple(one for one in remarks if not one.table or (one.table in named and one.where not in silent))
     kinds = sorted({store.kind for store in replication.stores}) if replication else KINDS
     return Observation(tuple(kept), tuple(left), (*remarks, *_losses(kept, kinds)))
 
@@ -152,7 +152,7 @@ def _losses(found: Iterable[Observed], kinds: Iterable[Kind]) -> Iterator[Remark
                         lost.setdefault(loss, []).append(store)
                 table = f"{observed.migration.schema}.{observed.migration.table}"
                 for loss, stores in lost.items():
-                    yield Remark(observed.where, f"{table}.{name}: {kind} in {', '.join(stores)}: {loss}")
+                    yield Remark(observed.where, f"{table}.{name}: {kind} in {', '.join(stores)}: {loss}", table)
 
 
 def kind_of(migration: Migration) -> str:
@@ -166,39 +166,6 @@ def kind_of(migration: Migration) -> str:
             return "change_column"
         case _:
             return "swap_columns"
-
-
-def _differences(old: Table, new: Table) -> Iterator[Operation]:
-    for column in old.columns:
-        if new.column(column.name) is None:
-            yield DropColumn(column.name)
-    for column in new.columns:
-        was = old.column(column.name)
-        if was is None:
-            yield AddColumn(column.name, column.type, column.nullable, column.default)
-        elif changed := _changed(was, column):
-            yield changed
-
-
-def _changed(was: Column, now: Column) -> ChangeColumn | None:
-    """The change between two states of a column; enums that differ in their values alone are text like before."""
-    to = was_facets = Facets()
-    found: Classification = "safe"
-    if was.postgres != now.postgres or unlabelled(was.type) != unlabelled(now.type):
-        to, was_facets = replace(to, data_type=now.type), replace(was_facets, data_type=was.type)
-        found = change_of_type(was.type, now.type)
-    if was.nullable != now.nullable:
-        to, was_facets = replace(to, nullable=now.nullable), replace(was_facets, nullable=was.nullable)
-        found = "widening" if now.nullable and found == "safe" else found
-    if was.default != now.default:
-        to, was_facets = replace(to, default=now.default), replace(was_facets, default=was.default)
-    return None if to == Facets() else ChangeColumn(now.name, to, was_facets, found)
-
-
-def unlabelled(kind: Type) -> Type:
-    if kind.element is not None:
-        return replace(kind, element=unlabelled(kind.element))
-    return _NO_LABELS if kind.name == "enum" else kind
 
 
 def _relabelled(old: Table, new: Table, where: str) -> Iterator[Ignored]:
@@ -215,11 +182,9 @@ def _doubts(old: Table, new: Table, where: str) -> Iterator[Remark]:
         alike = [was.name for was in gone if was.type == column.type]
         if old.column(column.name) is None and alike:
             either = " or ".join(alike)
-            yield Remark(
-                where, f"{new.full}: if {either} was renamed to {column.name}, observe the migration's SQL instead"
-            )
+            message = f"{new.full}: if {either} was renamed to {column.name}, observe the migration's SQL instead"
+            yield Remark(where, message, new.full)
     common = [column.name for column in old.columns if new.column(column.name) is not None]
     if common != [column.name for column in new.columns if old.column(column.name) is not None]:
-        yield Remark(
-            where, f"{new.full}: columns changed places; if names were swapped, observe the migration's SQL instead"
-        )
+        message = f"{new.full}: columns changed places; if names were swapped, observe the migration's SQL instead"
+        yield Remark(where, message, new.full)

@@ -5,13 +5,19 @@ What begins like none of these is not understood. So are the ones that can hide 
 
 from typing import Final
 
-from console.propagation.sql.cursor import Cursor
+from console.propagation.observe.catalog import Catalog
+from console.propagation.sql.cursor import Cursor, Name
 
 NEW: Final = "a new table gets its place in the stores when replication.yaml names it"
 GONE: Final = "its rows stay in the stores until somebody drops them there"
 _DATA: Final = "it changes rows, which replicate as rows"
+DATA: Final = ("data", _DATA)
+_EMPTIES: Final = (
+    "it empties the table and deletes no row: the rows stay in the stores until somebody deletes them there"
+)
+_UNPUBLISHED: Final = "rows of the tables that it takes out arrive no more; those that are in the stores stay"
 _ALONE: Final = "it concerns PostgreSQL alone"
-_VIEWS: Final = "views do not replicate"
+VIEWS: Final = "views do not replicate"
 
 # neither a change nor worth a line: settings, transactions, locks, maintenance
 SILENT: Final = frozenset(
@@ -23,11 +29,12 @@ SILENT: Final = frozenset(
 )  # fmt: skip
 _STARTS: Final = {
     **dict.fromkeys(
-        ("select", "insert", "update", "delete", "merge", "with", "values", "copy", "truncate", "table", "explain"),
-        ("data", _DATA),
+        ("select", "insert", "update", "delete", "merge", "with", "values", "copy", "table", "explain"),
+        DATA,
     ),
-    "(": ("data", _DATA),
-    "refresh": ("refresh", _VIEWS),
+    "(": DATA,
+    "truncate": ("data", _EMPTIES),
+    "refresh": ("refresh", VIEWS),
     "comment": ("comment", _ALONE),
     "grant": ("privilege", _ALONE),
     "revoke": ("privilege", _ALONE),
@@ -86,7 +93,7 @@ _OBJECTS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     (("domain",), "type"),
     (("table",), "table"),
 )
-_REASONS: Final = {"view": _VIEWS, "data": _DATA}
+_REASONS: Final = {"view": VIEWS, "data": _DATA}
 # with CASCADE they drop columns that nobody names
 _REACHING: Final = ("type", "domain", "extension", "schema", "function", "operator", "collation", "owned")
 _CHANGES: Final = ("alter", "create", "drop", "execute", "call", "rename", "import")
@@ -120,6 +127,8 @@ def _object(cursor: Cursor, verb: str) -> tuple[str, str] | None:
                     f"{verb} {words[0]} … cascade takes columns along without naming them",
                     "drop the columns by name first, then leave CASCADE out",
                 )
+            if (verb, kind) == ("alter", "publication") and "drop" in {word.text for word in cursor.statement.words}:
+                return "alter_publication", _UNPUBLISHED
             return f"{verb}_{kind}", _REASONS.get(kind, _ALONE)
     if cursor.sees("owned"):
         raise cursor.wrong("DROP OWNED drops tables without naming them", "drop them by name")
@@ -136,9 +145,35 @@ def _hiding(cursor: Cursor) -> tuple[str, str]:
     from console.propagation.sql.words import statements
 
     bodies = [word.text for word in cursor.statement.words if word.kind == "text"]
-    inside = {word.text for body in bodies for found in statements(body) for word in found.words if word.kind == "word"}
+    inside = {
+        word.text
+        for body in bodies
+        for found in statements(body, headings=False)
+        for word in found.words
+        if word.kind == "word"
+    }
     if not cursor.sees("do") or inside & set(_CHANGES):
         hint = "write the changes of tables as statements of their own"
         what = "a DO block that can change tables" if cursor.sees("do") else "what it runs is not in the file"
         raise cursor.wrong(what, hint)
-    return "data", _DATA
+    return DATA
+
+
+def updated(cursor: Cursor, catalog: Catalog) -> tuple[Name, frozenset[str]] | None:
+    """The table of an UPDATE and the columns that every row of it gets a value of; None for another statement."""
+    found = Cursor(cursor.statement, cursor.at, cursor.end)
+    if not found.take("update"):
+        return None
+    found.take("only")
+    name = catalog.full(found.qualified())
+    found.until("set")
+    if not found.take("set"):
+        raise found.wrong("expected SET")
+    values = found.until("from", "where", "returning")
+    if found.sees_any("from", "where"):
+        return name, frozenset()
+    columns: set[str] = set()
+    for part in values.parts():
+        names = part.bracketed().parts() if part.sees("(") else [part]
+        columns.update(one.name() for one in names)
+    return name, frozenset(columns)

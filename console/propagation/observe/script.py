@@ -9,17 +9,27 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from console.errors import Problem
-from console.propagation.observe.alter import Alteration
 from console.propagation.observe.catalog import Catalog
-from console.propagation.observe.create import alter_type, create_domain, create_index, create_table, create_type
-from console.propagation.observe.events import Event, Ignored, Remark
-from console.propagation.observe.scope import GONE, NEW, SILENT, ignored
+from console.propagation.observe.create import (
+    alter_type,
+    create_domain,
+    create_index,
+    create_table,
+    create_type,
+    create_types,
+    create_view,
+)
+from console.propagation.observe.events import Event, Ignored, Refilled, Remark
+from console.propagation.observe.scope import DATA, GONE, NEW, SILENT, ignored, updated
+from console.propagation.observe.session import chains, follow_path
+from console.propagation.observe.table.alter import Alteration
 from console.propagation.sql.cursor import Cursor
 from console.propagation.sql.words import NotUnderstood, Statement, statements
 
 CODE: Final = "S401"
 _HINT: Final = "write it so that it is understood, or leave it out of what is observed"
 _ALONE: Final = ("vacuum",)
+_TYPES: Final = "the columns that have it say so"
 
 
 @dataclass
@@ -47,13 +57,14 @@ class Script:
             if _opens(statement):
                 before, inside = self.catalog.copy(), True
             elif word in ("rollback", "abort") and not _to_savepoint(statement):
-                self.catalog.tables, self.catalog.types = before.tables, before.types
-                pending, inside = [], False
+                self.catalog.restore(before)
+                pending, inside = [], chains(statement)
             elif _to_savepoint(statement) and pending:
                 self._refuse(NotUnderstood("what ROLLBACK TO undoes is not followed", statement.line))
             elif word in ("commit", "end"):
                 yield self._commit(pending)
-                pending, inside = [], False
+                pending, inside = [], chains(statement)
+                before = self.catalog.copy()
             else:
                 pending += self._read(statement)
                 if not inside:
@@ -86,7 +97,9 @@ class Script:
 
     def _events(self, statement: Statement) -> Iterator[Event]:
         cursor = Cursor.over(statement)
-        if cursor.take("alter", "table"):
+        if statement.words[0].kind == "mark":
+            yield self._ignored(statement, "way_back", "what stands behind this line undoes the migration")
+        elif cursor.take("alter", "table"):
             yield from Alteration(cursor, self.catalog, lambda at: f"{self.file}:{statement.words[at].line}").events()
         elif cursor.take("drop", "table"):
             yield from self._dropped(cursor, statement)
@@ -98,15 +111,20 @@ class Script:
             yield self._ignored(statement, "create_table", "the table is temporary" if temporary else NEW, created.name)
         elif cursor.take("create", "type"):
             create_type(cursor, self.catalog)
-            yield self._ignored(statement, "create_type", "the columns that have it say so")
+            yield self._ignored(statement, "create_type", _TYPES)
         elif cursor.take("create", "domain"):
             create_domain(cursor, self.catalog)
-            yield self._ignored(statement, "create_type", "the columns that have it say so")
+            yield self._ignored(statement, "create_type", _TYPES)
         elif cursor.take("alter", "type"):
             warning = alter_type(cursor, self.catalog)
             yield self._ignored(statement, "alter_type", "the stores keep its values as text")
             if warning:
                 yield Remark(f"{self.file}:{statement.line}", warning)
+        elif (name := updated(cursor, self.catalog)) is not None:
+            yield self._ignored(statement, *DATA, ".".join(name[0]))
+            yield Refilled(*name[0], name[1], f"{self.file}:{statement.line}")
+        elif create_types(statement, self.catalog):
+            yield self._ignored(statement, "create_type", _TYPES)
         else:
             yield from self._others(cursor, statement)
 
@@ -116,8 +134,9 @@ class Script:
             for at in range(len(statement.words) - 1)
         ):
             raise cursor.wrong("a domain's NOT NULL reaches into columns", "change the columns one by one")
-        _path(cursor, self.catalog)
+        follow_path(statement, self.catalog)
         create_index(Cursor.over(statement), self.catalog)
+        create_view(Cursor.over(statement), self.catalog)
         first = cursor.peek()
         if first is not None and first.kind == "word" and first.text in SILENT:
             return
@@ -130,7 +149,9 @@ class Script:
         cursor.take("if", "exists")
         while True:
             name = self.catalog.full(cursor.qualified())
-            self.catalog.tables.pop(name, None)
+            gone = self.catalog.tables.pop(name, None)
+            if gone is not None and gone.whole and not (gone.new or gone.temporary):
+                self.catalog.left.setdefault(name, gone)
             yield self._ignored(statement, "drop_table", GONE, ".".join(name))
             if not cursor.take(","):
                 break
@@ -164,16 +185,3 @@ def _creates_table(cursor: Cursor) -> Cursor | None:
     for word in ("global", "local", "temporary", "temp", "unlogged"):
         found.take(word)
     return found if found.take("table") else None
-
-
-def _path(cursor: Cursor, catalog: Catalog) -> None:
-    """`SET search_path TO app, public`: names without a schema are looked for there."""
-    found = Cursor(cursor.statement, cursor.at, cursor.end)
-    if not found.take("set"):
-        return
-    if not found.take("local"):
-        found.take("session")
-    if found.take("search_path") and (found.take("=") or found.take("to")):
-        word = found.peek()
-        if word is not None and word.text not in ("default", "", "pg_catalog") and word.text != "$user":
-            catalog.schema = word.text

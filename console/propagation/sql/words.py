@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
 
-Kind = Literal["word", "name", "text", "number", "sign"]
+Kind = Literal["word", "name", "text", "number", "sign", "mark"]
 
 _DEEPEST: Final = 200  # brackets in brackets; each level is read again by the one around it
 _SPACE: Final = re.compile(r"\s+")
@@ -25,6 +25,13 @@ _UNICODE: Final = re.compile(r"[uU]&[\"']")
 _NAME: Final = re.compile(r'"((?:[^"]|"")+)"')
 _LETTERS: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _ESCAPE: Final = re.compile(r"\\([0-7]{1,3}|x[0-9a-fA-F]{1,2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.DOTALL)
+# comments that tools divide a file by: what leads on, and behind the second what undoes it (goose, sql-migrate, dbmate,
+# rambler, node-pg-migrate, tern, MyBatis, and headings of one word); bare of the signs around them
+_FORTH: Final = re.compile(r"(?:\+(?:goose|migrate)|rambler) +up\b.*|migrate:up\b.*|up(?: migration\b.*|s)?")
+_BACK: Final = re.compile(
+    r"(?:\+(?:goose|migrate)|rambler) +down\b.*|migrate:down\b.*|down(?: migration\b.*|s)?|undo|rollback|create above / drop below"
+)
+_HEADING: Final = re.compile(r"^[ \t]*--([^\n]{1,200})$", re.MULTILINE)
 # psql's lines that move no table; `\copy` moves rows only
 _HARMLESS: Final = frozenset(
     (
@@ -49,7 +56,8 @@ class NotUnderstood(Exception):
 class Word:
     """One token.
 
-    text   a word in lower case, a quoted name or text without its quotes, a number or sign as written
+    text   a word in lower case, a quoted name or text without its quotes, a number or sign as written; a mark is the
+           comment behind which a file goes back
     start  offset in the file, `end` the one after it
     """
 
@@ -88,19 +96,22 @@ class Statement:
         return self.between(0, len(self.words))
 
 
-def statements(source: str) -> Iterator[Statement]:
+def statements(source: str, *, headings: bool = True) -> Iterator[Statement]:
     """The statements of a file, in order; comments, psql's own lines and the rows of `COPY … FROM stdin` are passed over.
 
+    The part that leads back is passed over too: it is one statement of one `mark`.
+
+    headings  comments may mark that part: so it is in files, but not in a routine's body
     raises  NotUnderstood
     """
-    reader = _Reader(source)
+    reader = _Reader(source, headings)
     while True:
         words = reader.statement()
         if words:
             yield Statement(tuple(words), source)
             if words[0].text == "copy" and _from_stdin(words):
                 reader.pass_rows()
-        elif reader.at >= len(source):
+        elif reader.done:
             return
 
 
@@ -112,15 +123,26 @@ def _from_stdin(words: list[Word]) -> bool:
 class _Reader:
     """A place in the source, moving forward."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, headings: bool) -> None:
+        self._headings = headings
         self.source, self.at = source, 1 if source.startswith("\ufeff") else 0
         self._line, self._line_start, self._counted = 1, 0, 0
+        self._marked: Word | None = None  # one that ended a statement, and is told after it
+
+    @property
+    def done(self) -> bool:
+        return self.at >= len(self.source) and self._marked is None
 
     def statement(self) -> list[Word]:
         """The words up to the next semicolon outside brackets and bodies, or up to the end."""
         found: list[Word] = []
         depth = bodies = 0
-        while (word := self._word(begins=not found)) is not None:
+        while (word := self._word(begins=not found, outside=not (depth or bodies))) is not None:
+            if word.kind == "mark":
+                if found:
+                    self._marked = word
+                    return found
+                return [word]
             if word.kind == "sign" and word.text in "([":
                 depth += 1
                 if depth > _DEEPEST:
@@ -143,8 +165,11 @@ class _Reader:
             raise self._wrong("the rows of COPY … FROM stdin do not end", "they end with a line that holds only \\.")
         self.at = end.end()
 
-    def _word(self, *, begins: bool) -> Word | None:
-        self._pass_blanks(begins=begins)
+    def _word(self, *, begins: bool, outside: bool) -> Word | None:
+        mark, self._marked = self._marked, None
+        mark = mark or self._pass_blanks(begins=begins, outside=outside)
+        if mark is not None:
+            return mark
         if self.at >= len(self.source):
             return None
         kind, text, end = self._next()
@@ -153,9 +178,12 @@ class _Reader:
         self.at = end
         return word
 
-    def _pass_blanks(self, *, begins: bool) -> None:
+    def _pass_blanks(self, *, begins: bool, outside: bool) -> Word | None:
+        """returns  the mark of the way back, where that is what comes: this reader then stands behind that part"""
         while self.at < len(self.source):
             here = self.source[self.at]
+            if outside and self._goes_back():
+                return self._pass_back()
             if found := _SPACE.match(self.source, self.at) or _LINE_COMMENT.match(self.source, self.at):
                 self.at = found.end()
             elif self.source.startswith("/*", self.at):
@@ -163,7 +191,25 @@ class _Reader:
             elif here == "\\":
                 self._pass_psql(begins)
             else:
-                return
+                return None
+        return None
+
+    def _goes_back(self) -> bool:
+        """A comment that marks the way back is next, alone on its line."""
+        if not self._headings or not self.source.startswith("--", self.at):
+            return False
+        start = self.source.rfind("\n", 0, self.at) + 1
+        found = _HEADING.match(self.source, start)
+        return found is not None and found.start(1) == self.at + 2 and _BACK.fullmatch(_heading(found[1])) is not None
+
+    def _pass_back(self) -> Word:
+        """Go behind the part that leads back: to the line that leads on again, or to the end."""
+        line, column = self._place()
+        start, newline = self.at, self.source.find("\n", self.at)
+        end = newline if newline >= 0 else len(self.source)
+        headings = _HEADING.finditer(self.source, end)
+        self.at = next((h.start() for h in headings if _FORTH.fullmatch(_heading(h[1]))), len(self.source))
+        return Word("mark", self.source[start:end].strip(), start, end, line, column)
 
     def _comment_end(self) -> int:
         depth, at = 0, self.at
@@ -218,6 +264,10 @@ class _Reader:
     def _wrong(self, message: str, hint: str = "") -> NotUnderstood:
         line, column = self._place()
         return NotUnderstood(message, line, column, hint)
+
+
+def _heading(comment: str) -> str:
+    return comment.strip(" \t\r-=#@!/").lower()
 
 
 def _opens_body(word: Word, before: list[Word]) -> bool:

@@ -1,0 +1,59 @@
+"""What every action of ALTER TABLE has to do with: the table that it is about, and how it is told."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from console.propagation.migration import Operation
+from console.propagation.observe.catalog import Catalog, Known
+from console.propagation.observe.events import Change, Event, Ignored, Remark
+from console.propagation.sql.cursor import Cursor, Name
+from console.propagation.sql.words import NotUnderstood
+
+Place = Callable[[int], str]  # index of a word → `file:line`
+
+
+@dataclass
+class Action:
+    """One ALTER TABLE being read.
+
+    name       the table's full name, once it is read
+    inherited  the action is a parent's, and reaches this table from there
+    """
+
+    cursor: Cursor
+    catalog: Catalog
+    place: Place
+    name: Name = ("", "")
+    inherited: bool = False
+
+    @property
+    def table(self) -> Known:
+        return self.catalog.table(self.name)
+
+    def ignored(self, part: Cursor, kind: str, reason: str) -> Ignored:
+        table = ".".join(filter(None, self.name))
+        return Ignored(self.place(part.at), kind, reason, str(part)[:200], table)
+
+    def remark(self, part: Cursor, message: str) -> Remark:
+        return Remark(self.place(part.at), message, ".".join(self.name))
+
+    def change(self, part: Cursor, operation: Operation) -> Event:
+        """The change, unless the table is too new or too short-lived for any store to have it."""
+        if self.table.temporary:
+            return self.ignored(part, "create_table", "the table is temporary")
+        if self.table.new:
+            return self.ignored(part, "create_table", "the table is created in the same transaction")
+        return Change(*self.name, operation, self.place(part.at))
+
+    def must_have(self, name: str, part: Cursor) -> None:
+        if self.table.whole and self.table.column(name) is None:
+            raise self.contradiction(part, f"{'.'.join(self.name)} has no column {name}")
+
+    def must_lack(self, name: str, part: Cursor) -> None:
+        if self.table.column(name) is not None:
+            raise self.contradiction(part, f"{'.'.join(self.name)} has a column {name} already")
+
+    @staticmethod
+    def contradiction(part: Cursor, message: str) -> NotUnderstood:
+        word = part.statement.words[part.at]
+        return NotUnderstood(message, word.line, word.column, "the files given before this one say so")

@@ -1,0 +1,117 @@
+"""ALTER COLUMN: another type, NULL or not, another default."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from console.propagation.migration import KEPT, ChangeColumn, Facets
+from console.propagation.observe.classify import Using, change_of_type
+from console.propagation.observe.create import definition_of
+from console.propagation.observe.events import Event
+from console.propagation.observe.table.action import Action
+from console.propagation.observe.table.passed import COLUMN_IGNORED, OF_THE_DATABASE
+from console.propagation.sql.columns import IDENTITY, Definition, read_default
+from console.propagation.sql.cursor import Cursor
+from console.propagation.sql.defaults import UNKNOWN, recast
+from console.propagation.sql.postgres import Written, read_type
+from console.propagation.tables import Column
+
+
+class ColumnAction(Action):
+    """The actions behind ALTER COLUMN."""
+
+    def alter(self, part: Cursor, whole: Cursor) -> Iterator[Event]:
+        name = part.name()
+        self.must_have(name, whole)
+        was = self.table.column(name)
+        if any(part.sees(*words) for words in COLUMN_IGNORED):
+            self._identity(part, was)
+            part.at = part.end
+            yield self.ignored(whole, "alter_column", OF_THE_DATABASE)
+        elif part.take("set", "data", "type") or part.take("type"):
+            yield from self._type(part, whole, name, was)
+        elif part.take("set", "not", "null"):
+            yield from self._nullable(whole, name, was, nullable=False)
+        elif part.take("drop", "not", "null"):
+            yield from self._nullable(whole, name, was, nullable=True)
+        elif part.take("set", "default"):
+            yield from self._default(part, whole, name, was)
+        elif part.take("drop", "default"):
+            yield from self._defaulted(whole, Definition(name, _unwritten(was)), was)
+        else:
+            raise part.wrong("an action of ALTER COLUMN that is not understood")
+
+    def _identity(self, part: Cursor, was: Column | None) -> None:
+        if was is not None and part.sees("add", "generated"):
+            self.catalog.put(self.table.with_column(replace(was, computed=IDENTITY)))
+        elif was is not None and part.sees("drop", "identity"):
+            self.catalog.put(self.table.with_column(replace(was, computed="")))
+
+    def _type(self, part: Cursor, whole: Cursor, name: str, was: Column | None) -> Iterator[Event]:
+        written = read_type(part, self.catalog.types, self.catalog.schema)
+        if part.take("collate"):
+            part.qualified()
+        own = False
+        if part.take("using"):
+            using = Using(
+                self.name, name, was.postgres if was else "", written, self.catalog.types, self.catalog.schema
+            )
+            own = not using.converts(part)
+            part.at = part.end
+        if was is not None and was.postgres == written.postgres and not own:
+            yield self.ignored(whole, "change_type", "the column has this type already")
+            return
+        found = "destructive" if own else change_of_type(was.type if was else None, written.type)
+        facets = Facets(was.type) if was else Facets()
+        yield self.change(whole, ChangeColumn(name, Facets(written.type), facets, found))
+        if written.unknown:
+            yield self.remark(whole, definition_of(Definition(name, written)))
+        if found == "destructive" and not (self.table.new or self.table.temporary):
+            yield self.remark(whole, f"{'.'.join(self.name)}.{name}: {_why(was, written, own)}")
+        column = was or Column(name, "", written.type)
+        default = recast(column.default, written.type, written.postgres)
+        column = replace(column, postgres=written.postgres, type=written.type, default=default)
+        self.catalog.put(self.table.with_column(column))
+
+    def _nullable(self, whole: Cursor, name: str, was: Column | None, *, nullable: bool) -> Iterator[Event]:
+        if not nullable:
+            self.catalog.put(self.table.hardened(name))
+        if was is not None and was.nullable is nullable:
+            already = "NULL is allowed already" if nullable else "NULL is forbidden already"
+            yield self.ignored(whole, "drop_not_null" if nullable else "set_not_null", already)
+            return
+        facets = Facets(nullable=was.nullable) if was else Facets()
+        found = ChangeColumn(name, Facets(nullable=nullable), facets, "widening" if nullable else "safe")
+        yield self.change(whole, found)
+        if was is not None:
+            self.catalog.put(self.table.with_column(replace(was, nullable=nullable)))
+
+    def _default(self, part: Cursor, whole: Cursor, name: str, was: Column | None) -> Iterator[Event]:
+        definition = Definition(name, _unwritten(was))
+        read_default(part, definition, self.catalog.types, self.catalog.schema)
+        yield from self._defaulted(whole, definition, was)
+
+    def _defaulted(self, whole: Cursor, definition: Definition, was: Column | None) -> Iterator[Event]:
+        kind = "set_default" if definition.default or definition.computed else "drop_default"
+        before = was.default if was else KEPT
+        if definition.computed and not isinstance(before, str):
+            yield self.ignored(whole, kind, "PostgreSQL computes it: rows arrive with their values")
+        elif before == definition.default:
+            yield self.ignored(whole, kind, "the column has this default already")
+        else:
+            to, facets = Facets(default=definition.default), Facets(default=before)
+            yield self.change(whole, ChangeColumn(definition.name, to, facets, "safe"))
+        if was is not None:
+            column = replace(was, default=definition.default, computed=definition.computed)
+            self.catalog.put(self.table.with_column(column))
+
+
+def _unwritten(was: Column | None) -> Written:
+    return Written(was.postgres, was.type) if was else Written("", UNKNOWN)
+
+
+def _why(was: Column | None, written: Written, own: bool) -> str:
+    if own:
+        return "USING recomputes the rows that are there, and PostgreSQL does not publish that"
+    if was is None:
+        return "nobody can prove that nothing is lost: its type before is not known (--schema DUMP tells it)"
+    return f"{was.postgres} to {written.postgres} may lose values"
