@@ -11,19 +11,23 @@ from console.errors import Problem
 from console.model.live import TableState
 from console.model.schema import Column, Table, types
 from console.planning.sql.aggregates import STORED
+from console.planning.sql.meaning.functions import aggregates, generates, windows
 from console.planning.sql.spelling import faithful
 from console.planning.sql.tree import DIALECT, Text, cast, kind, name, parse, qualified, render, schema
 
-_FORBIDDEN = ("from_", "joins", "where", "group", "having", "distinct", "order", "limit", "offset", "qualify", "with_")
+_FORBIDDEN = (
+    "from_", "joins", "laterals", "where", "group", "having", "distinct", "order", "limit", "offset", "qualify", "windows",
+    "with_",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One logical column: `of` an older logical column, or a `literal`, or `made` from older ones; `type` casts it.
+    """One logical column, by one of `of`, `literal` and `made`.
 
-    made   SQL over older logical columns
-
-    fresh  an aggregate's column whose states are kept and whose reading is a new one
+    of       an older logical column;  literal, made  SQL, the latter over older logical columns
+    type     to which it is cast, "" not to be cast
+    fresh    an aggregate's column whose states are kept and whose reading is a new one
     """
 
     name: str
@@ -103,6 +107,20 @@ def forward(table: Table, live: TableState) -> tuple[str, tuple[Problem, ...]]:
     )
 
 
+def _row_by_row(tree: exp.Select, text: Text) -> bool:
+    """Whether each row gives one: a copy is made in batches, so anything over several rows would be taken over a batch."""
+    for part in tree.expressions:
+        if aggregates(part) or windows(part) or part.find(exp.Query) is not None:
+            what = "aggregates, uses a window or asks another query"
+        elif generates(part):
+            what = "makes any number of rows"
+        else:
+            continue
+        text.say("C107", f"{render(part)} {what}: each row of the live table gives one row", part, "compute it per row")
+        return False
+    return True
+
+
 def _forward(table: Table, live: TableState, text: Text) -> str:
     tree = parse(text)
     if tree is None:
@@ -113,6 +131,8 @@ def _forward(table: Table, live: TableState, text: Text) -> str:
             "it must be the SELECT list alone",
             hint="leave FROM, WHERE and all else out: it reads the live table",
         )
+        return ""
+    if not _row_by_row(tree, text):
         return ""
     faithful.check(text)
     tree.set("from_", exp.From(this=exp.Table(this=name(table.name))))
@@ -138,9 +158,3 @@ def _forward(table: Table, live: TableState, text: Text) -> str:
         chosen.append(exp.alias_(value.copy() if same else cast(value.copy(), column.type), name(column.name)))
     done.set("expressions", chosen)
     return render(done)
-
-
-def casts_with_try(sql: str) -> bool:
-    """Whether a query converts with `try_cast` or another function that gives NULL instead of failing."""
-    tree = sqlglot.parse_one(sql, read=DIALECT)
-    return any(node.args.get("safe") for node in tree.find_all(exp.TryCast)) or "try_" in sql.lower()
