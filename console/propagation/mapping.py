@@ -106,6 +106,10 @@ def fits(word: str, kind: Type, store: Kind) -> bool:
     actual, expected = meaning(word, store), meaning(mapped(kind, store).type, store)
     if actual is None or expected is None:
         return False
+    if actual.name == kind.name == "enum":
+        return holds(actual, kind)  # ClickHouse has enums too, though none is made for one
+    if actual.element is not None and kind.element is not None and actual.element.name == "enum":
+        return holds(actual, kind)
     if actual.name == "string" and expected.name != "string":
         return expected.name in ("uuid", "enum")
     return actual == expected or holds(actual, expected)

@@ -147,6 +147,19 @@ def test_a_type_survives_its_text_and_fits_what_every_store_makes_of_it(kind: Ty
         assert fits(word, kind, store)
 
 
+@pytest.mark.parametrize(
+    ("word", "kind", "fit"),
+    [
+        ("Enum8('ok' = 1, 'ill' = 2)", "enum<'ok','ill'>", True), ("Enum8('ok' = 1,'ill' = 2)", "enum<'ill'>", True),
+        ("Nullable(Enum16('ok' = 1))", "enum<'ok','ill'>", False), ("Enum8('it\\'s' = 1)", "enum<'it''s'>", True),
+        ("Array(Enum8('ok' = 1))", "array<enum<'ok'>>", True), ("Array(Enum8('ok' = 1))", "array<enum<'ill'>>", False),
+        ("Enum8('ok' = 1)", "string", False), ("LowCardinality(String)", "enum<'ok'>", True), ("Int64", "enum<'ok'>", False),
+    ],
+)  # fmt: skip
+def test_an_enum_of_a_store_fits_where_it_has_every_value(word: str, kind: str, fit: bool) -> None:
+    assert fits(word, parse(kind), "clickhouse") is fit
+
+
 @given(types, types, types)
 def test_holding_is_an_order(one: Type, two: Type, three: Type) -> None:
     assert holds(one, one)
