@@ -20,8 +20,18 @@ UNTOLD = QueryDifference("changed")
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[Replayer]:
-    with Replayer() as started:
+    """On a host that is nine hours ahead of UTC."""
+    with pytest.MonkeyPatch.context() as host, Replayer() as started:
+        host.setenv("TZ", "Asia/Tokyo")
         yield started
+
+
+def test_a_time_is_utc_wherever_the_host_stands(spark: Replayer) -> None:
+    given = {
+        "t": Given((("at", "timestamp"), ("n", "timestamp_ntz")), (("2026-11-07T23:30:00", "2026-11-07T23:30:00"),))
+    }
+    (ran,) = spark.ask(given, ["SELECT at, n, CAST(at AS STRING) AS said, to_date(at) AS day FROM t"])
+    assert ran.rows == (("2026-11-07T23:30:00", "2026-11-07T23:30:00", "2026-11-07 23:30:00", "2026-11-07"),)
 
 
 def test_every_known_change_has_a_witness_on_spark(spark: Replayer) -> None:
