@@ -25,8 +25,6 @@ from console.model.plan import Plan, numbered
 from console.model.status import Status
 from console.model.step import Backfill
 
-DRAIN_SECONDS = 120.0
-
 
 class Line:
     """Serialises everything that changes a pipeline's releases or rollout."""
@@ -236,7 +234,7 @@ class Line:
                     code="E_CHECK",
                 )
             if not plants.early():
-                self._drain()
+                self._drain(status.release)
             with self._across(status.release):
                 self.recorder.store(Entered("promoting"))
                 return self._swap(status.release, live, by, host)
@@ -266,10 +264,13 @@ class Line:
             code="E_PROMOTED",
         )
 
-    def _drain(self) -> None:
-        """Bring the new release to live's landing position; the gate stays shut while it cannot keep up."""
-        with self._follower.still(self.pipeline, DRAIN_SECONDS):
-            pass
+    def _drain(self, to: str) -> None:
+        """Bring the release that is to answer to one landing position; the gate stays shut while it cannot get there."""
+        try:
+            across.drain(self._follower, self.pipeline, self.releases.all(), to, self.path)
+        except BaseException:
+            self._refollow()  # live's own word counts again
+            raise
 
     def _settle(self) -> None:
         if settle(self.recorder, self.releases, self.rollouts):
@@ -289,7 +290,7 @@ class Line:
             previous = self.releases.in_state("previous")
             if previous is None:
                 raise Conflict(f"{self.pipeline}: nothing to go back to", hint="console status", code="E_NO_PREVIOUS")
-            self._drain()
+            self._drain(previous.row.id)
             with self._across(previous.row.id):
                 version = self.releases.swap(live, previous.row.id, by, host)
                 event = RolledBack(previous.row.id, live, by, host, version)

@@ -117,7 +117,7 @@ class Region:
     def settle(self) -> None:
         for _ in range(3):
             self.tick()
-        assert [edge.stopped for edge in self.follower.edges("web")] == [""] * 3
+        assert [edge.health.stopped for edge in self.follower.edges("web")] == [None] * 3
 
 
 @pytest.fixture

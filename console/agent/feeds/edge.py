@@ -1,12 +1,13 @@
 """One live feed of one release: source version → target version, and how it moves by one range."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from console.agent.feeds import once, ranges
+from console.agent.patience.health import Health
 from console.agent.store import log
-from console.errors import FeedStopped
+from console.errors import ConsoleError, FeedStopped
 from console.model.live import Feed, Release, TableState
 from console.model.schema import quoted
 
@@ -31,7 +32,7 @@ class Edge:
     writer: once.Writer | None = None
     seen: int = -1
     rows_moved: int = 0
-    stopped: str = ""  # why it no longer moves; a person decides
+    health: Health = field(default_factory=Health)
     small: bool | None = None  # whether the target takes small appends; not asked yet
 
     @property
@@ -42,17 +43,27 @@ class Edge:
     def app_id(self) -> str:
         return once.live_id(self.target_path, self.feed, self.source_path)
 
+    def differs(self, other: "Edge") -> bool:
+        """Whether the other's release lets other commits flow between the same two versions, or makes other rows of them."""
+        ours, theirs = self.source, other.source
+        return (self.feed.sql, ours.read, ours.table.on_rewrite) != (
+            other.feed.sql,
+            theirs.read,
+            theirs.table.on_rewrite,
+        )
+
     def open(self, session: Any) -> once.Writer:
         """Take the feed over (epoch + 1), once a process."""
         if self.writer is None:
-            self.writer = once.open_feed(session, self.app_id, self.target_path, self.start)
+            source = log.table_id(self.source_path)
+            self.writer = once.open_feed(session, self.app_id, self.target_path, self.start, source)
             self.seen = max(self.seen, self.writer.position)
         return self.writer
 
     def step(self, session: Any, end: int, rows_limit: int = RANGE_ROWS) -> int:
         """Move by one range towards source version `end`; returns the rows that arrived, -1 if there was nothing to do.
 
-        raises  FeedStopped in front of what must not flow
+        raises  FeedStopped in front of what must not flow, or where the source ends before what was looked at
         """
         writer = self.open(session)
         part = ranges.next_range(self.source_path, self.seen, end, rows_limit, policy=self.source.table.on_rewrite)
@@ -96,6 +107,18 @@ class Edge:
         """The position in the target's log, or where the feed is to open."""
         number = log.position(self.target_path, self.app_id)
         return self.start if number is None else once.split(number)[1]
+
+
+def standing(edges: Iterable[Edge]) -> dict[str, ConsoleError]:
+    """Tables whose rows end too early, since a feed of theirs stands still or one above it: target path → why.
+
+    edges  sources before what hangs below them
+    """
+    found: dict[str, ConsoleError] = {}
+    for edge in edges:
+        if why := edge.health.standing or found.get(edge.source_path):
+            found.setdefault(edge.target_path, why)
+    return found
 
 
 def compute(session: Any, edge: Edge, stored: Any) -> Any:

@@ -3,23 +3,24 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from console.agent.feeds.edge import Edge
+from console.agent.feeds.edge import Edge, standing
+from console.agent.patience.failure import again, cause, told
 from console.agent.session import Spark
 from console.agent.store import log
 from console.errors import CheckFailed, ConsoleError
 from console.model.event import Lagging
 
 HEARTBEAT_COMMITS = 200
+ENDING = "E_ENDING"  # the code of what nobody need wait for any more, since the agent ends
 # After a tick the follower rests three times as long as the tick took, and longer on a machine that has more to do than
-# cores: following takes at most a quarter of a core from builds, queries and neighbours, and rows are some seconds late
-# instead of one. Three regions on two cores spent a third of them on following before it heeded the load.
+# cores: so following takes at most a quarter of a core from builds, queries and neighbours, and rows are some seconds late.
 REST = 3.0
 MOST_CROWDED = 4.0
 MAX_REST_SECONDS = 12.0
@@ -31,7 +32,8 @@ class Followed:
 
     edges: tuple[Edge, ...] = ()
     lag: Lagging | None = None  # not measured yet
-    level: bool = False  # the last tick left no edge behind the position at which it began
+    level: bool = False  # the last tick left no edge behind the position at which it began, but for these
+    late: tuple[Edge, ...] = ()  # which stood still
 
 
 class Follower(threading.Thread):
@@ -74,9 +76,13 @@ class Follower(threading.Thread):
 
     def aligned(self, pipeline: str) -> "Future[dict[str, int]]":
         """A future of table path → Delta version at which every followed feed of the pipeline has drained its source
-        up to one common landing position. Landing paths carry that position."""
+        up to one common landing position. Landing paths carry that position; tables below a feed that stands still are
+        left out. It ends with `ENDING` if the agent does."""
         wish: Future[dict[str, int]] = Future()
         with self._guard:
+            if self._ended:
+                wish.set_exception(_ending())
+                return wish
             if not self._pipelines.get(pipeline, Followed()).edges:
                 wish.set_result({})
                 return wish
@@ -85,9 +91,10 @@ class Follower(threading.Thread):
         return wish
 
     def level(self, pipeline: str) -> bool:
-        """Whether all followed feeds of the pipeline stand at one landing position, as the last tick left them."""
+        """Whether all followed feeds of the pipeline that move stand at one landing position, as the last tick left them."""
         with self._guard:
-            return self._pipelines.get(pipeline, Followed()).level
+            followed = self._pipelines.get(pipeline, Followed())
+        return followed.level and all(edge.health.standing for edge in followed.late)
 
     def settle(self) -> None:
         """Return when the tick that was under way has ended: from now on only what is followed is touched."""
@@ -95,16 +102,32 @@ class Follower(threading.Thread):
             with self._moving:
                 pass
 
+    def heed(self, pipeline: str, edges: Iterable[Edge]) -> None:
+        """Let feeds go by these definitions from now on; one that stands still by another goes on."""
+        given = {edge.key: edge for edge in edges}
+        with self._moving:
+            for held in self.edges(pipeline):
+                if (edge := given.get(held.key)) and held.differs(edge):
+                    _as_now(held, edge)
+
     @contextmanager
-    def still(self, pipeline: str, seconds: float, *, level: bool = True) -> Iterator[None]:
+    def still(
+        self, pipeline: str, seconds: float, *, level: bool = True, needed: Callable[[Edge], bool] = lambda _: True
+    ) -> Iterator[None]:
         """Hold the follower between two ticks, with all feeds of the pipeline at one landing position.
 
         level   False: wherever they are
-        raises  CheckFailed E_LAG if they did not come there in time
+        needed  feeds that have to be there; another may stand still
+        raises  what a needed feed stands still by; CheckFailed E_LAG if they did not come there in time, E_ENDING if the
+                agent ends meanwhile
         """
         deadline = time.monotonic() + seconds
         while True:
             with self._moving:
+                if level and (
+                    stuck := [e.health.standing for e in self.edges(pipeline) if needed(e) and e.health.standing]
+                ):
+                    raise again(stuck[0])
                 if not level or not self.edges(pipeline) or (self.level(pipeline) and not self._ended):
                     yield
                     return
@@ -119,7 +142,10 @@ class Follower(threading.Thread):
                 ) from None
 
     def stop(self) -> None:
-        self._ended = True
+        with self._guard:
+            self._ended = True
+            wishes, self._wishes = [wish for _, wish in self._wishes], []
+        _fail(wishes)  # who waits for a feed must not keep the agent from ending
         self._wake.set()
 
     def run(self) -> None:
@@ -129,8 +155,7 @@ class Follower(threading.Thread):
                 names = list(self._pipelines)
             for name in names:
                 if not self._ended:
-                    with self._moving:
-                        self._move(name)
+                    self._tick_of(name)
             spent = time.monotonic() - started
             with self._guard:
                 awaited = bool(
@@ -140,6 +165,14 @@ class Follower(threading.Thread):
                 self._tick if awaited else max(self._tick, min(spent * REST * _crowded(), MAX_REST_SECONDS))
             )
             self._wake.clear()
+
+    def _tick_of(self, name: str) -> None:
+        """No failure may end the thread on which every feed of the region hangs."""
+        try:
+            with self._moving:
+                self._move(name)
+        except Exception as error:
+            self._said(name, "error", f"following: {cause(error)}")
 
     def _move(self, name: str) -> None:
         with self._guard:  # edges and wishes of one moment: who follows a release and then asks means its feeds as well
@@ -151,33 +184,30 @@ class Follower(threading.Thread):
                 wish.set_result({})
             return
         targets = {edge.target_path for edge in followed.edges}
-        try:
-            ends = {
-                e.source_path: log.latest_version(e.source_path) for e in followed.edges if e.source_path not in targets
-            }
-        except ConsoleError as error:
-            self._said(name, "error", f"{error}")
-            _fail(wishes, error)
-            return
-        drained = True
+        # one snapshot of all landing tables; one that is missing is its feeds' own failure
+        landing = {edge.source_path for edge in followed.edges} - targets
+        ends = {path: end for path in landing if (end := log.latest_version(path, missing_ok=True)) >= 0}
+        level = True
         for edge in followed.edges:
             if self._ended:
+                _fail(wishes)
                 return
-            drained &= self._move_edge(name, edge, ends, bool(wishes))
-        if wishes and drained:
-            pins = {**ends, **{path: log.latest_version(path) for path in targets}}
+            level &= self._move_edge(name, edge, ends, bool(wishes)) or edge.health.standing is not None
+        if wishes and level:
+            late = standing(followed.edges)
+            pins = {**ends, **{path: log.latest_version(path) for path in targets if path not in late}}
             for wish in wishes:
                 wish.set_result(pins)
         elif wishes:
             with self._guard:
                 self._wishes += [(name, wish) for wish in wishes]
         with self._guard:
-            followed.level = drained
+            followed.level, followed.late = level, tuple(edge for edge in followed.edges if edge.health.standing)
         self._measure(followed)
 
     def _move_edge(self, name: str, edge: Edge, ends: Mapping[str, int], fully: bool) -> bool:
         """Move one edge; returns whether it has drained its source up to the end."""
-        if edge.stopped:
+        if not edge.health.due():
             return False
         try:
             end = ends[edge.source_path] if edge.source_path in ends else log.latest_version(edge.source_path)
@@ -185,21 +215,27 @@ class Follower(threading.Thread):
                 self._session = self._spark.session()
             if edge.writer is None:
                 edge.open(self._session)
-            while edge.seen < end and edge.step(self._session, end) >= 0:
+            # also where the source is shorter than what was seen of it: the step says so
+            while edge.seen != end and edge.step(self._session, end) >= 0:
                 if not fully:
                     break
             if edge.writer and edge.seen - edge.writer.position > HEARTBEAT_COMMITS:
                 edge.heartbeat(self._session)
-            return edge.seen >= end
-        except ConsoleError as error:
-            edge.stopped = str(error)
-            self._said(name, "error", f"{edge.feed.materialization} stopped: {error}")
-        except Exception as error:  # a lost JVM or a passing fault: said, and tried again at the next tick
-            edge.writer = None
-            first = str(error).strip().splitlines()
-            self._said(name, "warning", f"{edge.feed.materialization}: {first[0] if first else type(error).__name__}")
-            time.sleep(self._tick)
-        return False
+        except Exception as error:
+            self._failed(name, edge, error)
+            return False
+        if edge.health.stopped:
+            self._said(name, "info", f"{edge.feed.materialization} goes on")
+        edge.health.fine()
+        return edge.seen >= end
+
+    def _failed(self, name: str, edge: Edge, error: Exception) -> None:
+        edge.writer = None  # what it was about to commit may be in the log: whoever goes on takes the feed over first
+        edge.health.fails(error, edge.feed.target)
+        if why := edge.health.stopped:
+            self._said(name, "error", f"{edge.feed.materialization} stopped: {told(why)}")
+        else:
+            self._said(name, "warning", f"{edge.feed.materialization}: {cause(error)}; try {edge.health.tries}")
 
     def _measure(self, followed: Followed) -> None:
         commits = rows = 0
@@ -215,9 +251,12 @@ class Follower(threading.Thread):
 
 
 def _as_now(held: Edge | None, edge: Edge) -> Edge:
-    """An edge keeps its place, and reads what its release names now: a joined table's version may be another."""
+    """An edge keeps its place, and reads what its release names now: a joined table's version may be another, and what
+    it stands still by may be allowed."""
     if held is None:
         return edge
+    if held.health.stopped and held.differs(edge):
+        held.health.fine()
     held.feed, held.source, held.joins = edge.feed, edge.source, edge.joins
     return held
 
@@ -227,6 +266,10 @@ def _crowded() -> float:
     return min(max(os.getloadavg()[0] / (os.cpu_count() or 1), 1.0), MOST_CROWDED)
 
 
-def _fail(wishes: list["Future[dict[str, int]]"], error: Exception) -> None:
+def _ending() -> CheckFailed:
+    return CheckFailed("the agent is ending", hint="try again when it runs", code=ENDING)
+
+
+def _fail(wishes: Iterable["Future[dict[str, int]]"]) -> None:
     for wish in wishes:
-        wish.set_exception(error)
+        wish.set_exception(_ending())

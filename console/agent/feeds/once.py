@@ -42,6 +42,11 @@ class Writer:
     epoch: int
     position: int
     seen: int = -1  # up to which version of the target's log no foreign hand was found
+    source: str = ""  # Delta's id of the table that it reads, which each commit names; "" where none does
+
+    def told(self, note: dict[str, Any]) -> str:
+        """A commit's note as it is stored."""
+        return json.dumps({**note, "source": self.source} if self.source else note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +110,12 @@ def create(session: Any, state: TableState, path: str, keep_hours: float) -> Non
     crash.point("after-commit-create")
 
 
-def open_feed(session: Any, app_id: str, target: str, start: int) -> Writer:
+def open_feed(session: Any, app_id: str, target: str, start: int, source: str = "") -> Writer:
     """Take a feed over, or open it at `start` where nobody has written under its id yet.
 
-    raises  FeedStopped E_NO_POSITION if the target holds rows but no position: never taken for 0;
+    source  Delta's id of the table that the feed's position is in; "" for a history, whose id names its fence
+    raises  FeedStopped E_REPLACED if that is not the table which the feed has read so far;
+            E_NO_POSITION if the target holds rows but no position: never taken for 0;
             E_FOREIGN if somebody took rows of the target away since the feed's last commit;
             E_TXN_RETENTION if the target may forget positions
     """
@@ -116,8 +123,8 @@ def open_feed(session: Any, app_id: str, target: str, start: int) -> Writer:
     foreign.keeps_positions(target)
     for _ in range(8):
         seen = log.latest_version(target)
-        epoch, position = _reached(target, app_id, seen, start)
-        writer = Writer(app_id, target, epoch + 1, position, seen)
+        epoch, position = _reached(target, app_id, seen, start, source)
+        writer = Writer(app_id, target, epoch + 1, position, seen, source)
         note = {"kind": "take-over", "feed": app_id, "read": seen}
         try:
             done = _commit_nothing(session, writer, position, note)
@@ -132,7 +139,7 @@ def open_feed(session: Any, app_id: str, target: str, start: int) -> Writer:
     )
 
 
-def _reached(target: str, app_id: str, seen: int, start: int) -> tuple[int, int]:
+def _reached(target: str, app_id: str, seen: int, start: int, source: str) -> tuple[int, int]:
     """Epoch and position of a feed as of version `seen` of its target.
 
     A rival's commit between what a take-over read and the take-over itself counts too, although the take-over repeats
@@ -150,6 +157,12 @@ def _reached(target: str, app_id: str, seen: int, start: int) -> tuple[int, int]
         return 0, start
     epoch, position = split(number)
     last = foreign.last_own(target, app_id, seen)
+    if last is not None and source and (was := last.note.get("source", source)) != source:
+        raise FeedStopped(
+            f"{target}: {app_id} has read table {was}, and {source} stands in its place: it was dropped and written anew",
+            hint="compare it with its copies, then rebuild what hangs below it",
+            code="E_REPLACED",
+        )
     if last is not None and last.note.get("kind") == "take-over":
         read = int(last.note.get("read", last.version))
         rivals = [c.txn[app_id] for c in log.commits(target, read + 1, last.version - 1) if app_id in c.txn]
@@ -226,7 +239,7 @@ def _by_deltalake(data: Any, writer: Writer, position: int, note: dict[str, Any]
             return None
         crash.point(f"before-commit-{note.get('kind', '')}")
         properties = CommitProperties(
-            custom_metadata={"userMetadata": json.dumps(note)}, app_transactions=[Transaction(writer.app_id, number)]
+            custom_metadata={"userMetadata": writer.told(note)}, app_transactions=[Transaction(writer.app_id, number)]
         )
         write_deltalake(table, data, mode="append", commit_properties=properties)
         crash.point(f"after-commit-{note.get('kind', '')}")
@@ -271,7 +284,7 @@ def _commit_nothing(session: Any, writer: Writer, position: int, note: dict[str,
 def _commit(session: Any, rows: Any, writer: Writer, position: int, note: dict[str, Any]) -> Written:
     before = log.latest_version(writer.target)
     number = writer.epoch << EPOCH_BITS | position
-    once = {"txnAppId": writer.app_id, "txnVersion": str(number), "userMetadata": json.dumps(note)}
+    once = {"txnAppId": writer.app_id, "txnVersion": str(number), "userMetadata": writer.told(note)}
     with turns.spark(writer.target):
         crash.point(f"before-commit-{note.get('kind', '')}")
         rows.write.format("delta").mode("append").options(**once).save(writer.target)
@@ -289,7 +302,7 @@ def _read_back(writer: Writer, before: int, number: int, position: int) -> Writt
 def _skipped(writer: Writer, position: int) -> FeedStopped:
     return FeedStopped(
         f"{writer.target}: the write at {position} was skipped: another writer of {writer.app_id} is ahead",
-        hint="console retry takes the feed over",
+        hint="console retry, for a rollout; a live feed is taken over again by itself within minutes",
         code="E_SKIPPED",
     )
 

@@ -37,6 +37,11 @@ def cause(error: BaseException) -> str:
     return safe_text(redacted(_VALUE.sub(_hidden, named) if kind(error) == "value" else named))[:300]
 
 
+def again(error: ConsoleError) -> ConsoleError:
+    """The same error for one who meets it now: raised twice, one object would gather both their tracebacks."""
+    return type(error)(error.message, hint=error.hint, code=error.code)
+
+
 def told(error: ConsoleError) -> str:
     """One line for a log: what is wrong, its code, and what to do."""
     code = f" [{error.code}]" if error.code else ""

@@ -11,12 +11,12 @@ from console.agent.feeds.follow import Follower
 from console.agent.session import Spark
 from console.agent.store import log
 from console.agent.store.ledger import Held
-from console.errors import CheckFailed
+from console.errors import CheckFailed, FeedStopped
 from console.model.live import ReleaseState
 
 Resolve = Callable[[str], str]
 ALIGN_SECONDS = 120.0
-_MOVING = "its table moves to another version of the source"
+_MOVING = FeedStopped("its table moves to another version of the source", code="E_MOVING")
 _OWNERS: tuple[ReleaseState, ...] = ("live", "preview", "previous", "retired")
 
 
@@ -59,6 +59,20 @@ def owned(releases: Iterable[tuple[Edge, ...]]) -> tuple[Edge, ...]:
     return tuple(found)
 
 
+def drain(follower: Follower, pipeline: str, releases: Iterable[Held], to: str, resolve: Resolve) -> None:
+    """Bring the feeds of a release to one landing position, by what that release itself says of them.
+
+    A feed that only others have may stand still: what replaces it is how it is mended.
+
+    raises  the reason for which a feed of the release stands still; CheckFailed E_LAG while one cannot keep up
+    """
+    release = next((held.release for held in releases if held.row.id == to), None)
+    edges = {edge.key: edge for edge in edges_of(release, resolve)} if release else {}
+    follower.heed(pipeline, edges.values())
+    with follower.still(pipeline, ALIGN_SECONDS, needed=lambda edge: edge.key in edges):
+        pass
+
+
 @contextmanager
 def moved(
     spark: Spark, follower: Follower, pipeline: str, changing: tuple[Move, ...], refollow: Callable[[], None]
@@ -71,7 +85,7 @@ def moved(
     is opened anew where it was closed, and the new position lies there until it is committed again.
 
     refollow  says what is followed from now on, as the release table has it; before that neither feed may move
-    raises    CheckFailed E_LAG if the feeds do not come to one landing position
+    raises    what a feed stands still by; CheckFailed E_LAG if the feeds do not come to one landing position
     """
     if not changing:
         yield
@@ -85,8 +99,8 @@ def moved(
         finally:
             refollow()
             for edge in follower.edges(pipeline):
-                if edge.stopped == _MOVING:
-                    edge.stopped = ""
+                if edge.health.stopped is _MOVING:
+                    edge.health.fine()
 
 
 def _move(session: Any, follower: Follower, pipeline: str, move: Move) -> None:
@@ -100,7 +114,8 @@ def _move(session: Any, follower: Follower, pipeline: str, move: Move) -> None:
             code="E_LAG",
         )
     if followed is not None:  # it takes the closed feed over anew, should the old release stay
-        followed.stopped, followed.writer = _MOVING, None
+        followed.health.stop(_MOVING)
+        followed.writer = None
     closed = once.close_feed(session, old.app_id, old.target_path)
     note = {"kind": "rebind", "feed": new.app_id, "after": old.app_id, "closed": closed}
     once.place_feed(session, new.app_id, new.target_path, start, note)

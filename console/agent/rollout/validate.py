@@ -6,11 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 from console.agent.feeds import once, plants
-from console.agent.feeds.edge import Edge
+from console.agent.feeds.edge import Edge, standing
+from console.agent.feeds.follow import ENDING
 from console.agent.feeds.verify import Side, compare
-from console.agent.rollout.work import Work
+from console.agent.rollout.work import Stopped, Work
 from console.agent.store import log, turns
-from console.errors import RegionError
+from console.errors import CheckFailed, RegionError
 from console.model.event import BatchDone, Checked, Fenced, Waiting
 from console.model.live import Release
 from console.model.step import CreateTable, Validate
@@ -30,7 +31,13 @@ def validate(work: Work, step: Validate) -> None:
         pins = aligned(work)
     for edge in edges:
         work.recorder.store(_alive(edge, beats.get(edge.source_path)))
+    late = standing(work.follower.edges(work.plan.pipeline))
     for comparison in step.comparisons:
+        if why := late.get(_path(work, comparison.table, work.live())):
+            work.recorder.store(
+                Checked(comparison.table, "rows", None, f"not compared: the live table stands still: {why}")
+            )
+            continue
         old = _side(work, comparison.table, work.live(), pins)
         new = _side(work, comparison.table, work.plan.release, pins)
         for check in compare(session, comparison, old, new):
@@ -65,20 +72,43 @@ def _heartbeats(work: Work, edges: list[Edge], session: Any) -> dict[str, int]:
 def aligned(work: Work) -> dict[str, int]:
     """Table path → Delta version, at one common landing position of every followed feed.
 
-    raises  RegionError if a feed stands still
+    Tables are left out that end too early by a feed which the new release does not have, or lets go on.
+
+    raises  RegionError if a feed of the new release stands still; Stopped if the agent ends
     """
     wish = work.follower.aligned(work.plan.pipeline)
     told = 0.0
     while not wish.done():
         work.check_halt()
-        stuck = [edge.stopped for edge in work.follower.edges(work.plan.pipeline) if edge.stopped]
-        if stuck:
-            raise RegionError(f"a feed stands still: {stuck[0]}", hint="console status")
+        _see_moving(work)
         if time.monotonic() - told > 1:
-            work.recorder.tell(Waiting("bringing old and new to the same landing position"))
+            trouble = [edge.health.trouble for edge in work.follower.edges(work.plan.pipeline) if edge.health.trouble]
+            why = "".join(f"; {text}" for text in trouble[:1])
+            work.recorder.tell(Waiting(f"bringing old and new to the same landing position{why}"))
             told = time.monotonic()
         time.sleep(0.05)
-    return wish.result()
+    try:
+        pins = wish.result()
+    except CheckFailed as error:
+        if error.code == ENDING:  # no failure of the rollout: the next agent goes on here
+            raise Stopped from None
+        raise
+    _see_moving(work)
+    return pins
+
+
+def _see_moving(work: Work) -> None:
+    """raises RegionError if a feed of the new release stands still, and not by what only the live one says"""
+    ours = {edge.key: edge for edge in work.edges_in_order()}
+    for edge in work.follower.edges(work.plan.pipeline):
+        new, why = ours.get(edge.key), edge.health.standing
+        if new is not None and why is not None and not edge.differs(new):
+            raise RegionError(f"a feed stands still: {why}", hint=why.hint, code=why.code)
+
+
+def _path(work: Work, table: str, release: Release) -> str:
+    state = release.table(table)
+    return work.path(state.version.path) if state else ""
 
 
 def _side(work: Work, table: str, release: Release, pins: dict[str, int]) -> Side:

@@ -199,14 +199,16 @@ def needs(lines: Iterable[Line]) -> dict[str, list[Need]]:
 
 
 def accept(line: Line, follower: Follower, table: str, by: str) -> int:
-    """Let the feeds of a table go on over what somebody else did to it; returns the version that says so.
+    """Let the feeds of a table, and those that read it, go on over what they stand still by; returns the version of the
+    table that says so, -1 for one that nothing feeds.
 
-    raises  DataError if the pipeline keeps no such table
+    raises  DataError if the pipeline keeps no such table and reads none
     """
     import pyarrow as pa
 
     paths = [path for path, state in ours(line).items() if state.table.name == table and state.table.kind != "landing"]
-    if not paths:
+    edges = [edge for edge in follower.edges(line.pipeline) if table in (edge.feed.source, edge.feed.target)]
+    if not paths and not edges:
         raise DataError(f"{line.pipeline} keeps no table {table!r:.60}", hint="console status")
     note = {"userMetadata": json.dumps({"kind": foreign.ACCEPTED, "by": by})}
     for path in paths:
@@ -216,10 +218,11 @@ def accept(line: Line, follower: Follower, table: str, by: str) -> int:
             opened = DeltaTable(path)
             none = pa.schema(opened.schema().to_arrow()).empty_table()
             write_deltalake(opened, none, mode="append", commit_properties=CommitProperties(custom_metadata=note))
-    for edge in follower.edges(line.pipeline):
-        if edge.target_path in paths:
-            edge.writer, edge.stopped = None, ""
-    return log.latest_version(paths[0])
+    for edge in edges:
+        if edge.health.stopped or edge.target_path in paths:
+            edge.writer = None
+            edge.health.fine()
+    return log.latest_version(paths[0]) if paths else -1
 
 
 def _kept(line: Line) -> tuple[Release, ...]:

@@ -1,0 +1,174 @@
+"""A feed that stands still, and the releases that mend it: validated, promoted and rolled back over real logs. No Java."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from console.agent.feeds import once
+from console.agent.feeds.follow import Follower
+from console.agent.line import Line
+from console.agent.session import Settings
+from console.agent.upkeep import keeper
+from console.errors import DataError, FeedStopped
+from console.model.event import Accepted, Checked
+from console.model.live import Feed, Release
+from console.model.plan import Plan
+from console.model.schema import OnRewrite
+from console.model.step import Comparison, Pair, Promote, Step, Validate
+from tests.agent.copying import by_arrow
+from tests.faults.rules.tables import SCHEMA, commit, foreign, held, number, rows, state
+
+FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
+COMPARED = Validate((Comparison("copy", (Pair("n", "n"),), time="day"),))
+
+
+def release(id: str, copy: str, on_rewrite: OnRewrite = "stop") -> Release:
+    landing, made = state("landing", kind="landing", on_rewrite=on_rewrite), state("copy")
+    return Release(id, "web", "d", (landing, replace(made, version=replace(made.version, path=copy))), (FEED,))
+
+
+class Region:
+    """r1 is live, and its one feed stands in front of version 3 of landing, by which somebody deleted a row."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.landing = foreign(place / "landing", rows(0), rows(1), rows(2))
+        DeltaTable(self.landing).delete("n = 1")
+        write_deltalake(self.landing, rows(9), mode="append", partition_by=["day"])
+        self.table("copy/a-1", 0)
+        spark = cast(Any, SimpleNamespace(session=lambda **_: None, lost=False, started=False, slots=2))
+        self.follower = Follower(spark, 0.01, lambda *_: None)
+        self.line = Line(place, "web", spark, self.follower, Settings("eu"))
+        self.line.releases.propose(release("r1", "copy/a-1"), "web-1", "ada", "laptop")
+        self.line.releases.swap("", "r1", "ada", "laptop")
+        self.line.resume()
+
+    def table(self, path: str, position: int, *data: int, feed: Feed = FEED) -> str:
+        """A version whose feed stands at a position of landing."""
+        place = str(self.place / path)
+        DeltaTable.create(place, schema=SCHEMA, partition_by=["day"])
+        commit(place, once.live_id(place, feed), number(1, position), rows(*data))
+        return place
+
+    def build(self, wanted: Release, *steps: Step, start: bool = True) -> None:
+        """Accept a plan for a release, and carry it up to the gate or to what it fails by."""
+        plan = Plan(1, "t", "web", "eu", "d", "r1", "c", (), (*steps, Promote()), wanted)
+        self.line.releases.propose(wanted, "web-2", "ada", "laptop")
+        told = tuple((step.id, 0) for step in plan.steps)
+        self.line.recorder.accept("web-2", plan, Accepted(wanted.id, "r1", "digest", "ada", "laptop", told))
+        if start:
+            self.follower.start()
+            self.until(lambda: self.stands() == "E_REWRITE")
+        self.line.resume()
+        if start:
+            self.until(lambda: self.line.recorder.status.shown in ("awaiting-confirmation", "failed"))
+
+    def stands(self) -> str:
+        (edge, *_) = self.follower.edges("web")
+        return edge.health.stopped.code if edge.health.stopped else ""
+
+    def until(self, true: Any) -> None:
+        end = time.monotonic() + 60
+        while not true() and time.monotonic() < end:
+            time.sleep(0.01)
+        assert true(), self.line.recorder.status
+
+    def has(self, path: str) -> list[int]:
+        return held(str(self.place / path))
+
+
+@pytest.fixture
+def region(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Region]:
+    by_arrow(monkeypatch)
+    made = Region(tmp_path)
+    yield made
+    made.follower.stop()
+    made.line.halt()
+    if made.follower.is_alive():
+        made.follower.join(30)
+
+
+def test_a_release_that_lets_the_delete_pass_is_promoted_and_its_feed_goes_on(region: Region) -> None:
+    region.build(release("r2", "copy/a-1", "ignore"), Validate(()))
+    assert (region.line.recorder.status.shown, region.has("copy/a-1")) == ("awaiting-confirmation", [1, 2])
+    region.line.promote("web-2", "r1", "ada", "laptop")
+    assert region.has("copy/a-1") == [1, 2, 9]
+    assert region.stands() == ""
+    assert region.line.rollback("r2", "ada", "laptop").release == "r1"
+
+
+def test_a_rebuilt_table_is_promoted_although_the_old_one_stands_still_which_a_person_is_told(region: Region) -> None:
+    region.table("copy/b-2", 3, 0, 2)  # its history was read behind the delete
+    region.build(release("r2", "copy/b-2"), COMPARED)
+    assert region.line.recorder.status.shown == "awaiting-confirmation", region.line.recorder.status
+    checks = [check for check in region.line.recorder.events(Checked) if check.table == "copy"]
+    assert [(check.ok, "only appends flow" in check.detail) for check in checks] == [(None, True)]
+    region.line.promote("web-2", "r1", "ada", "laptop")
+    assert (region.has("copy/a-1"), region.has("copy/b-2")) == ([1, 2], [0, 2, 9])
+    # and the way back would show readers less than they have now
+    with pytest.raises(FeedStopped, match="only appends flow") as refused:
+        region.line.rollback("r2", "ada", "laptop")
+    assert (refused.value.code, "on_rewrite: ignore" in refused.value.hint) == ("E_REWRITE", True)
+    assert region.line.live().id == "r2"
+
+
+def test_a_release_that_does_not_mend_it_fails_by_its_own_reason_and_hint(region: Region) -> None:
+    region.build(release("r2", "copy/a-1"), Validate(()))
+    status = region.line.recorder.status
+    assert status.shown == "failed"
+    assert ("only appends flow" in status.why, "on_rewrite: ignore" in status.hint) == (True, True)
+
+
+def test_a_feed_that_stops_at_the_gate_shuts_it_at_once_by_its_own_reason(region: Region) -> None:
+    region.build(release("r2", "copy/a-1"))
+    with pytest.raises(FeedStopped, match="only appends flow") as refused:
+        region.line.promote("web-2", "r1", "ada", "laptop")
+    assert refused.value.code == "E_REWRITE"
+    assert region.line.recorder.status.state == "awaiting-confirmation"
+    assert region.line.live().id == "r1"
+
+
+def test_a_promotion_that_fails_gives_live_its_own_word_back(region: Region) -> None:
+    """The release lets the delete pass, and has another table that somebody empties while it stands at the gate."""
+    other, more = state("other"), replace(FEED, materialization="more", target="other")
+    place = region.table("other/a-1", 4, 5, feed=more)
+    wanted = release("r2", "copy/a-1", "ignore")
+    elsewhere = replace(other, version=replace(other.version, path="other/a-1"))
+    region.build(replace(wanted, tables=(*wanted.tables, elsewhere), feeds=(FEED, more)), Validate(()))
+    assert region.line.recorder.status.shown == "awaiting-confirmation"
+    DeltaTable(place).delete()
+    write_deltalake(region.landing, rows(10), mode="append", partition_by=["day"])
+    with pytest.raises(FeedStopped) as refused:
+        region.line.promote("web-2", "r1", "ada", "laptop")
+    assert refused.value.code == "E_FOREIGN"
+    policies = {edge.feed.target: edge.source.table.on_rewrite for edge in region.follower.edges("web")}
+    assert policies == {"copy": "stop", "other": "ignore"}
+
+
+def test_an_agent_that_ends_while_a_rollout_waits_for_its_feeds_fails_nothing(region: Region) -> None:
+    region.build(release("r2", "copy/a-1"), Validate(()), start=False)
+    region.until(lambda: region.follower._wishes)
+    carrier = region.line._carrier
+    assert carrier is not None
+    region.follower.stop()
+    carrier.join(30)
+    assert not carrier.is_alive()
+    assert (region.line.recorder.status.state, region.line.recorder.status.held) == ("validating", "")
+
+
+@pytest.mark.parametrize("table", ["landing", "copy"])
+def test_a_person_may_let_the_feeds_go_on_that_fill_or_read_a_table(region: Region, table: str) -> None:
+    region.follower.start()
+    region.until(lambda: region.stands() == "E_REWRITE")
+    region.follower.stop()
+    region.follower.join(30)
+    keeper.accept(region.line, region.follower, table, "ada")
+    assert region.stands() == ""
+    with pytest.raises(DataError, match="keeps no table 'nothing'"):
+        keeper.accept(region.line, region.follower, "nothing", "ada")

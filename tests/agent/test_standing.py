@@ -1,0 +1,280 @@
+"""What a feed that cannot go on does, and who is told: the real follower over real logs. No Java."""
+
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from math import inf
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyspark.errors import AnalysisException, NumberFormatException
+
+from console.agent.feeds.edge import Edge
+from console.agent.feeds.follow import ENDING, Follower
+from console.agent.patience.health import LAST_SECONDS, TRIES, Health
+from console.agent.store import log
+from console.errors import CheckFailed, FeedStopped
+from tests.agent.copying import by_arrow
+from tests.faults.rules.tables import SCHEMA, commit, edge, foreign, held, number, rows
+
+PARTS = {"partition_by": ["day"]}
+CARD = "[CAST_INVALID_INPUT] The value 'c4rd 4111 1111' of the type \"STRING\" cannot be cast. SQLSTATE: 22018"
+
+
+class Scene:
+    """A follower, moved by hand, of one feed from `landing` to `copy`; `meets` is what Spark says of the rows."""
+
+    def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.place = place
+        self.landing, self.copy = foreign(place / "landing", rows(0), rows(1), rows(2)), str(place / "copy")
+        DeltaTable.create(self.copy, schema=SCHEMA, **PARTS)
+        self.meets: Callable[[pa.Table], None] = lambda _: None
+        self.said: list[tuple[str, str, str]] = []
+        by_arrow(monkeypatch, self._met)
+        self.start()
+
+    def _met(self, table: pa.Table) -> None:
+        self.meets(table)
+
+    def start(self, *more: Edge) -> None:
+        """As a fresh agent does: nothing is known but what the logs say."""
+        spark = SimpleNamespace(session=object)
+        self.follower = Follower(cast(Any, spark), 0.01, lambda *each: self.said.append(each))
+        self.edge = edge(self.landing, self.copy, start=-1 if log.latest_version(self.copy) else 0)
+        self.follower.follow("web", (self.edge, *more))
+
+    def tick(self, times: int = 1) -> None:
+        for _ in range(times):
+            self.follower._move("web")
+
+    def arrive(self, *numbers: int) -> None:
+        write_deltalake(self.landing, rows(*numbers), mode="append", **PARTS)
+
+    def anew(self, *commits: pa.Table) -> None:
+        """Somebody drops landing and writes another table in its place."""
+        shutil.move(self.landing, self.place / "dropped")
+        foreign(self.place / "landing", *commits)
+        log.commit.cache_clear()
+
+    @property
+    def health(self) -> Health:
+        return self.edge.health
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    made = Scene(tmp_path, monkeypatch)
+    made.tick(2)
+    assert held(made.copy) == [1, 2]  # version 0 is where it opened
+    return made
+
+
+# -- a source that is another table now
+
+
+def test_a_source_that_was_written_anew_and_is_shorter_stops_its_feed_for_good(scene: Scene) -> None:
+    scene.anew(rows(100))
+    scene.tick()
+    assert scene.health.stopped is not None
+    assert scene.health.stopped.code == "E_BEHIND"
+    for n in range(5):
+        scene.arrive(n)
+    scene.tick(3)
+    assert held(scene.copy) == [1, 2]
+    assert [level for _, level, _ in scene.said] == ["error"]
+
+
+def test_one_that_is_longer_by_now_is_known_by_its_id_when_an_agent_starts(scene: Scene) -> None:
+    scene.anew(*(rows(n) for n in range(100, 108)))
+    scene.start()
+    scene.tick(2)
+    assert scene.health.stopped is not None
+    assert scene.health.stopped.code == "E_REPLACED"
+    assert held(scene.copy) == [1, 2]
+
+
+def test_every_commit_of_a_feed_names_the_table_that_it_read_and_those_that_do_not_are_believed(scene: Scene) -> None:
+    own = [log.commit(scene.copy, version).note for version in range(1, log.latest_version(scene.copy) + 1)]
+    assert [(note["kind"], note["source"]) for note in own] == [
+        (kind, log.table_id(scene.landing)) for kind in ("take-over", "live")
+    ]
+    # as an agent wrote before sources were named
+    commit(scene.copy, scene.edge.app_id, number(2, 2), rows(), kind="live")
+    scene.anew(*(rows(n) for n in range(100, 104)))
+    scene.start()
+    scene.tick(2)
+    assert held(scene.copy) == [1, 2, 103]
+
+
+# -- failures
+
+
+def test_a_live_row_that_does_not_convert_stops_its_feed_at_once_and_its_value_is_not_told(scene: Scene) -> None:
+    def strict(table: pa.Table) -> None:
+        if 13 in table.column("n").to_pylist():
+            raise NumberFormatException(CARD)
+
+    scene.meets = strict
+    scene.arrive(13)
+    scene.tick(20)
+    why = scene.health.stopped
+    assert why is not None
+    assert (why.code, "try_cast" in why.hint) == ("C301", True)
+    assert scene.said == [("web", "error", scene.said[0][2])]
+    assert "C301" in scene.said[0][2]
+    assert "4111" not in scene.said[0][2]
+    assert log.latest_version(scene.copy) == 2, "nothing is committed while it stands still"
+    assert scene.follower.aligned("web").done() is False
+    wish = scene.follower.aligned("web")
+    scene.tick()
+    assert wish.result(0) == {scene.landing: 3}, "nobody waits for it, and nobody takes it for level"
+
+
+def test_what_may_pass_is_tried_again_after_ever_longer_rests_and_told_after_some(scene: Scene) -> None:
+    def full(_: pa.Table) -> None:
+        raise OSError(28, "No space left on device")
+
+    scene.meets = full
+    scene.arrive(3)
+    wish = scene.follower.aligned("web")
+    rests = []
+    for tries in range(1, 12):
+        scene.tick(10)
+        assert scene.health.tries == tries, "not before its rest is over"
+        assert (scene.health.standing is not None) == (tries >= TRIES) == wish.done()
+        rests.append(scene.health._rests_until - time.monotonic())
+        scene.health._rests_until = 0.0
+    assert max(rests[:2]) < 2.1
+    assert LAST_SECONDS / 2 - 5 < rests[-1] <= LAST_SECONDS
+    standing = scene.health.standing
+    assert standing is not None
+    assert (standing.code, "No space left" in str(standing)) == ("E_FEED", True)
+    scene.meets = lambda _: None
+    scene.tick()
+    assert (scene.health.tries, held(scene.copy)) == (0, [1, 2, 3])
+
+
+def test_a_change_that_spark_met_once_is_tried_again_and_one_that_stays_stops_the_feed(scene: Scene) -> None:
+    """Columns that are added beside a commit of ours read like a table that was altered."""
+
+    def altered(_: pa.Table) -> None:
+        raise AnalysisException("[DELTA_METADATA_CHANGED] MetadataChangedException: changed by a concurrent update")
+
+    scene.meets = altered
+    scene.arrive(3)
+    for tries in (1, 2):
+        scene.tick()
+        assert (scene.health.tries, scene.health.stopped) == (tries, None)
+        scene.health._rests_until = 0.0
+    scene.tick()
+    assert scene.health.stopped is not None
+    assert (scene.health.stopped.code, scene.health._rests_until) == ("E_DRIFT", inf)
+
+
+def test_a_feed_that_a_rival_overtook_is_taken_over_again_after_a_while(scene: Scene) -> None:
+    scene.arrive(3)
+    scene.arrive(4)
+    commit(scene.copy, scene.edge.app_id, number(9, 3), rows(3))
+    scene.tick(5)
+    assert scene.health.stopped is not None
+    assert (scene.health.stopped.code, scene.health.due()) == ("E_SKIPPED", False)
+    scene.health._rests_until = 0.0
+    scene.tick()
+    assert scene.health.stopped is None
+    assert held(scene.copy) == [1, 2, 3, 4]
+    assert scene.said[-1] == ("web", "info", "every goes on")
+
+
+def test_a_landing_table_that_is_missing_holds_up_its_own_feeds_alone(scene: Scene) -> None:
+    other, target = foreign(scene.place / "other", rows(7)), str(scene.place / "target")
+    DeltaTable.create(target, schema=SCHEMA, **PARTS)
+    scene.start(edge(other, target))
+    scene.tick()
+    shutil.move(scene.landing, scene.place / "away")
+    write_deltalake(other, rows(8), mode="append", **PARTS)
+    scene.tick(3)
+    assert held(target) == [8]
+    assert (scene.health.stopped, scene.health.tries) == (None, 1)
+    shutil.move(scene.place / "away", scene.landing)
+    scene.health._rests_until = 0.0
+    scene.tick()
+    assert scene.health.tries == 0
+
+
+def test_what_hangs_below_a_feed_that_stands_still_is_not_taken_for_level(scene: Scene) -> None:
+    below = str(scene.place / "below")
+    DeltaTable.create(below, schema=SCHEMA, **PARTS)
+    scene.start(edge(scene.copy, below, start=0))
+    scene.tick(2)
+    scene.health.stop(FeedStopped("somebody deleted rows", code="E_REWRITE"))
+    wish = scene.follower.aligned("web")
+    scene.tick()
+    assert wish.result(0) == {scene.landing: 2}
+
+
+# -- who waits
+
+
+def test_who_needs_a_feed_that_stands_still_is_told_its_own_reason_at_once(scene: Scene) -> None:
+    scene.health.stop(FeedStopped("somebody deleted rows", hint="on_rewrite: ignore", code="E_REWRITE"))
+    scene.tick()
+    for _ in range(2):
+        with pytest.raises(FeedStopped, match="deleted") as told, scene.follower.still("web", 600):
+            pass
+        assert (told.value.code, told.value.hint) == ("E_REWRITE", "on_rewrite: ignore")
+        assert told.value is not scene.health.stopped
+    with scene.follower.still("web", 600, needed=lambda _: False):
+        pass
+
+
+def test_nobody_waits_for_a_follower_that_ends(scene: Scene) -> None:
+    scene.start()  # nothing is level before the first tick, and there is none
+    met: list[CheckFailed] = []
+
+    def drain() -> None:
+        try:
+            with scene.follower.still("web", 600):
+                pass
+        except CheckFailed as error:
+            met.append(error)
+
+    waiting = threading.Thread(target=drain)
+    waiting.start()
+    while waiting.is_alive() and not scene.follower._wishes:
+        waiting.join(0.01)
+    scene.follower.stop()
+    waiting.join(30)
+    assert [error.code for error in met] == [ENDING]
+    assert isinstance(scene.follower.aligned("web").exception(0), CheckFailed)
+
+
+def test_a_wish_that_was_being_granted_when_the_follower_ended_is_not_forgotten(scene: Scene) -> None:
+    scene.arrive(3)
+    scene.meets = lambda _: scene.follower.stop()
+    below = str(scene.place / "below")
+    DeltaTable.create(below, schema=SCHEMA, **PARTS)
+    scene.follower.follow("web", (scene.edge, edge(scene.copy, below)))
+    wish = scene.follower.aligned("web")
+    scene.tick()
+    assert isinstance(wish.exception(0), CheckFailed)
+
+
+def test_a_failure_of_the_follower_itself_does_not_end_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: object) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(scene.follower, "_measure", broken)
+        scene.follower.start()
+        while scene.follower.is_alive() and not scene.said:
+            scene.follower.join(0.01)
+    scene.arrive(3)
+    assert scene.follower.aligned("web").result(30)[scene.landing] == 3
+    scene.follower.stop()
+    scene.follower.join(30)
+    assert held(scene.copy) == [1, 2, 3]
