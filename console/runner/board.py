@@ -18,6 +18,7 @@ from console.model.region import Region
 from console.model.status import Status, fold
 from console.runner.journal import Journal
 from console.runner.view import RegionView
+from console.text import safe_text
 
 if TYPE_CHECKING:
     from console.witness import Prover, Witnessed
@@ -212,12 +213,19 @@ class Follower:
                     return
                 self._board.set(self._name, link="unreachable", link_why=str(error))
             except ConsoleError as error:
-                self.broken = error
-                self._board.set(self._name, link="unreachable", link_why=str(error))
+                self._break(error)
+                return
+            except Exception as error:  # ours to mend; who waits for this region must hear of it all the same
+                told = f"{self._name}: following it broke: {type(error).__name__}: {safe_text(str(error))[:300]}"
+                self._break(ConsoleError(told, hint="console status; what the region carries goes on", code="E_BUG"))
                 return
             # what went away together must not come back to its host together
             await self._sleep(pause * random.uniform(0.5, 1.0))
             pause = min(LAST_SECONDS, pause * 2)
+
+    def _break(self, error: ConsoleError) -> None:
+        self.broken = error
+        self._board.set(self._name, link="unreachable", link_why=str(error))
 
     async def _watched(self) -> AsyncGenerator[Recorded, None]:
         """The region's events from where our view stands; the link behind them is dropped with this generator."""
