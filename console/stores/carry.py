@@ -9,7 +9,7 @@ from console.errors import CheckFailed, Conflict, DataError, RegionError
 from console.propagation.migration import ChangeColumn, Migration, Phase, SwapColumns
 from console.propagation.replication import Replication, Target
 from console.propagation.tables import StoreTable
-from console.propagation.translate.operations import StoreOperation, Translation, lossy
+from console.propagation.translate.operations import Rewrite, StoreOperation, Translation, lossy
 from console.stores.files import Change
 from console.stores.protocol import Record, State, Store, looks
 
@@ -23,6 +23,7 @@ class Todo:
 
     place     the table's name there
     steps     as the migrations before it leave the table; () where nothing is left but to write that down
+    rewrites  bytes that are read and written anew for it
     announce  a renaming of the other phase, to be told to consumers before its rows arrive
     waits     an earlier migration of the other phase that must come first
     """
@@ -31,6 +32,7 @@ class Todo:
     place: str
     steps: tuple[StoreOperation, ...]
     warnings: tuple[str, ...] = ()
+    rewrites: int = 0
     announce: bool = False
     waits: Change | None = None
 
@@ -125,7 +127,8 @@ class Carrier:
             left = self._left(change, place, table)
         except DataError as error:
             raise DataError(f"{self._store.name}: {change.id}: {error}", hint=error.hint, code=error.code) from None
-        return Todo(change, place, left.steps, left.warnings)
+        anew = any(isinstance(step, Rewrite) for step in left.steps)
+        return Todo(change, place, left.steps, left.warnings, self._store.weight(place) if anew else 0)
 
     def _after(self, change: Change, place: str, table: StoreTable) -> StoreTable:
         if self._store.marked(place, change.id):

@@ -1,16 +1,18 @@
 """ClickHouse over its HTTP protocol."""
 
 import logging
+import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from socket import gethostname
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from console.errors import DataError, RegionError, Unreachable
 from console.propagation.tables import Dependent, Reader, StoreColumn, StoreTable
 from console.propagation.translate.operations import MARK, Statement, StoreOperation, between
-from console.stores.lock import marked
+from console.stores.lock import ASIDE, Holder, marked
 from console.stores.protocol import ARRIVING, RECORDS, LeftOut, Record, Store, first_line, lacks
 
 # ALTER waits for the rows that it rewrites; what is only read is there at once
@@ -125,9 +127,10 @@ class ClickHouse:
 
     @contextmanager
     def copied(self, place: str) -> Iterator[tuple[Store, str]]:
-        aside = f"{self.database}__rehearsal"
-        self._command(f"DROP DATABASE IF EXISTS {identifier(aside)} SYNC")
-        self._command(f"CREATE DATABASE {identifier(aside)}")
+        self._clear_away()
+        aside = f"{self.database}{ASIDE}{os.urandom(4).hex()}"
+        mark = Holder.now("a rehearsal", gethostname()).mark
+        self._command(f"CREATE DATABASE {identifier(aside)} COMMENT {literal(mark)}")
         copy = ClickHouse(self.name, self._url, aside)
         try:
             self._copy(place, aside)
@@ -135,6 +138,16 @@ class ClickHouse:
         finally:
             copy.close()
             self._command(f"DROP DATABASE IF EXISTS {identifier(aside)} SYNC")
+
+    def _clear_away(self) -> None:
+        """What rehearsals that died here have left: by our mark alone, for a name may be anybody's."""
+        rows = self._query(
+            "SELECT name, comment FROM system.databases WHERE startsWith(name, {start:String})",
+            {"start": f"{self.database}{ASIDE}"},
+        )
+        for row in rows:
+            if Holder.read(row["comment"]).gone:
+                self._command(f"DROP DATABASE IF EXISTS {identifier(row['name'])} SYNC")
 
     def _copy(self, place: str, aside: str) -> None:
         """The table, its views and their targets into another database; rows of the newest partition come along."""
@@ -156,6 +169,9 @@ class ClickHouse:
         place = table.name.rpartition(".")[2]
         what = identifier(column) if column else ""
         return int(self._query(f"SELECT count({what}) AS n FROM {self._own(place)}")[0]["n"])
+
+    def weight(self, place: str) -> int:
+        return 0
 
     def close(self) -> None:
         if self._client is not None:

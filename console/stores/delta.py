@@ -18,6 +18,7 @@ from console.stores.protocol import ARRIVING, RECORDS, LeftOut, Record, Store, r
 T = TypeVar("T")
 _OWN: Final = "_console"
 _MARK: Final = "console-migration/"
+_BATCH_ROWS: Final = 32_768
 _NUMBERS: Final = {"seq": "int64", "left": "int64", "at": "float64", "rows": "int64"}
 
 
@@ -125,6 +126,15 @@ class Delta:
                 return int(rows.count_rows())
             values = rows.to_table(columns=[column]).column(column)
             return len(values) - int(values.null_count)
+
+    def weight(self, place: str) -> int:
+        table = self.table(place)
+        if table is None:
+            return 0
+        with self._telling():
+            import pyarrow
+
+            return sum(pyarrow.table(table.get_add_actions(flatten=True)).column("size_bytes").to_pylist())
 
     def close(self) -> None:
         """Nothing is held open."""
@@ -255,27 +265,43 @@ def _add(table: Any, operation: AddField) -> None:
 
 
 def _rewrite(table: Any, operation: Rewrite, mark: str) -> None:
-    """Read this version and replace it whole; a commit in between makes it fail, and it is read again."""
+    """Read this version, batch by batch, and replace it whole; a commit in between makes it fail, and it is read again."""
+    import pyarrow
     from deltalake import CommitProperties, Transaction
 
-    dataset = table.to_pyarrow_dataset()
-    whole = dataset.to_table(columns=sorted({source for _, source, _ in operation.columns}))
+    wanted = _rewritten(table, operation)
+    sources = [source for _, source, _ in operation.columns]
+    batches = table.to_pyarrow_dataset().to_batches(
+        columns=sorted(set(sources)), batch_size=_BATCH_ROWS, batch_readahead=1, fragment_readahead=1
+    )
+    cast = (
+        pyarrow.RecordBatch.from_arrays(
+            [batch.column(source).cast(field.type) for source, field in zip(sources, wanted, strict=True)],
+            schema=wanted,
+        )
+        for batch in batches
+    )
     once = CommitProperties(
         max_commit_retries=0,
         custom_metadata={"userMetadata": operation.why},
         app_transactions=[Transaction(_MARK + mark, 0)],
     )
-    write(table, _cast(whole, operation.columns), mode="overwrite", schema_mode="overwrite", commit_properties=once)
+    rows = pyarrow.RecordBatchReader.from_batches(wanted, cast)
+    write(table, rows, mode="overwrite", schema_mode="overwrite", commit_properties=once)
 
 
-def _cast(whole: Any, columns: Sequence[tuple[str, str, str]]) -> Any:
+def _rewritten(table: Any, operation: Rewrite) -> Any:
+    """The schema afterwards: a column keeps what it is but for its name and type."""
     import pyarrow
     from deltalake import Field, Schema
 
-    fields = [Field(name, delta_type(kind), nullable=True) for name, _, kind in columns]
-    wanted = pyarrow.schema(Schema(fields).to_arrow())
-    values = [whole.column(source).cast(wanted.field(name).type) for name, source, _ in columns]
-    return pyarrow.Table.from_arrays(values, schema=wanted)
+    old = {field.name: field for field in table.schema().fields}
+    fields = []
+    for name, source, kind in operation.columns:
+        was = old[source]
+        same = was.type if spelled(was.type) == kind else delta_type(kind)
+        fields.append(Field(name, same, nullable=was.nullable or name in operation.loosens, metadata=was.metadata))
+    return pyarrow.schema(Schema(fields).to_arrow())
 
 
 def _newest(table: Any) -> Any:

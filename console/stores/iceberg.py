@@ -1,8 +1,10 @@
 """Iceberg through a catalog of pyiceberg's."""
 
+import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from socket import gethostname
 from typing import Any, Final, TypeVar, assert_never
 
 from console.errors import RegionError
@@ -17,7 +19,7 @@ from console.propagation.translate.operations import (
     Statement,
     StoreOperation,
 )
-from console.stores.lock import marked
+from console.stores.lock import ASIDE, Holder, marked
 from console.stores.protocol import (
     ARRIVING,
     RECORDS,
@@ -113,16 +115,29 @@ class Iceberg:
         source = self.table(place)
         if source is None:
             raise RegionError(f"{self.name}: no table {place}")
-        copy = f"{place}__rehearsal"
-        self._drop(copy)
+        self._clear_away(place)
+        copy = f"{place}{ASIDE}{os.urandom(4).hex()}"
+        mark = Holder.now("a rehearsal", gethostname()).mark
         try:
             with self._telling():
                 # unpartitioned, for a transform may need more than is installed here
-                made = self._open().create_table(copy, source.schema(), properties=_format(source))
+                made = self._open().create_table(copy, source.schema(), properties={**_format(source), _HELD: mark})
                 made.append(_newest(source))
             yield self, copy
         finally:
-            self._drop(copy)
+            self._drop(copy, purge=True)
+
+    def _clear_away(self, place: str) -> None:
+        """What rehearsals that died here have left: by our mark alone, for a name may be anybody's."""
+        with self._telling():
+            namespace, _, name = place.rpartition(".")
+            found = [
+                ".".join(table) for table in self._open().list_tables(namespace) if table[-1].startswith(name + ASIDE)
+            ]
+        for copy in found:
+            table = self.table(copy)
+            if table is not None and Holder.read(table.properties.get(_HELD, "")).gone:
+                self._drop(copy, purge=True)
 
     def count(self, table: StoreTable, column: str = "") -> int:
         with self._telling():
@@ -133,6 +148,9 @@ class Iceberg:
 
             rows = opened.scan(row_filter=NotNull(column)) if column else opened.scan()
             return int(rows.count())
+
+    def weight(self, place: str) -> int:
+        return 0
 
     def close(self) -> None:
         if self._catalog is not None and hasattr(self._catalog, "engine"):
@@ -198,13 +216,14 @@ class Iceberg:
                 return False
             return True
 
-    def _drop(self, place: str) -> None:
+    def _drop(self, place: str, *, purge: bool = False) -> None:
+        """purge: its files as well."""
         with self._telling():
             catalog = self._open()
             from pyiceberg.exceptions import NoSuchTableError
 
             with suppress(NoSuchTableError):
-                catalog.drop_table(place)
+                (catalog.purge_table if purge else catalog.drop_table)(place)
 
     def _retried(self, commit: Callable[[], T]) -> T:
         with self._telling():

@@ -15,6 +15,7 @@ from uuid import uuid4
 from console.errors import Conflict
 
 LOCK: Final = "console_schema_lock"
+ASIDE: Final = "__rehearsal_"  # in the names of copies; each has a holder's mark too, and whoever it is of ends it
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,10 @@ class Store(Protocol):
         """How many rows a table holds; with a column, how many of them have a value there."""
         ...
 
+    def weight(self, place: str) -> int:
+        """Bytes that a `Rewrite` of the table reads; 0 where the store does none."""
+        ...
+
     def close(self) -> None: ...
 
 

@@ -1,6 +1,8 @@
 """`console schema rehearse`, `verify` and what `console status` tells of a store that lags behind."""
 
 import json
+import subprocess
+import sys
 from xml.etree import ElementTree
 
 import psycopg
@@ -8,9 +10,11 @@ import pytest
 
 from console.stores.clickhouse import ClickHouse as Store
 from console.stores.consume import Left, fit
+from console.stores.iceberg import Iceberg
 from tests.propagation.servers.postgres import Postgres
 from tests.stores.project import add, drop, retype, swap
 from tests.stores.test_apply import Stores, stores
+from tests.stores.world import ARROW
 
 __all__ = ["stores"]
 pytestmark = pytest.mark.stores
@@ -21,7 +25,11 @@ def test_a_rehearsal_does_everything_to_copies_and_leaves_none(stores: Stores) -
     stores.project.migrate("2_change", "pre", retype("n", "int32", "int64", "widening"))
     stores.project.migrate("3_swap", "post", swap(a="b", b="a"))
     stores.project.migrate("4_drop", "post", drop("title"))
+    stores.client.command(f"CREATE DATABASE {stores.name}__rehearsal")  # somebody's own, as are the next two
+    stores.client.command(f"CREATE DATABASE {stores.name}__rehearsal_1")
+    stores.catalog.create_table("app.issues__rehearsal", ARROW)
     before, described = stores.rows(), [stores.described(name) for name in ("clickhouse", "lake", "raw")]
+    died(stores)
     done = stores.project.console("schema", "rehearse", "--output", "json")
     assert done.returncode == 0, done.stderr
     tried = json.loads(done.stdout)["rehearsals"]
@@ -30,8 +38,35 @@ def test_a_rehearsal_does_everything_to_copies_and_leaves_none(stores: Stores) -
     assert stores.rows() == before
     assert [stores.described(name) for name in ("clickhouse", "lake", "raw")] == described
     databases = [name for (name,) in stores.client.query("SHOW DATABASES").result_rows]
-    assert not [name for name in databases if name.endswith("__rehearsal")]
-    assert not [name for _, name in stores.catalog.list_tables("app") if name != "issues"]
+    mine = [f"{stores.name}__rehearsal", f"{stores.name}__rehearsal_1"]
+    assert [name for name in databases if name.startswith(f"{stores.name}__")] == mine
+    assert sorted(name for _, name in stores.catalog.list_tables("app")) == ["issues", "issues__rehearsal"]
+    assert [path.name for path in (stores.root / "lake" / "app").glob("issues__rehearsal_*/*/*")] == []
+
+
+def died(stores: Stores) -> None:
+    """A rehearsal of each store that is killed in the middle leaves its copy."""
+    script = (
+        "import os, sys; from console.stores.clickhouse import ClickHouse; from console.stores.iceberg import Iceberg\n"
+        "url, catalog, lake = sys.argv[1:]\n"
+        "with ClickHouse('c', url).copied('siphon_issues'):\n"
+        "    with Iceberg('i', {'type': 'sql', 'uri': catalog, 'warehouse': lake}, 'console').copied('app.issues'):\n"
+        "        os.kill(os.getpid(), 9)\n"
+    )
+    words = [stores.url, f"sqlite:///{stores.root}/lake/catalog.db", f"file://{stores.root}/lake"]
+    assert subprocess.run([sys.executable, "-c", script, *words], check=False).returncode == -9
+    assert len(stores.client.query(f"SHOW DATABASES LIKE '{stores.name}\\_\\_rehearsal\\_________'").result_rows) == 1
+    assert len(stores.catalog.list_tables("app")) == 3
+
+
+def test_two_rehearsals_of_one_table_do_not_meet(stores: Stores) -> None:
+    lake = {"type": "sql", "uri": f"sqlite:///{stores.root}/lake/catalog.db", "warehouse": f"file://{stores.root}/lake"}
+    for store, place in ((Store("c", stores.url), "siphon_issues"), (Iceberg("i", lake, "console"), "app.issues")):
+        with store.copied(place) as (one, there):
+            with store.copied(place) as (other, here):
+                assert other.count(other.describe([here])[here]) == 1
+            assert one.count(one.describe([there])[there]) == 1
+        store.close()
 
 
 def test_a_rehearsal_shows_what_a_store_would_refuse(stores: Stores) -> None:

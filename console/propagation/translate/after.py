@@ -65,7 +65,11 @@ def _done(table: StoreTable, step: StoreOperation) -> StoreTable:
         case LoosenField():
             columns = tuple(replace(c, nullable=True) if c.name == step.name else c for c in columns)
         case Rewrite():
-            columns = tuple(StoreColumn(name, word) for name, _, word in step.columns)
+            firm = {column.name for column in columns if not column.nullable}
+            columns = tuple(
+                StoreColumn(name, word, source not in firm or name in step.loosens)
+                for name, source, word in step.columns
+            )
         case Statement():
             raise TypeError("a statement is not for a lake")
         case _:

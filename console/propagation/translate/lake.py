@@ -124,7 +124,7 @@ def _change(operation: ChangeColumn, table: StoreTable, lake: Lake) -> Translati
         keeps = word == there.type or (old is not None and new is not None and holds(new, old))
         why = f"the table is written anew with {operation.name} as {word}"
         why += "" if keeps else f", which may not hold every {there.type} that is stored"
-        steps.append(Rewrite(columns, why, not keeps))
+        steps.append(Rewrite(columns, why, not keeps, (operation.name,) if loosened else ()))
     if operation.to.nullable is False and there.nullable:
         warnings.append(f"{operation.name} goes on taking NULL in {table.name}: rows from before may hold it")
     return Translation(tuple(steps), tuple(warnings))

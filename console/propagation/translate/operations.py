@@ -91,11 +91,13 @@ class Rewrite:
 
     columns  (name, the column its values come from, type), in order; whatever is not read here is gone
     lossy    a stored value may not survive its new type, whatever the migration says of PostgreSQL's
+    loosens  those that may be NULL from now on; the others go on as they are
     """
 
     columns: tuple[tuple[str, str, str], ...]
     why: str
     lossy: bool = False
+    loosens: tuple[str, ...] = ()
 
 
 StoreOperation = Statement | AddField | DropField | RenameFields | ChangeField | LoosenField | Rewrite

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from console.cli.figures import count
+from console.cli.figures import count, size
 from console.cli.flags import command
 from console.cli.voice import Voice, as_data
 from console.cli.wiring import root_of, session, who
@@ -45,7 +45,7 @@ _SYMBOLS = {"applied": "+", "unchanged": ".", "waiting": "?", "failed": "!", "sk
 @click.option("--dry-run", is_flag=True, help="Only print the statements.")
 @click.option("--allow-destructive", is_flag=True, help="Also what may lose stored values: drops, narrowed types.")
 @click.option("--recorded", is_flag=True, help="Only write down that the stores have it already.")
-@click.option("--take-over", is_flag=True, help="Take a store's lock from a console on another machine that is gone.")
+@click.option("--take-over", is_flag=True, help="Take a store's lock from a console elsewhere that is gone for good.")
 def apply(
     phase: "Phase", stores: tuple[str, ...], dry_run: bool, allow_destructive: bool, recorded: bool, take_over: bool
 ) -> int:
@@ -225,11 +225,21 @@ def gate(voice: Voice, site: "Site", todo: "Sequence[Todo]", order: "Order") -> 
 
 def folded(shown: "Sequence[Seen]") -> list[list[str]]:
     """What is left, store by store; stores with the same left to do are told together."""
+    from dataclasses import replace
+
     alike: dict[tuple[str, ...], list[Seen]] = {}
     for site, todo, error in shown:
-        body = (str(error or ""), site.target.kind, *todo_text("", site, todo, None)[1:])
+        weightless = [replace(one, rewrites=0) for one in todo]
+        body = (str(error or ""), site.target.kind, *todo_text("", site, weightless, None)[1:])
         alike.setdefault(body, []).append((site, todo, error))
-    return [todo_text(", ".join(site.name for site, _, _ in same), *same[0]) for same in alike.values()]
+    found = []
+    for same in alike.values():
+        site, todo, error = same[0]
+        all_of = [
+            replace(one, rewrites=sum(other[rank].rewrites for _, other, _ in same)) for rank, one in enumerate(todo)
+        ]
+        found.append(todo_text(", ".join(site.name for site, _, _ in same), site, all_of, error))
+    return found
 
 
 def todo_text(names: str, site: "Site", todo: "Sequence[Todo]", error: ConsoleError | None) -> list[str]:
@@ -252,6 +262,8 @@ def _remark(one: "Todo") -> str:
         return f": waits for {safe_text(one.waits.id)} ({one.waits.migration.phase})"
     if one.announce:
         return ": announced to consumers, for new names come with the next migration of the database"
+    if one.rewrites:
+        return f": {size(one.rewrites)} are written anew"
     return "" if one.steps else ": nothing left but to record it"
 
 
@@ -266,6 +278,7 @@ def todo_data(site: "Site", todo: "Sequence[Todo]", error: ConsoleError | None) 
             "destructive": one.destructive,
             "statements": [what(step) for step in one.steps],
             "warnings": list(one.warnings),
+            "rewrites_bytes": one.rewrites,
             "waits_for": one.waits.id if one.waits else None,
         }
         for one in todo
