@@ -125,6 +125,9 @@ def test_another_table_that_takes_a_name_is_what_differs_between_the_two() -> No
     assert changes(made + "ALTER TABLE t ADD e date", known) == ["t: add c", "t: add e"]
     assert changes("ALTER TABLE t RENAME TO x; ALTER TABLE t_new RENAME TO y; ALTER TABLE x RENAME TO t", known) == []
     assert changes("BEGIN; ALTER TABLE t RENAME TO x; ROLLBACK; ALTER TABLE t ADD c int", known) == ["t: add c"]
+    anew = "ALTER TABLE t RENAME TO t_old; CREATE TABLE t (id bigint, a bigint, c text) PARTITION BY RANGE (id); ALTER TABLE t ADD e date"
+    assert sorted(changes(anew, known)) == sorted([*expected, "t: add e"])
+    assert changes("CREATE TEMP TABLE t (z int); CREATE TABLE s (z int)", known) == []
     three = "ALTER TABLE t RENAME TO x; ALTER TABLE fresh RENAME TO t; ALTER TABLE x RENAME TO fresh"
     assert {one.split(":")[0] for one in changes(three, known)} == {"t", "fresh"}
 
@@ -218,10 +221,17 @@ def test_a_column_of_a_view_is_no_change(view: str) -> None:
         assert found.ignored[-1].kind == "alter_view"
 
 
+_LATER = """DO $$ BEGIN ALTER TABLE ONLY "t" ADD CONSTRAINT "f" FOREIGN KEY ("n") REFERENCES "public"."o"("id") ON DELETE CASCADE;
+EXCEPTION WHEN duplicate_object THEN null; END $$"""
+
+
 @pytest.mark.parametrize(
     ("sql", "kind", "reason"),
     [
         ("TRUNCATE t", "data", "deletes no row"), ("ALTER TABLE t ADD PRIMARY KEY (n)", "add_constraint", "order"),
+        ("ALTER TABLE t ADD CONSTRAINT x PRIMARY KEY USING INDEX i", "add_constraint", "order"),
+        ("ALTER TABLE t DROP CONSTRAINT t_pkey", "drop_constraint", "order"), ("ALTER TABLE t ADD UNIQUE (n)", "add_constraint", "alone"),
+        (_LATER, "add_constraint", "PostgreSQL alone"),
         ("ALTER TABLE t REPLICA IDENTITY NOTHING", "replica_identity", "no UPDATE and no DELETE"),
         ("ALTER TABLE t REPLICA IDENTITY FULL", "replica_identity", "old values"),
         ("ALTER PUBLICATION p DROP TABLE t", "alter_publication", "arrive no more"),
@@ -258,5 +268,7 @@ def test_a_block_that_only_makes_types_is_read(block: str) -> None:
     assert found.migration.operation == AddColumn("k", parse("enum<'a','b'>"))
     kept = seen(f"DO $$ {block} $$; ALTER TABLE t ADD k kind", "CREATE TYPE kind AS ENUM ('z')")
     assert kept.migrations[0].migration.operation == AddColumn("k", parse("enum<'z'>"))
-    for hidden in ("ALTER TABLE t ADD a int;", "DROP TYPE x;", "PERFORM f();\n-- down\nALTER TABLE t DROP a;"):
+    for hidden in (
+        "ALTER TABLE t ADD a int;", "ALTER TABLE t ADD FOREIGN KEY (a) REFERENCES o, ADD b int;", "DROP TYPE x;", "PERFORM f();\n-- down\nALTER TABLE t DROP a;",
+    ):  # fmt: skip
         assert refused(f"DO $$ {block.replace('CREATE TYPE', f'{hidden} CREATE TYPE', 1)} $$")

@@ -128,15 +128,17 @@ def create_view(cursor: Cursor, catalog: Catalog) -> None:
         catalog.views.add(catalog.full(cursor.qualified()))
 
 
-def create_types(statement: Statement, catalog: Catalog) -> bool:
-    """A DO block that does nothing but CREATE TYPE, as tools write it to pass over a type that is there.
+def guarded(statement: Statement, catalog: Catalog) -> str:
+    """A DO block that makes nothing but types and foreign keys, as tools write it to pass over what is there already.
 
-    returns  whether it is one: `BEGIN CREATE TYPE …; EXCEPTION WHEN duplicate_object THEN NULL; END`
+    returns  what it does, `create_type` or `add_constraint`; "" where it is no such block, as far as that is plain:
+             `BEGIN CREATE TYPE …; EXCEPTION WHEN duplicate_object THEN NULL; END`
     """
     bodies = [word.text for word in statement.words if word.kind == "text"]
     if statement.words[0].text != "do" or not bodies:
-        return False
-    found: list[Cursor] = []
+        return ""
+    types: list[Cursor] = []
+    constraints = 0
     for part in statements(bodies[0], headings=False):
         cursor = Cursor.over(part)
         cursor.take("begin")
@@ -144,14 +146,28 @@ def create_types(statement: Statement, catalog: Catalog) -> bool:
             cursor.until("then")
             cursor.take("then")
         if cursor.take("create", "type"):
-            found.append(cursor)
+            types.append(cursor)
+        elif _adds_foreign_key(cursor):
+            constraints += 1
         elif not (cursor.sees("exception", "when", "duplicate_object", "then", "null") or cursor.sees("end")):
-            return False
-    for cursor in found:
+            return ""
+    for cursor in types:
         name = catalog.full(Cursor(cursor.statement, cursor.at, cursor.end).qualified())
         if name not in catalog.types.found:
             create_type(cursor, catalog)
-    return bool(found)
+    return "create_type" if types else "add_constraint" if constraints else ""
+
+
+def _adds_foreign_key(cursor: Cursor) -> bool:
+    if not cursor.take("alter", "table"):
+        return False
+    cursor.take("only")
+    cursor.qualified()
+    if cursor.take("add", "constraint"):
+        cursor.name()
+    else:
+        cursor.take("add")
+    return cursor.sees("foreign", "key") and len(cursor.parts()) == 1
 
 
 def create_type(cursor: Cursor, catalog: Catalog) -> Name:

@@ -9,6 +9,7 @@ from console.propagation.observe.catalog import Catalog
 from console.propagation.sql.cursor import Cursor, Name
 
 NEW: Final = "a new table gets its place in the stores when replication.yaml names it"
+STAYS: Final = "to the stores it stays one table: what differs in its columns is told"
 GONE: Final = "its rows stay in the stores until somebody drops them there"
 _DATA: Final = "it changes rows, which replicate as rows"
 DATA: Final = ("data", _DATA)

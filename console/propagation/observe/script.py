@@ -16,13 +16,15 @@ from console.propagation.observe.create import (
     create_index,
     create_table,
     create_type,
-    create_types,
     create_view,
+    guarded,
 )
 from console.propagation.observe.events import Event, Ignored, Refilled, Remark
-from console.propagation.observe.scope import DATA, GONE, NEW, SILENT, ignored, updated
+from console.propagation.observe.scope import DATA, GONE, NEW, SILENT, STAYS, ignored, updated
 from console.propagation.observe.session import chains, follow_path
+from console.propagation.observe.table.action import taken
 from console.propagation.observe.table.alter import Alteration
+from console.propagation.observe.table.passed import OF_THE_DATABASE
 from console.propagation.sql.cursor import Cursor
 from console.propagation.sql.words import NotUnderstood, Statement, statements
 
@@ -104,11 +106,7 @@ class Script:
         elif cursor.take("drop", "table"):
             yield from self._dropped(cursor, statement)
         elif (table := _creates_table(cursor)) is not None:
-            created = create_table(table, self.catalog)
-            temporary = any(cursor.sees("create", word) for word in ("temp", "temporary", "local", "global"))
-            if temporary:
-                self.catalog.put(replace(created, temporary=True))
-            yield self._ignored(statement, "create_table", "the table is temporary" if temporary else NEW, created.name)
+            yield from self._created(table, statement)
         elif cursor.take("create", "type"):
             create_type(cursor, self.catalog)
             yield self._ignored(statement, "create_type", _TYPES)
@@ -123,10 +121,23 @@ class Script:
         elif (name := updated(cursor, self.catalog)) is not None:
             yield self._ignored(statement, *DATA, ".".join(name[0]))
             yield Refilled(*name[0], name[1], f"{self.file}:{statement.line}")
-        elif create_types(statement, self.catalog):
-            yield self._ignored(statement, "create_type", _TYPES)
+        elif kind := guarded(statement, self.catalog):
+            yield self._ignored(statement, kind, _TYPES if kind == "create_type" else OF_THE_DATABASE)
         else:
             yield from self._others(cursor, statement)
+
+    def _created(self, table: Cursor, statement: Statement) -> Iterator[Event]:
+        created = create_table(table, self.catalog)
+        cursor = Cursor.over(statement)
+        if any(cursor.sees("create", word) for word in ("temp", "temporary", "local", "global")):
+            self.catalog.put(replace(created, temporary=True))
+            yield self._ignored(statement, "create_table", "the table is temporary", created.name)
+        elif created.new and (before := self.catalog.left.pop((created.schema, created.name), None)) is not None:
+            self.catalog.put(replace(created, new=False))
+            yield self._ignored(statement, "create_table", STAYS, created.full)
+            yield from taken(before, created, statement.words[0], f"{self.file}:{statement.line}")
+        else:
+            yield self._ignored(statement, "create_table", NEW, created.name)
 
     def _others(self, cursor: Cursor, statement: Statement) -> Iterator[Event]:
         if cursor.sees("alter", "domain") and any(

@@ -1,13 +1,14 @@
 """What every action of ALTER TABLE has to do with: the table that it is about, and how it is told."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from console.propagation.migration import Operation
 from console.propagation.observe.catalog import Catalog, Known
+from console.propagation.observe.classify import differences
 from console.propagation.observe.events import Change, Event, Ignored, Remark
 from console.propagation.sql.cursor import Cursor, Name
-from console.propagation.sql.words import NotUnderstood
+from console.propagation.sql.words import NotUnderstood, Word
 
 Place = Callable[[int], str]  # index of a word → `file:line`
 
@@ -57,3 +58,22 @@ class Action:
     def contradiction(part: Cursor, message: str) -> NotUnderstood:
         word = part.statement.words[part.at]
         return NotUnderstood(message, word.line, word.column, "the files given before this one say so")
+
+
+def taken(before: Known, after: Known, word: Word, where: str) -> Iterator[Event]:
+    """Another table takes a name that stores know: to them it is the same table with other columns.
+
+    word, where  the place, for errors and for what is told
+    raises       NotUnderstood where nobody can say which columns differ
+    """
+    if not (before.whole and after.whole):
+        raise NotUnderstood(
+            f"another table takes the name {after.full}, and not all columns of both are known",
+            word.line,
+            word.column,
+            "give the schema that there was (--schema DUMP), or compare two dumps (--before, --after)",
+        )
+    message = f"{after.full} is another table from here on: its rows arrive once it is published under that name"
+    yield Remark(where, message, after.full)
+    for operation in differences(before.columns, after.columns):
+        yield Change(after.schema, after.name, operation, where)

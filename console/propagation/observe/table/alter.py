@@ -7,16 +7,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, Facets, SwapColumns
-from console.propagation.observe.catalog import Known
-from console.propagation.observe.classify import differences
 from console.propagation.observe.create import TABLE_CONSTRAINTS, constrained, definition_of
-from console.propagation.observe.events import Change, Event, Remark
-from console.propagation.observe.scope import VIEWS
+from console.propagation.observe.events import Event
+from console.propagation.observe.scope import STAYS, VIEWS
+from console.propagation.observe.table.action import taken
 from console.propagation.observe.table.column import ColumnAction
 from console.propagation.observe.table.passed import COLUMN_IGNORED, IGNORED, KEY, OF_THE_DATABASE, reason
 from console.propagation.sql.columns import GENERATED, IDENTITY, SERIAL, Definition, read_column
 from console.propagation.sql.cursor import Cursor, Name
-from console.propagation.sql.words import NotUnderstood
 
 
 class Alteration(ColumnAction):
@@ -134,7 +132,9 @@ class Alteration(ColumnAction):
             if not (table.new or table.temporary or first == new):
                 yield self.remark(whole, message)
         else:
-            yield from self._taken(before, replace(table, schema=new[0], name=new[1]), whole)
+            yield self.ignored(whole, "rename_table", STAYS)
+            after = replace(table, schema=new[0], name=new[1])
+            yield from taken(before, after, whole.statement.words[whole.at], self.place(whole.at))
             table = replace(table, new=False)
         self.catalog.put(replace(table, schema=new[0], name=new[1]))
         for child in self.catalog.below(self.name):
@@ -142,34 +142,16 @@ class Alteration(ColumnAction):
             parents = tuple(new if parent == self.name else parent for parent in below.parents)
             self.catalog.put(replace(below, parents=parents))
 
-    def _taken(self, before: Known, after: Known, whole: Cursor) -> Iterator[Event]:
-        """Another table takes a name that stores know: to them it is the same table with other columns.
-
-        raises  NotUnderstood where nobody can say which
-        """
-        if not (before.whole and after.whole):
-            word = whole.statement.words[whole.at]
-            unknown = " and ".join(
-                one for one, known in (("before", before.whole), ("after", after.whole)) if not known
-            )
-            raise NotUnderstood(
-                f"another table takes the name {after.full}, and its columns {unknown} are not all known",
-                word.line,
-                word.column,
-                "give the schema that there was (--schema DUMP), or compare two dumps (--before, --after)",
-            )
-        yield self.ignored(whole, "rename_table", f"to the stores {after.full} stays one table: what differs is told")
-        message = f"{after.full} is another table from here on: its rows arrive once it is published under that name"
-        yield Remark(self.place(whole.at), message, after.full)
-        for operation in differences(before.columns, after.columns):
-            yield Change(after.schema, after.name, operation, self.place(whole.at))
-
     def _add(self, part: Cursor, whole: Cursor) -> Iterator[Event]:
         if not part.take("column") and part.sees_any(*TABLE_CONSTRAINTS):
             key = self.table.key
             self.catalog.put(constrained(part, self.table, self.catalog))
             part.at = part.end
-            yield self.ignored(whole, "add_constraint", KEY if self.table.key != key else OF_THE_DATABASE)
+            yield self.ignored(
+                whole,
+                "add_constraint",
+                KEY if self.table.key != key or "primary" in str(whole).lower().split() else OF_THE_DATABASE,
+            )
             return
         careful = part.take("if", "not", "exists")
         definition = read_column(part, self.catalog.types, self.catalog.schema)

@@ -46,6 +46,7 @@ COLUMN_IGNORED: Final[tuple[tuple[str, ...], ...]] = (
     ("drop", "identity"), ("drop", "expression"), ("set", "expression"),
 )  # fmt: skip
 _REASONS: Final = {
+    ("drop", "constraint"): f"it changes no column; where it is the primary key, {KEY}",
     (
         "replica",
         "identity",
