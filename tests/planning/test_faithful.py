@@ -49,6 +49,43 @@ def test_what_reaches_spark_whole_is_compiled(call: str) -> None:
     assert query(text, KNOWN) is not None, text.problems
 
 
+@pytest.mark.parametrize("call", ["log10(a)", "log2(a)", "log(10, a)", "log(2, a)", "LOG10 (a + 1)"])
+def test_logarithms_of_ten_and_two_are_computed_by_sparks_own(call: str) -> None:
+    """`log(10, 1000)` is 2.9999999999999996, and `log10(1000)` is 3."""
+    done = query(Text(f"SELECT {call} AS x FROM requests"), KNOWN)
+    assert done is not None
+    sent = done.sql.replace("`requests`.`a`", "a").upper()
+    assert f"SELECT {call.upper().replace(' (', '(')} AS" in sent
+    again = query(Text(done.sql), KNOWN)
+    assert again is not None
+    assert again.sql == done.sql
+
+
+@pytest.mark.parametrize(
+    "call", ["max(a, f)", "min(f, 1)", "to_hex(s)", "countif(f > 1)", "array_cat(array(1), array(2))"]
+)
+def test_a_function_that_would_be_sent_as_another_is_refused_with_its_place(call: str) -> None:
+    text = Text(f"SELECT upper(s) AS u,\n  {call} AS x, max(a) OVER () AS m FROM requests", "e.sql:3:1")
+    assert query(text, KNOWN) is None
+    (problem, *_) = text.problems
+    assert (problem.code, problem.where) == ("S105", "e.sql:4:3")
+    assert call.partition("(")[0] in problem.message
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["mod(f, 2)", "substr(s, 1, 2)", "len(s)", "ifnull(s, '')", "nvl(s, '')", "instr(s, 'x')", "pow(a, 2)", "ltrim('x', s)",
+     "named_struct('x', a).x", "to_timestamp(s)", "date_sub(day, 1)", "regexp_like(s, 'x')", "unix_date(day)", "sha1(s)",
+     "timestampadd(HOUR, 2, ts)", "ceiling(a)", "map_from_arrays(array(s), array(a))['x']", "exists(array(a), v -> v > 1)",
+     "count(*) FILTER (WHERE a IN (1, 2))", "extract(YEAR FROM ts)", "CASE WHEN (a > 1) AND (f > 1) THEN 1 END", "date(ts)",
+     "left(s, 2)", "if(a > 1, 1, 0)", "'max(a, f)'",
+     "string(a)", "double(s)", "current_date()", "s LIKE ('x%')", "f DIV (f + 1)", "like(s, 'x')"],
+)  # fmt: skip
+def test_another_name_of_the_same_function_is_taken(call: str) -> None:
+    text = Text(f"SELECT {call} AS x FROM requests GROUP BY ALL")
+    assert query(text, KNOWN) is not None, text.problems
+
+
 def test_a_format_is_written_although_a_cast_would_take_it_too() -> None:
     """`to_date('2026-11-21 10:00', 'yyyy-MM-dd')` fails, and a cast gives a day."""
     for format in ("yyyy-MM-dd", "yyyy-MM-dd HH:mm:ss"):

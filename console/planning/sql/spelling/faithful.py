@@ -3,11 +3,14 @@
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import pairwise
 
 import sqlglot
-from sqlglot import exp
+from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
+from sqlglot.parsers.spark import SparkParser
 
+from console.planning.sql import allow
 from console.planning.sql.spelling.lenient import REWRITTEN, AsWritten
 from console.planning.sql.tree import DIALECT, Text, render
 
@@ -18,6 +21,17 @@ _DEFAULT = {  # what may be left out, since Spark takes the same where nothing i
     "REGEXP_EXTRACT": _FIRST_GROUP, "REGEXP_EXTRACT_ALL": _FIRST_GROUP,
     "FROM_UNIXTIME": _SECONDS, "UNIX_TIMESTAMP": _SECONDS, "TO_UNIX_TIMESTAMP": _SECONDS,
 }  # fmt: skip
+
+
+_KNOWN = {*SparkParser.FUNCTIONS, *SparkParser.FUNCTION_PARSERS, *(name.upper() for name in allow.NAMES)}
+# other names of the same function, as Spark documents them, or of the same operator
+_SYNONYMS = frozenset([
+    "AND", "APPROX_PERCENTILE", "ARRAY_AGG", "ARRAY_SIZE", "BOOLEAN", "CEILING", "CHAR", "CHARACTER_LENGTH", "CHARINDEX",
+    "CHAR_LENGTH", "COLLATE", "CURDATE", "CURRENT_DATE", "DATE", "DATEADD", "DATE_DIFF", "DATE_SUB", "DIV", "DOUBLE", "FLOAT",
+    "IFNULL", "ILIKE", "INSTR", "INT", "LCASE", "LEN", "LIKE", "LOCALTIMESTAMP", "LOG", "LTRIM", "MOD", "NAMED_STRUCT", "NVL",
+    "OR", "POSITION", "POW", "RANDOM", "REDUCE", "REGEXP_LIKE", "RLIKE", "RTRIM", "SHA1", "SIGNUM", "STRING", "SUBSTR",
+    "TIMESTAMP", "TIMESTAMPADD", "TO_TIMESTAMP", "TO_UNIX_TIMESTAMP", "UCASE", "UNIX_DATE", "VAR_SAMP", "XOR",
+])  # fmt: skip
 
 
 def check(text: Text) -> None:
@@ -36,6 +50,32 @@ def check(text: Text) -> None:
                 node,
                 hint="write it so that both say the same, or compute it another way",
             )
+    if text.problems:
+        return
+    for called, offset in _renamed(text.sql):
+        text.blame(
+            "S105",
+            f"{called.lower()} is not allowed as it is written here: it would be sent to Spark as another function",
+            offset,
+            hint="call it as Spark's own documentation does",
+        )
+
+
+def _renamed(sql: str) -> list[tuple[str, int]]:
+    """Functions, and where they are called, whose name is not in what would be sent, nor one that means the very same."""
+    try:
+        sent = render(sqlglot.parse_one(sql, read=DIALECT))
+        missing = Counter(name for name, _ in _called(sql)) - Counter(name for name, _ in _called(sent))
+        return [(name, at) for name, at in _called(sql) if name in missing and name not in _SYNONYMS]
+    except (SqlglotError, RecursionError):
+        return []  # the compiler says what is wrong
+
+
+def _called(sql: str) -> Iterator[tuple[str, int]]:
+    tokens = sqlglot.tokenize(sql, read=DIALECT)
+    for token, after in pairwise(tokens):
+        if after.token_type == TokenType.L_PAREN and token.text.upper() in _KNOWN:
+            yield token.text.upper(), token.start
 
 
 def _calls(sql: str) -> Iterator[exp.Anonymous]:

@@ -15,8 +15,17 @@ def _to_date(self: SparkGenerator, node: exp.TsOrDsToDate) -> str:
     return plain
 
 
+def _log(self: SparkGenerator, node: exp.Log) -> str:
+    """LOG10 and LOG2 as such: `LOG(10, 1000)` is 2.9999999999999996. A base that was written has its place in the text."""
+    base = node.this
+    if isinstance(base, exp.Literal) and base.name in ("2", "10") and "start" not in base.meta and node.expression:
+        return self.func(f"LOG{base.name}", node.expression)
+    plain: str = self.log_sql(node)
+    return plain
+
+
 class _Generator(SparkGenerator):
-    TRANSFORMS: ClassVar = {**SparkGenerator.TRANSFORMS, exp.TsOrDsToDate: _to_date}
+    TRANSFORMS: ClassVar = {**SparkGenerator.TRANSFORMS, exp.TsOrDsToDate: _to_date, exp.Log: _log}
 
 
 class AsRead(Spark):
