@@ -15,7 +15,9 @@ _COMMANDS = ("::", "##[", "##vso[")  # a CI's runner obeys a line of its log tha
 _MARGIN = 4096  # characters looked at beyond what is kept, so that no secret is cut in half
 _SHORTEST = 6  # characters of a secret that is looked for: `true` is none, whatever its key
 _hidden: set[str] = set()
-_SECRET_KEY = re.compile(r"(?i)(passw|secret|token|credential|api.?key|access.?key|account\.key|private.?key)")
+_SECRET_KEY = re.compile(
+    r"(?i)(passw|secret|token|credential|api.?key|access.?key|account.?key|private.?key|connection.?string)"
+)
 # what looks like a secret in a text that somebody else wrote: a driver's error, a log line, a traceback; with blanks
 # around its `=` it is SQL
 _SECRETS = (
@@ -33,7 +35,12 @@ def hide(settings: Iterable[tuple[str, str]]) -> None:
 
     settings  name and value: `spark.hadoop.fs.s3a.secret.key`
     """
-    _hidden.update(value for name, value in settings if len(value) >= _SHORTEST and _SECRET_KEY.search(name))
+    _hidden.update(value for name, value in settings if len(value) >= _SHORTEST and secret(name))
+
+
+def secret(name: str) -> bool:
+    """A setting's name says that its value is nobody else's: `password`, `s3.secret-access-key`."""
+    return _SECRET_KEY.search(name) is not None
 
 
 def redacted(text: str) -> str:

@@ -2,17 +2,21 @@
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote, urlsplit
 
 from console.errors import DataError, Problem, Problems, UsageError
 from console.model.region import Region
 from console.propagation.migration import Migration, read
 from console.propagation.replication import Replication, Target, from_data
 from console.stores.protocol import Store
+from console.text import hide, secret
+
+if TYPE_CHECKING:
+    from console.project.yaml import Document
 
 REPLICATION: Final = "replication.yaml"
 MIGRATIONS: Final = "migrations"
@@ -106,6 +110,8 @@ def read_plan(root: Path, pipeline: str | None) -> Plan:
     path = root / "plans" / pipeline / REPLICATION
     file = path.relative_to(root).as_posix()
     document = parse(read_text(path, root), file)
+    if plain := list(_plain(document)):
+        raise Problems.of(plain)
     data = dict(document.data)
     source = data.pop("source", None) or {}
     try:
@@ -115,6 +121,16 @@ def read_plan(root: Path, pipeline: str | None) -> Plan:
     except DataError as error:
         keys = tuple(str(error).partition(":")[0].split("."))
         raise Problems.of([Problem("P050", str(error), document.place(keys), error.hint)]) from None
+
+
+def _plain(document: "Document") -> Iterator[Problem]:
+    """The secrets that stand in the file themselves."""
+    for path, place in document.values.items():
+        value = document.get(path)
+        if isinstance(value, str) and value and secret(str(path[-1])) and not _REFERENCE.fullmatch(value):
+            name = ".".join(map(str, path))
+            hint = "put it in a variable or a file: env:NAME, file:PATH"
+            yield Problem("P050", f"{name}: a secret in the file", place, hint)
 
 
 def read_changes(root: Path, pipeline: str) -> tuple[Change, ...]:
@@ -208,7 +224,9 @@ def resolved(path: str, written: str, region: Region) -> str:
         if urlsplit(text).password:
             raise DataError(f"{path}: a password in the file", hint="put the address in a variable: env:NAME")
         return text
-    return _followed(path, *reference.groups())
+    value = _followed(path, *reference.groups())
+    hide([(path.rpartition(".")[2], value), ("password", unquote(urlsplit(value).password or ""))])
+    return value
 
 
 def _followed(path: str, kind: str, name: str) -> str:
