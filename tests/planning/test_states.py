@@ -26,6 +26,8 @@ STATES = {
     "abs(round(d, 1))": "decimal(38,2)",
     "floor(f)": "bigint",
     "length(s)": "bigint",
+    "extract(SECOND FROM CAST(day AS TIMESTAMP))": "decimal(38,6)",
+    "extract(HOUR FROM CAST(day AS TIMESTAMP))": "bigint",
     "json_array_length(s)": "bigint",
     "greatest(d, 0.125)": "decimal(38,3)",
     "1.5e0 * i": "double",

@@ -21,6 +21,7 @@ from sqlglot.schema import MappingSchema
 from console.errors import Problem
 from console.model.receipt import LEDGER, LEDGER_VIEW
 from console.planning.sql import allow
+from console.planning.sql.spelling import quotes
 from console.planning.sql.spelling.written import AsRead
 
 DIALECT = "spark"
@@ -45,6 +46,9 @@ class Text:
     node: str = ""
     problems: list[Problem] = field(default_factory=list)
     own: bool = False
+
+    def __post_init__(self) -> None:
+        self.sql = quotes.single(self.sql)
 
     def say(self, code: str, message: str, at: exp.Expr | None = None, hint: str = "") -> None:
         """Note a problem; `at` is the node to blame."""

@@ -19,6 +19,8 @@ _MOST, _LEAST_SCALE = 38, 6
 _DECIMAL = re.compile(r"(\d*)\.(\d*)")
 _Digits = tuple[int, int]
 
+_PLAIN = (*INTEGERS, *_FLOATS, "string", "binary", "boolean", "date", "timestamp")  # that sqlglot infers as Spark does
+_SECONDS = ("SECOND", "SECONDS", "S", "SEC", "SECS")
 # functions that sqlglot does not know
 _GIVES = {
     "bigint": "bigint", "cardinality": "int", "crc32": "bigint", "expm1": "double", "find_in_set": "int", "hash": "int",
@@ -75,14 +77,14 @@ def certain(node: exp.Expr) -> str:
         case exp.Anonymous():
             name = str(node.this).lower()
             return _arithmetic(_modulo, node.expressions) if name == "pmod" else _GIVES.get(name, "")
-        case exp.Neg() | exp.Abs() | exp.Round():
+        case exp.Neg() | exp.Negative() | exp.Abs() | exp.Round() | exp.Nullif():
             return certain(node.this)
+        case exp.Extract():
+            return "decimal(8,6)" if node.name.upper() in _SECONDS else "int"
         case exp.Floor() | exp.Ceil():
             return "" if node.args.get("decimals") else "bigint"
         case exp.TimestampTrunc():
             return "timestamp"
-        case exp.Nullif():
-            return certain(node.this)
         case exp.Case():
             branches = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
             return _widest(branches)
@@ -93,7 +95,7 @@ def certain(node: exp.Expr) -> str:
     if (rule := _RULES.get(type(node))) is not None:
         return _arithmetic(rule, [node.this, node.expression])
     known = inferred(node)
-    return "" if known.startswith("decimal") else known
+    return known if known in _PLAIN else ""
 
 
 def _number(text: str) -> str:

@@ -12,6 +12,7 @@ from sqlglot.parsers.spark import SparkParser
 
 from console.planning.sql.meaning import Meaning, Unclear, evaluated
 from console.planning.sql.relation import Relation
+from console.planning.sql.spelling import quotes
 from console.planning.sql.tree import DIALECT
 
 BYTES = 1024 * 1024
@@ -62,6 +63,7 @@ def parsed(sql: str) -> exp.Expr:
     """
     if len(sql.encode()) > BYTES:
         raise Unclear("it is longer than 1 MiB")
+    sql = quotes.single(sql)
     with _understood():
         tokens = sqlglot.Dialect.get_or_raise(DIALECT).tokenize(sql)
         while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
