@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import Any
 
 from console.planning.sql.elsewhere import Trial
@@ -16,6 +16,7 @@ _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _WORDS = ("", "a", "b", "A", "ab", "1", " a", "é")
 _EDGE = 0.06  # how often the ends of a type's range are tried: they overflow, and then both queries only fail
 _NULL = 0.12
+_PRECISE = 80  # digits: numbers of 30 with 38 places, and a step
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class Pool:
             case "decimal":
                 whole, scale = kind.scale
                 unit = Decimal(1).scaleb(-scale)
-                exact = [n.quantize(unit) + step * unit for n in self.numbers for step in (0, -1, 1)]
+                with localcontext(prec=_PRECISE):
+                    exact = [n.quantize(unit) + step * unit for n in self.numbers for step in (0, -1, 1)]
                 fit = [n for n in exact if abs(n) < Decimal(10) ** (whole - scale)]
                 return _unique([Decimal(0).quantize(unit), unit, -unit, *fit, None])
             case "string":
@@ -81,7 +83,10 @@ class Pool:
         for text in self.texts:
             with suppress(ValueError):
                 at = datetime.fromisoformat(text).replace(tzinfo=None)
-                yield from (at, at - timedelta(microseconds=1), at + timedelta(days=1))
+                yield at
+                for step in (timedelta(microseconds=-1), timedelta(days=1)):
+                    with suppress(OverflowError):  # `9999-12-31` has no day after it
+                        yield at + step
 
     def _nested(self, kind: Kind) -> list[Any]:
         inner = [self.simple(of)[:3] for of in kind.inside]
