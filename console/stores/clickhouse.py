@@ -12,6 +12,8 @@ from urllib.parse import urlsplit
 from console.errors import DataError, RegionError, Unreachable
 from console.propagation.tables import Dependent, Reader, StoreColumn, StoreTable
 from console.propagation.translate.operations import MARK, Statement, StoreOperation, between
+from console.propagation.translate.spelling import literal
+from console.propagation.translate.spelling import quoted as identifier
 from console.stores.lock import ASIDE, Holder, marked
 from console.stores.protocol import ARRIVING, RECORDS, LeftOut, Record, Store, first_line, lacks
 
@@ -325,11 +327,3 @@ def _bare(name: str) -> str:
     return ".".join(
         re.sub(r"\\(.)", r"\1", part[1:-1]) if part.startswith("`") else part for part in re.findall(_NAME, name)
     )
-
-
-def identifier(name: str) -> str:
-    return "`" + name.replace("\\", "\\\\").replace("`", "\\`") + "`"
-
-
-def literal(text: str) -> str:
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

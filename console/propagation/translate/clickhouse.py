@@ -14,9 +14,9 @@ from console.errors import DataError
 from console.propagation.mapping import fits, is_nullable, mapped, meaning, nullable_in_clickhouse
 from console.propagation.migration import KEPT, AddColumn, ChangeColumn, DropColumn, Migration, SwapColumns
 from console.propagation.sql.constants import EMPTY
-from console.propagation.sql.defaults import NOW, recast, unquoted
+from console.propagation.sql.defaults import NOW, unquoted
 from console.propagation.tables import Dependent, StoreColumn, StoreTable
-from console.propagation.translate.operations import NEXT, Statement, Translation
+from console.propagation.translate.operations import NEXT, Statement, Translation, value_of
 from console.propagation.translate.spelling import literal, qualified, quoted
 from console.propagation.translate.swap import Swap
 from console.propagation.translate.views import View, reads, same
@@ -58,12 +58,7 @@ def default_of(default: str, kind: Type) -> str:
 
     raises  DataError for a literal of another type
     """
-    found = recast(default, kind)
-    if found is None:
-        raise DataError(
-            f"the default {default:.60} is no value of {kind}",
-            hint="write one of that type into the migration, or null: rows arrive with their values",
-        )
+    found = value_of(default, kind)
     if kind.name in TIMES and kind.name.startswith("timestamp"):
         return f"parseDateTime64BestEffort({literal(unquoted(found))}, {kind.numbers[0]}, 'UTC')"
     if kind.name == "decimal":

@@ -21,6 +21,7 @@ from console.propagation.translate.operations import (
     Rewrite,
     StoreOperation,
     Translation,
+    value_of,
 )
 from console.propagation.widening import holds
 
@@ -60,7 +61,7 @@ def _add(operation: AddColumn, table: StoreTable, lake: Lake) -> Translation:
         return Translation()
     word = mapped(operation.data_type, lake)
     warnings = [f"{operation.name}: {operation.data_type} in {lake.title()}: {word.lossy}"] if word.lossy else []
-    default = None if operation.default in (None, NOW) else operation.default
+    default = None if operation.default in (None, NOW) else value_of(str(operation.default), operation.data_type)
     if default is not None or not operation.nullable:
         warnings.append(f"{operation.name}: rows from before have NULL in {table.name}")
     return Translation((AddField(operation.name, word.type, default),), tuple(warnings))

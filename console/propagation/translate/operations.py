@@ -4,7 +4,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from console.errors import DataError
+from console.propagation.sql.defaults import recast
 from console.propagation.tables import StoreColumn
+from console.propagation.types import Type
 
 MARK: Final = "names changed by "  # in the comments of columns whose names change hands
 BETWEEN: Final = "__from_"
@@ -25,6 +28,20 @@ def _before(name: str) -> Iterator[str]:
     """What may stand before `__from_` in a name that may hold it more than once."""
     parts = name.split(BETWEEN)
     return (BETWEEN.join(parts[:end]) for end in range(1, len(parts)))
+
+
+def value_of(default: str, kind: Type) -> str:
+    """A migration's default as a literal of its column's type.
+
+    raises  DataError where it is none
+    """
+    found = recast(default, kind)
+    if found is None:
+        raise DataError(
+            f"the default {default:.60} is no value of {kind}",
+            hint="write one of that type into the migration, or null: rows arrive with their values",
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True)
