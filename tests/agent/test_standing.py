@@ -16,7 +16,7 @@ from pyspark.errors import AnalysisException, NumberFormatException
 
 from console.agent.feeds.edge import Edge
 from console.agent.feeds.follow import ENDING, Follower
-from console.agent.patience.health import LAST_SECONDS, TRIES, Health
+from console.agent.patience.health import FIRST_LOOK_SECONDS, LAST_SECONDS, TRIES, Health
 from console.agent.store import log
 from console.errors import CheckFailed, FeedStopped
 from tests.agent.copying import by_arrow
@@ -183,6 +183,7 @@ def test_a_feed_that_a_rival_overtook_is_taken_over_again_after_a_while(scene: S
     scene.tick(5)
     assert scene.health.stopped is not None
     assert (scene.health.stopped.code, scene.health.due()) == ("E_SKIPPED", False)
+    assert scene.health._rests_until - time.monotonic() <= FIRST_LOOK_SECONDS
     scene.health._rests_until = 0.0
     scene.tick()
     assert scene.health.stopped is None
@@ -217,6 +218,17 @@ def test_what_hangs_below_a_feed_that_stands_still_is_not_taken_for_level(scene:
     assert wish.result(0) == {scene.landing: 2}
 
 
+def test_a_feed_that_goes_on_is_not_taken_for_level_before_it_has_moved(scene: Scene) -> None:
+    scene.arrive(3)
+    scene.health.stop(FeedStopped("somebody deleted rows", code="E_REWRITE"))
+    scene.tick()
+    assert scene.follower.level("web")
+    scene.health.fine()
+    assert not scene.follower.level("web")
+    scene.tick()
+    assert (scene.follower.level("web"), held(scene.copy)) == (True, [1, 2, 3])
+
+
 # -- who waits
 
 
@@ -243,7 +255,7 @@ def test_nobody_waits_for_a_follower_that_ends(scene: Scene) -> None:
         except CheckFailed as error:
             met.append(error)
 
-    waiting = threading.Thread(target=drain)
+    waiting = threading.Thread(target=drain, daemon=True)
     waiting.start()
     while waiting.is_alive() and not scene.follower._wishes:
         waiting.join(0.01)

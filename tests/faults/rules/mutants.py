@@ -38,6 +38,8 @@ RANGES, LOG, ONCE, FOREIGN = (
 COMPACT, BACKFILL, SUMS = (
     f"console/agent/{name}.py" for name in ("upkeep/compact", "feeds/backfill", "feeds/checksum")
 )
+FOLLOW, HEALTH = "console/agent/feeds/follow.py", "console/agent/patience/health.py"
+STANDING, GATE = "tests/agent/test_standing.py", "tests/agent/test_gate.py"
 MUTANTS = (
     # rules 3 to 6
     Mutant("restore is an append", LOG, "or put_back else", "else", f"{FLOWS}::test_a_restore_that_only_brings_rows_back_is_no_append"),
@@ -77,6 +79,21 @@ MUTANTS = (
     Mutant("sums by XOR", SUMS, "from pyspark.sql.functions import sum as total", "from pyspark.sql.functions import bit_xor as total", f"{BATCHES}::test_sums_tell_apart_what_weaker_sums_do_not"),
     Mutant("NULLs are not hashed", SUMS, "for part in (value.isNull(), value)", "for part in (value,)", f"{BATCHES}::test_sums_see_in_which_column_a_null_stands"),
     Mutant("states are not cast", "console/planning/sql/aggregates.py", "states.append((Column(stored, state.type), cast(partial, state.type)))", "states.append((Column(stored, state.type), partial))", f"{BATCHES}::test_states_keep_their_types_through_every_merge_and_end_in_the_declared_ones"),
+    # feeds that stand still
+    Mutant("a follower passes over a shorter source", FOLLOW, "while edge.seen != end and", "while edge.seen < end and", STANDING),
+    Mutant("any source is believed", ONCE, "if last is not None and source and (was", "if last is None and source and (was", STANDING),
+    Mutant("a value is tried for ever", HEALTH, 'elif what == "value" or', "elif", STANDING),
+    Mutant("no rest between tries", HEALTH, "return time.monotonic() >= self._rests_until", "return not self.stopped", STANDING),
+    Mutant("one that fails for ever is waited for", HEALTH, "self.tries < TRIES", "True", STANDING),
+    Mutant("nothing heals", HEALTH, "if why.code in HEALS:", "if False:", STANDING),
+    Mutant("what hangs below is level", FOLLOW, "if path not in late", "if True", STANDING),
+    Mutant("an ending agent is waited for", FOLLOW, "        _fail(wishes)  # who waits", "        # who waits", STANDING),
+    Mutant("the new policy is not heeded", "console/agent/rollout/across.py", "    follower.heed(pipeline, edges.values())\n", "", GATE),
+    Mutant("an old feed shuts the gate", "console/agent/rollout/across.py", "needed=lambda edge: edge.key in edges", "needed=lambda edge: True", GATE),
+    Mutant("a feed that goes on is taken for level", FOLLOW, "return followed.level and all(edge.health.standing for edge in followed.late)", "return followed.level", STANDING),
+    Mutant("an ending agent fails its rollout", "console/agent/rollout/validate.py", "if error.code == ENDING:", "if False:", GATE),
+    Mutant("the first release's retention counts", "console/agent/upkeep/keeper.py", "_longer(found[path], state) if path in found else state", "found.get(path, state)", f"{RULES}/test_keeper.py"),
+    Mutant("a spoiled table is compacted again", "console/agent/upkeep/keeper.py", "if error.code == SPOILED:", "if False:", f"{RULES}/test_keeper.py"),
     # rivals
     Mutant("who was deposed may go on", "console/agent/rollout/helm.py", "if console and status.console and console != status.console and moving(status):", "if False:", f"{RIVALS}/test_steering.py::test_a_console_whose_rollout_was_taken_over_is_refused_and_told_by_whom"),
     Mutant("the first is not told", "console/runner/rollout.py", 'return under_way(status) and status.console not in ("", self._desk.who.console)', "return False", f"{RIVALS}/test_attach.py"),

@@ -1,6 +1,7 @@
 """Rules 1, 2 and 5 on real Spark: who may write a feed, from where, and when it must stop."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -154,6 +155,29 @@ def test_a_batch_done_twice_counts_once(tmp_path: Path, session: Any) -> None:
     with pytest.raises(FeedStopped):
         once.append(session, data(session, 5), again, 5, {"kind": "history"})
     assert held(table) == [5]
+
+
+# -- what Spark refuses
+
+
+@pytest.mark.parametrize("small", [True, False])
+def test_a_live_row_that_does_not_convert_stops_its_feed_and_is_not_told(
+    tmp_path: Path, spark: Spark, small: bool
+) -> None:
+    """In Spark's own words, by either way into the table."""
+    source, table = landing(tmp_path / "landing", rows(1), rows(2), rows(13)), target(tmp_path)
+    feed = edge(source, table)
+    feed.feed = replace(FEED, sql="SELECT CAST(IF(n = 13, 'c4rd', CAST(n AS STRING)) AS BIGINT) AS n, day FROM landing")
+    feed.small = small
+    said: list[tuple[str, ...]] = []
+    follower = Follower(spark, 1.0, lambda *each: said.append(each))
+    follower.follow("web", (feed,))
+    for _ in range(3):
+        follower._move("web")
+    assert feed.health.stopped is not None, said
+    assert feed.health.stopped.code == "C301"
+    assert "c4rd" not in str(said)
+    assert (log.latest_version(table), held(table)) == (1, [])
 
 
 # -- rule 5: another's hand on a target
