@@ -138,6 +138,8 @@ def test_a_name_that_changes_hands_between_tables_that_are_not_known_is_refused(
     assert where.startswith("m.sql:2:")
     assert "another table takes the name public.t" in message
     assert changes("ALTER TABLE t RENAME TO t_old; ALTER TABLE t_new RENAME TO t_newer", known) == []
+    for last in ("ALTER TABLE t_new RENAME TO t", "CREATE TABLE t (a int)"):
+        assert seen(f"ALTER TABLE t RENAME TO t_old; {last}", known, other={}).migrations == ()
 
 
 def test_remarks_that_belong_to_no_change_are_told_to_those_whom_they_concern() -> None:

@@ -91,6 +91,7 @@ class Catalog:
 
     schema   where names without one live;  home  the same as a session begins
     outside  the schema that a SET LOCAL gives back at the end of its transaction
+    replicated  the tables that any store has, where somebody said; None: all of them
     indexes  the plain columns of unique ones
     views    and foreign tables: ALTER TABLE takes them, but nothing of them replicates
     left     names that tables gave up, and the tables as they were then
@@ -105,6 +106,7 @@ class Catalog:
     left: dict[Name, Known] = field(default_factory=dict)
     origins: dict[Name, Name] = field(default_factory=dict)
     outside: str | None = None
+    replicated: frozenset[Name] | None = None
 
     def __post_init__(self) -> None:
         self.home = self.schema
@@ -118,6 +120,10 @@ class Catalog:
 
     def put(self, table: Known) -> None:
         self.tables[(table.schema, table.name)] = table
+
+    def concerns(self, name: Name) -> bool:
+        """Some store has the table."""
+        return self.replicated is None or name in self.replicated
 
     def below(self, name: Name) -> tuple[Name, ...]:
         """The tables that inherit from a table at once."""

@@ -45,6 +45,8 @@ def observe(
     raises       Problems with all that was not understood, by file and line
     """
     catalog = Catalog(schema=replication.schema if replication else "public")
+    if replication is not None:
+        catalog.replicated = frozenset((entry.schema, entry.table) for entry in replication.tables)
     problems = _learn(catalog, schema)
     found: list[Observed] = []
     ignored: list[Ignored] = []

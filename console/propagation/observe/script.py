@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from console.errors import Problem
-from console.propagation.observe.catalog import Catalog
+from console.propagation.observe.catalog import Catalog, Known
 from console.propagation.observe.create import (
     alter_type,
     create_domain,
@@ -132,12 +132,17 @@ class Script:
         if any(cursor.sees("create", word) for word in ("temp", "temporary", "local", "global")):
             self.catalog.put(replace(created, temporary=True))
             yield self._ignored(statement, "create_table", "the table is temporary", created.name)
-        elif created.new and (before := self.catalog.left.pop((created.schema, created.name), None)) is not None:
+        elif (before := self._before(created)) is not None:
             self.catalog.put(replace(created, new=False))
             yield self._ignored(statement, "create_table", STAYS, created.full)
             yield from taken(before, created, statement.words[0], f"{self.file}:{statement.line}")
         else:
             yield self._ignored(statement, "create_table", NEW, created.name)
+
+    def _before(self, created: Known) -> Known | None:
+        """The table that stores know under a new one's name."""
+        name = (created.schema, created.name)
+        return self.catalog.left.pop(name, None) if created.new and self.catalog.concerns(name) else None
 
     def _others(self, cursor: Cursor, statement: Statement) -> Iterator[Event]:
         if cursor.sees("alter", "domain") and any(

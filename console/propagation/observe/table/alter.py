@@ -126,7 +126,7 @@ class Alteration(ColumnAction):
             self.catalog.left.setdefault(self.name, table)
         self.catalog.origins[new] = first
         self.catalog.tables.pop(self.name, None)
-        if before is None or first == new:
+        if before is None or first == new or not self.catalog.concerns(new):
             message = f"stores know it as {'.'.join(self.name)}: rows of {name} need a name in replication.yaml"
             yield self.ignored(whole, "rename_table", message)
             if not (table.new or table.temporary or first == new):
