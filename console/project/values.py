@@ -3,6 +3,7 @@
 Every function raises ValueError saying what was expected; the caller knows the place.
 """
 
+import json
 import re
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
@@ -21,6 +22,7 @@ KNOWN_TYPES = tuple(sorted({*_SIMPLE.values(), "decimal", *_NESTED}))
 RANGES = {"tinyint": 7, "smallint": 15, "int": 31, "bigint": 63}
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)+`|\w+|[<>(),:])", re.ASCII)
 _LEVELS = 16
+_NO_TEXT = re.compile(r'-?\d+(\.\d+)?|true|false|null|".*"', re.IGNORECASE | re.DOTALL)
 
 _DURATION = re.compile(r"([0-9]{1,9}) ?([smhdw])")
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
@@ -190,6 +192,11 @@ def literal(kind: str, text: str) -> str:
         return f"{kind.upper()} '{bare}'"
     check(kind, text)
     return text.strip().lower()
+
+
+def as_text(written: str) -> str:
+    """A variable's value that is written in quotes: in JSON's where it would else be taken for something else than a text."""
+    return json.dumps(written, ensure_ascii=False) if _NO_TEXT.fullmatch(written) else written
 
 
 def check(kind: str, text: str) -> None:

@@ -48,6 +48,7 @@ class Document:
     data    a mapping of text keys to text, int, float, bool, None, lists and mappings
     keys    path → `file:line:column` of the key;  values  likewise, of the value
     raw     path → the scalar as written
+    quoted  path → the quote of a scalar that is written in some, or the sign of a block
     """
 
     file: str
@@ -55,6 +56,7 @@ class Document:
     keys: dict[Keys, str] = field(default_factory=dict)
     values: dict[Keys, str] = field(default_factory=dict)
     raw: dict[Keys, str] = field(default_factory=dict)
+    quoted: dict[Keys, str] = field(default_factory=dict)
 
     def place(self, path: Keys, *, key: bool = False) -> str:
         """Where a value (or its key) stands; where it does not exist, the nearest thing around it."""
@@ -89,13 +91,14 @@ class Document:
                 return self.raw.get(path, "")
 
     def copy(self) -> "Document":
-        return Document(self.file, copy.deepcopy(self.data), dict(self.keys), dict(self.values), dict(self.raw))
+        places = (dict(each) for each in self._places())
+        return Document(self.file, copy.deepcopy(self.data), *places)
 
     def put(self, path: Keys, source: "Document", at: Keys) -> None:
         """Replace what stands at `path` (its parent exists) by what stands at `at` in another document, places too."""
         self._forget(path)
         self.get(path[:-1])[path[-1]] = copy.deepcopy(source.get(at))  # a changed key keeps its rank
-        for mine, theirs in ((self.keys, source.keys), (self.values, source.values), (self.raw, source.raw)):
+        for mine, theirs in zip(self._places(), source._places(), strict=True):
             mine.update({path + p[len(at) :]: text for p, text in theirs.items() if p[: len(at)] == at})
 
     def drop(self, path: Keys) -> None:
@@ -105,8 +108,11 @@ class Document:
             parent.pop(path[-1], None)
         self._forget(path)
 
+    def _places(self) -> tuple[dict[Keys, str], ...]:
+        return self.keys, self.values, self.raw, self.quoted
+
     def _forget(self, path: Keys) -> None:
-        for places in (self.keys, self.values, self.raw):
+        for places in self._places():
             for old in [p for p in places if p[: len(path)] == path]:
                 del places[old]
 
@@ -256,6 +262,8 @@ class _Builder:
             raise refuse("P003", f"aliases expand to more than {MAX_NODES:,} values", where, "write them out")
         if isinstance(node, ScalarNode):
             self._document.raw[path] = node.value
+            if node.style is not None:
+                self._document.quoted[path] = node.style
             return self._scalar(node, where)
         if id(node) in self._open:
             raise refuse("P003", "an alias that contains itself", where, "write it out")

@@ -22,12 +22,12 @@ from console.errors import Problem
 from console.model.receipt import LEDGER, LEDGER_VIEW
 from console.planning.sql import allow
 from console.planning.sql.spelling import quotes
+from console.planning.sql.spelling.literal import literal
 from console.planning.sql.spelling.written import AsRead
 
 DIALECT = "spark"
 Tables = Mapping[str, Mapping[str, str]]  # table → column → Spark type, as declared
 _FIRST = {"SELECT", "WITH", "FROM", "("}
-_NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _UNKNOWN = re.compile(r"(?:Unknown column|Cannot automatically join|Column): *'?\"?`?([^\s'\"`]+)")
 _PATIENCE = 50  # unknown columns reported of one query
 
@@ -163,19 +163,6 @@ def _deepest(sql: str) -> int | None:
         elif char in ")]":
             depth = max(depth - 1, 0)
     return None
-
-
-def literal(value: str) -> exp.Expr:
-    """A variable's value as a SQL literal: a number, true, false or null as such, all else as a string."""
-    if _NUMBER.fullmatch(value):
-        number = exp.Literal.number(value.lstrip("-"))
-        return exp.Neg(this=number) if value.startswith("-") else number
-    match value.lower():
-        case "true" | "false":
-            return exp.Boolean(this=value.lower() == "true")
-        case "null":
-            return exp.Null()
-    return exp.Literal.string(value)
 
 
 def substitute(tree: exp.Query, text: Text, variables: Mapping[str, str], parameters: Iterable[str]) -> set[str]:

@@ -69,7 +69,8 @@ class _Nodes:
             at: Keys = ("variables", variable)
             if why := wrong_parameter(variable):
                 self.wrong("P013", f"variables: {why}", source.place(at, key=True))
-            self.variables[variable] = source.raw.get(at, "")
+            written = source.raw.get(at, "")
+            self.variables[variable] = values.as_text(written) if at in source.quoted else written
         return head
 
     def table(self, name: str, source: Document) -> Table | None:
