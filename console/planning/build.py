@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Literal
 
 from console.model.live import Feed, Live, Release, TableState, Version
-from console.model.pipeline import Copy, Endpoint, Pipeline, Sink, digest
+from console.model.pipeline import Copy, Endpoint, Pipeline, Sink
 from console.model.plan import Action, NodeChange, Price
 from console.model.region import Limits
 from console.model.schema import Column, types
@@ -212,7 +212,8 @@ def _comparison(verdict: Verdict) -> Comparison:
         elif name in wanted.joined and not verdict.copies:
             out.append((name, "it comes through a join, whose other side may have changed since"))
         elif old is None:
-            out.append((name, diff.computed.get(name, "its type or its reading changes")))
+            why = diff.computed.get(name)
+            out.append((name, why.said if why else "its type or its reading changes"))
         else:
             pairs.append(Pair(old, name, name not in wanted.inexact and old not in live.inexact))
     return Comparison(wanted.table.name, tuple(pairs), tuple(out), wanted.keys if diff.rows else (), wanted.table.time)
@@ -313,19 +314,6 @@ def _ends(
 
 def _end(kind: ReadSide, name: str, action: Action, why: str) -> NodeChange:
     return NodeChange(kind, name, action, why)
-
-
-def content(pipeline: Pipeline, live: Live) -> str:
-    """Digest of what a plan depends on in its region; versions of Delta logs, which move with every row, are no part."""
-    states = live.release.tables if live.release else ()
-    versions = [[s.table.name, s.version.path, [[c.name, c.type] for c in s.version.columns]] for s in states]
-    landing = [table.name for table in pipeline.tables if table.kind == "landing"]
-    real = [
-        [stats.name, stats.path, [[c.name, c.type] for c in stats.columns]]
-        for stats in sorted(live.stats, key=lambda s: s.name)
-        if stats.name in landing
-    ]
-    return digest([live.release.id if live.release else "", versions, real])
 
 
 def with_promote(made: tuple[Step, ...], changes: tuple[NodeChange, ...]) -> tuple[Step, ...]:

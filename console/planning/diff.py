@@ -1,6 +1,7 @@
 """One table, wanted and live, column by column: what is the same, what only reads differently, what must be computed."""
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from console.model.live import TableState
 from console.model.plan import ColumnChange
@@ -9,6 +10,14 @@ from console.planning.desired import Wanted
 from console.planning.loss.convert import kept
 from console.planning.sql.reads import Pick
 from console.planning.warm.same import Once
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why a column must be computed; `said` is for the eye."""
+
+    kind: Literal["new", "expression", "type", "nullability"]
+    said: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +36,7 @@ class Diff:
     rows: bool
     layout: bool
     picks: tuple[Pick, ...]
-    computed: dict[str, str]
+    computed: dict[str, Reason]
     pairs: dict[str, str]
     hidden: tuple[str, ...]
     settings: tuple[str, ...]
@@ -57,7 +66,7 @@ def _compared(wanted: Wanted, live: TableState) -> Diff:
     old = {column.name: column for column in live.table.columns}
     gone = [name for name in old if wanted.table.column(name) is None]
     picks: list[Pick] = []
-    computed: dict[str, str] = {}
+    computed: dict[str, Reason] = {}
     pairs: dict[str, str] = {}
     changes: list[ColumnChange] = []
     taken: set[str] = set()
@@ -65,12 +74,12 @@ def _compared(wanted: Wanted, live: TableState) -> Diff:
         came = _origin(column, wanted, live, [name for name in gone if name not in taken])
         if came is not None and came != column.name:
             taken.add(came)
-        pick, why = _pick(column, came, wanted, live)
-        if pick is not None:
+        pick = _pick(column, came, wanted, live)
+        if isinstance(pick, Pick):
             picks.append(pick)
         else:
-            computed[column.name] = why
-        if pick is not None and pick.of and not pick.type and not pick.fresh:
+            computed[column.name] = pick
+        if isinstance(pick, Pick) and pick.of and not pick.type and not pick.fresh:
             pairs[column.name] = pick.of
         if change := _change(column, came, wanted, live):
             changes.append(change)
@@ -94,24 +103,25 @@ def _origin(column: Column, wanted: Wanted, live: TableState, gone: list[str]) -
     return next(iter(exact or same), None)
 
 
-def _pick(column: Column, came: str | None, wanted: Wanted, live: TableState) -> tuple[Pick | None, str]:
+def _pick(column: Column, came: str | None, wanted: Wanted, live: TableState) -> Pick | Reason:
     if came is not None:
         new, old = split_value(wanted.values[column.name]), split_value(live.values[came])
         before = live.table.column(came)
         if new[0] == old[0] and before is not None:
             if before.nullable and not column.nullable:
-                return None, f"{column.name} may no longer be NULL, which only a rebuild can prove"
+                said = f"{column.name} may no longer be NULL, which only a rebuild can prove"
+                return Reason("nullability", said)
             if new[1] == old[1]:
-                return Pick(column.name, of=came), ""
+                return Pick(column.name, of=came)
             if came == column.name and _states_kept(wanted, live, column):
-                return Pick(column.name, of=came, fresh=True), ""
+                return Pick(column.name, of=came, fresh=True)
             if widens(old[1], new[1], wanted, column):
-                return Pick(column.name, of=came, type=column.type), ""
-            return None, f"{column.name} changes from {old[1]} to {new[1]}"
-        return None, f"the expression of {column.name} changed"
+                return Pick(column.name, of=came, type=column.type)
+            return Reason("type", f"{column.name} changes from {old[1]} to {new[1]}")
+        return Reason("expression", f"the expression of {column.name} changed")
     if column.name in wanted.literals:
-        return Pick(column.name, literal=wanted.literals[column.name], type=column.type), ""
-    return None, f"{column.name} is new"
+        return Pick(column.name, literal=wanted.literals[column.name], type=column.type)
+    return Reason("new", f"{column.name} is new")
 
 
 def widens(old: str, new: str, wanted: Wanted, column: Column) -> bool:

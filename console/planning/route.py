@@ -1,6 +1,5 @@
 """Table by table, sources first: the cheapest exact way from the live release to the wanted one, and why."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 
@@ -233,7 +232,7 @@ def _given(router: _Router, found: Verdict, wanted: Wanted, live: TableState, di
 def _prove(router: _Router, wanted: Wanted, live: TableState, diff: Diff) -> Proof:
     """What lineage proves of the columns that must be computed; where other rows are wanted, nothing."""
     release = router.live.release
-    impossible = {column: "" for column, why in diff.computed.items() if "may no longer be NULL" in why}
+    impossible = {column: "" for column, why in diff.computed.items() if why.kind == "nullability"}
     if release is None or not diff.rows or impossible or wanted.table.kind != live.table.kind:
         return Proof({}, dict.fromkeys(diff.computed, "") | impossible)
     old = release.feeds_into(wanted.table.name)
@@ -275,7 +274,8 @@ def _relaid(router: _Router, found: Verdict, wanted: Wanted, live: TableState, d
     name = wanted.table.name
     to = f"partitioned by {listed(wanted.table.partition_by)}" if wanted.table.partition_by else "no longer partitioned"
     was = f"by {listed(live.table.partition_by)}" if live.table.partition_by else "not at all"
-    _forward_unused(router, wanted, live, "only its layout changes, for which every column is taken as it is")
+    unused = "only its layout changes, for which every column is taken as it is"
+    _forward_unused(router, wanted, live, unused, harmless=True)
     if wanted.table.kind == "aggregate":
         kept = kept_states(wanted, live, [column.name for column in wanted.table.columns])
         if any(column.name.lower() not in kept for column in wanted.columns):
@@ -286,7 +286,7 @@ def _relaid(router: _Router, found: Verdict, wanted: Wanted, live: TableState, d
     return replace(found, action="forward", why=why, forward=select(name, diff.picks))
 
 
-def _forward_unused(router: _Router, wanted: Wanted, live: TableState, why: str) -> None:
+def _forward_unused(router: _Router, wanted: Wanted, live: TableState, why: str, *, harmless: bool = False) -> None:
     """A forward query that does nothing: left over from the live release, the harmless `*`, or a mistake."""
     table, written = wanted.table, wanted.table.forward_query.strip()
     if not written:
@@ -295,7 +295,7 @@ def _forward_unused(router: _Router, wanted: Wanted, live: TableState, why: str)
         message = f"forward_query of {table.name} is left over from the release that is live: {why}"
         found = Problem("C109", message, table.where, "drop it", "warn", table.name)
     else:
-        harmless = written.upper().removeprefix("SELECT").strip() == "*" or "layout" in why
+        harmless = harmless or written.upper().removeprefix("SELECT").strip() == "*"
         message = f"forward_query of {table.name} is not used: {why}"
         hint = "drop it once the change is live" if harmless else "drop it; here it may only be `SELECT *`"
         found = Problem("C108", message, table.where, hint, "warn" if harmless else "refuse", table.name)
@@ -317,8 +317,3 @@ def _with_read(router: _Router, verdict: Verdict) -> Verdict:
     picks = sorted([*diff.picks, *verdict.picks], key=lambda pick: order[pick.name])
     picks += [Pick(name, of=name) for name in extra]
     return replace(verdict, read=compose(live.read, picks, wanted.read), exposed=extra)
-
-
-def by_action(verdicts: Mapping[str, Verdict]) -> tuple[Verdict, ...]:
-    """Verdicts whose table gets a new version, sources first."""
-    return tuple(verdict for verdict in verdicts.values() if verdict.rebuilt)

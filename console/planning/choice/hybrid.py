@@ -50,7 +50,7 @@ def older(wanted: Wanted, diff: Diff, given: Mapping[str, str]) -> tuple[Pick, .
             continue
         if column.name in given:
             picks[column.name] = Pick(column.name, made=given[column.name])
-        elif column.default is not None and diff.computed[column.name].endswith((" is new", " changed")):
+        elif column.default is not None and diff.computed[column.name].kind in ("new", "expression"):
             picks[column.name] = Pick(column.name, literal=column.default, type=column.type)
         else:
             return None

@@ -15,8 +15,8 @@ def computed(wanted: Wanted, live: TableState, diff: Diff, missing: Mapping[str,
         return f"{name} is now of kind {wanted.table.kind}: it is computed anew from {sources}"
     if not diff.rows:
         return f"which rows {name} holds changes (FROM, WHERE, JOIN or GROUP BY): history is re-read from {sources}"
-    fresh = [column for column, why in diff.computed.items() if why.endswith(" is new")]
-    others = [why for column, why in diff.computed.items() if column not in fresh]
+    fresh = [column for column, why in diff.computed.items() if why.kind == "new"]
+    others = [why.said for column, why in diff.computed.items() if column not in fresh]
     said = []
     if fresh:
         origin = sorted({f"{t}.{c}" for column in fresh for t, c in wanted.reads.get(column, frozenset())})

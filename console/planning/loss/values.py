@@ -123,7 +123,8 @@ def _tried(node: exp.Expr, type: str) -> bool:
 def partitions(wanted: Wanted, diff: Diff) -> list[Problem]:
     """A column that lays the table out gets other values: its rows lie elsewhere afterwards."""
     table = wanted.table
-    moved = [name for name in table.partition_by if name in diff.computed and diff.computed[name].endswith(" changed")]
+    changed = {name for name, why in diff.computed.items() if why.kind == "expression"}
+    moved = [name for name in table.partition_by if name in changed]
     if not moved:
         return []
     message = f"{table.name} is partitioned by {', '.join(moved)}, whose values change: every row may move to another partition"
