@@ -14,6 +14,7 @@ class Act:
     armed: tuple[str, ...]
     left: set[str] = field(default_factory=set)
     died: dict[str, int] = field(default_factory=dict)  # point → the process that it ended
+    consoles: dict[str, int] = field(default_factory=dict)  # state → the console that was killed in it
     live: str = ""
     told: dict[str, Any] = field(default_factory=dict)
 

@@ -1,15 +1,17 @@
 """One region under fire for all tests of this folder: one start of Spark, one writer, one reader."""
 
+import asyncio
 import os
 import shutil
 import tempfile
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
-from tests.faults import points, report, stories
+from tests.faults import outside, points, report, stories
 from tests.faults.acts import Act, play
 from tests.faults.stories import Story
 from tests.faults.world import CASE, PIPELINE, Operator, World, mounted, summary
@@ -52,9 +54,15 @@ def ada(world: World) -> Operator:
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def first(world: World, ada: Operator) -> Act:
-    """The first release, carried while the agent dies at every point that it passes."""
+    """The first release, carried while the agent dies at every point that it passes, and a console in every state."""
     world.nurse()
-    return await play(world, ada, points.FIRST, "apply", "--regions", "eu", "--yes")
+    consoles: dict[str, int] = {}
+    hunter = asyncio.create_task(outside.kill_in_each_state(world, ada, consoles))
+    act = await play(world, ada, points.FIRST, "apply", "--regions", "eu", "--yes")
+    hunter.cancel()
+    await asyncio.gather(hunter, return_exceptions=True)
+    world.hurt += [f"console killed while {state}" for state in consoles]
+    return replace(act, consoles=consoles)
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")

@@ -13,6 +13,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import CommitFailedError
 
 from console.errors import ConsoleError, Unreachable
+from tests.faults.points import STATES
 from tests.faults.world import PIPELINE, EndedEarly, Operator, World
 from tests.life.region import ME
 
@@ -40,10 +41,20 @@ def past(state: str) -> Callable[[Any], bool]:
     return lambda status: status.state in order[order.index(state) :]
 
 
-def in_a_batch_or_past(status: Any) -> bool:
-    """A batch is being written; or all are, where the rollout was faster than whoever asks."""
-    running = status.state == "backfilling" and any(step.batch for step in status.steps)
-    return running or past("catching-up")(status)
+async def kill_in_a_batch(world: World, pid: Callable[[], int]) -> str:
+    """SIGKILL whoever this names in the middle of a batch; returns which, "" where all had been carried already."""
+
+    def in_one_or_past(status: Any) -> bool:
+        return (status.state == "backfilling" and _batch(status) != "") or past("catching-up")(status)
+
+    status = await when(world, in_one_or_past)
+    batch = _batch(status) if status.state == "backfilling" else ""
+    await kill(world, pid)
+    return batch
+
+
+def _batch(status: Any) -> str:
+    return next((str(step.batch) for step in status.steps if step.batch), "")
 
 
 async def kill(world: World, pid: Callable[[], int]) -> int:
@@ -54,6 +65,20 @@ async def kill(world: World, pid: Callable[[], int]) -> int:
     while pid() in (victim, 0):
         await asyncio.sleep(0.05)
     return victim
+
+
+async def kill_in_each_state(world: World, operator: Operator, killed: dict[str, int]) -> None:
+    """SIGKILL the operator's console whenever the agent has died of entering a state: the region stands in it until
+    another agent has started. `killed` gets state → the console's pid.
+    """
+    while True:
+        entered = {point.removeprefix("after-entered-") for point in world.died()}
+        for state in set(STATES) & entered - killed.keys():
+            console = operator.console
+            if console is not None and console.poll() is None:
+                console.kill()
+                killed[state] = console.pid
+        await asyncio.sleep(0.02)
 
 
 async def going_on(world: World) -> str:

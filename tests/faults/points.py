@@ -8,6 +8,10 @@ STEPS = {
 }
 
 
+# A console is killed as well while the region stands in each of these.
+STATES = ("preparing", "backfilling", "catching-up", "validating", "awaiting-confirmation", "promoting")
+
+
 def both(name: str) -> tuple[str, str]:
     return f"before-{name}", f"after-{name}"
 

@@ -28,7 +28,7 @@ PROMISES = (
     (
         "P3 One commit promotes",
         "one conditional commit to `releases`; readers resolve names through it",
-        "the reader beside all of `tests/faults`, `test_points.py` (`before-swap`, `after-swap`), `test_kills.py` (two promote at once)",
+        "the reader beside all of `tests/faults`, `test_points.py` (`before-swap`, `after-swap`), `rivals` (two promote at once)",
     ),
     (
         "P4 One writer a region",

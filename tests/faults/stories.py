@@ -13,6 +13,7 @@ from tests.faults.acts import Act
 from tests.faults.world import CASE, PIPELINE, Operator, World, full, mounted
 
 LETS_GO = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
+IN_A_BATCH = {"jvm killed": "jvm", "agent killed": "agent", "agent killed again": "agent"}
 DAY = 86_400
 OLDEST_DAY = "ts < arrow_cast('2026-11-02T00:00:00Z', 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
@@ -39,13 +40,12 @@ async def midway(world: World, back: Act) -> Story:
     assert back.live, back.left
     story, eve = Story(), Operator(world, "eve")
     world.install(PIPELINE, CASE / "after")
+    world.at_most(150)  # rows a batch: enough batches that three can be killed in the middle of one
     consoles = await asyncio.gather(*(eve.carrying("apply", "--regions", "eu") for _ in LETS_GO))
     for name, console in zip(LETS_GO, consoles, strict=True):
         story.done[name] = await outside.let_go(console, getattr(signal, name))
-    await outside.when(world, outside.in_a_batch_or_past)
-    story.done["jvm killed"] = await outside.kill(world, world.jvm)
-    await outside.when(world, outside.in_a_batch_or_past)
-    story.done["agent killed"] = await outside.kill(world, world.agent)
+    for fault, victim in IN_A_BATCH.items():
+        story.done[fault] = await outside.kill_in_a_batch(world, getattr(world, victim))
     with full(world.base / "disk"):
         story.done["warehouse full"] = await outside.refused(world)
     await outside.unheld(world)

@@ -11,7 +11,7 @@ from tests.faults.acts import Act, died_once, play
 from tests.faults.stories import Story
 from tests.faults.world import Operator, World, verdict
 
-pytestmark = [pytest.mark.faults, pytest.mark.soak, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.faults, pytest.mark.asyncio(loop_scope="session")]
 TIDYING = ("before-retire", "after-retire", "before-drop", "after-drop", "before-forget", "after-forget")
 
 

@@ -6,14 +6,13 @@
 import pytest
 
 from tests.faults.acts import Act
-from tests.faults.stories import DAY, LETS_GO, Story
+from tests.faults.stories import DAY, IN_A_BATCH, LETS_GO, Story
 from tests.faults.world import World, verdict
 
-pytestmark = [pytest.mark.faults, pytest.mark.soak, pytest.mark.asyncio(loop_scope="session")]
+pytestmark = [pytest.mark.faults, pytest.mark.asyncio(loop_scope="session")]
 MIDWAY = (
     *LETS_GO,
-    "jvm killed",
-    "agent killed",
+    *IN_A_BATCH,
     "delete and OPTIMIZE",
     "warehouse full",
     "agent stopped",
@@ -31,6 +30,8 @@ async def test_a_rollout_under_this_ends_whole(midway: Story, back: Act, world: 
     match fault, midway.done[fault]:
         case ("SIGINT" | "SIGTERM" | "SIGHUP", code):
             assert code == LETS_GO[fault]
+        case ("jvm killed" | "agent killed" | "agent killed again", batch):
+            assert batch, "no batch was under way any more"
         case ("warehouse full", why):
             assert "space" in why
         case ("agent stopped", (code, said)):

@@ -20,6 +20,13 @@ async def test_an_agent_killed_here_is_resumed_to_the_same_end(first: Act, point
     assert first.live
 
 
+@pytest.mark.parametrize("state", points.STATES)
+async def test_a_console_killed_in_this_state_is_resumed_to_the_same_end(first: Act, state: str) -> None:
+    assert state in first.consoles
+    assert verdict(first.told, []) == {}
+    assert first.live
+
+
 @pytest.mark.parametrize("point", [*points.LIVE, *points.CONSOLE])
 async def test_killed_beside_a_writer_no_row_is_lost_or_doubled(
     first: Act, change: Act, world: World, point: str

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -172,6 +173,11 @@ class World(LiveRegion):
         """Seconds since this world began."""
         return time.monotonic() - self._began
 
+    def at_most(self, rows: int) -> None:
+        """No batch of a plan that is made from now on carries more rows than this."""
+        place = self.root / "regions" / "eu.yaml"
+        place.write_text(re.sub(r"rows: \d+", f"rows: {rows}", place.read_text()))
+
     # -- who can be hurt
 
     def agent(self) -> int:
@@ -230,15 +236,17 @@ class Operator:
         self._world = world
         self.home = home or world.base / name
         self.killed = 0
+        self.console: subprocess.Popen[str] | None = None  # the last one that was started
         self.env = {**os.environ, "CONSOLE_HOME": str(self.home), "CONSOLE_CRASH_DIR": str(world.crashes)}
 
     def start(self, *words: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "console.main", *words, "--project", str(self._world.root)]
         if words[0] != "doctor":
             command += ["--pipeline", PIPELINE]
-        return subprocess.Popen(
+        self.console = subprocess.Popen(
             command, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL
         )
+        return self.console
 
     async def carrying(self, *words: str) -> subprocess.Popen[str]:
         """A console that has begun to carry, or to watch what the region carries."""
