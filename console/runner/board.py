@@ -185,7 +185,7 @@ class Follower:
             elif not told.lag_seconds:  # what is fleeting the region does not keep, and we may have heard it
                 told = replace(told, lag_commits=mine.lag_commits, lag_rows=mine.lag_rows, lag_seconds=mine.lag_seconds)
             told = replace(told, log=told.log or mine.log)
-        self._board.set(self._name, status=told, live=state.live, previous=state.previous)
+        self._board.set(self._name, status=told, live=state.live, previous=state.previous, accepted=state.plan)
         self._accepted = (state.status.rollout, state.plan)
 
     async def accepted(self) -> Plan | None:

@@ -174,7 +174,7 @@ def at_gate(region: Region, *, wrong: bool = False, rows: int = 466_830) -> Regi
         for step in view.status.steps
     )  # fmt: skip
     status = replace(view.status, state="awaiting-confirmation", checks=checks, steps=steps)
-    return replace(view, status=status)
+    return replace(view, status=status, accepted=view.plan)
 
 
 def failed(region: Region) -> RegionView:

@@ -134,6 +134,22 @@ def test_no_question_is_open_where_its_deed_does_not_fit(view: RegionView) -> No
         assert not doubt(view.status)
 
 
+def test_the_gate_shows_what_the_region_accepted_and_not_what_the_files_say_by_now() -> None:
+    view = replace(s.at_gate(s.US), plan=s.live(s.US).plan)
+    before, now = (gate(Scene({"us": one}), "us") for one in (s.at_gate(s.US), view))
+    assert now.lines == before.lines
+    assert "requests" in next(line.plain for line in now.lines if line.plain.startswith("changes"))
+
+
+def test_an_inconclusive_check_is_no_dead_end() -> None:
+    view = s.at_gate(s.US)
+    checks = (*view.status.checks[:-1], replace(view.status.checks[-1], ok=None))
+    question = gate(Scene({"us": replace(view, status=replace(view.status, checks=checks))}), "us")
+    assert "console promote --region us" in question.blocked
+    differs = gate(Scene({"us": s.at_gate(s.US, wrong=True)}), "us")
+    assert "console promote" not in differs.blocked
+
+
 @given(views())
 def test_a_region_is_at_rest_or_moves_or_stands(view: RegionView) -> None:
     assert not (settled(view) and moving(view))

@@ -60,6 +60,10 @@ def _blocked(scene: Scene, view: RegionView) -> str:
     if against := objection("promote", view, scene.readonly):
         return against
     found = doubt(view.status)
+    if found and not any(check.ok is False for check in view.status.checks):
+        return (
+            f"{found}; v shows them, X cancels; once they are understood: console promote --region {view.region.name}"
+        )
     return f"{found}: nothing is promoted on that; v shows them, X cancels" if found else ""
 
 
@@ -68,8 +72,8 @@ def _line(name: str, content: Content) -> Content:
 
 
 def _changes(view: RegionView) -> list[Content]:
-    # the pending plan is the accepted one unless files moved since; the region promotes what it accepted either way
-    changes = view.plan.changes if view.plan else ()
+    # the pending plan may be another by now: files move, and what it lists is then not what is promoted
+    changes = view.accepted.changes if view.accepted else ()
     return [
         Content.assemble(
             (f"{SYMBOLS[node.action]} ", ACTION_STYLES.get(node.action, "")),
