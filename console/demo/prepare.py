@@ -51,7 +51,7 @@ class Demo:
 
     @property
     def home(self) -> Path:
-        return self.root / ".console" / "demo"
+        return home_of(self.root)
 
     @property
     def run(self) -> Path:
@@ -77,6 +77,10 @@ class Demo:
     def pipelines(self) -> dict[str, Pipeline]:
         """The change that waits in the project's files, region by region."""
         return {region.name: self.project.pipeline(PIPELINE, region) for region in self.regions}
+
+
+def home_of(root: Path) -> Path:
+    return root / ".console" / "demo"
 
 
 def operator() -> Who:
@@ -188,6 +192,15 @@ async def stop_agents(demo: Demo) -> None:
         await driver.close()
         if pid := _agent(Path(driver.region.warehouse)):
             await asyncio.to_thread(end, pid)
+
+
+async def stop_below(home: Path) -> None:
+    """End the demo's own processes whatever the project's files say by now: by their notes, and by the agents' locks."""
+    processes = Processes(home / "run")
+    for name in processes.names():
+        await asyncio.to_thread(processes.stop, name)
+    agents = [_agent(lock.parent.parent) for lock in home.glob("*/_console/agent.lock")]
+    await asyncio.gather(*(asyncio.to_thread(end, pid) for pid in agents if pid))
 
 
 def _agent(warehouse: Path) -> int:

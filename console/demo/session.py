@@ -11,7 +11,7 @@ from typing import Any
 
 from console.demo import Screen
 from console.demo.cockpit import DemoFleet
-from console.demo.prepare import Demo
+from console.demo.prepare import Demo, home_of, stop_below
 from console.demo.prepare import stop as stop_all
 from console.demo.run import Voice, headless, prepare
 
@@ -30,14 +30,16 @@ class Wish:
 
 def fulfil(root: Path, wish: Wish, screen: Screen | None) -> int:
     """Returns the exit code; raises ConsoleError."""
-    demo, voice = Demo.of(root), Voice(sys.stdout, sys.stderr)
+    voice = Voice(sys.stdout, sys.stderr)
     if wish.stop or wish.reset:
-        _wait(stop_all(demo))
-        if wish.reset and demo.home.exists():
-            shutil.rmtree(demo.home)
+        home = home_of(root)
+        _wait(stop_below(home))
+        if wish.reset and home.exists():
+            shutil.rmtree(home)
         if wish.stop:
             voice.say("the demo's processes are ended; its tables stay")
             return 0
+    demo = Demo.of(root)
     if wish.prepare:
         return int(_wait(prepare(demo, wish.log, wish.live, voice)))
     if screen is None:
@@ -53,15 +55,26 @@ def fulfil(root: Path, wish: Wish, screen: Screen | None) -> int:
 
 
 def _wait(work: Coroutine[Any, Any, Any]) -> Any:
-    """Run it; SIGTERM ends it like Ctrl-C, so that no process of ours is left behind."""
+    """Run it; SIGTERM and a closed terminal end it like Ctrl-C, so that no process of ours is left behind.
+
+    raises  SystemExit with what such a signal is told by: 143, 129
+    """
+    received: list[int] = []
 
     async def heeding() -> Any:
         task = asyncio.current_task()
         assert task is not None
-        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+
+        def stop(number: int) -> None:
+            if not received:  # a second one must not end the cleaning up
+                task.cancel()
+            received.append(number)
+
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            asyncio.get_running_loop().add_signal_handler(number, stop, number)
         return await work
 
     try:
         return asyncio.run(heeding())
     except asyncio.CancelledError:
-        raise KeyboardInterrupt from None
+        raise SystemExit(128 + received[0] if received else 130) from None

@@ -1,0 +1,58 @@
+"""However a demo ends, nothing of it goes on: a signal, a closed terminal, `--stop` beside files that are wrong."""
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from console.demo.processes import Processes, birth
+from console.demo.session import Wish, fulfil
+
+IDLE = "import time; time.sleep(600)"
+SECONDS = 60
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_heeded_once_what_was_begun_is_ended(number: signal.Signals) -> None:
+    script = """
+import asyncio
+from console.demo.session import _wait
+
+async def work():
+    try:
+        print("begun", flush=True)
+        await asyncio.sleep(600)
+    finally:
+        await asyncio.sleep(0)
+        print("ended")
+
+_wait(work())
+"""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "begun\n"
+        process.send_signal(number)
+        out, _ = process.communicate(timeout=SECONDS)
+        assert (out, process.returncode) == ("ended\n", 128 + number)
+
+
+def test_what_runs_is_ended_though_the_projects_files_are_wrong(tmp_path: Path) -> None:
+    (tmp_path / "regions").mkdir()
+    (tmp_path / "regions" / "eu.yaml").write_text("warehouse: [\n")
+    home = tmp_path / ".console" / "demo"
+    processes, warehouse = Processes(home / "run"), home / "eu"
+    processes.start("producer-eu", "-c", IDLE)
+    assert (producer := processes.alive("producer-eu"))
+    (warehouse / "_console").mkdir(parents=True)
+    with subprocess.Popen([sys.executable, "-c", IDLE, "console.agent", str(warehouse)]) as agent:
+        (warehouse / "_console" / "agent.lock").write_text(json.dumps({"pid": agent.pid}))
+        wish = Wish(prepare=False, live=False, stop=True, reset=False, log=None, plant="")
+        try:
+            assert fulfil(tmp_path, wish, None) == 0
+            assert (birth(agent.pid), birth(producer)) == ("", "")
+        finally:
+            agent.kill()
+            processes.stop("producer-eu")
