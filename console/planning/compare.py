@@ -183,4 +183,4 @@ def _spelled(found: QueryDifference, new: Mapping[str, str], old: Mapping[str, s
 
 
 def _source(name: str, columns: Mapping[str, str]) -> Relation:
-    return physical(name.lower(), "", {column.lower(): column.lower() for column in columns})
+    return physical(name.lower(), "", {column: column.lower() for column in columns}, types=columns)

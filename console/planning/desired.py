@@ -1,6 +1,5 @@
 """The desired state: every node of a pipeline compiled and fingerprinted, sources first; all that is wrong, at once."""
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -12,7 +11,8 @@ from console.planning.graph import ordered
 from console.planning.sql.compile import FeedCode, Known
 from console.planning.sql.reads import landing_read
 from console.planning.sql.relation import Relation, Value, mix, physical
-from console.planning.sql.tree import Text, kind, schema
+from console.planning.sql.resolve import schema
+from console.planning.sql.tree import Text, kind, nearest
 from console.planning.warm.compiler import Compiler
 
 
@@ -99,16 +99,11 @@ def _feeding(pipeline: Pipeline) -> tuple[dict[str, list[Materialization]], list
         if node.into in feeding:
             feeding[node.into].append(node)
         else:
-            hint = _nearest(node.into, feeding)
+            hint = nearest(node.into, feeding)
             problems.append(
                 Problem("C003", f"{node.name} feeds {node.into}, which is no table", node.where, hint, node=node.name)
             )
     return feeding, problems
-
-
-def _nearest(name: str, known: Mapping[str, object]) -> str:
-    near = difflib.get_close_matches(name, list(known), 1, 0.6)
-    return f"did you mean {near[0]}?" if near else ""
 
 
 def _declared(table: Table, feeding: list[Materialization]) -> list[Problem]:
@@ -128,7 +123,7 @@ def _declared(table: Table, feeding: list[Materialization]) -> list[Problem]:
     for role, chosen in (("time", (table.time,) if table.time else ()), ("partition_by", table.partition_by)):
         for name in chosen:
             if name.lower() not in names:
-                near = _nearest(name.lower(), dict.fromkeys(names))
+                near = nearest(name, names)
                 say("C006", f"{role} of {table.name} names {name}, which is no column of it", near)
     if table.kind == "landing" and feeding:
         say(
@@ -249,7 +244,7 @@ def _fold(names: Mapping[str, str]) -> dict[str, str]:
 def _relation(table: Table, made: Wanted | None) -> Relation:
     if made is None:
         return physical(table.name, "?", types(table.columns))
-    return physical(table.name, made.rows, made.values, made.volatile)
+    return physical(table.name, made.rows, made.values, made.volatile, types(table.columns))
 
 
 def _copies(

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from console.planning.sql.meaning import meaning
 from console.planning.sql.relation import Relation, physical
-from console.planning.sql.tree import Text, parse, qualified, schema
+from console.planning.sql.resolve import qualified, schema
+from console.planning.sql.tree import Text, parse
 
 TABLES = {
     "t": {"a": "int", "b": "string", "c": "double", "ts": "timestamp", "arr": "array<int>"},

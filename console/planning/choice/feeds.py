@@ -15,7 +15,7 @@ from console.planning.choice.needs import needs
 from console.planning.desired import Desired, Wanted
 from console.planning.sql.compile import Known
 from console.planning.sql.meaning import meaning
-from console.planning.sql.relation import Relation, physical
+from console.planning.sql.relation import Relation, physical, unknown
 from console.planning.sql.tree import DIALECT
 from console.planning.warm.same import Once
 
@@ -37,14 +37,15 @@ def as_live(release: Release, names: Collection[str]) -> Known:
     """Some tables of a release, and what their rows and values mean."""
     states = [state for state in release.tables if state.table.name in names]
     tables = {state.table.name: types(state.table.columns) for state in states}
-    return Known(tables, {s.table.name: physical(s.table.name, s.rows, s.values) for s in states})
+    relations = {s.table.name: physical(s.table.name, s.rows, s.values, types=tables[s.table.name]) for s in states}
+    return Known(tables, relations)
 
 
 def as_wanted(desired: Desired, names: Collection[str]) -> Known:
     """The same of the tables as the files want them."""
     wanted = {name: desired.tables[name] for name in names if name in desired.tables}
     tables = {name: types(one.table.columns) for name, one in wanted.items()}
-    return Known(tables, {name: physical(name, one.rows, one.values) for name, one in wanted.items()})
+    return Known(tables, {name: physical(name, w.rows, w.values, types=tables[name]) for name, w in wanted.items()})
 
 
 def of(feeds: Iterable[Feed]) -> frozenset[str]:
@@ -62,7 +63,7 @@ def _columns_read(
     sql: str, table: str, columns: tuple[tuple[str, str], ...], others: tuple[str, ...]
 ) -> tuple[str, ...]:
     own = dict(columns)
-    relations = {name: physical(name, "", {}) for name in others} | {table: physical(table, "", own)}
+    relations = {name: unknown(name) for name in others} | {table: physical(table, "", own)}
     read = {column for source, column in needs(sql, Known({table: own}, relations)) if source == table}
     return tuple(column for column in own if column in read)
 

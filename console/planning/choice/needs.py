@@ -3,13 +3,16 @@
 from functools import lru_cache
 
 from console.planning.sql.compile import Known
-from console.planning.sql.meaning import meaning
-from console.planning.sql.relation import physical
+from console.planning.sql.meaning import names
+from console.planning.sql.relation import physical, unknown
 from console.planning.sql.tree import Text, parse
 
 
 def needs(sql: str, known: Known) -> frozenset[tuple[str, str]]:
-    """(table, column) that an already compiled query reads. Names alone decide, whatever the tables' rows mean."""
+    """(table, column) that an already compiled query reads. Names alone decide, whatever the tables' rows mean.
+
+    known  a table without columns is one of which they are not known
+    """
     tables = (
         (name, tuple(c for v in held.columns.values() for _, c in v.reads)) for name, held in known.relations.items()
     )
@@ -21,5 +24,7 @@ def _needs(sql: str, tables: tuple[tuple[str, tuple[str, ...]], ...]) -> frozens
     tree = parse(Text(sql))
     if tree is None:
         return frozenset()
-    relation = meaning(tree, {name: physical(name, "", dict.fromkeys(columns, "")) for name, columns in tables})
-    return relation.reads.union(*(value.reads for value in relation.columns.values()))
+    held = {
+        name: physical(name, "", dict.fromkeys(columns, "")) if columns else unknown(name) for name, columns in tables
+    }
+    return names(tree, held)

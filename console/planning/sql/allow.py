@@ -109,7 +109,6 @@ AGGREGATE_NAMES = frozenset(
         "try_sum",
     ]
 )
-GENERATOR_NAMES = frozenset(["json_tuple", "inline_outer"])
 VOLATILE_NAMES = frozenset(["now", "monotonically_increasing_id"])
 
 _HINTS = {

@@ -14,6 +14,7 @@ from console.model.schema import Column, Table
 from console.planning.sql.aggregates import STORED, Split, split
 from console.planning.sql.meaning import meaning
 from console.planning.sql.relation import Relation
+from console.planning.sql.resolve import qualified, schema
 from console.planning.sql.spelling import faithful
 from console.planning.sql.tree import (
     DIALECT,
@@ -24,9 +25,7 @@ from console.planning.sql.tree import (
     kind,
     name,
     parse,
-    qualified,
     render,
-    schema,
     sources,
     substitute,
 )

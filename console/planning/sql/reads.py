@@ -12,8 +12,9 @@ from console.model.live import TableState
 from console.model.schema import Column, Table, types
 from console.planning.sql.aggregates import STORED
 from console.planning.sql.meaning.functions import aggregates, generates, windows
+from console.planning.sql.resolve import qualified, schema
 from console.planning.sql.spelling import faithful
-from console.planning.sql.tree import DIALECT, Text, cast, kind, name, parse, qualified, render, schema
+from console.planning.sql.tree import DIALECT, Text, cast, kind, name, parse, render
 
 _FORBIDDEN = (
     "from_", "joins", "laterals", "where", "group", "having", "distinct", "order", "limit", "offset", "qualify", "windows",

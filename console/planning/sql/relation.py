@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 SIZE = 20  # hex digits kept of every hash
 
@@ -15,12 +15,15 @@ def mix(*parts: object) -> str:
 @dataclass(frozen=True, slots=True)
 class Value:
     """One expression. reads: (table, column) it is computed from; volatile: two computations may differ;
-    joined: it depends on a table other than the driving one."""
+    joined: it depends on a table other than the driving one; name: as it is written, "" where that is not known;
+    type: Spark's, of what a table declares, "" of all else."""
 
     hash: str
     reads: frozenset[tuple[str, str]] = frozenset()
     volatile: bool = False
     joined: bool = False
+    name: str = field(default="", compare=False)
+    type: str = field(default="", compare=False)
 
     def tagged(self, tag: str) -> "Value":
         """The same expression over another occurrence of its source."""
@@ -65,6 +68,7 @@ class Relation:
     bare    values are told apart within this relation only: they need a tag beside another one
     unique  values of which no two rows have the same, if any are known
     doubts  why more rows may come about than is known
+    order   in which the rows come, "" where in none: it matters to what counts or collects them, and to nothing else
     marks   what a feed must know of how the rows come about: `join`, `inner join`, `group`, `distinct`, `window`,
             `limit`, `generate`, `set`
     """
@@ -79,6 +83,7 @@ class Relation:
     bare: bool = False
     unique: frozenset[str] | None = None
     doubts: frozenset[str] = frozenset()
+    order: str = ""
 
     @property
     def rows(self) -> str:
@@ -96,6 +101,7 @@ class Relation:
             filters=frozenset(mix("@", tag, one) for one in self.filters),
             rest=tuple(rest.tagged(tag) for rest in self.rest),
             bare=False,
+            order=self.order and mix("@", tag, self.order),
         )
 
     def apart(self, taken: Iterable[str]) -> tuple["Relation", tuple[str, ...]]:
@@ -118,9 +124,9 @@ class Relation:
         return replace(self, columns=columns, rest=tuple(replace(rest, joined=True) for rest in self.rest))
 
     def sealed(self, part: str, mark: str = "") -> "Relation":
-        """Rows of which only `part` tells which they are; the values stay what they are in each of them."""
+        """Rows of which only `part` tells which they are, in no order; the values stay what they are in each of them."""
         marks = self.marks | ({mark} if mark else set())
-        return replace(self, parts=(part,), filters=frozenset(), bare=True, marks=marks)
+        return replace(self, parts=(part,), filters=frozenset(), bare=True, marks=marks, order="")
 
     def narrowed(self, conditions: Iterable[Value]) -> "Relation":
         """The rows that pass these as well."""
@@ -135,15 +141,26 @@ class Relation:
         )
 
 
-def physical(table: str, rows: str, values: Mapping[str, str], volatile: frozenset[str] = frozenset()) -> Relation:
-    """A table as a source: its rows and values stand for themselves."""
-    return Relation(
-        (mix("table", table, rows),),
-        {
-            column.lower(): Value(mix("column", table, value), frozenset({(table, column)}), column in volatile)
-            for column, value in values.items()
-        },
-    )
+def physical(
+    table: str,
+    rows: str,
+    values: Mapping[str, str],
+    volatile: frozenset[str] = frozenset(),
+    types: Mapping[str, str] | None = None,
+) -> Relation:
+    """A table as a source: its rows and values stand for themselves. types: column → Spark's, where it is known"""
+    known = types or {}
+    columns = {
+        column: Value(
+            mix("column", table, value),
+            frozenset({(table, column)}),
+            column in volatile,
+            name=column,
+            type=known.get(column, ""),
+        )
+        for column, value in values.items()
+    }
+    return Relation((mix("table", table, rows),), {column.lower(): value for column, value in columns.items()})
 
 
 def unknown(table: str) -> Relation:

@@ -1,4 +1,4 @@
-"""Text to a checked, qualified tree: parse, allow, substitute variables, resolve tables and columns.
+"""Text to a checked tree: parse, allow, substitute variables; and a tree back to text.
 
 Positions in messages are those of the operator's file. Unquoted and quoted names are compared without case, as Spark
 compares them.
@@ -7,16 +7,14 @@ compares them.
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 
 import sqlglot
 from sqlglot import TokenType, exp
-from sqlglot.errors import OptimizeError, SqlglotError
-from sqlglot.optimizer.annotate_types import annotate_types
-from sqlglot.optimizer.qualify import qualify
-from sqlglot.optimizer.scope import Scope, traverse_scope
-from sqlglot.schema import MappingSchema
+from sqlglot.errors import SqlglotError
+from sqlglot.optimizer.scope import traverse_scope
 
 from console.errors import Problem
 from console.model.receipt import LEDGER, LEDGER_VIEW
@@ -28,8 +26,7 @@ from console.planning.sql.spelling.written import AsRead
 DIALECT = "spark"
 Tables = Mapping[str, Mapping[str, str]]  # table → column → Spark type, as declared
 _FIRST = {"SELECT", "WITH", "FROM", "("}
-_UNKNOWN = re.compile(r"(?:Unknown column|Cannot automatically join|Column): *'?\"?`?([^\s'\"`]+)")
-_PATIENCE = 50  # unknown columns reported of one query
+BROKEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # sqlglot, of a call with odd arguments
 
 
 @dataclass(slots=True)
@@ -92,6 +89,10 @@ def parse(text: Text) -> exp.Query | None:
         return _parse(text)
     except RecursionError:
         text.blame("S101", "the query is nested too deeply", hint=f"at most {allow.DEPTH} levels")
+    except BROKEN:
+        if (found := misfit(text.sql)) is None:
+            raise
+        text.blame("S102", f"{found[1]} is not understood: the function takes other arguments", found[0])
     except SqlglotError as error:
         details = getattr(error, "errors", None) or [{}]
         first = details[0]
@@ -103,6 +104,27 @@ def parse(text: Text) -> exp.Query | None:
         what = (first.get("description") or str(error)).splitlines()[0].rstrip(".")
         near = f" near {first['highlight']!r}" if first.get("highlight") else ""
         text.blame("S102", f"the query of {text.node or 'this call'} cannot be read: {what}{near}", offset)
+    return None
+
+
+def misfit(sql: str) -> tuple[int, str] | None:
+    """The innermost call that sqlglot breaks on, for want of an argument it takes for granted: where it is, and its text."""
+    tokens = sqlglot.Dialect.get_or_raise(DIALECT).tokenize(sql)
+    for at in range(len(tokens) - 2, -1, -1):
+        depth = 0
+        for token in tokens[at + 1 :]:
+            depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
+            if depth <= 0:
+                break
+        call = sql[tokens[at].start : token.end + 1]
+        if tokens[at + 1].token_type != TokenType.L_PAREN or depth:
+            continue
+        try:
+            sqlglot.parse_one(f"SELECT {call}", read=DIALECT)
+        except BROKEN:
+            return tokens[at].start, call
+        except SqlglotError:
+            continue
     return None
 
 
@@ -176,118 +198,16 @@ def substitute(tree: exp.Query, text: Text, variables: Mapping[str, str], parame
             place.replace(literal(variables[name]))
         else:
             found = re.search(rf":{re.escape(name)}\b", text.sql)  # a placeholder carries no position
-            hint = _nearest(name, {*declared, *variables})
+            hint = nearest(name, {*declared, *variables})
             text.blame("S111", f":{name} is neither a parameter nor a variable", found and found.start(), hint)
     return used
 
 
-def schema(tables: Tables) -> MappingSchema:
-    """What `qualified` resolves names against; build it once for many queries."""
-    lowered: dict[str, object] = {
-        name.lower(): {column.lower(): kind for column, kind in columns.items()} for name, columns in tables.items()
-    }
-    return MappingSchema(lowered, dialect=DIALECT, normalize=False)
-
-
-def qualified(tree: exp.Query, text: Text, tables: Tables, known: MappingSchema) -> exp.Query | None:
-    """Every table and column resolved, stars and aliases expanded, types inferred where they can be; or None."""
-    if not _tables_known(tree, text, tables):
-        return None
-    for struct in tree.find_all(exp.Struct):  # a field's name is data: `to_json` writes it
-        for member in struct.expressions:
-            for name in (member.this if isinstance(member, exp.PropertyEQ) else None, member.args.get("alias")):
-                if isinstance(name, exp.Identifier):
-                    name.meta["case_sensitive"] = True
-    done = _qualify(tree, text, known, tables)
-    if done is None or not _columns_known(done, text, tables):
-        return None
-    return annotate_types(done, schema=known, dialect=DIALECT)
-
-
-def _tables_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
-    names = {name.lower() for name in tables}
-    good = True
-    for scope in traverse_scope(tree):
-        for source in scope.sources.values():
-            if isinstance(source, exp.Table) and source.name.lower() not in names:
-                text.say("S107", f"there is no table {source.name}", source, _nearest(source.name, tables))
-                good = False
-    return good
-
-
-def _qualify(tree: exp.Query, text: Text, known: MappingSchema, tables: Tables) -> exp.Query | None:
-    wrong = 0
-    for _ in range(_PATIENCE):
-        try:
-            done = qualify(tree.copy(), schema=known, dialect=DIALECT, validate_qualify_columns=False)
-        except OptimizeError as error:
-            found = _UNKNOWN.search(str(error))
-            blamed = [c for c in tree.find_all(exp.Column) if found and c.name.lower() == found.group(1).lower()]
-            if not blamed:
-                text.blame("S108", str(error).splitlines()[0])
-                return None
-            for column in blamed:
-                _unknown(text, column, column.name, tables)
-                column.replace(exp.Null())
-            wrong += len(blamed)
-        else:
-            if wrong:
-                _columns_known(done, text, tables)
-            return None if wrong else done
-    return None
-
-
-def _columns_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
-    good = True
-    for scope in traverse_scope(tree):
-        for column in scope.columns:
-            if column.table and not _visible(scope, column.table):
-                text.say("S108", f"{column.table}.{column.name}: no table here is called {column.table}", column)
-                good = False
-        for column in scope.unqualified_columns:
-            holders = [alias for alias, source in scope.sources.items() if column.name in _outputs(source, tables)]
-            if len(holders) > 1:
-                text.say("S109", f"{column.name} is ambiguous: {' and '.join(holders)} have it", column)
-            else:
-                _unknown(text, column, column.name, tables, scope)
-            good = False
-    for star in tree.find_all(exp.Star):
-        if isinstance(star.parent, (exp.Select, exp.Column)):
-            text.say("S105", "* of a struct is not allowed: name its fields", star)
-            good = False
-    return good
-
-
-def _visible(scope: Scope | None, name: str) -> bool:
-    while scope is not None:
-        if name in scope.sources:
-            return True
-        scope = scope.parent
-    return False
-
-
-def _outputs(source: exp.Expr | Scope, tables: Tables) -> set[str]:
-    if isinstance(source, Scope):
-        return {name.lower() for name in getattr(source.expression, "named_selects", ())}
-    return {column.lower() for column in tables.get(source.name, {})}
-
-
-def _unknown(text: Text, column: exp.Column, name: str, tables: Tables, scope: Scope | None = None) -> None:
-    if scope is not None:
-        sources = [source for source in scope.sources.values()]
-        near = {c for source in sources for c in _outputs(source, tables)}
-        held = sorted({source.name for source in sources if isinstance(source, exp.Table)})
-    else:
-        select = column.find_ancestor(exp.Select)
-        held = sorted({t.name.lower() for t in select.find_all(exp.Table)} & set(tables)) if select else []
-        near = {c for table in held for c in tables[table]}
-    whose = f" in {' or '.join(held)}" if held else ""
-    text.say("S108", f"there is no column {name}{whose}", column, _nearest(name, near))
-
-
-def _nearest(name: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(name.lower(), sorted({k.lower() for k in known}), 1, 0.6)
-    return f"did you mean {near[0]}?" if near else ""
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The hint that names what is spelled most alike, "" where nothing is; without case."""
+    spelled = {one.lower(): one for one in sorted(known)}
+    near = difflib.get_close_matches(name.lower(), list(spelled), 1, 0.6)
+    return f"did you mean {spelled[near[0]]}?" if near else ""
 
 
 @lru_cache(maxsize=4096)
@@ -321,8 +241,21 @@ def name(text: str) -> exp.Identifier:
 
 def render(tree: exp.Expr) -> str:
     """Plain Spark SQL, comments left out; what sqlglot cannot write for Spark raises."""
-    text: str = tree.sql(AsRead, comments=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
+    with strict():
+        text: str = tree.sql(AsRead, comments=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
     return text
+
+
+@contextmanager
+def strict() -> Iterator[None]:
+    """What sqlglot breaks on, said in its own way.
+
+    raises  SqlglotError
+    """
+    try:
+        yield
+    except BROKEN as error:
+        raise SqlglotError(f"a call has not the arguments that its function takes ({error!r})") from error
 
 
 def sources(tree: exp.Query) -> Iterator[tuple[str, exp.Table]]:

@@ -19,6 +19,7 @@ TABLES = {
     "u": {"a": "int", "k": "int", "v": "int", "w": "string"},
     "v": {"k": "int", "x": "int", "y": "string"},
     "z": {"k": "int", "x": "int"},
+    "x": {"d": "date", "ts": "timestamp", "m": "map<string,int>", "sa": "array<struct<P:int>>", "b": "string"},
 }
 Edit = tuple[str, str]
 
@@ -135,6 +136,20 @@ HAZARDS: list[Edit] = [
     (
         "SELECT k, a FROM t UNPIVOT (n FOR which IN (a, c))",
         "SELECT k, n AS a FROM t UNPIVOT (n FOR which IN (a, c, k))",
+    ),
+    ("SELECT a FROM (SELECT a FROM t ORDER BY a) LIMIT 5", "SELECT a FROM (SELECT a FROM t ORDER BY b) LIMIT 5"),
+    ("SELECT a FROM (SELECT a FROM t ORDER BY a) LIMIT 5", "SELECT a FROM t LIMIT 5"),
+    (
+        "SELECT a FROM ((SELECT a FROM t ORDER BY a) UNION ALL SELECT a FROM u) LIMIT 5",
+        "SELECT a FROM ((SELECT a FROM t ORDER BY b) UNION ALL SELECT a FROM u) LIMIT 5",
+    ),
+    ("SELECT a FROM t ORDER BY ALL LIMIT 5", "SELECT a, b FROM t ORDER BY ALL LIMIT 5"),
+    ("SELECT x FROM explode(array(1)) AS e(x)", "SELECT x FROM explode_outer(array(1)) AS e(x)"),
+    ("SELECT * FROM posexplode(array(1))", "SELECT * FROM posexplode_outer(array(1))"),
+    ("SELECT * FROM inline(array(struct(1)))", "SELECT * FROM inline_outer(array(struct(1)))"),
+    (
+        "SELECT a FROM t WHERE a IN (SELECT DISTINCT a FROM u LIMIT 2)",
+        "SELECT a FROM t WHERE a IN (SELECT a FROM u LIMIT 2)",
     ),
 ]
 # the new query is the old one in other words
@@ -327,6 +342,42 @@ REWRITES: list[Edit] = [
         "SELECT max(a) AS m FROM t GROUP BY b HAVING max(a) > 3",
         "SELECT m FROM (SELECT b, max(a) AS m FROM t GROUP BY b) WHERE m > 3",
     ),
+    ("SELECT a FROM (SELECT a FROM t ORDER BY a) LIMIT 5", "SELECT a FROM t ORDER BY a LIMIT 5"),
+    (
+        "SELECT a FROM (SELECT a FROM t ORDER BY a) WHERE a > 1",
+        "SELECT a FROM (SELECT a FROM t ORDER BY b) WHERE a > 1",
+    ),
+    ("SELECT sum(a) n FROM (SELECT a FROM t ORDER BY a)", "SELECT sum(a) n FROM t"),
+    (
+        "SELECT a FROM ((SELECT a FROM t ORDER BY a) UNION ALL SELECT a FROM u)",
+        "SELECT a FROM (SELECT a FROM t UNION ALL SELECT a FROM u)",
+    ),
+    ("SELECT a, b FROM t ORDER BY ALL LIMIT 5", "SELECT a, b FROM t ORDER BY a, b LIMIT 5"),
+    (
+        "SELECT sum(a) OVER v n FROM t WINDOW w AS (PARTITION BY k), v AS (w ORDER BY b)",
+        "SELECT sum(a) OVER (PARTITION BY k ORDER BY b) n FROM t",
+    ),
+    ("SELECT CAST(s AS STRUCT<X:INT,y:STRING>) n FROM t", "SELECT s::struct<X: integer, y: string> n FROM t"),
+    (
+        "SELECT to_json(struct(*)) n FROM (SELECT a AS Foo FROM t)",
+        "SELECT to_json(struct(Foo)) n FROM (SELECT a AS Foo FROM t)",
+    ),
+    ("SELECT b NOT LIKE 'x' n FROM t", "SELECT NOT b LIKE 'x' n FROM t"),
+    ("SELECT a FROM t WHERE b NOT ILIKE 'x'", "SELECT a FROM t WHERE NOT (b ILIKE 'x')"),
+    ("SELECT a FROM t WHERE a IN (SELECT DISTINCT a FROM u)", "SELECT a FROM t WHERE a IN (SELECT a FROM u)"),
+    ("SELECT a FROM t WHERE a NOT IN (SELECT DISTINCT a FROM u)", "SELECT a FROM t WHERE a NOT IN (SELECT a FROM u)"),
+    (
+        "SELECT a FROM t WHERE EXISTS (SELECT DISTINCT 1 FROM u WHERE u.a = t.a)",
+        "SELECT a FROM t WHERE EXISTS (SELECT 1 FROM u WHERE u.a = t.a)",
+    ),
+    ("SELECT left(b, 3) n FROM t", "SELECT substring(b, 1, 3) n FROM t"),
+    ("SELECT locate('x', b) n FROM t", "SELECT instr(b, 'x') n FROM t"),
+    ("SELECT position('x' IN b) n FROM t", "SELECT charindex('x', b) n FROM t"),
+    ("SELECT a << 1 n FROM t", "SELECT shiftleft(a, 1) n FROM t"),
+    ("SELECT trunc(d, 'MM') n FROM x", "SELECT trunc(d, 'month') n FROM x"),
+    ("SELECT sa.p n FROM x", "SELECT sa.P n FROM x"),
+    ("SELECT s.X n FROM t", "SELECT q.s.x n FROM t q"),
+    ("SELECT to_date(ts) n FROM x", "SELECT CAST(ts AS DATE) n FROM x"),
 ]
 # something else stands in the rows, or there are others
 OTHERS: list[Edit] = [
@@ -551,6 +602,72 @@ OTHERS: list[Edit] = [
         "SELECT count(*) AS n FROM t GROUP BY CUBE (a, k) HAVING grouping_id() = 1",
         "SELECT count(*) AS n FROM t GROUP BY CUBE (k, a) HAVING grouping_id() = 1",
     ),
+    ("SELECT concat_ws(b, j, 'x') n FROM t", "SELECT concat(b, j, 'x') n FROM t"),
+    (
+        "SELECT collect_list(a) n FROM (SELECT a FROM t ORDER BY a)",
+        "SELECT collect_list(a) n FROM (SELECT a FROM t ORDER BY b)",
+    ),
+    (
+        "SELECT k, first(a) n FROM (SELECT a, k FROM t ORDER BY a) GROUP BY k",
+        "SELECT k, first(a) n FROM (SELECT a, k FROM t ORDER BY b) GROUP BY k",
+    ),
+    ("SELECT last(a) n FROM (SELECT a FROM t SORT BY a)", "SELECT last(a) n FROM (SELECT a FROM t SORT BY b)"),
+    (
+        "SELECT any_value(a) n FROM (SELECT a FROM t DISTRIBUTE BY a)",
+        "SELECT any_value(a) n FROM (SELECT a FROM t DISTRIBUTE BY b)",
+    ),
+    ("SELECT array_agg(a) n FROM (SELECT a FROM t ORDER BY a)", "SELECT array_agg(a) n FROM t"),
+    ("SELECT listagg(b) n FROM (SELECT b FROM t ORDER BY a)", "SELECT listagg(b) n FROM (SELECT b FROM t ORDER BY k)"),
+    (
+        "SELECT monotonically_increasing_id() n FROM (SELECT b FROM t ORDER BY a)",
+        "SELECT monotonically_increasing_id() n FROM (SELECT b FROM t ORDER BY k)",
+    ),
+    (
+        "WITH q AS (SELECT a, b FROM t ORDER BY a) SELECT collect_list(b) n FROM q",
+        "WITH q AS (SELECT a, b FROM t ORDER BY k) SELECT collect_list(b) n FROM q",
+    ),
+    (
+        "SELECT collect_list(x) n FROM (SELECT a x FROM t ORDER BY a) LATERAL VIEW explode(array(1)) e AS y",
+        "SELECT collect_list(x) n FROM (SELECT a x FROM t ORDER BY b) LATERAL VIEW explode(array(1)) e AS y",
+    ),
+    (
+        "SELECT row_number() OVER (PARTITION BY k) n FROM (SELECT * FROM t ORDER BY a)",
+        "SELECT row_number() OVER (PARTITION BY k) n FROM (SELECT * FROM t ORDER BY b)",
+    ),
+    (
+        "SELECT sum(a) OVER v n FROM t WINDOW w AS (PARTITION BY k), v AS (w)",
+        "SELECT sum(a) OVER v n FROM t WINDOW w AS (PARTITION BY b), v AS (w)",
+    ),
+    ("SELECT m.Foo n FROM x", "SELECT m.foo n FROM x"),
+    ("SELECT CAST(s AS STRUCT<X:INT,y:STRING>) n FROM t", "SELECT CAST(s AS STRUCT<x:INT,y:STRING>) n FROM t"),
+    (
+        "SELECT * FROM t UNPIVOT (n FOR which IN (a AS Foo, k))",
+        "SELECT * FROM t UNPIVOT (n FOR which IN (a AS foo, k))",
+    ),
+    (
+        "SELECT to_json(struct(*)) n FROM (SELECT a AS Foo FROM t)",
+        "SELECT to_json(struct(*)) n FROM (SELECT a AS foo FROM t)",
+    ),
+    ("SELECT a FROM delta.`/data/Events`", "SELECT a FROM delta.`/data/events`"),
+    ("SELECT a FROM `x.y`", "SELECT a FROM x.y"),
+    ("SELECT CAST(b AS STRING COLLATE UTF8_LCASE) n FROM t", "SELECT CAST(b AS STRING) n FROM t"),
+    ("SELECT CAST(b AS STRING COLLATE UTF8_LCASE) n FROM t", "SELECT CAST(b AS STRING COLLATE UNICODE) n FROM t"),
+    (
+        "SELECT to_json(arrays_zip(arr, brr)) n FROM (SELECT arr, brr FROM t)",
+        "SELECT to_json(arrays_zip(p, q)) n FROM (SELECT arr p, brr q FROM t)",
+    ),
+    ("SELECT a FROM t@v3", "SELECT a FROM t@v4"),
+    ("SELECT json_tuple(j,'a','b') AS (x, y) FROM t", "SELECT json_tuple(j,'b','a') AS (x, y) FROM t"),
+    ("SELECT b NOT LIKE 'x' n FROM t", "SELECT b LIKE 'x' n FROM t"),
+    ("SELECT b NOT LIKE ALL ('x','y') n FROM t", "SELECT NOT (b LIKE ALL ('x','y')) n FROM t"),
+    ("SELECT left(b, 3) n FROM t", "SELECT right(b, 3) n FROM t"),
+    ("SELECT locate('x', b) n FROM t", "SELECT locate(b, 'x') n FROM t"),
+    ("SELECT locate('x', b) n FROM t", "SELECT locate('x', b, 2) n FROM t"),
+    ("SELECT trunc(d, 'MM') n FROM x", "SELECT trunc(d, 'week') n FROM x"),
+    ("SELECT b RLIKE 'MM' n FROM t", "SELECT b RLIKE 'MONTH' n FROM t"),
+    ("SELECT to_date(b) n FROM x", "SELECT try_cast(b AS DATE) n FROM x"),
+    ("SELECT uuid(1) n FROM t", "SELECT uuid(2) n FROM t"),
+    ("SELECT a AS q, q + 1 AS y FROM zz", "SELECT b AS q, q + 1 AS y FROM zz"),
 ]
 # one column more, and the rest as before
 ADDITIONS: list[Edit] = [
@@ -567,6 +684,12 @@ ADDITIONS: list[Edit] = [
     ("WITH q AS (SELECT a FROM t) SELECT * FROM q", "WITH q AS (SELECT a, b FROM t) SELECT * FROM q"),
     ("SELECT a FROM t LATERAL VIEW explode(arr) e AS x", "SELECT a, x FROM t LATERAL VIEW explode(arr) e AS x"),
     ("SELECT DISTINCT a FROM (SELECT a FROM t)", "SELECT DISTINCT a FROM (SELECT a, b FROM t)"),
+    ("SELECT json_tuple(j,'a') AS x FROM t", "SELECT json_tuple(j,'a','b') AS (x, y) FROM t"),
+    ("SELECT json_tuple(j,'a','b') AS (x, y) FROM t", "SELECT json_tuple(j,'c','a','b') AS (z, x, y) FROM t"),
+    (
+        "SELECT e.x FROM t LATERAL VIEW json_tuple(j,'a') e AS x",
+        "SELECT e.x, y FROM t LATERAL VIEW json_tuple(j,'a','b') e AS x, y",
+    ),
 ]
 
 

@@ -11,7 +11,7 @@ the same value in each of them. The reverse is not promised.
 """
 
 from console.planning.sql.meaning.functions import aggregates
-from console.planning.sql.meaning.rows import AGAIN, Meaning, evaluated, meaning, query_in
+from console.planning.sql.meaning.rows import AGAIN, Meaning, evaluated, meaning, names, query_in
 from console.planning.sql.meaning.scope import Unclear
 
-__all__ = ["AGAIN", "Meaning", "Unclear", "aggregates", "evaluated", "meaning", "query_in"]
+__all__ = ["AGAIN", "Meaning", "Unclear", "aggregates", "evaluated", "meaning", "names", "query_in"]

@@ -44,7 +44,7 @@ _KNOWN |= {
     "element_at", "from_unixtime", "from_utc_timestamp", "get_json_object", "hex", "locate", "log", "log10", "log2", "lpad",
     "month", "regexp_extract", "regexp_extract_all", "rpad", "shiftleft", "shiftright", "slice", "sort_array", "str_to_map",
     "to_date", "to_timestamp", "to_utc_timestamp", "trunc", "try_element_at", "unix_timestamp", "to_unix_timestamp", "year",
-    "weekofyear", "array_size", "array_sort", "array_append", "array_prepend", "array_insert", "array_remove",
+    "weekofyear", "uuid", "array_size", "array_sort", "array_append", "array_prepend", "array_insert", "array_remove",
 }  # fmt: skip
 _AGGREGATES = allow.AGGREGATE_NAMES | {
     "bitmap_and_agg", "product", "theta_intersection_agg", "theta_sketch_agg", "theta_union_agg", "schema_of_variant_agg",
@@ -85,6 +85,13 @@ def over_window(call: exp.Expr) -> bool:
     return isinstance(parent, exp.Window) and parent.this is call
 
 
+def takes_order(call: exp.Expr) -> bool:
+    """Whether an aggregate says another thing where the same rows come in another order."""
+    if isinstance(call.parent, exp.WithinGroup):
+        return False  # it has an order of its own
+    return is_volatile(call) or isinstance(call, exp.GroupConcat) or strange(call)
+
+
 def windows(node: exp.Expr) -> bool:
     return any(isinstance(n, exp.Window) for n in node.walk(prune=lambda inner: isinstance(inner, exp.Query)))
 
@@ -111,6 +118,10 @@ def outer(node: exp.Expr) -> bool:
 
 def is_one_row(node: exp.Expr) -> bool:
     return called(node) in _ONE_ROW
+
+
+def is_null_test(node: exp.Expr) -> bool:
+    return called(node) in ("isnull", "isnotnull") and len(node.expressions) == 1
 
 
 def strange(node: exp.Expr) -> bool:

@@ -50,7 +50,7 @@ def _pivot(relation: Relation, pivot: exp.Expr, values: Values, grouped: list[st
 def _unpivot(relation: Relation, pivot: exp.Expr, values: Values, named: set[str]) -> tuple[dict[str, Value], str]:
     turned = [values.value(column) for column in pivot.find_all(exp.Column)]
     reads = frozenset().union(*(value.reads for value in turned))
-    part = mix("unpivot", relation.rows, pivot.sql(DIALECT).lower(), *(value.hash for value in turned))
+    part = mix("unpivot", relation.rows, pivot.sql(DIALECT), *(value.hash for value in turned))  # its labels are data
     labels = [part.name.lower() for part in pivot.expressions if isinstance(part, exp.Identifier)]
     for field in pivot.args.get("fields") or ():
         if isinstance(field.this, exp.Identifier):

@@ -41,6 +41,16 @@ def meaning(tree: exp.Query, tables: Mapping[str, Relation]) -> Relation:
         return Relation((every,), columns, reads=reads, marks=frozenset({"opaque"}), doubts=frozenset({str(reason)}))
 
 
+def names(tree: exp.Query, tables: Mapping[str, Relation]) -> frozenset[tuple[str, str]]:
+    """(table, column) that a qualified tree cannot do without: all that it names, whether its answer depends on it or not."""
+    run = Run(dict(tables), True, query_in)
+    try:
+        found = query_in(tree, Scope(run, {}))
+    except Unclear:
+        found = meaning(tree, tables)
+    return found.reads.union(run.named, *(value.reads for value in found.every()))
+
+
 def evaluated(tree: exp.Expr, tables: Mapping[str, Relation], strict: bool) -> Meaning:
     """Evaluate a tree over what is known of its tables.
 
@@ -68,11 +78,11 @@ def query_in(tree: exp.Expr, scope: Scope) -> Relation:
     match tree:
         case exp.Subquery():
             found = query_in(tree.this, scope.beside())
-            return limited(tree, found, {}, Values(replace(scope.beside(), sources={"": found})), found)
+            return limited(tree, found, Values(replace(scope.beside(), sources={"": found})), found.every())
         case exp.SetOperation():
             found = united(tree, lambda part: query_in(part, scope.beside()), scope.run.notes)
             seen = replace(scope.beside(), sources={"": found})
-            return limited(tree, found, {}, Values(seen), found)
+            return limited(tree, found, Values(seen), found.every())
         case exp.Select():
             return _Select(tree, scope).relation()
         case exp.Values():
@@ -135,7 +145,7 @@ class _Select:
         rows = replace(rows, columns=_named(self.outputs), rest=tuple(o.rest for o in self.outputs if o.rest))
         rows = self._distinct(rows)
         seen = replace(values, aliases=self._aliases(), done=self._done(), first=True)
-        return limited(self.tree, rows, self._ordinals(), seen, rows)
+        return limited(self.tree, rows, seen, [output.value for output in self.outputs])
 
     def _note(self, what: str, *said: str) -> None:
         self.scope.run.notes.append((what, mix(*said)))
@@ -166,7 +176,7 @@ class _Select:
 
     def _grouped(self, rows: Relation) -> tuple[Relation, Values]:
         group = self.tree.args.get("group")
-        plain = Values(self.scope, rows=rows.rows, windows=self._windows())
+        plain = Values(self.scope, rows=rows.rows, order=rows.order, windows=self._windows())
         asked = [
             *self.tree.expressions,
             *(self.tree.args[k] for k in ("having", "qualify", "order") if self.tree.args.get(k)),
@@ -227,7 +237,7 @@ class _Select:
         names = [c.name.lower() for c in part.expressions] if isinstance(part, exp.Aliases) else []
         call = functions.generator(of)
         if call is None and not functions.is_one_row(of):
-            self.outputs.append(_Output(output_name(part), values.value(of)))
+            self.outputs.append(_Output(output_name(part), replace(values.value(of), name=part.alias_or_name)))
             return rows
         call = call if call is not None else of
         return self._yields(part, of, call, names or ([part.alias.lower()] if part.alias else []), rows, values)
@@ -240,7 +250,7 @@ class _Select:
             made = mix("generate", functions.outer(call), value.hash)
             tagged = value.tagged(made)
             rows = replace(rows, parts=(*rows.parts, made), unique=None, marks=rows.marks | {"generate"})
-            rows = replace(rows, reads=rows.reads | value.reads)
+            rows = replace(rows, reads=rows.reads | value.reads, volatile=rows.volatile or value.volatile)
             self._note("a generator", made)
         else:
             made, tagged = "", value
@@ -248,7 +258,7 @@ class _Select:
             whole = values.value(of)
             self.outputs.append(_Output(output_name(part), replace(tagged, hash=mix(tagged.hash, whole.hash))))
             return rows
-        view = yielded(value, names or ([output_name(part)] if functions.called(call) != "json_tuple" else []))
+        view = yielded(call, value, names or ([] if functions.is_one_row(call) else [output_name(part)]), values)
         view = view.tagged(made) if made else view
         self.outputs += [_Output(name, one) for name, one in view.columns.items()]
         self.outputs += [_Output("", rest.value, rest) for rest in view.rest]
@@ -279,9 +289,6 @@ class _Select:
             raise Unclear("DISTINCT ON is not understood")
         self._note("DISTINCT", *sorted(value.hash for value in rows.every()))
         return without_repeats(rows, "distinct")
-
-    def _ordinals(self) -> dict[int, Value]:
-        return {at + 1: output.value for at, output in enumerate(self.outputs)}
 
 
 def output_name(part: exp.Expr) -> str:

@@ -25,15 +25,17 @@ class Run:
     numbers  calls that say something new each time, numbered as they are met
     lenient  for lineage: a name that nothing has costs its own column only, and count(*) reads what it counts
     notes    what was met, as (what it is called, its hash): where two queries differ is told from them
+    named    (table, column) that are named anywhere, also where nothing that the query gives depends on them
     """
 
     tables: dict[str, Relation]
     strict: bool
     query: "Callable[[exp.Expr, Scope], Relation]"
     lenient: bool = False
-    numbers: dict[int, int] = field(default_factory=dict)
+    numbers: dict[int, tuple[int, exp.Expr]] = field(default_factory=dict)
     steps: int = 0
     notes: list[tuple[str, str]] = field(default_factory=list)
+    named: set[tuple[str, str]] = field(default_factory=set)
 
     def step(self) -> None:
         """raises  Unclear for a query that unfolds without end, as aliases of aliases may"""
@@ -42,7 +44,7 @@ class Run:
             raise Unclear("it unfolds into too large a query")
 
     def number(self, node: exp.Expr) -> int:
-        return self.numbers.setdefault(id(node), len(self.numbers))
+        return self.numbers.setdefault(id(node), (len(self.numbers), node))[0]  # held, for an id may be given again
 
 
 @dataclass(slots=True)
@@ -50,7 +52,6 @@ class Scope:
     """The names visible in one SELECT.
 
     sources  alias → relation;  merged  columns of USING, which stand for both sides;  hidden  (alias, column) they replace
-    shown    the SELECT's own outputs, for the clauses that may name them
     """
 
     run: Run
@@ -59,7 +60,6 @@ class Scope:
     sources: dict[str, Relation] = field(default_factory=dict)
     merged: dict[str, Value] = field(default_factory=dict)
     hidden: set[tuple[str, str]] = field(default_factory=set)
-    bound: list[dict[str, Value]] = field(default_factory=list)
 
     def beside(self) -> "Scope":
         """For a query that stands in this FROM: it sees what this one sees from outside."""
@@ -89,6 +89,15 @@ class Scope:
             joined = combined("unresolved", parts)
             return Value(joined.hash, frozenset({("", name)}), joined=True)
         return None
+
+    def has(self, name: str) -> bool:
+        """Whether one of this SELECT's own sources surely has a column."""
+        return name in self.merged or any(name in source.columns for source in self.sources.values())
+
+    def may_have(self, name: str) -> bool:
+        """Whether one of which the columns are not known may have it; to who asks for lineage, none has."""
+        rests = (rest for source in self.sources.values() for rest in source.rest)
+        return not self.run.lenient and not self.has(name) and any(name not in rest.but for rest in rests)
 
     def _holders(self, name: str) -> Iterable[str]:
         return (

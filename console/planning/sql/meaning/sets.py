@@ -12,6 +12,7 @@ from console.planning.sql.relation import Relation, Rest, Value, combined, mix
 from console.planning.sql.tree import DIALECT
 
 Query = Callable[[exp.Expr], Relation]
+_ORDERS = ("order", "sort", "cluster", "distribute")
 
 
 def united(tree: exp.SetOperation, query: Query, notes: list[tuple[str, str]]) -> Relation:
@@ -39,7 +40,7 @@ def _branches(node: exp.Expr, plain: bool, above: exp.Expr, query: Query) -> lis
     inner = node
     while isinstance(inner, exp.Subquery) and set(k for k, v in inner.args.items() if v) <= {"this"}:
         inner = inner.this
-    extra = any(inner.args.get(key) for key in ("limit", "offset", "with_", "side", "kind", "on"))
+    extra = any(inner.args.get(key) for key in ("limit", "offset", "with_", "side", "kind", "on", *_ORDERS))
     by_name = bool(inner.args.get("by_name")) == bool(above.args.get("by_name"))
     if isinstance(inner, exp.Union) and not extra and by_name and (not plain or not inner.args.get("distinct")):
         return [one for side in (inner.this, inner.expression) for one in _branches(side, plain, above, query)]
@@ -94,7 +95,14 @@ def _made(part: str, columns: dict[str, Value], relations: list[Relation], mark:
         volatile=any(one.volatile for one in relations),
         doubts=frozenset().union(*(one.doubts for one in relations)),
         bare=True,
+        order=either_order(relations) if mark == "union" else "",
     )
+
+
+def either_order(relations: list[Relation]) -> str:
+    """The order of rows that come of several relations, "" where none of them has one."""
+    orders = [one.order for one in relations]
+    return mix(*orders) if any(orders) else ""
 
 
 def without_repeats(rows: Relation, mark: str) -> Relation:
@@ -128,29 +136,39 @@ def _compared(tree: exp.SetOperation, left: Relation, right: Relation, plain: bo
     return made if plain else replace(made, unique=frozenset(value.hash for value in made.every()))
 
 
-def limited(tree: exp.Expr, rows: Relation, ordinals: dict[int, Value], values: Values, shown: Relation) -> Relation:
-    """ORDER BY with LIMIT or OFFSET; an order alone changes no row."""
+def limited(tree: exp.Expr, rows: Relation, values: Values, shown: list[Value]) -> Relation:
+    """ORDER BY with LIMIT or OFFSET; an order alone changes no row, but those that a LIMIT above it takes.
+
+    shown  the outputs, in order
+    """
     limit, offset = tree.args.get("limit"), tree.args.get("offset")
-    order = [
-        part
-        for key in ("order", "sort", "cluster", "distribute")
-        if tree.args.get(key)
-        for part in tree.args[key].expressions
-    ]
+    order, by = _ordered(tree, values, shown)
+    rows = replace(rows, order=order or rows.order)
     if isinstance(limit, exp.Limit) and limit.expression and limit.expression.name.upper() == "ALL":
         limit = None
+    if order:
+        values.scope.run.notes.append(("ORDER BY", order))
     if not (limit or offset):
-        if order:
-            values.scope.run.notes.append(("ORDER BY", mix(*(part.sql(DIALECT).lower() for part in order))))
         return rows
-    ordinals = ordinals or {at + 1: value for at, value in enumerate(shown.columns.values())}
-    said = [key for key in ("sort", "cluster", "distribute") if tree.args.get(key)]  # no total order
-    for part in order:
+    ends = [node.sql(DIALECT).lower() for node in (limit, offset) if node is not None]
+    values.scope.run.notes.append(("LIMIT", mix(rows.order, *ends)))
+    kept = rows.sealed(mix("limit", rows.rows, rows.order, *ends), "limit")
+    reads = rows.reads.union(*(value.reads for value in by))
+    return replace(kept, volatile=True, unique=rows.unique, order=rows.order, reads=reads)
+
+
+def _ordered(tree: exp.Expr, values: Values, shown: list[Value]) -> tuple[str, list[Value]]:
+    """The order that a query gives its rows, "" for none, and the values it is made of."""
+    said = [key for key in _ORDERS[1:] if tree.args.get(key)]  # no total order
+    by: list[Value] = []
+    for part in (part for key in _ORDERS if tree.args.get(key) for part in tree.args[key].expressions):
         of = part.this if isinstance(part, exp.Ordered) else part
         at = ordinal(of)
-        value = ordinals[at] if at in ordinals else values.value(of)
-        said += [value.hash, str(bool(part.args.get("desc"))), str(bool(part.args.get("nulls_first")))]
-    ends = [node.sql(DIALECT).lower() for node in (limit, offset) if node is not None]
-    values.scope.run.notes.append(("LIMIT", mix(*said, *ends)))
-    kept = rows.sealed(mix("limit", rows.rows, *said, *ends), "limit")
-    return replace(kept, volatile=True, unique=rows.unique)
+        if isinstance(of, exp.Var) and of.name.upper() == "ALL":
+            chosen = shown
+        else:
+            chosen = [shown[at - 1] if at is not None and 1 <= at <= len(shown) else values.value(of)]
+        by += chosen
+        how = str(bool(part.args.get("desc"))), str(bool(part.args.get("nulls_first")))
+        said += [word for value in chosen for word in (value.hash, *how)]
+    return mix(*said) if said else "", by

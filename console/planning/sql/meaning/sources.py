@@ -8,6 +8,7 @@ from sqlglot import exp
 from console.planning.sql.meaning import functions
 from console.planning.sql.meaning.pivots import pivoted
 from console.planning.sql.meaning.scope import NAMELESS, Scope, Unclear
+from console.planning.sql.meaning.sets import either_order
 from console.planning.sql.meaning.values import Values
 from console.planning.sql.relation import Relation, Rest, Value, combined, mix, unknown
 from console.planning.sql.tree import DIALECT
@@ -74,9 +75,12 @@ def _relation(node: exp.Expr, scope: Scope) -> Relation:
     if isinstance(node, exp.Table):
         if odd := [key for key, value in node.args.items() if value and key not in _TABLE_ARGS]:
             raise Unclear(f"{odd[0].rstrip('_').upper()} of a table is not understood")
+        alias = node.args.get("alias")
+        if alias is not None and not isinstance(alias.this, (exp.Identifier, type(None))):
+            raise Unclear(f"{alias.this.sql(DIALECT)} after {node.name} is no name")
         if not isinstance(node.this, exp.Identifier):
             return _function(node.this, scope)
-        name = ".".join(part.name.lower() for part in node.parts)
+        name = ".".join(_part(part.name) for part in node.parts)
         found = scope.ctes.get(name) or scope.run.tables.get(name)
         if found is None and node.name.lower() in scope.run.tables:  # the same columns in another database
             found = scope.run.tables[node.name.lower()].tagged(mix("of", name))
@@ -93,6 +97,12 @@ def _relation(node: exp.Expr, scope: Scope) -> Relation:
     raise Unclear(f"{type(node).__name__.upper()} in FROM is not understood")
 
 
+def _part(name: str) -> str:
+    """One part of a table's name: a path keeps its case, and a dot within it parts nothing."""
+    said = name if "/" in name else name.lower()
+    return f"`{said}`" if "." in said and "/" not in said else said
+
+
 def _values(node: exp.Values, scope: Scope) -> Relation:
     """Rows written out, in any order."""
     values = Values(scope.beside())
@@ -106,7 +116,7 @@ def _values(node: exp.Values, scope: Scope) -> Relation:
 def _function(call: exp.Expr, scope: Scope) -> Relation:
     """A function that yields rows, as a table."""
     value = generator(call, Values(scope.beside()))
-    part = mix("table function", value.hash)
+    part = mix("table function", functions.outer(call), value.hash)
     return Relation((part,), {}, reads=value.reads, rest=(Rest(part, ""),), volatile=value.volatile)
 
 
@@ -117,7 +127,8 @@ def _modified(node: exp.Expr, relation: Relation, scope: Scope) -> Relation:
     if sample := node.args.get("sample"):
         said = sample.sql(DIALECT).lower()
         scope.run.notes.append(("TABLESAMPLE", mix(said)))
-        relation = replace(relation.sealed(mix("sample", relation.rows, said)), volatile=True, unique=None)
+        sampled = relation.sealed(mix("sample", relation.rows, said))
+        relation = replace(sampled, volatile=True, unique=None, order=relation.order)
     alias = node.args.get("alias")
     names = [c.name.lower() for c in (alias.args.get("columns") or [])] if isinstance(alias, exp.TableAlias) else []
     return renamed(relation, names)
@@ -197,7 +208,7 @@ def _product(left: From, right: From, side: str, conditions: list[Value]) -> Fro
         right.tagged([part])
     if len(parts) > _PARTS:
         raise Unclear("it unfolds into too many sources")
-    made = replace(made, parts=parts, filters=filters, bare=False)
+    made = replace(made, parts=parts, filters=filters, bare=False, order=either_order([left.rows, right.rows]))
     return From(made, {**left.views, **right.views}, {**left.merged, **right.merged}, left.hidden | right.hidden)
 
 
@@ -265,13 +276,17 @@ def generated(found: From, lateral: exp.Expr, scope: Scope, join: exp.Expr | Non
     if isinstance(inner, (exp.Subquery, exp.Query)):
         made = scope.run.query(inner, around.within())
         view, part = renamed(made.of_another(), names), mix("lateral", kept, made.rows)
-        found.rows = replace(found.rows, reads=found.rows.reads | made.reads, doubts=found.rows.doubts | made.doubts)
-        found.rows = replace(found.rows, marks=found.rows.marks | made.marks | {"inner join"})
+        reads, volatile = made.reads, made.volatile
+        marks = found.rows.marks | made.marks | {"inner join"}
+        found.rows = replace(found.rows, doubts=found.rows.doubts | made.doubts, marks=marks)
     else:
-        value = generator(inner, Values(around, rows=found.rows.rows))
+        values = Values(around, rows=found.rows.rows, order=found.rows.order)
+        value = generator(inner, values)
         one_row, kept = functions.is_one_row(inner), kept or functions.outer(inner)
         part = "" if one_row else mix("generate", kept, value.hash)
-        view = yielded(value, names)
+        view = yielded(inner, value, names, values)
+        reads, volatile = value.reads, value.volatile and not one_row
+    found.rows = replace(found.rows, reads=found.rows.reads | reads, volatile=found.rows.volatile or volatile)
     if (on := join.args.get("on") if join is not None else None) is not None:
         seen = From(found.rows, {**found.views, alias: view}, found.merged, found.hidden)
         conditions = Values(_scope(seen, scope), rows=mix(found.rows.rows, part)).conjuncts(on)
@@ -285,8 +300,12 @@ def generated(found: From, lateral: exp.Expr, scope: Scope, join: exp.Expr | Non
     return found
 
 
-def yielded(value: Value, names: list[str]) -> Relation:
-    """What a generator yields: columns by position, or by names that are not known."""
+def yielded(call: exp.Expr, value: Value, names: list[str], values: Values) -> Relation:
+    """What a generator yields: columns by position, or by names that are not known; `json_tuple` one for each key."""
+    if functions.is_one_row(call) and call.expressions:
+        document, *keys = (values.value(part) for part in call.expressions)
+        names = names or [f"c{at}" for at in range(len(keys))]
+        return Relation((), {n: combined("json_tuple", [document, key]) for n, key in zip(names, keys, strict=False)})
     columns = {name: replace(value, hash=mix("yielded", value.hash, at)) for at, name in enumerate(names)}
     rest = () if names else (Rest(mix("yielded", value.hash), ""),)
     return Relation((), columns, rest=rest)

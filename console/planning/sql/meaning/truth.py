@@ -69,13 +69,15 @@ class Truths:
                 return self._in(node, negated)
             case exp.Is() if isinstance(node.expression, exp.Null):
                 return _not(combined("IsNull", [self.value(node.this)]), negated)
-            case exp.Anonymous() if functions.called(node) in ("isnull", "isnotnull"):
+            case exp.Anonymous() if functions.is_null_test(node):
                 return _not(
                     combined("IsNull", [self.value(node.expressions[0])]),
                     negated != (functions.called(node) == "isnotnull"),
                 )
             case exp.NullSafeEQ() | exp.NullSafeNEQ():
                 return self._null_safe(node, negated)
+        if turned(node):
+            return _not(self.plain(node), not negated)
         if type(node) in _NEGATED:
             return self._compared(_NEGATED[type(node)] if negated else type(node), node.this, node.expression)
         return _not(self.plain(node) if isinstance(node, CONDITIONS) else self.value(node), negated)
@@ -194,6 +196,13 @@ class Truths:
             more, last = self._branches(default)
             return [*branches, *more], last
         return branches, self.value(default)
+
+
+def turned(node: exp.Expr) -> bool:
+    """NOT LIKE, which is NOT of a LIKE; not so of LIKE ALL and ANY, where it turns each of them."""
+    if not isinstance(node, (exp.Like, exp.ILike)) or not node.args.get("negate"):
+        return False
+    return not isinstance(node.expression, (exp.Any, exp.All))
 
 
 def _chain(node: exp.Expr, negated: bool) -> type[exp.Expr] | None:

@@ -3,13 +3,11 @@
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
-from console.planning.sql.meaning import functions
-from console.planning.sql.meaning.scope import Scope, counted
-from console.planning.sql.meaning.truth import CONDITIONS, Truths, integer
+from console.planning.sql.meaning import forms, functions
+from console.planning.sql.meaning.scope import Scope, Unclear, counted
+from console.planning.sql.meaning.truth import CONDITIONS, Truths, integer, turned
 from console.planning.sql.relation import Relation, Value, combined, mix
-from console.planning.sql.tree import DIALECT, kind
 
 _COMMUTES = (exp.Add, exp.Mul, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.Greatest, exp.Least)
 _DATE_PARTS = {
@@ -25,7 +23,7 @@ _FRAME = "default frame"
 class Values:
     """Evaluates the expressions of one SELECT.
 
-    rows     the rows that windows and calls like rand() run over
+    rows     the rows that windows and calls like rand() run over;  order  in which they come
     group    what is aggregated, "" where nothing is;  keys  hashes of the GROUP BY's values
     aliases  outputs that a clause may name;  done  those that are evaluated;  first  whether they win over columns of
              the same name
@@ -33,6 +31,7 @@ class Values:
 
     scope: Scope
     rows: str = ""
+    order: str = ""
     group: str = ""
     keys: frozenset[str] = frozenset()
     aliases: dict[str, exp.Expr] = field(default_factory=dict)
@@ -55,7 +54,7 @@ class Values:
         raises  Unclear where a name in it is known to nobody
         """
         node = node.unnest()
-        if isinstance(node, CONDITIONS) or functions.called(node) in ("isnull", "isnotnull"):
+        if isinstance(node, CONDITIONS) or turned(node) or functions.is_null_test(node):
             return self.truths.of(node)
         if (whole := integer(node)) is not None:
             return Value(mix("integer", whole))
@@ -68,6 +67,8 @@ class Values:
         self.inside += 1
         made = self._spelled(call) or self._generic(call)
         self.inside -= 1
+        if self.order and functions.takes_order(call):
+            made = replace(made, hash=mix("in order", self.order, made.hash))
         if functions.over_window(call):
             return made
         return replace(made, hash=mix("aggregate", self.group, made.hash))
@@ -90,7 +91,7 @@ class Values:
             case exp.Coalesce():
                 parts = self._coalesced(node)
                 return parts[0] if len(parts) == 1 else combined("Coalesce", parts)
-            case exp.DPipe() | exp.Concat():
+            case exp.DPipe() | exp.Concat() if type(node) is not exp.ConcatWs:
                 return combined("Concat", self._concatenated(node))
             case exp.Count():
                 return self._count(node)
@@ -105,6 +106,8 @@ class Values:
         if isinstance(node, _COMMUTES):
             sides = [self.value(part) for part in node.iter_expressions()]
             return combined(type(node).__name__, sorted(sides, key=lambda value: value.hash))
+        if (twin := forms.another(node)) is not None:
+            return combined(twin[0], [self.value(part) for part in twin[1]])
         return self._leaf(node) or self._date_part(node)
 
     def _leaf(self, node: exp.Expr) -> Value | None:
@@ -114,7 +117,7 @@ class Values:
             case exp.RawString():
                 return Value(mix("literal", True, node.this))
             case exp.DataType():
-                return Value(mix("type", _kind(node)))
+                return Value(mix("type", forms.type_of(node)))
             case exp.Identifier():
                 for names in reversed(self.bound):
                     if node.name.lower() in names:
@@ -132,7 +135,11 @@ class Values:
         name, of = type(node).__name__, node.args.get("this")
         if isinstance(node, exp.Extract):
             name, of = _DATE_PARTS.get(node.name.lower(), ""), node.expression
-        elif functions.called(node) in ("date_part", "datepart") and isinstance(node.expressions[0], exp.Literal):
+        elif (
+            functions.called(node) in ("date_part", "datepart")
+            and len(node.expressions) == 2
+            and isinstance(node.expressions[0], exp.Literal)
+        ):
             name, of = _DATE_PARTS.get(node.expressions[0].name.lower(), ""), node.expressions[1]
         elif functions.called(node) in _DATE_PARTS and len(node.expressions) == 1:
             name, of = _DATE_PARTS[functions.called(node)], node.expressions[0]
@@ -151,6 +158,7 @@ class Values:
                 break
         else:
             at, found = -1, self._unqualified(names[0])
+        self.scope.run.named |= found.reads
         for part in node.parts[at + 2 :]:
             found = self._field(found, part)
         return found
@@ -162,27 +170,36 @@ class Values:
         alias = self.aliases.get(name)
         if alias is None:
             return self.scope.named(name)
-        sure = name in self.scope.merged or any(name in source.columns for source in self.scope.sources.values())
+        sure, may = self.scope.has(name), self.scope.may_have(name)
         if self.keys or self.group:  # HAVING: what is grouped by, or is to be aggregated, is the source's
-            found = self.scope.plain(name) if sure or self.inside else None
-            sure = found is not None and (bool(self.inside) or found.hash in self.keys)
-        if (sure and not self.first) or _mentions(alias, name):
+            found = self.scope.plain(name) if sure or may or self.inside else None
+            grouped = found is not None and found.hash in self.keys
+            sure, may = grouped or (sure and bool(self.inside)), may and not grouped and bool(self.inside)
+        if (sure and not self.first) or forms.mentions(alias, name):
             return self.scope.named(name)
         if name in self.done:
-            return self.done[name]
-        self.scope.run.step()
-        others = {key: one for key, one in self.aliases.items() if key != name}
-        return replace(self, aliases=others).value(alias)
+            found = self.done[name]
+        else:
+            self.scope.run.step()
+            others = {key: one for key, one in self.aliases.items() if key != name}
+            found = replace(self, aliases=others).value(alias)
+        # a source whose columns are not known may have it, and would come first
+        return combined("either", [self.scope.named(name), found]) if may and not self.first else found
 
     def _field(self, of: Value, part: exp.Expr) -> Value:
         if isinstance(part, exp.Identifier):
-            return combined(f"field {part.name.lower()}", [of])
+            name, type = forms.field(of.type, part.name)
+            return replace(combined(f"field {name}", [of]), type=type)
         return combined("dot", [of, self.value(part)])
 
     def _star(self, alias: str) -> Value:
+        return combined("star", self._starred(alias))
+
+    def _starred(self, alias: str) -> list[Value]:
+        """All that a star stands for, by names as they are written."""
         names, rests = self.scope.star(alias)
-        named = [combined(f"named {name}", [value]) for name, value in names]
-        return combined("star", [*named, *(rest.value for rest in rests)])
+        spelled = [(value.name if value.name.lower() == name else name, value) for name, value in names]
+        return [*(combined(f"named {name}", [value]) for name, value in spelled), *(rest.value for rest in rests)]
 
     def _query(self, node: exp.Expr) -> Value:
         inner = self.scope.run.query(node, self.scope.within())
@@ -193,9 +210,8 @@ class Values:
 
     def _asked(self, node: exp.Expr, filters: bool) -> Value:
         """EXISTS, and IN over a query, which is an EXISTS where unknown counts as false."""
-        inner: Relation = self.scope.run.query(
-            node.this if isinstance(node, exp.Exists) else node.args["query"], self.scope.within()
-        )
+        asked_of = node.this if isinstance(node, exp.Exists) else node.args["query"]
+        inner: Relation = self.scope.run.query(_with_repeats(asked_of), self.scope.within())
         if isinstance(node, exp.Exists):
             return Value(mix("exists", inner.rows), inner.reads, inner.volatile, True)
         given = node.this.unnest()
@@ -217,7 +233,10 @@ class Values:
         careful = "try_" if isinstance(node, exp.TryCast) and node.args.get("safe") else ""
         how = "".join(f" {key}" for key in ("format", "action", "default") if node.args.get(key))
         more = [self.value(node.args[key]) for key in ("format", "default") if isinstance(node.args.get(key), exp.Expr)]
-        return combined(f"{careful}cast:{_kind(node.to)}{how}", [self.value(node.this), *more])
+        to, value = forms.type_of(node.to), self.value(node.this)
+        if to == "date" and not careful and not how and forms.is_time(value.type):
+            return combined(forms.TO_DATE, [value])
+        return combined(f"{careful}cast:{to}{how}", [value, *more])
 
     def _coalesced(self, node: exp.Expr) -> list[Value]:
         parts: list[Value] = []
@@ -230,12 +249,14 @@ class Values:
         node = node.unnest()
         if isinstance(node, exp.DPipe):
             return [*self._concatenated(node.this), *self._concatenated(node.expression)]
-        if isinstance(node, exp.Concat):
+        if type(node) is exp.Concat:
             return [part for item in node.expressions for part in self._concatenated(item)]
         return [self.value(node)]
 
     def _count(self, node: exp.Count) -> Value:
         of = node.this
+        if of is None:
+            raise Unclear("count() counts nothing")
         if isinstance(of, exp.Star) or (isinstance(of, exp.Literal) and not node.expressions):
             return Value(mix("Count", "rows"), counted(self.scope))
         if isinstance(of, exp.Distinct):
@@ -247,18 +268,18 @@ class Values:
         self.inside += 1
         function = self.value(node.this)
         self.inside -= 1
-        named = self.windows.get(node.alias.lower()) if node.args.get("alias") else None
-        given = [one for one in (named, node) if one is not None]
+        given = forms.in_windows(node, self.windows)
         partition = {v.hash: v for one in given for v in map(self.value, one.args.get("partition_by") or [])}
         orders = [one.args["order"] for one in given if one.args.get("order")]
         order = [self.value(part) for each in orders for part in each.expressions]
         frames = [one.args["spec"] for one in given if one.args.get("spec")]
-        frame = _frame(frames[-1]) if frames else _FRAME
+        frame = forms.frame(frames[-1]) if frames else _FRAME
         if frame == (
             "RANGE:UNBOUNDED PRECEDING:CURRENT ROW:" if order else "ROWS:UNBOUNDED PRECEDING:UNBOUNDED FOLLOWING:"
         ):
             frame = _FRAME
-        label = f"window/{self.rows}/{len(partition)}/{frame}"
+        before = "" if order else self.order  # rows without an order of their own come in that of the source
+        label = f"window/{self.rows}{before}/{len(partition)}/{frame}"
         return combined(label, [function, *(partition[key] for key in sorted(partition)), *order])
 
     def _lambda(self, node: exp.Lambda) -> Value:
@@ -273,6 +294,9 @@ class Values:
         """A field's name is data: `to_json` writes it."""
         parts: list[Value] = []
         for at, member in enumerate(node.expressions):
+            if member.is_star:
+                parts += self._starred(member.args["table"].name.lower() if member.args.get("table") else "")
+                continue
             name, of = member.alias_or_name or f"col{at + 1}", member
             if isinstance(member, (exp.PropertyEQ, exp.Alias)):
                 name = member.this.name if isinstance(member, exp.PropertyEQ) else member.alias
@@ -289,45 +313,32 @@ class Values:
             self.scope.run.notes.append(("a function of which nothing is known", mix(said)))
         parts: list[Value] = []
         for key in sorted(node.args):
-            if key in _SAID or (key == "this" and said in functions.SYNONYMS):
+            if key in _SAID or (key == "this" and said in functions.SYNONYMS) or (key == "negate" and turned(node)):
                 continue
             for item in node.args[key] if isinstance(node.args[key], list) else [node.args[key]]:
                 if isinstance(item, exp.Expr):
                     label.append("this" if said in functions.SYNONYMS else key)
-                    timely = key == "unit" or said in ("date_trunc", "trunc")
-                    parts.append(_unit(item) if timely and _is_said(item) else self.value(item))
+                    timely = forms.is_unit(node, key, item)
+                    parts.append(Value(mix("unit", forms.unit(node, item))) if timely else self.value(item))
                 elif item is not None and item is not False and item != "":
                     label.append(f"{key}={str(item).lower() if said else item}")
         if functions.fresh(node) or (isinstance(node, exp.Placeholder) and not node.this):
-            label.append(f"{self.scope.run.number(node)} of {self.rows}")
+            label.append(f"{self.scope.run.number(node)} of {self.rows}{self.order}")
+        if isinstance(node, exp.ArraysZip):  # names its fields by what they are made of
+            label += [part.alias_or_name for part in node.expressions]
         whole = combined("/".join(label), parts)
         return replace(whole, volatile=True) if functions.is_volatile(node) else whole
 
 
-def _mentions(node: exp.Expr, name: str) -> bool:
-    return any(column.name.lower() == name and not column.table for column in node.find_all(exp.Column))
-
-
-def _kind(node: exp.Expr) -> str:
-    try:
-        return kind(node.sql(DIALECT))
-    except (ValueError, SqlglotError):
-        return node.sql(DIALECT).lower()
-
-
-def _is_said(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Var) or (isinstance(node, exp.Literal) and node.is_string)
-
-
-def _unit(node: exp.Expr) -> Value:
-    """A unit of time is no data: HOUR and 'hour' are one."""
-    return Value(mix("unit", node.name.upper()))
-
-
-def _frame(spec: exp.Expr) -> str:
-    def edge(which: str) -> str:
-        at, side = spec.args.get(which), spec.args.get(f"{which}_side") or ""
-        said = at.sql(DIALECT) if isinstance(at, exp.Expr) else str(at or "CURRENT ROW")
-        return f"{said} {side}".strip().upper()
-
-    return f"{str(spec.args.get('kind')).upper()}:{edge('start')}:{edge('end')}:{spec.args.get('exclude') or ''}"
+def _with_repeats(query: exp.Expr) -> exp.Expr:
+    """What is only asked whether it holds a row may hold it twice."""
+    inner = query
+    while isinstance(inner, exp.Subquery) and {key for key, held in inner.args.items() if held} <= {"this"}:
+        inner = inner.this
+    if not isinstance(inner, exp.Select) or not inner.args.get("distinct") or inner.args["distinct"].args.get("on"):
+        return query
+    if inner.args.get("limit") or inner.args.get("offset"):
+        return query
+    plain = inner.copy()
+    plain.set("distinct", None)
+    return plain

@@ -13,7 +13,7 @@ from sqlglot.parsers.spark import SparkParser
 from console.planning.sql.meaning import Meaning, Unclear, evaluated
 from console.planning.sql.relation import Relation
 from console.planning.sql.spelling import quotes
-from console.planning.sql.tree import DIALECT
+from console.planning.sql.tree import BROKEN, DIALECT, misfit
 
 BYTES = 1024 * 1024
 _FIRST = ("SELECT", "WITH", "FROM", "(", "VALUES", "TABLE")
@@ -24,7 +24,7 @@ REWRITTEN = frozenset([
     "LOG10", "LOG2", "LPAD", "MONTH", "REGEXP_EXTRACT", "REGEXP_EXTRACT_ALL", "RPAD", "SHIFTLEFT", "SHIFTRIGHT",
     "SLICE", "SORT_ARRAY", "STR_TO_MAP", "TO_DATE", "TO_TIMESTAMP", "TO_UTC_TIMESTAMP", "TRUNC", "TRY_ELEMENT_AT",
     "UNIX_TIMESTAMP", "TO_UNIX_TIMESTAMP", "WEEKOFYEAR", "YEAR", "ARRAY_SORT", "ARRAY_APPEND", "ARRAY_PREPEND",
-    "ARRAY_INSERT", "ARRAY_REMOVE", "ARRAY_SIZE", "PERCENTILE",
+    "ARRAY_INSERT", "ARRAY_REMOVE", "ARRAY_SIZE", "PERCENTILE", "UUID",
 ])  # fmt: skip
 
 
@@ -48,6 +48,8 @@ def _understood() -> Iterator[None]:
         yield
     except RecursionError:
         raise Unclear("it is nested too deeply") from None
+    except BROKEN:
+        raise Unclear("a call in it has not the arguments that its function takes") from None
     except SqlglotError as error:
         details = (getattr(error, "errors", None) or [{}])[0]
         what = (details.get("description") or str(error)).splitlines()[0].rstrip(".")
@@ -76,7 +78,11 @@ def parsed(sql: str) -> exp.Expr:
             raise Unclear(f"only a SELECT can be compared, not {tokens[0].text.upper()}")
         if tokens[0].text.upper() == "TABLE":
             return exp.select("*").from_(exp.to_table(sql.strip().rstrip(";")[5:].strip(), dialect=DIALECT))
-        trees = [tree for tree in AsWritten().parse(sql) if tree is not None]
+        try:
+            trees = [tree for tree in AsWritten().parse(sql) if tree is not None]
+        except BROKEN:
+            call = misfit(sql)
+            raise Unclear(f"{call[1] if call else 'a call'} has not the arguments that its function takes") from None
     if len(trees) != 1 or not isinstance(trees[0], (exp.Query, exp.Values)):
         raise Unclear("it is no SELECT")
     return trees[0]

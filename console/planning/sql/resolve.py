@@ -1,0 +1,155 @@
+"""Names in a checked tree to the tables and columns that they stand for; what stands for none is said, all at once."""
+
+import re
+
+from sqlglot import exp
+from sqlglot.errors import OptimizeError
+from sqlglot.optimizer.annotate_types import annotate_types
+from sqlglot.optimizer.qualify import qualify
+from sqlglot.optimizer.scope import Scope, traverse_scope
+from sqlglot.schema import MappingSchema
+
+from console.planning.sql.tree import DIALECT, Tables, Text, nearest, strict
+
+_UNKNOWN = re.compile(r"(?:Unknown column|Cannot automatically join|Column): *'?\"?`?([^\s'\"`]+)")
+_PATIENCE = 50  # unknown columns reported of one query
+
+
+def schema(tables: Tables) -> MappingSchema:
+    """What `qualified` resolves names against; build it once for many queries."""
+    lowered: dict[str, object] = {
+        name.lower(): {column.lower(): kind for column, kind in columns.items()} for name, columns in tables.items()
+    }
+    return MappingSchema(lowered, dialect=DIALECT, normalize=False)
+
+
+def qualified(tree: exp.Query, text: Text, tables: Tables, known: MappingSchema) -> exp.Query | None:
+    """Every table and column resolved, stars and aliases expanded, types inferred where they can be; or None."""
+    if not _tables_known(tree, text, tables):
+        return None
+    _keep_case(tree)
+    with strict():
+        done = _qualify(tree, text, known, tables)
+        if done is None or not _columns_known(done, text, tables):
+            return None
+        return annotate_types(done, schema=known, dialect=DIALECT)
+
+
+def _keep_case(tree: exp.Query) -> None:
+    """Mark the names that are data: fields of structs, which `to_json` writes, and keys of maps."""
+    for struct in tree.find_all(exp.Struct):
+        for member in struct.expressions:
+            for key in ("this" if isinstance(member, exp.PropertyEQ) else "alias", "alias"):
+                if isinstance(name := member.args.get(key), exp.Identifier):
+                    member.set(key, name := name.copy())  # the parser names a field by the very name of its column
+                    name.meta["case_sensitive"] = True
+    for node in tree.find_all(exp.ColumnDef, exp.Dot):
+        if isinstance(name := node.this if isinstance(node, exp.ColumnDef) else node.expression, exp.Identifier):
+            name.meta["case_sensitive"] = True
+    for scope in traverse_scope(tree):
+        for column in scope.columns:
+            parts = column.parts
+            for name in parts[2 if _visible_in_any_case(scope, parts[0].name) else 1 :]:
+                name.meta["case_sensitive"] = True
+
+
+def _visible_in_any_case(scope: Scope | None, name: str) -> bool:
+    while scope is not None:
+        if name.lower() in (source.lower() for source in scope.sources):
+            return True
+        scope = scope.parent
+    return False
+
+
+def _tables_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
+    names = {name.lower() for name in tables}
+    good = True
+    for scope in traverse_scope(tree):
+        for source in scope.sources.values():
+            if isinstance(source, exp.Table) and source.name.lower() not in names:
+                text.say("S107", f"there is no table {source.name}", source, nearest(source.name, tables))
+                good = False
+    return good
+
+
+def _qualify(tree: exp.Query, text: Text, known: MappingSchema, tables: Tables) -> exp.Query | None:
+    wrong = 0
+    for _ in range(_PATIENCE):
+        try:
+            done = qualify(tree.copy(), schema=known, dialect=DIALECT, validate_qualify_columns=False)
+        except OptimizeError as error:
+            found = _UNKNOWN.search(str(error))
+            blamed = [c for c in tree.find_all(exp.Column) if found and c.name.lower() == found.group(1).lower()]
+            if not blamed:
+                text.blame("S108", str(error).splitlines()[0])
+                return None
+            for column in blamed:
+                _unknown(text, column, column.name, tables)
+                column.replace(exp.Null())
+            wrong += len(blamed)
+        else:
+            if wrong:
+                _columns_known(done, text, tables)
+            return None if wrong else done
+    return None
+
+
+def _columns_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
+    good = True
+    for scope in traverse_scope(tree):
+        for column in scope.columns:
+            if column.table and not _visible(scope, column.table):
+                text.say("S108", f"{column.table}.{column.name}: no table here is called {column.table}", column)
+                good = False
+        for column in scope.unqualified_columns:
+            holders = [alias for alias, source in scope.sources.items() if column.name in _outputs(source, tables)]
+            if len(holders) > 1:
+                text.say("S109", f"{column.name} is ambiguous: {' and '.join(holders)} have it", column)
+            else:
+                _unknown(text, column, column.name, tables, scope)
+            good = False
+    for star in tree.find_all(exp.Star):
+        if isinstance(star.parent, (exp.Select, exp.Column)):
+            text.say("S105", "* of a struct is not allowed: name its fields", star)
+            good = False
+        elif isinstance(star.parent, exp.Struct) and _reads_a_query(star):
+            text.say(
+                "S105", "struct(*) over a subquery is not allowed: name its columns", star
+            )  # their case would be lost
+            good = False
+    return good
+
+
+def _reads_a_query(node: exp.Expr) -> bool:
+    """Whether the SELECT in which a node stands reads anything else than tables."""
+    select = node.find_ancestor(exp.Select)
+    ctes = {cte.alias.lower() for cte in select.root().find_all(exp.CTE)} if select else set()
+    sources = [select.args["from_"].this, *(join.this for join in select.args.get("joins") or ())] if select else []
+    return any(not isinstance(one, exp.Table) or one.name.lower() in ctes for one in sources)
+
+
+def _visible(scope: Scope | None, name: str) -> bool:
+    while scope is not None:
+        if name in scope.sources:
+            return True
+        scope = scope.parent
+    return False
+
+
+def _outputs(source: exp.Expr | Scope, tables: Tables) -> set[str]:
+    if isinstance(source, Scope):
+        return {name.lower() for name in getattr(source.expression, "named_selects", ())}
+    return {column.lower() for column in tables.get(source.name, {})}
+
+
+def _unknown(text: Text, column: exp.Column, name: str, tables: Tables, scope: Scope | None = None) -> None:
+    if scope is not None:
+        sources = [source for source in scope.sources.values()]
+        near = {c for source in sources for c in _outputs(source, tables)}
+        held = sorted({source.name for source in sources if isinstance(source, exp.Table)})
+    else:
+        select = column.find_ancestor(exp.Select)
+        held = sorted({t.name.lower() for t in select.find_all(exp.Table)} & set(tables)) if select else []
+        near = {c for table in held for c in tables[table]}
+    whose = f" in {' or '.join(held)}" if held else ""
+    text.say("S108", f"there is no column {name}{whose}", column, nearest(name, near))
