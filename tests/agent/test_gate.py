@@ -20,7 +20,7 @@ from console.model.event import Accepted, Checked
 from console.model.live import Feed, Release
 from console.model.plan import Plan
 from console.model.schema import OnRewrite
-from console.model.step import Comparison, Pair, Promote, Step, Validate
+from console.model.step import CatchUp, Comparison, Pair, Promote, Step, Validate
 from tests.agent.copying import by_arrow
 from tests.faults.rules.tables import SCHEMA, commit, foreign, held, number, rows, state
 
@@ -45,8 +45,14 @@ class Region:
         spark = cast(Any, SimpleNamespace(session=lambda **_: None, lost=False, started=False, slots=2))
         self.follower = Follower(spark, 0.01, lambda *_: None)
         self.line = Line(place, "web", spark, self.follower, Settings("eu"))
-        self.line.releases.propose(release("r1", "copy/a-1"), "web-1", "ada", "laptop")
-        self.line.releases.swap("", "r1", "ada", "laptop")
+        self.live = ""
+        self.promoted(release("r1", "copy/a-1"))
+
+    def promoted(self, wanted: Release) -> None:
+        """A release that was live before anything here begins."""
+        self.line.releases.propose(wanted, "web-1", "ada", "laptop")
+        self.line.releases.swap(self.live, wanted.id, "ada", "laptop")
+        self.live = wanted.id
         self.line.resume()
 
     def table(self, path: str, position: int, *data: int, feed: Feed = FEED) -> str:
@@ -58,10 +64,10 @@ class Region:
 
     def build(self, wanted: Release, *steps: Step, start: bool = True) -> None:
         """Accept a plan for a release, and carry it up to the gate or to what it fails by."""
-        plan = Plan(1, "t", "web", "eu", "d", "r1", "c", (), (*steps, Promote()), wanted)
+        plan = Plan(1, "t", "web", "eu", "d", self.live, "c", (), (*steps, Promote()), wanted)
         self.line.releases.propose(wanted, "web-2", "ada", "laptop")
         told = tuple((step.id, 0) for step in plan.steps)
-        self.line.recorder.accept("web-2", plan, Accepted(wanted.id, "r1", "digest", "ada", "laptop", told))
+        self.line.recorder.accept("web-2", plan, Accepted(wanted.id, self.live, "digest", "ada", "laptop", told))
         if start:
             self.follower.start()
             self.until(lambda: self.stands() == "E_REWRITE")
@@ -105,7 +111,7 @@ def test_a_release_that_lets_the_delete_pass_is_promoted_and_its_feed_goes_on(re
 
 def test_a_rebuilt_table_is_promoted_although_the_old_one_stands_still_which_a_person_is_told(region: Region) -> None:
     region.table("copy/b-2", 3, 0, 2)  # its history was read behind the delete
-    region.build(release("r2", "copy/b-2"), COMPARED)
+    region.build(release("r2", "copy/b-2"), CatchUp("every", "landing", "copy", "fence"), COMPARED)
     assert region.line.recorder.status.shown == "awaiting-confirmation", region.line.recorder.status
     checks = [check for check in region.line.recorder.events(Checked) if check.table == "copy"]
     assert [(check.ok, "only appends flow" in check.detail) for check in checks] == [(None, True)]
@@ -116,6 +122,26 @@ def test_a_rebuilt_table_is_promoted_although_the_old_one_stands_still_which_a_p
         region.line.rollback("r2", "ada", "laptop")
     assert (refused.value.code, "on_rewrite: ignore" in refused.value.hint) == ("E_REWRITE", True)
     assert region.line.live().id == "r2"
+
+
+def test_a_table_that_moves_below_one_that_stands_still_is_not_compared(region: Region) -> None:
+    """`other` was fed by a calm table, and will be by `copy`, whose feed the new release lets go on."""
+    calm, other = state("calm", kind="landing"), state("other")
+    foreign(region.place / "calm", rows(4))
+    below, beside = (
+        replace(FEED, materialization="more", source=source, target="other") for source in ("copy", "calm")
+    )
+    region.table("other/a-1", 0, 4, feed=beside)
+    region.table("other/b-2", 1, feed=below)
+    old, new = (replace(other, version=replace(other.version, path=f"other/{version}")) for version in ("a-1", "b-2"))
+    first, second = release("r2", "copy/a-1"), release("r3", "copy/a-1", "ignore")
+    region.promoted(replace(first, tables=(*first.tables, calm, old), feeds=(FEED, beside)))
+    caught_up = CatchUp("more", "copy", "other", "fence")
+    compared = Validate((Comparison("other", (Pair("n", "n"),), time="day"),))
+    region.build(replace(second, tables=(*second.tables, calm, new), feeds=(FEED, below)), caught_up, compared)
+    assert region.line.recorder.status.shown == "awaiting-confirmation", region.line.recorder.status
+    checks = [(check.table, check.ok) for check in region.line.recorder.events(Checked)]
+    assert checks == [("other", None)]
 
 
 def test_a_release_that_does_not_mend_it_fails_by_its_own_reason_and_hint(region: Region) -> None:

@@ -33,10 +33,9 @@ def validate(work: Work, step: Validate) -> None:
         work.recorder.store(_alive(edge, beats.get(edge.source_path)))
     late = standing(work.follower.edges(work.plan.pipeline))
     for comparison in step.comparisons:
-        if why := late.get(_path(work, comparison.table, work.live())):
-            work.recorder.store(
-                Checked(comparison.table, "rows", None, f"not compared: the live table stands still: {why}")
-            )
+        sides = (_path(work, comparison.table, release) for release in (work.live(), work.plan.release))
+        if why := next((late[path] for path in sides if path in late), None):
+            work.recorder.store(Checked(comparison.table, "rows", None, f"not compared: a feed stands still: {why}"))
             continue
         old = _side(work, comparison.table, work.live(), pins)
         new = _side(work, comparison.table, work.plan.release, pins)
