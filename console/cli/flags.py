@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
-from console.errors import UsageError
+from console.errors import ConsoleError, UsageError
 
 Output = Literal["text", "json", "jsonl", "markdown", "sarif"]
 FORMS = ("text", "json", "jsonl")  # what every command speaks; others stand in its `forms`
@@ -55,17 +55,25 @@ def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
 
 
 def _regions(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    root = Path(ctx.params.get("project") or ".")
     done, last = incomplete.rpartition(",")[::2]
-    names = sorted(path.stem for path in root.glob("regions/*.yaml") if not path.stem.startswith("_"))
+    names = sorted(path.stem for path in _project_files(ctx, "regions/*.yaml") if not path.stem.startswith("_"))
     lead = f"{done}," if done else ""
     return [CompletionItem(lead + name) for name in [*names, "all"] if name.startswith(last)]
 
 
 def _pipelines(ctx: click.Context, _: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    root = Path(ctx.params.get("project") or ".")
-    names = sorted(path.parent.name for path in root.glob("plans/*/pipeline.yaml"))
+    names = sorted(path.parent.name for path in _project_files(ctx, "plans/*/pipeline.yaml"))
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def _project_files(ctx: click.Context, pattern: str) -> list[Path]:
+    """Of the project that the words so far name, else of the one around here; none where there is no project."""
+    from console.cli.wiring import root_of
+
+    try:
+        return list(root_of(ctx.obj.flags).glob(pattern))
+    except ConsoleError:
+        return []
 
 
 class _Common(click.Option):

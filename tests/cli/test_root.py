@@ -4,8 +4,10 @@ import json
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from console.cli.root import COMMANDS, cli
@@ -35,6 +37,25 @@ def test_help_imports_nothing_heavy(words: list[str]) -> None:
         f"print('loaded:', [name for name in {HEAVY} if name in sys.modules])"
     )
     assert loaded.endswith("loaded: []\n")
+
+
+def test_names_are_completed_from_the_project_that_is_meant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for file in ("regions/eu.yaml", "regions/us.yaml", "regions/_base.yaml", "plans/web/pipeline.yaml"):
+        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / file).touch()
+
+    def completed(*words: str) -> list[str]:
+        found = ShellComplete(cli, {"obj": Session(Wiring(lambda _: {}))}, "console", "_CONSOLE_COMPLETE")
+        return [item.value for item in found.get_completions(list(words[:-1]), words[-1])]
+
+    for lead in (["--project", str(tmp_path), "plan"], ["plan", "--project", str(tmp_path)]):
+        assert completed(*lead, "--regions", "") == ["eu", "us", "all"]
+        assert completed(*lead, "--regions", "eu,u") == ["eu,us"]
+        assert completed(*lead, "--pipeline", "") == ["web"]
+    monkeypatch.chdir(tmp_path / "plans" / "web")
+    assert completed("plan", "--region", "e") == ["eu"]
+    monkeypatch.chdir(tmp_path.parent)
+    assert completed("plan", "--pipeline", "") == []
 
 
 @pytest.mark.parametrize(("name", "module", "text"), NAMES)

@@ -74,7 +74,7 @@ def doctor() -> int:
 
 
 def _finding_text(voice: Voice, finding: "Finding") -> str:
-    word, colour = {True: ("ok", "green"), False: ("BAD", "red"), None: ("hm", "yellow")}[finding.ok]
+    word, colour = {True: ("ok", "green"), False: ("BAD", "red"), None: ("note", "yellow")}[finding.ok]
     fix = f"\n      {safe_text(finding.fix)}" if finding.fix else ""
     return f"{voice.paint(f'{word:<4}', colour)}  {safe_text(finding.name)}: {safe_text(finding.detail)}{fix}"
 

@@ -31,16 +31,11 @@ if TYPE_CHECKING:
 EVERY_SECONDS = 5.0  # between two lines of the same fleeting kind about one region
 
 
-async def plan_all(desk: Desk) -> tuple[Plan, ...]:
-    """Survey every region and plan it.
+async def plan_and_ground(desk: Desk) -> "tuple[tuple[Plan, ...], tuple[Ground, ...]]":
+    """Survey every region and plan it; and what each plan rests on there.
 
     raises  Problems with all that is wrong in any region; else the first error of a survey
     """
-    return (await plan_and_ground(desk))[0]
-
-
-async def plan_and_ground(desk: Desk) -> "tuple[tuple[Plan, ...], tuple[Ground, ...]]":
-    """The same, and what each plan rests on in its region."""
     answers = await _answers(desk)
     plans = _planned(desk, answers)
     if desk.probing:

@@ -1,7 +1,6 @@
 """An access log as events to replay: the one that the demo ships, or the user's own in common or combined format."""
 
 import gzip
-from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
@@ -104,7 +103,3 @@ def seed(log: Path | None) -> tuple[duckdb.DuckDBPyConnection, int]:
 def payloads(connection: duckdb.DuckDBPyConnection) -> list[str]:
     """Every event as the service logs it today, in the log's order."""
     return [str(row[0]) for row in connection.sql("SELECT with_agent FROM seed ORDER BY n").fetchall()]
-
-
-def utc_now() -> datetime:
-    return datetime.now(UTC)
