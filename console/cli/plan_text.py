@@ -6,19 +6,18 @@ from typing import Any, assert_never
 
 from console.cli.figures import count, size
 from console.cli.plan import blocks
+from console.cli.plan.blocks import Paint
 from console.errors import Problem
 from console.model.codec import encode
 from console.model.live import TableState
 from console.model.pipeline import Override
-from console.model.plan import SYMBOLS, ColumnChange, NodeChange, Plan
+from console.model.plan import COLUMN_SIGNS, SYMBOLS, ColumnChange, NodeChange, Plan
 from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
 from console.runner.view import grouped
 from console.text import safe_text
 
-Paint = Callable[[str, str], str]
 _COUNTED = ("replay", "forward", "hybrid", "read", "rebind", "metadata", "create", "drop")
 _COLOURS = {"keep": "", "drop": "red", "create": "green", "metadata": "cyan", "read": "cyan", "rebind": "cyan"}
-_SIGNS = {"added": "+", "removed": "-", "changed": "~", "renamed": "~", "type": "~"}
 _SEVERITY = {"refuse": "refused", "warn": "warning", "note": "note", "allowed": "accepted"}
 
 
@@ -131,7 +130,7 @@ def _column(change: ColumnChange, state: TableState | None) -> str:
     column = state.table.column(change.column) if state else None
     kind = f" {column.type}" if column and change.change in ("added", "type") else ""
     was = f" (was {safe_text(change.was)})" if change.was else ""
-    return f"{_SIGNS[change.change]} {safe_text(change.column)}{safe_text(kind)}{was}"
+    return f"{COLUMN_SIGNS[change.change]} {safe_text(change.column)}{safe_text(kind)}{was}"
 
 
 def _overrides(group: Sequence[Plan], node: NodeChange) -> list[str]:

@@ -15,6 +15,7 @@ SYMBOLS: dict[str, str] = {
     "keep": ".", "metadata": "~", "read": "~", "rebind": "<=", "forward": ">", "replay": "-/+",
     "hybrid": ">/+", "create": "+", "drop": "-",
 }  # fmt: skip
+COLUMN_SIGNS = {"added": "+", "removed": "-", "changed": "~", "renamed": "~", "type": "~"}
 
 
 @dataclass(frozen=True, slots=True)

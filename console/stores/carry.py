@@ -1,4 +1,4 @@
-"""Carrying migrations into one store: what is left of each, and doing it so that a kill at any statement changes nothing."""
+"""Carries migrations into one store: says what is left of each and does it; killed at any statement, it ends the same."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 import yaml
 
-from console.cli.commands.review.schemas import schemas
 from console.cli.root import cli
 from console.cli.wiring import Session, Wiring
 from tests.cli.conftest import World
+from tools.schemas import schemas
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS: dict[str, Any] = {
@@ -56,7 +56,7 @@ def wrong(schema: dict[str, Any], value: Any, defs: dict[str, Any], path: str = 
 @pytest.mark.parametrize("name", ["plan.schema.json", "snapshot.schema.json"])
 def test_the_published_schemas_are_those_of_the_values(name: str) -> None:
     published = json.loads((ROOT / "docs" / name).read_text())
-    hint = "make them anew: .venv/bin/python -m console.cli.commands.review.schemas docs"
+    hint = "make them anew: .venv/bin/python -m tools.schemas docs"
     assert published == json.loads(json.dumps(schemas()[name])), hint
 
 

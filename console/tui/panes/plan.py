@@ -4,7 +4,7 @@ from textual.content import Content
 
 from console.errors import Problem
 from console.model.pipeline import Override
-from console.model.plan import SYMBOLS, ColumnChange, Drift, NodeChange, Plan, Price
+from console.model.plan import COLUMN_SIGNS, SYMBOLS, ColumnChange, Drift, NodeChange, Plan, Price
 from console.runner.view import RegionView
 from console.tui.drawing import cell, hanging, heading, keys, said, sheet
 from console.tui.figures import count, plural, size, span
@@ -14,7 +14,6 @@ ACTION_STYLES = {
     "forward": "$text-accent", "replay": "$text-warning", "hybrid": "$text-warning", "create": "$text-success",
     "drop": "$text-error",
 }  # fmt: skip
-COLUMN_SIGNS = {"added": "+", "removed": "-", "changed": "~", "renamed": "~", "type": "~"}
 SEVERITY = {"refuse": ("✗", "$text-error"), "warn": ("!", "$text-warning"), "note": ("i", "$text-primary")}
 NAME = 22
 MANY = 200  # entries of one list drawn

@@ -1,6 +1,6 @@
 """JSON Schemas of the files that console writes for others to read, made from the values that they hold.
 
-python -m console.cli.commands.review.schemas docs     writes plan.schema.json and snapshot.schema.json there
+python -m tools.schemas docs     writes plan.schema.json and snapshot.schema.json there
 """
 
 import dataclasses
