@@ -142,7 +142,7 @@ def test_every_call_compiles_or_is_a_problem_with_its_place() -> None:
             assert (done is None) == bool(text.problems), text.sql
             assert all(p.code.startswith("S1") and p.where.startswith(text.where[:-2]) for p in text.problems), text
             compiled += done is not None
-    assert compiled > 1000
+    assert compiled > 500
 
 
 BROKEN = [
