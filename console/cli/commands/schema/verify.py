@@ -130,7 +130,7 @@ def _sources(work: Work, dsn: str | None, dumps: Sequence[str]) -> "Mapping[str,
 def _running(work: Work, name: str, address: str) -> "tuple[Table, ...] | Unreached":
     from console.propagation.check.compare import Unreached
     from console.propagation.observe.read import read_schema
-    from console.stores.postgres import Postgres
+    from console.stores.source.postgres import Postgres
 
     wanted = [f"{table.schema}.{table.table}" for table in work.plan.replication.tables]
     try:

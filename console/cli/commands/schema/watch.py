@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from console.cli.commands.schema.observe import Place
     from console.propagation.migration import Phase
     from console.propagation.observe.events import Observation
-    from console.stores.watch import Told, Watch
+    from console.stores.source.watch import Told, Watch
 
 _PAUSE_SECONDS = 0.5
 _SHOWN = 300  # letters of a statement that was not understood
@@ -24,8 +24,8 @@ def from_dsn(place: "Place", dsn: str, phase: "Phase | None", *, watch: bool, re
     raises  DataError at the end, naming the transactions that could not be read; the others are written down all the same
     """
     from console.stores.files import dsn_of
-    from console.stores.postgres import Postgres
-    from console.stores.watch import Watch
+    from console.stores.source.postgres import Postgres
+    from console.stores.source.watch import Watch
 
     recorder = Watch(Postgres("postgresql", dsn_of(dsn)))
     voice = Voice(session().flags)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from console.errors import RegionError
-from console.stores.postgres import COLUMN, Postgres, definition, quoted, told
+from console.stores.source.postgres import COLUMN, Postgres, definition, quoted, told
 
 SCHEMA: Final = "console_ddl"
 _STATE: Final = f"""
