@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.planning.world import DAYS, PARSE, live, pipeline, planned, with_sql
+from tests.planning.world import COUNT, DAYS, HOURLY, PARSE, live, pipeline, planned, with_column, with_sql, with_table
 
 CLOCK, UNKNOWN, NOTHING = "filters by the clock", "cannot be told", ""
 LAST = len(DAYS)  # 2026-11-01 … 2026-11-14
@@ -103,6 +103,28 @@ def test_a_filter_below_the_outermost_query_is_seen() -> None:
     union = "{0} WHERE {1} UNION ALL {0} WHERE region = 'us'"
     assert UNKNOWN in refusals("ts >= '2026-11-08'", query=union)[0]
     assert refusals("ts >= '2026-11-08'", before="ts >= '2026-11-08'", query=union) == []
+
+
+DERIVED = {  # over requests, whose `day` is the day of its `ts`, and whose `month` is another part of it
+    "day >= DATE '2026-11-08'": lost(7),
+    "day = '2026-11-08'": lost(LAST - 1),
+    "day > current_date() - 3": CLOCK,
+    "day IS NULL": lost(LAST),
+    "month >= '2026-11-01'": UNKNOWN,
+    "day >= '2026-11-01'": NOTHING,
+}
+
+
+@pytest.mark.parametrize("condition", DERIVED)
+@pytest.mark.parametrize("time", ["hour", "day"])
+def test_a_column_made_of_the_time_alone_is_the_time_too(condition: str, time: str) -> None:
+    before = with_column(pipeline(), "month", "date", "trunc(ts, 'month')")
+    before = with_table(before, replace(HOURLY, time=time))
+    sql = COUNT.replace("FROM requests", f"FROM requests WHERE {condition}")
+    done = planned(with_sql(before, "count_hours", sql), live(before))
+    said = [p.message for p in done.refusals if p.code == "C119"]
+    expected = DERIVED[condition].replace("requests", "requests_by_hour")
+    assert [expected in message for message in said] == ([True] if expected else [])
 
 
 def test_a_loss_that_cannot_be_told_is_accepted_by_its_name() -> None:

@@ -17,6 +17,7 @@ from console.planning.sql.meaning.functions import is_volatile
 from console.planning.sql.spelling.flat import conjuncts, merged
 from console.planning.sql.tree import DIALECT, kind, render
 
+Times = tuple[tuple[str, str], ...]  # column → which part of the time it is
 _Op = type[exp.Expr]
 _TURNED: dict[_Op, _Op] = {
     exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ,
@@ -30,6 +31,7 @@ _ORDERS: dict[_Op, tuple[int, ...]] = {
 _CUT: dict[_Op, _Op] = {exp.GT: exp.GTE, exp.LT: exp.LTE}  # where the bound's own day is cut in two
 _FULL = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 _TIMES = ("date", "timestamp", "timestamp_ntz")
+_TOLD = ("time", "day")
 _SHOWN = 80  # letters of a condition in a message
 
 
@@ -101,15 +103,45 @@ def filtered(wanted: Wanted, sources: Mapping[str, Wanted], live: Live) -> list[
     found: list[Problem] = []
     for feed in wanted.feeds:
         source = sources.get(feed.source)
-        time = source.table.time if source else ""
-        if not days or not time or wanted.reads.get(table.time) != frozenset({(feed.source, time)}):
+        if source is None or not days or not source.table.time or not table.time:
+            continue
+        times = _times(source)
+        told = {
+            (feed.source, column.name)
+            for column in source.table.columns
+            if dict(times).get(column.name.lower()) in _TOLD
+        }
+        if not (by := wanted.reads.get(table.time)) or not by <= told:
             continue
         hint = f"leave the filter out of {feed.materialization}, or accept the loss by its name"
-        for asked in _asked(feed.sql, time.lower()):
-            message = _loss(asked, feed, _partners(feed, old), time.lower(), days, table.name)
+        for asked in _asked(feed.sql, times):
+            message = _loss(asked, feed, _partners(feed, old), times, days, table.name)
             if message:
                 found.append(Problem("C119", message, table.where, hint, "refuse", table.name))
     return found
+
+
+def _times(source: Wanted) -> Times:
+    """Columns of a source that say when a row was: its time, and what is computed from the time's own source alone."""
+    table = source.table
+    found = {table.time.lower(): "time"}
+    own = source.reads.get(table.time)
+    for column in table.columns:
+        if own and column.type in _TIMES and source.reads.get(column.name) == own and column.name != table.time:
+            plain = column.type == "date" and all(_is_day(feed.sql, column.name, table.time) for feed in source.feeds)
+            found[column.name.lower()] = "day" if plain else "other"
+    return tuple(sorted(found.items()))
+
+
+@lru_cache(maxsize=4096)
+def _is_day(sql: str, column: str, time: str) -> bool:
+    """Whether a query computes a column as the day of what it takes for the time."""
+    tree = sqlglot.parse_one(sql, read=DIALECT)
+    query = merged(tree) or tree
+    parts = {part.alias_or_name: part.unalias() for part in query.expressions}
+    if not isinstance(query, exp.Select) or not isinstance(of := parts.get(time), exp.Column) or column not in parts:
+        return False
+    return _side(parts[column], ((of.name.lower(), "time"),)) == "day"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,16 +153,16 @@ class _Asked:
     whole: bool
 
 
-def _loss(asked: _Asked, feed: Feed, before: tuple[Feed, ...], time: str, days: list[str], table: str) -> str:
+def _loss(asked: _Asked, feed: Feed, before: tuple[Feed, ...], times: Times, days: list[str], table: str) -> str:
     """What a condition would lose, as a sentence; "" where it is nothing."""
     if any(is_volatile(node) for node in asked.node.walk()):
         return (
             f"{feed.materialization} filters by the clock: history of {table} that passed when it arrived"
             " would not pass now"
         )
-    if before and all(asked.text in {old.text for old in _asked(feed.sql, time)} for feed in before):
+    if before and all(asked.text in {old.text for old in _asked(feed.sql, times)} for feed in before):
         return ""
-    fates = {day: stopped(asked.node, time, day) for day in days} if asked.whole else dict.fromkeys(days)
+    fates = {day: stopped(asked.node, times, day) for day in days} if asked.whole else dict.fromkeys(days)
     if lost := sorted(day for day, fate in fates.items() if fate):
         return (
             f"{len(lost)} days of {table} ({lost[0]} … {lost[-1]}) do not pass the filter of {feed.materialization}:"
@@ -149,7 +181,7 @@ def _partners(feed: Feed, old: tuple[Feed, ...]) -> tuple[Feed, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _asked(sql: str, time: str) -> tuple[_Asked, ...]:
+def _asked(sql: str, times: Times) -> tuple[_Asked, ...]:
     """What the WHEREs of a query ask of its source's time."""
     tree = sqlglot.parse_one(sql, read=DIALECT)
     query = merged(tree) or tree
@@ -158,72 +190,72 @@ def _asked(sql: str, time: str) -> tuple[_Asked, ...]:
         if isinstance(where.parent, exp.Filter):
             continue
         for part in conjuncts(where.this):
-            if any(column.name.lower() == time for column in part.find_all(exp.Column)):
+            if any(column.name.lower() in dict(times) for column in part.find_all(exp.Column)):
                 plain = part.transform(lambda n: exp.column(n.name.lower()) if isinstance(n, exp.Column) else n)
                 found.append(_Asked(part, render(plain), where.parent is query))
     return tuple(found)
 
 
-def stopped(node: exp.Expr, time: str, day: str) -> bool | None:
+def stopped(node: exp.Expr, times: Times, day: str) -> bool | None:
     """Whether no row of a day can pass a condition, None where it cannot be told; a day that is cut in two is not counted."""
     node = node.unnest()
     match node:
         case exp.And():
-            each = [stopped(part, time, day) for part in (node.this, node.expression)]
+            each = [stopped(part, times, day) for part in (node.this, node.expression)]
             return True if True in each else None if None in each else False
         case exp.Or():
-            each = [stopped(part, time, day) for part in (node.this, node.expression)]
+            each = [stopped(part, times, day) for part in (node.this, node.expression)]
             return False if False in each else None if None in each else True
         case exp.Not():
-            return _denied(node.this.unnest(), time, day)
+            return _denied(node.this.unnest(), times, day)
         case exp.Between():
             low, high = (
                 exp.GTE(this=node.this, expression=node.args["low"]),
                 exp.LTE(this=node.this, expression=node.args["high"]),
             )
-            return stopped(exp.and_(low, high), time, day)
+            return stopped(exp.and_(low, high), times, day)
         case exp.In() if node.expressions:
             equal = [exp.EQ(this=node.this, expression=one) for one in node.expressions]
-            return stopped(exp.or_(*equal), time, day)
+            return stopped(exp.or_(*equal), times, day)
         case exp.Is() if isinstance(node.expression, exp.Null):
-            return True if _side(node.this, time) else None
+            return True if _side(node.this, times) in _TOLD else None
     if isinstance(node, tuple(_TURNED)):
-        return _compared(type(node), node.this, node.expression, time, day)
+        return _compared(type(node), node.this, node.expression, times, day)
     return None
 
 
-def _denied(node: exp.Expr, time: str, day: str) -> bool | None:
+def _denied(node: exp.Expr, times: Times, day: str) -> bool | None:
     match node:
         case exp.Not():
-            return stopped(node.this, time, day)
+            return stopped(node.this, times, day)
         case exp.And() | exp.Or():
             other = exp.Or if isinstance(node, exp.And) else exp.And
             parts = [exp.Not(this=exp.paren(part)) for part in (node.this, node.expression)]
-            return stopped(other(this=parts[0], expression=parts[1]), time, day)
-        case exp.Is() if isinstance(node.expression, exp.Null) and _side(node.this, time):
+            return stopped(other(this=parts[0], expression=parts[1]), times, day)
+        case exp.Is() if isinstance(node.expression, exp.Null) and _side(node.this, times) in _TOLD:
             return False  # rows without a time are of no day
         case exp.Between():
             outside = exp.or_(
                 exp.LT(this=node.this, expression=node.args["low"]),
                 exp.GT(this=node.this, expression=node.args["high"]),
             )
-            return stopped(outside, time, day)
+            return stopped(outside, times, day)
         case exp.In() if node.expressions:
             others = [exp.NEQ(this=node.this, expression=one) for one in node.expressions]
-            return stopped(exp.and_(*others), time, day)
+            return stopped(exp.and_(*others), times, day)
     if (opposite := _OPPOSITE.get(type(node))) is not None:
-        return _compared(opposite, node.this, node.expression, time, day)
+        return _compared(opposite, node.this, node.expression, times, day)
     return None
 
 
-def _compared(op: type[exp.Expr], left: exp.Expr, right: exp.Expr, time: str, day: str) -> bool | None:
+def _compared(op: type[exp.Expr], left: exp.Expr, right: exp.Expr, times: Times, day: str) -> bool | None:
     """A comparison of the time, its day or its year with a constant, either way round."""
-    if not _side(left, time):
+    if not _side(left, times):
         op, left, right = _TURNED[op], right, left
-    side, bound = _side(left, time), _constant(right)
+    side, bound = _side(left, times), _constant(right)
     if side == "year" and bound.isdigit():
         return not _passes(op, int(day[:4]), int(bound))
-    if side not in ("time", "day") or not _FULL.fullmatch(bound):
+    if side not in _TOLD or not _FULL.fullmatch(bound):
         return None
     whole, moment = bound[:10], bound[10:].strip(" T0:.") != ""
     if side == "day" and moment:
@@ -240,17 +272,17 @@ def _passes(op: type[exp.Expr], value: str | int, bound: str | int) -> bool:
     return order in _ORDERS[op]
 
 
-def _side(node: exp.Expr, time: str) -> str:
-    """What of the time an expression is: the `time` itself, its `day`, its `year`; "" for anything else."""
+def _side(node: exp.Expr, times: Times) -> str:
+    """What of the time an expression is: the `time` itself, its `day`, its `year`, some `other` part; "" for anything else."""
     node = node.unnest()
     if isinstance(node, exp.Column):
-        return "time" if node.name.lower() == time else ""
+        return dict(times).get(node.name.lower(), "")
     if isinstance(node, (exp.TsOrDsToDate, exp.Year)) and not node.args.get("format"):
-        inner = _side(node.this, time)
-        return inner and ("year" if isinstance(node, exp.Year) else "day")
+        inner = _side(node.this, times)
+        return inner if inner in ("", "other") else "year" if isinstance(node, exp.Year) else "day"
     if isinstance(node, exp.Cast) and (to := kind(node.to.sql(DIALECT))) in _TIMES:
-        inner = _side(node.this, time)
-        return "day" if inner and to == "date" else inner
+        inner = _side(node.this, times)
+        return "day" if inner == "time" and to == "date" else inner
     return ""
 
 
