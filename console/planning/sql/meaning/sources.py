@@ -6,9 +6,8 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from console.planning.sql.meaning import functions
-from console.planning.sql.meaning.pivots import pivoted
 from console.planning.sql.meaning.scope import NAMELESS, Scope, Unclear
-from console.planning.sql.meaning.sets import either_order
+from console.planning.sql.meaning.sets import either_order, pivoted
 from console.planning.sql.meaning.values import Values
 from console.planning.sql.relation import Relation, Rest, Value, combined, mix, unknown
 from console.planning.sql.tree import DIALECT
