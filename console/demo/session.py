@@ -71,7 +71,8 @@ def _wait(work: Coroutine[Any, Any, Any]) -> Any:
             received.append(number)
 
         for number in (signal.SIGTERM, signal.SIGHUP):
-            asyncio.get_running_loop().add_signal_handler(number, stop, number)
+            if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+                asyncio.get_running_loop().add_signal_handler(number, stop, number)
         return await work
 
     try:

@@ -15,10 +15,13 @@ IDLE = "import time; time.sleep(600)"
 SECONDS = 60
 
 
+@pytest.mark.parametrize("nohup", [False, True])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_is_heeded_once_what_was_begun_is_ended(number: signal.Signals) -> None:
-    script = """
+def test_a_signal_is_heeded_once_what_was_begun_is_ended(number: signal.Signals, nohup: bool) -> None:
+    script = f"""
 import asyncio
+import signal
+signal.signal(signal.SIGHUP, signal.SIG_IGN if {nohup} else signal.SIG_DFL)
 from console.demo.session import _wait
 
 async def work():
@@ -35,6 +38,9 @@ _wait(work())
         assert process.stdout is not None
         assert process.stdout.readline() == "begun\n"
         process.send_signal(number)
+        if nohup and number == signal.SIGHUP:
+            number = signal.SIGTERM  # the terminal's end was none of its business
+            process.send_signal(number)
         out, _ = process.communicate(timeout=SECONDS)
         assert (out, process.returncode) == ("ended\n", 128 + number)
 
