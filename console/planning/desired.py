@@ -23,7 +23,7 @@ class Wanted:
     columns   stored;  read  over the view `stored`;  rows, values  fingerprints (a value's ends in `:type`)
     literals  columns that are the same constant in every feed, with its SQL
     certain   column → the type its expression surely has before the cast to the declared one
-    tries     columns that convert with try_cast;  reads  column → what it is computed from
+    reads     column → what it is computed from
     joined    columns that depend on a table other than the driving one;  volatile  on now(), rand() and the like
     keys      an aggregate's group columns
     """
@@ -37,7 +37,6 @@ class Wanted:
     feeds: tuple[Feed, ...] = ()
     literals: dict[str, str] = field(default_factory=dict)
     certain: dict[str, str] = field(default_factory=dict)
-    tries: frozenset[str] = frozenset()
     reads: dict[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
     joined: frozenset[str] = frozenset()
     volatile: frozenset[str] = frozenset()
@@ -228,12 +227,11 @@ def _assembled(table: Table, codes: list[FeedCode], problems: list[Problem]) -> 
             )
         )
         return None
-    tries = frozenset(name for code in codes for name in code.tries)
     rows = mix(*(code.relation.rows for code in ranked))
     order = tuple(column.name for column in table.columns if column.name in inexact | volatile)
     return Wanted(
         table, first.stored, first.read, rows, values, order, tuple(code.feed for code in codes), literals, certain,
-        tries, reads, frozenset(joined), frozenset(volatile), keys,
+        reads, frozenset(joined), frozenset(volatile), keys,
     )  # fmt: skip
 
 

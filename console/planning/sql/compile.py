@@ -74,7 +74,6 @@ class FeedCode:
     split: Split | None
     literals: dict[str, str]
     exact_types: dict[str, str]
-    tries: frozenset[str]
 
 
 def query(
@@ -174,7 +173,6 @@ def _feed(
         parts,
         {} if parts else _literals(done),
         _exact_types(done, known),
-        frozenset(p.alias_or_name for p in done.selects if any(n.args.get("safe") for n in p.find_all(exp.TryCast))),
     )
 
 
