@@ -277,15 +277,17 @@ def test_a_wish_that_was_being_granted_when_the_follower_ended_is_not_forgotten(
 
 
 def test_a_failure_of_the_follower_itself_does_not_end_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(_: object) -> None:
+    def broken(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patched:
-        patched.setattr(scene.follower, "_measure", broken)
+        patched.setattr(scene.follower, "_move_edge", broken)
+        wish = scene.follower.aligned("web")
         scene.follower.start()
         while scene.follower.is_alive() and not scene.said:
             scene.follower.join(0.01)
     scene.arrive(3)
+    assert wish.result(30)[scene.landing] >= 2, "nor is who waits for it forgotten"
     assert scene.follower.aligned("web").result(30)[scene.landing] == 3
     scene.follower.stop()
     scene.follower.join(30)

@@ -178,10 +178,8 @@ class Follower(threading.Thread):
         with self._guard:  # edges and wishes of one moment: who follows a release and then asks means its feeds as well
             followed = self._pipelines[name]
             wishes = [wish for pipeline, wish in self._wishes if pipeline == name]
-            self._wishes = [entry for entry in self._wishes if entry[0] != name]
         if not followed.edges:
-            for wish in wishes:
-                wish.set_result({})
+            self._grant(wishes, {})
             return
         targets = {edge.target_path for edge in followed.edges}
         # one snapshot of all landing tables; one that is missing is its feeds' own failure
@@ -190,20 +188,21 @@ class Follower(threading.Thread):
         level = True
         for edge in followed.edges:
             if self._ended:
-                _fail(wishes)
                 return
             level &= self._move_edge(name, edge, ends, bool(wishes)) or edge.health.standing is not None
         if wishes and level:
             late = standing(followed.edges)
-            pins = {**ends, **{path: log.latest_version(path) for path in targets if path not in late}}
-            for wish in wishes:
-                wish.set_result(pins)
-        elif wishes:
-            with self._guard:
-                self._wishes += [(name, wish) for wish in wishes]
+            self._grant(wishes, {**ends, **{path: log.latest_version(path) for path in targets if path not in late}})
         with self._guard:
             followed.level, followed.late = level, tuple(edge for edge in followed.edges if edge.health.standing)
         self._measure(followed)
+
+    def _grant(self, wishes: list["Future[dict[str, int]]"], pins: dict[str, int]) -> None:
+        with self._guard:
+            granted = [wish for _, wish in self._wishes if wish in wishes]  # the others ended with the follower
+            self._wishes = [entry for entry in self._wishes if entry[1] not in wishes]
+        for wish in granted:
+            wish.set_result(pins)
 
     def _move_edge(self, name: str, edge: Edge, ends: Mapping[str, int], fully: bool) -> bool:
         """Move one edge; returns whether it has drained its source up to the end."""
