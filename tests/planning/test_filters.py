@@ -103,6 +103,10 @@ def test_a_filter_below_the_outermost_query_is_seen() -> None:
     union = "{0} WHERE {1} UNION ALL {0} WHERE region = 'us'"
     assert UNKNOWN in refusals("ts >= '2026-11-08'", query=union)[0]
     assert refusals("ts >= '2026-11-08'", before="ts >= '2026-11-08'", query=union) == []
+    assert refusals("ts IS NOT NULL", query=union) == []
+    cte = "WITH x AS (SELECT * FROM ({}) AS l WHERE {} AND l.day IS NOT NULL) SELECT * FROM x"
+    assert refusals("l.ts IS NOT NULL", query=cte) == []
+    assert lost(7) in refusals("l.ts >= '2026-11-08'", query=cte)[0]
 
 
 DERIVED = {  # over requests, whose `day` is the day of its `ts`, and whose `month` is another part of it

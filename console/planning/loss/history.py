@@ -162,7 +162,9 @@ def _loss(asked: _Asked, feed: Feed, before: tuple[Feed, ...], times: Times, day
         )
     if before and all(asked.text in {old.text for old in _asked(feed.sql, times)} for feed in before):
         return ""
-    fates = {day: stopped(asked.node, times, day) for day in days} if asked.whole else dict.fromkeys(days)
+    fates = {day: stopped(asked.node, times, day) for day in days}
+    if not asked.whole:  # rows that one branch stops may pass another
+        fates = {day: None if fate else fate for day, fate in fates.items()}
     if lost := sorted(day for day, fate in fates.items() if fate):
         return (
             f"{len(lost)} days of {table} ({lost[0]} … {lost[-1]}) do not pass the filter of {feed.materialization}:"
