@@ -48,7 +48,7 @@ SYNONYMS = [
     ceil ceiling
     char chr
     char_length character_length len length
-    charindex locate position instr str_position strpos
+    locate position instr str_position strpos
     count_if countif
     curdate current_date
     current_timestamp now

@@ -372,7 +372,7 @@ REWRITES: list[Edit] = [
     ),
     ("SELECT left(b, 3) n FROM t", "SELECT substring(b, 1, 3) n FROM t"),
     ("SELECT locate('x', b) n FROM t", "SELECT instr(b, 'x') n FROM t"),
-    ("SELECT position('x' IN b) n FROM t", "SELECT charindex('x', b) n FROM t"),
+    ("SELECT position('x' IN b) n FROM t", "SELECT locate('x', b) n FROM t"),
     ("SELECT a << 1 n FROM t", "SELECT shiftleft(a, 1) n FROM t"),
     ("SELECT trunc(d, 'MM') n FROM x", "SELECT trunc(d, 'month') n FROM x"),
     ("SELECT sa.p n FROM x", "SELECT sa.P n FROM x"),

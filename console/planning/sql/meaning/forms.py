@@ -15,7 +15,6 @@ _DATES = ("date", "timestamp", "timestamp_ntz", "timestamp_ltz")
 # calls by name and number of arguments: what they are another spelling of, and where its arguments stand
 _CALLED = {
     ("locate", 2): ("StrPosition/substr/this", (0, 1)),
-    ("charindex", 2): ("StrPosition/substr/this", (0, 1)),
     ("shiftleft", 2): ("BitwiseLeftShift/expression/this", (1, 0)),
     ("shiftright", 2): ("BitwiseRightShift/expression/this", (1, 0)),
     ("to_date", 1): (TO_DATE, (0,)),
