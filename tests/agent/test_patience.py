@@ -6,6 +6,7 @@ The agent's own parts in this process, so that a fault can be put exactly where 
 import json
 import re
 import shutil
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,9 +17,10 @@ import pytest
 import pytest_asyncio
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import once
+from console.agent.feeds import backfill, once
 from console.agent.patience import quarantine, retry
 from console.agent.patience.throttle import Brake
+from console.agent.rollout import history, validate
 from console.agent.service import Service
 from console.agent.session import Settings
 from console.model.codec import encode
@@ -237,6 +239,42 @@ async def test_as_many_as_the_operator_allows_are_set_aside_once_with_their_batc
     told = "SELECT rollout, count(*) FROM _console_quarantine GROUP BY rollout"
     answer = region.service.query("web", told, ["_console_quarantine"], {}, 100)
     assert [status.rollout, BAD] in answer["rows"]
+    region.discard()
+    region.policy("")
+
+
+@pytest.mark.parametrize("place", ["the days", "what does not convert", "the comparison"])
+async def test_a_pause_waits_for_nothing_that_spark_is_asked_outside_of_a_batch(
+    region: Region, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    begun = threading.Event()
+
+    def endless(session: Any, *_: Any, **__: Any) -> Any:
+        begun.set()
+        return session.sql("SELECT sum(hash(id)) FROM range(0, 1000000000000000, 1, 2)").collect()
+
+    match place:
+        case "the days":
+            monkeypatch.setattr(history, "VAGUE_SHARE", -1.0)
+            monkeypatch.setattr(backfill, "count_days", endless)
+        case "what does not convert":
+            monkeypatch.setattr(quarantine, "_keys", lambda rows, *_: endless(rows.sparkSession))
+        case _:
+            region.policy(f"policy: {{quarantine_rows: {BAD}}}")
+            monkeypatch.setattr(validate, "compare", endless)
+    plan = await region.planned(tmp_path, *STATUS)
+    region.service.accept(encode(plan), "ada", "laptop")
+    carrier = region.line._carrier
+    assert carrier is not None
+    pausing = threading.Thread(target=region.line.control, args=("pause", "ada"), daemon=True)
+    try:
+        while not begun.wait(0.1):
+            assert carrier.is_alive(), region.line.recorder.status
+        pausing.start()
+        pausing.join(120)
+        assert region.line.recorder.status.held == "paused"
+    finally:
+        region.service.spark.session().sparkContext.cancelAllJobs()
     region.discard()
     region.policy("")
 

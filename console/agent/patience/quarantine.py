@@ -38,14 +38,15 @@ class Found:
     keys: tuple[str, ...] = ()
 
 
-def look(session: Any, history: backfill.History, run: Sequence[Slice], examples: int = EXAMPLES) -> Found:
+def look(work: Work, session: Any, history: backfill.History, run: Sequence[Slice], examples: int = EXAMPLES) -> Found:
     """Ask a run of slices which of its rows do not convert; none where the plan has no question for it."""
     question = history.step.fragile
     if question is None or not run:
         return Found(0)
     bad = backfill.part(session, history, run).where(question.predicate)
-    rows = int(bad.count())
-    keys = _keys(bad, question.keys, examples) if rows else ()
+    with work.jobs(session, f"what does not convert in {history.step.id}"):
+        rows = int(bad.count())
+        keys = _keys(bad, question.keys, examples) if rows else ()
     return Found(rows, keys)
 
 
@@ -96,7 +97,7 @@ class Quarantine:
         rollout, step, position = work.recorder.rollout, history.step, run[-1].index
         if any((row["step"], row["position"]) == (step.id, position) for row in self.rows(rollout)):
             return
-        found = look(session, history, run, max(left(work), 0) + 1)
+        found = look(work, session, history, run, max(left(work), 0) + 1)
         same = {
             "rollout": rollout, "step": step.id, "target": step.target, "source": step.source, "fence": history.fence,
             "position": position, "slices": backfill.label(run), "reason": "does not convert", "at": time.time(),

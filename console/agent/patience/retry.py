@@ -51,7 +51,7 @@ class Tries:
             # the last batch is in, even where its answer was lost: what fails now is another
             self.failed, self._reached = 0, history.writer.position
         if self._aside and history is not None:
-            found = quarantine.look(session, history, run)
+            found = quarantine.look(self.work, session, history, run)
             if found.rows > quarantine.left(self.work):
                 raise quarantine.refused(self.work, history, run, found, self._aside)
             history.aside = found.rows
@@ -63,7 +63,7 @@ class Tries:
         """
         if kind(error) != "value" or self._history is None or self._aside:
             return False
-        found = quarantine.look(self._session, self._history, self._run)
+        found = quarantine.look(self.work, self._session, self._history, self._run)
         if not found.rows:
             return False
         why = cause(error)

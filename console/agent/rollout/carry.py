@@ -22,6 +22,7 @@ from console.text import redacted
 CAUGHT_UP_COMMITS = 3
 DRIVER_TRIES = 3
 UNSTORED_SECONDS = 2.0
+CANCEL_SECONDS = 1.0
 SPARE_HOURS = 24 * 7  # the longest rollout, on top of the rollback window
 
 
@@ -91,11 +92,13 @@ class Carrier(threading.Thread):
         return lost
 
     def stop(self) -> None:
-        """End soon: a running Spark job is cancelled, and whoever goes on takes its feed over first."""
+        """End soon: running Spark jobs are cancelled, and whoever goes on takes its feed over first."""
         self.work.halt.set()
-        if (job := self.work.job) is not None:
-            with suppress(Exception):  # a JVM that is gone has nothing to cancel
-                job.cancel()
+        while self.is_alive():
+            if (job := self.work.job) is not None:
+                with suppress(Exception):  # a JVM that is gone has nothing to cancel
+                    job.cancel()
+            self.join(CANCEL_SECONDS)  # a call of many jobs may just have been between two of them
 
     def _step(self, step: Step) -> None:
         match step:

@@ -91,11 +91,14 @@ def open_history(work: Work, step: Backfill, session: Any) -> backfill.History:
     stats = work.stats(step.source, source_path, _stored_time(source, step.time), fence)
     slices: tuple[Slice, ...] = (Slice(1, "all", "", "", stats.rows, stats.bytes),)
     if step.time:
-        slices = _slices(work, step, source, _days(session, step, source, source_path, stats.days, fence=fence))
+        with work.jobs(session, f"days of {step.id}"):
+            days = _days(session, step, source, source_path, stats.days, fence=fence)
+        slices = _slices(work, step, source, days)
     rows = stats.rows
     if fenced is None and (step.since or step.until):
         _still_held(step, stats.days)
-        rows = backfill.count_half(session, step, source, (source_path, fence), slices)
+        with work.jobs(session, f"rows of {step.id}"):
+            rows = backfill.count_half(session, step, source, (source_path, fence), slices)
     if fenced is not None and fenced.slices != len(slices):
         raise RegionError(
             f"{step.id}: the source at version {fence} is cut into {len(slices)} slices, not into {fenced.slices} as before",
@@ -186,7 +189,9 @@ def _reconcile(work: Work, history: backfill.History, session: Any) -> None:
         if commit.note.get("feed") != history.writer.app_id or not first_last or first_last[1] in told:
             continue
         run = history.slices[first_last[0] - 1 : first_last[1]]
-        rows_in, aside = backfill.count_rows(session, history, run), int(commit.note.get("quarantined", 0))
+        with work.jobs(session, f"rows of {history.step.id}"):
+            rows_in = backfill.count_rows(session, history, run)
+        aside = int(commit.note.get("quarantined", 0))
         if aside:
             quarantine.of(work).keep(work, session, history, run)
         rows, size = sum(f.rows for f in commit.added), sum(f.bytes for f in commit.added)

@@ -39,9 +39,10 @@ def validate(work: Work, step: Validate) -> None:
             continue
         old = _side(work, comparison.table, work.live(), pins)
         new = _side(work, comparison.table, work.plan.release, pins)
-        for check in compare(session, comparison, old, new):
-            work.check_halt()
-            work.recorder.store(plants.blind(_but_for_quarantine(work, check)))
+        with work.jobs(session, f"comparison of {comparison.table}"):
+            for check in compare(session, comparison, old, new):
+                work.check_halt()
+                work.recorder.store(plants.blind(_but_for_quarantine(work, check)))
     for check in _complete(work):
         work.recorder.store(plants.blind(check))
 

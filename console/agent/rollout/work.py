@@ -1,8 +1,11 @@
 """What every part of carrying a plan needs: the places, the states of tables, and when to stop."""
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from console.agent.feeds import once
 from console.agent.feeds.edge import Edge, edges_of
@@ -45,6 +48,20 @@ class Work:
         """raises Stopped if the operator asked for it"""
         if self.halt.is_set():
             raise Stopped
+
+    @contextmanager
+    def jobs(self, session: Any, what: str) -> Iterator[None]:
+        """Around what Spark does in this thread, however long: a halt cancels it.
+
+        raises  Stopped if there was one before
+        """
+        with self.spark.job(session, f"{self.recorder.rollout} {what}") as job:
+            self.job = job
+            try:
+                self.check_halt()
+                yield
+            finally:
+                self.job = None
 
     def path(self, version_path: str) -> str:
         return resolve(self.warehouse, version_path)
