@@ -32,7 +32,7 @@ class Reader:
             live = self._region.held().get("live", [])
             if len(live) != 1:
                 raise Torn(f"{len(live)} live releases")
-            seen = self._region.read(live[0])
+            seen = self._seen(self._region, live[0])
             name = str(live[0]["id"])
             if seen["position"] < self._reached.get(name, 0):
                 raise Torn(f"{name}: at {seen['position']} after {self._reached[name]}")
@@ -43,6 +43,18 @@ class Reader:
         except Exception as error:
             self._region = None
             return {"failed": f"{type(error).__name__}: {str(error)[:300]}"}
+
+    def _seen(self, region: Region, live: dict[str, Any]) -> dict[str, Any]:
+        """The release that was live when the read began. A table that it shares with the one promoted meanwhile is fed
+        by that one from then on, which knows how far it has come.
+        """
+        try:
+            return region.read(live)
+        except Torn:
+            now = region.held().get("live", [])
+            if len(now) != 1 or now[0]["id"] == live["id"]:
+                raise
+            return {**region.read(live, now[0]), "promoted": now[0]["id"]}
 
 
 def main() -> int:

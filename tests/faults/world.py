@@ -328,4 +328,8 @@ def verdict(told: dict[str, Any], reads: list[dict[str, Any]]) -> Counter[str]:
     wrong["other"] = len(told["faults"])
     wrong["torn"] = sum("torn" in read for read in reads)
     wrong["failed"] = sum("failed" in read for read in reads)
+    if +wrong:  # shown with the test that fails
+        print(
+            json.dumps([told["faults"], [read for read in reads if "release" not in read][:5]], indent=1, default=str)
+        )
     return +wrong
