@@ -11,15 +11,17 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from console.agent import reading
 from console.agent.rollout.vigil import LEFT
 from console.agent.server import WATCH_QUEUE, Server, _Connection
 from console.agent.service import Service
 from console.agent.session import Settings
-from console.errors import Conflict, RegionError
+from console.errors import Conflict, DataError, RegionError
 from console.model import codec
 from console.model.event import Entered, Paused, Progress, Recorded
 from console.model.live import Release
@@ -207,6 +209,14 @@ async def test_an_end_that_was_asked_for_loses_no_jvm_and_a_restart_does(
         assert not service.spark.ending
         server.end()
         assert service.spark.ending
+
+
+def test_a_value_that_is_not_of_its_parameters_type_is_the_askers_mistake_and_starts_no_spark() -> None:
+    line: Any = SimpleNamespace(live=lambda: PLAN.release)
+    no_spark: Any = None
+    with pytest.raises(DataError, match="parameter n: 'x' is no int") as refused:
+        reading.query(line, no_spark, "SELECT :n", tables=[], args={"n": ["x", "int"]}, limit=1)
+    assert refused.value.exit_code == 65
 
 
 def test_the_agents_own_clock_shows_utc_on_any_host() -> None:
