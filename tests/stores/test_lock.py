@@ -118,3 +118,21 @@ def test_of_two_heirs_of_a_dead_one_the_slower_does_not_take_the_quickers_lock()
             marked("s", slate, "eve", HOST, take_over=False).__enter__()
         assert list(slate.marks) == [LOCK]
     assert not slate.marks
+
+
+class Twice(Slate):
+    """Its client loses the first answer and asks again."""
+
+    def set_mark(self, name: str, mark: str) -> bool:
+        super().set_mark(name, mark)
+        return name not in self.marks
+
+
+def test_a_mark_that_was_asked_for_twice_is_still_our_own() -> None:
+    slate = Twice()
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    slate.marks[LOCK] = replace(Holder.now("ada", HOST), pid=process.pid).mark
+    with marked("s", slate, "bob", HOST, take_over=False), pytest.raises(Conflict, match="by bob"):
+        marked("s", slate, "eve", HOST, take_over=False).__enter__()
+    assert not slate.marks
