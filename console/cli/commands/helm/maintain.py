@@ -21,7 +21,9 @@ from console.text import safe_text
 @click.option("--expire", is_flag=True, help="Also delete rows older than their table's declared retention.")
 @click.option("--small-files", type=click.IntRange(min=2), default=100, show_default=True, metavar="N",
               help="Compact a partition that has so many.")  # fmt: skip
-@click.option("--accept", metavar="TABLE", help="Let the feeds of a table go on over a foreign RESTORE or what stopped them.")
+@click.option(
+    "--accept", metavar="TABLE", help="Let the feeds of a table go on over a foreign RESTORE or what stopped them."
+)
 def maintain(dry_run: bool, expire: bool, small_files: int, accept: str | None) -> int:
     """Compact a region's tables, and delete files that nobody needs any more.
 
