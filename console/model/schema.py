@@ -1,7 +1,9 @@
 """Columns and tables as the operator declares them. Frozen values; no file, no Spark."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from console.model.codec import QUIET
 
 Kind = Literal["landing", "append", "aggregate"]
 OnRewrite = Literal["stop", "ignore", "take_inserts", "replay_days"]
@@ -31,6 +33,7 @@ class Table:
     forward_query   SELECT list over the live table (no FROM, no WHERE), or ""
     managed         landing only: the agent alone writes it
     backfill        `read` allows a column that the table's others give to be computed at read time
+    cluster_by      rows of one batch, and of a compacted partition, are stored in this order
     read_time_days  as `read`, where retention ends it within so many days
     where           `file:line:column` of the declaration; takes no part in digests
     """
@@ -49,6 +52,7 @@ class Table:
     backfill: Literal["auto", "read"] = "auto"
     read_time_days: int = 0
     where: str = ""
+    cluster_by: tuple[str, ...] = field(default=(), metadata=QUIET)
 
     def column(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.name == name), None)

@@ -46,7 +46,8 @@ class Wanted:
     def content(self) -> str:
         """Hash of what the stored table contains, and how it is laid out; the order of columns takes no part."""
         stored = sorted([column.name, kind(column.type)] for column in self.columns)
-        return digest([stored, list(self.table.partition_by), self.rows, sorted(self.values.items())])
+        order = [list(self.table.cluster_by)] if self.table.cluster_by else []
+        return digest([stored, list(self.table.partition_by), self.rows, sorted(self.values.items()), *order])
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,6 +167,7 @@ def _settings(new: Table, old: Table) -> tuple[str, ...]:
             ("time column", new.time, old.time),
             ("management", new.managed, old.managed),
             ("on_rewrite", new.on_rewrite, old.on_rewrite),
+            ("clustering of new rows", new.cluster_by, old.cluster_by),
         )
         if a != b
     ]

@@ -152,7 +152,7 @@ def _table(router: _Router, wanted: Wanted, live: TableState | None) -> Verdict:
         return replace(found, why=f"{listed(moved)} is rebuilt and {name} is fed from its log; {own}")
     if not diff.readable:
         return _recomputed(router, found, wanted, live, diff)
-    if not diff.layout:
+    if not diff.layout or _reclustered(wanted, live):
         return _relaid(router, found, wanted, live, diff)
     assert router.live.release is not None
     if (lost := feeds.lost(name, router.live.release, router.verdicts, router.exposed)) is not None:
@@ -272,18 +272,30 @@ def _expiry(router: _Router, wanted: Wanted) -> str:
 def _relaid(router: _Router, found: Verdict, wanted: Wanted, live: TableState, diff: Diff) -> Verdict:
     """Only the layout changes: the same rows, copied; of an aggregate, its partial states."""
     name = wanted.table.name
-    to = f"partitioned by {listed(wanted.table.partition_by)}" if wanted.table.partition_by else "no longer partitioned"
-    was = f"by {listed(live.table.partition_by)}" if live.table.partition_by else "not at all"
-    unused = "only its layout changes, for which every column is taken as it is"
-    _forward_unused(router, wanted, live, unused, harmless=True)
+    if diff.layout:
+        to = words.laid("clustered", wanted.table.cluster_by, live.table.cluster_by)
+    else:
+        to = words.laid("partitioned", wanted.table.partition_by, live.table.partition_by)
+        unused = "only its layout changes, for which every column is taken as it is"
+        _forward_unused(router, wanted, live, unused, harmless=True)
     if wanted.table.kind == "aggregate":
         kept = kept_states(wanted, live, [column.name for column in wanted.table.columns])
         if any(column.name.lower() not in kept for column in wanted.columns):
-            return replace(found, why=f"{to} instead of {was}; partial states are computed anew")
-        why = f"{to} instead of {was}: the same partial states, copied from the live {name}"
+            return replace(found, why=f"{to}; partial states are computed anew")
+        why = f"{to}: the same partial states, copied from the live {name}"
         return replace(found, action="forward", why=why, forward=stored(name, wanted.columns), states=True)
-    why = f"{to} instead of {was}: the same rows, copied from the live {name}"
+    why = f"{to}: the same rows, copied from the live {name}"
     return replace(found, action="forward", why=why, forward=select(name, diff.picks))
+
+
+def _reclustered(wanted: Wanted, live: TableState) -> bool:
+    """History is to be clustered as well: the operator asks for it by copying the table as it is."""
+    new, old = wanted.table, live.table
+    return new.cluster_by != old.cluster_by and new.forward_query != old.forward_query and _whole(new.forward_query)
+
+
+def _whole(forward_query: str) -> bool:
+    return forward_query.strip().upper().removeprefix("SELECT").strip() == "*"
 
 
 def _forward_unused(router: _Router, wanted: Wanted, live: TableState, why: str, *, harmless: bool = False) -> None:
@@ -295,7 +307,7 @@ def _forward_unused(router: _Router, wanted: Wanted, live: TableState, why: str,
         message = f"forward_query of {table.name} is left over from the release that is live: {why}"
         found = Problem("C109", message, table.where, "drop it", "warn", table.name)
     else:
-        harmless = harmless or written.upper().removeprefix("SELECT").strip() == "*"
+        harmless = harmless or _whole(written)
         message = f"forward_query of {table.name} is not used: {why}"
         hint = "drop it once the change is live" if harmless else "drop it; here it may only be `SELECT *`"
         found = Problem("C108", message, table.where, hint, "warn" if harmless else "refuse", table.name)

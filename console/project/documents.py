@@ -230,6 +230,7 @@ class TableDoc(Doc):
     kind: Literal["landing", "append", "aggregate"] = "append"
     time: str | None = None
     partition_by: Annotated[list[str], BeforeValidator(_listed)] = []
+    cluster_by: Annotated[list[str], BeforeValidator(_listed)] = []
     retention: Days | None = None
     description: str = ""
     forward_query: str = ""

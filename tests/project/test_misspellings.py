@@ -126,6 +126,17 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
     ),
     (
         REQUESTS,
+        "columns: {a: int, b: 'array<int>', d: date}\npartition_by: d\ncluster_by: [a, b, d, a, c]",
+        [
+            f"{REQUESTS}:3:17: cluster_by: `b` is array<int>, which has no order [P012]",
+            f"{REQUESTS}:3:20: cluster_by: rows are put together by `d` already [P012]",
+            f"{REQUESTS}:3:23: cluster_by: rows are put together by `a` already [P012]",
+            f"{REQUESTS}:3:26: cluster_by: requests has no column `c` [P033]",
+        ],
+        "",
+    ),
+    (
+        REQUESTS,
         "columns: {a: int}\nretention: 36h\nkind: agregate",
         [
             f"{REQUESTS}:2:12: retention: expected whole days, such as 30d or 72h, found `36h` [P012]",

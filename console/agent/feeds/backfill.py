@@ -62,6 +62,7 @@ def carry(
     out = rows_of(session, history, run, counted)
     if spark.slots:
         out = out.coalesce(max(1, spark.slots - 1))  # a slot stays free for live (rule 10)
+    out = clustered(out, history.target)
     note = {
         "kind": "history",
         "feed": history.writer.app_id,
@@ -88,6 +89,16 @@ def rows_of(session: Any, history: History, run: Sequence[Slice], counted: Any =
     rows.createOrReplaceTempView(history.step.source)
     columns = [column.name for column in history.target.version.columns]
     return session.sql(history.step.sql).select(*map(quoted, columns))
+
+
+def clustered(rows: Any, target: TableState) -> Any:
+    """The rows of each task in the order in which a table's files keep them."""
+    held = {column.name for column in target.version.columns}
+    order = [name for name in target.table.cluster_by if name in held]
+    if not order:
+        return rows
+    # the writer would sort by the partitions alone, and undo ours
+    return rows.sortWithinPartitions(*map(quoted, (*target.version.partition_by, *order)))
 
 
 def count_rows(session: Any, history: History, run: Sequence[Slice]) -> int:

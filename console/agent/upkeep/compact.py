@@ -9,9 +9,11 @@ from typing import Any
 from deltalake import DeltaTable
 
 from console import crash
+from console.agent.feeds.backfill import clustered
 from console.agent.feeds.checksum import per_day
 from console.agent.store import log, turns
 from console.errors import RegionError
+from console.model.live import TableState
 from console.model.schema import quoted
 
 SMALL_BYTES = 32 << 20  # a file below this is small
@@ -67,7 +69,7 @@ def crowded(table: str, many: int = MANY) -> tuple[Crowd, ...]:
     return tuple(sorted(crowds, key=lambda crowd: -crowd.files))
 
 
-def compact(session: Any, table: str, crowd: Crowd, most_tasks: int = 1) -> Compacted:
+def compact(session: Any, table: str, crowd: Crowd, most_tasks: int = 1, state: TableState | None = None) -> Compacted:
     """Rewrite one partition into files of a good size, in one commit without data change, which no feed carries.
 
     The rows are read from the table as it stands when the write begins, never from a pinned version: what is appended
@@ -76,11 +78,13 @@ def compact(session: Any, table: str, crowd: Crowd, most_tasks: int = 1) -> Comp
 
     session     one of its own
     most_tasks  files are written by so many tasks at once: a slot stays free for live (rule 10)
+    state       says how the table is clustered
     raises      RegionError E_COMPACTION if the commit's rows are not those of the version before it
     """
     where = _where(crowd.values)
     rows = session.read.format("delta").load(table)
     out = (rows.where(where) if where else rows).coalesce(max(1, min(most_tasks, crowd.bytes // FILE_BYTES + 1)))
+    out = clustered(out, state) if state else out
     writer = out.write.format("delta").mode("overwrite").option("dataChange", "false")
     note = {"kind": "compact", "partition": crowd.label, "files": crowd.files}
     before = log.latest_version(table)

@@ -121,7 +121,7 @@ class Keeper:
                 continue
             session = self._spark.session(spark__sql__files__maxPartitionNum=str(tasks))
             try:
-                made = compact(session, path, crowd, tasks)
+                made = compact(session, path, crowd, tasks, state)
             except RegionError as error:
                 if error.code == SPOILED:
                     self._spoiled[path] = error

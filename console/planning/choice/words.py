@@ -49,6 +49,12 @@ def rebound(name: str, sources: Sequence[str]) -> str:
     )
 
 
+def laid(how: str, now: Sequence[str], was: Sequence[str]) -> str:
+    """`clustered by ip instead of not at all`"""
+    to = f"{how} by {listed(now)}" if now else f"no longer {how}"
+    return f"{to} instead of {f'by {listed(was)}' if was else 'not at all'}"
+
+
 def be(names: Sequence[str]) -> Literal["is", "are"]:
     return "is" if len(names) == 1 else "are"
 

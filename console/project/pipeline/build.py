@@ -99,6 +99,7 @@ class _Nodes:
             backfill=doc.backfill,
             read_time_days=doc.read_time_days,
             where=source.place(()),
+            cluster_by=self.clustering(name, doc, source),
         )
 
     def columns(self, table: str, doc: docs.TableDoc, source: Document) -> tuple[Column, ...]:
@@ -150,6 +151,22 @@ class _Nodes:
         if set(doc.partition_by) >= set(doc.columns):
             message = "partition_by: a table needs a column that is no partition"
             self.wrong("P012", message, source.place(("partition_by",)), "", table)
+
+    def clustering(self, table: str, doc: docs.TableDoc, source: Document) -> tuple[str, ...]:
+        for i, name in enumerate(doc.cluster_by):
+            place = source.place(("cluster_by", i))
+            if not self.known(table, "cluster_by", name, doc.columns, place):
+                continue
+            if doc.columns[name].type.startswith(_NESTED):
+                message = f"cluster_by: `{name}` is {doc.columns[name].type}, which has no order"
+                self.wrong("P012", message, place, "cluster by a simple column", table)
+            if name in (*doc.partition_by, *doc.cluster_by[:i]):
+                message = f"cluster_by: rows are put together by `{name}` already"
+                self.wrong("P012", message, place, "remove it", table)
+        if doc.cluster_by and doc.kind == "landing":
+            message = "cluster_by: landing rows stay in the order in which they come"
+            self.wrong("P012", message, source.place(("cluster_by",)), "cluster the tables below it", table)
+        return tuple(doc.cluster_by)
 
     def time(self, table: str, doc: docs.TableDoc, source: Document) -> str:
         """As declared; else the first timestamp; else a date that partitions the table, since that is its day."""

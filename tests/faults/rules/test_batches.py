@@ -1,11 +1,13 @@
 """Rules 3, 6 and 9 to 13 on real Spark: what a range reads, what our tables are, how days are cut and sums are made."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
@@ -98,6 +100,21 @@ def test_a_batch_leaves_a_slot_to_live(tmp_path: Path, session: Any, monkeypatch
     receipt = backfill.carry(spark, session, history, history.slices, lambda _: None)
     assert receipt.rows_in == 6
     assert tasks == [2]
+
+
+def test_a_batch_is_stored_in_the_order_by_which_its_table_is_clustered(tmp_path: Path, session: Any) -> None:
+    numbers = (5, 1, 4, 0, 3, 2)
+    source = foreign(tmp_path / "landing", rows(*numbers), rows(*numbers, day=2))
+    target = state("copy", cluster_by=("n",))
+    path = str(tmp_path / "copy")
+    once.create(session, target, path, 240)
+    spark: Any = SimpleNamespace(slots=0, job=Spark(Settings(), -1).job)
+    history = history_of(source, target, log.latest_version(source), "")
+    history = replace(history, target_path=path, writer=once.open_feed(session, "history/x", path, 0))
+    backfill.carry(spark, session, history, history.slices, lambda _: None)
+    assert DeltaTable(path).to_pyarrow_table().num_rows == 12
+    for file in (tmp_path / "copy").rglob("*.parquet"):
+        assert pq.read_table(file).column("n").to_pylist() == sorted(numbers)
 
 
 def history_of(source: str, target: TableState, fence: int, time: str, slices: tuple[Slice, ...] = ()) -> Any:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
@@ -64,6 +65,15 @@ def test_compaction_loses_no_row_that_is_appended_meanwhile_and_moves_none_for_a
     assert part is not None
     assert part.rows == 1, "a feed carries the late row, and the rewritten ones no second time"
     assert crowded(table, many=2) == ()
+
+
+def test_compaction_stores_rows_in_the_order_by_which_their_table_is_clustered(tmp_path: Path, session: Any) -> None:
+    table = foreign(tmp_path / "copy", *(rows(n) for n in (3, 1, 2, 0)))
+    (crowd,) = crowded(table, many=3)
+    made = compact(session, table, crowd, 1, state("copy", cluster_by=("n",)))
+    assert made.files == 1
+    (file,) = DeltaTable(table).file_uris()
+    assert pq.read_table(file).column("n").to_pylist() == [0, 1, 2, 3]
 
 
 def test_rows_without_a_day_and_tables_without_partitions_are_compacted_as_well(tmp_path: Path, session: Any) -> None:
