@@ -1,10 +1,14 @@
-"""For all tests: no time limit on a single example, since the machine is shared with real Sparks."""
+"""For all tests: no time limit on a single example, since the machine is shared with real Sparks; the same examples in
+every run, unless `HYPOTHESIS_PROFILE=drawn` asks for others."""
+
+import os
 
 import pytest
 from hypothesis import settings
 
-settings.register_profile("house", deadline=None)
-settings.load_profile("house")
+settings.register_profile("drawn", deadline=None)
+settings.register_profile("house", deadline=None, derandomize=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
 SLOW = (
     "tests/screens/",

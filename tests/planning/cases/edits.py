@@ -154,6 +154,10 @@ HAZARDS: list[Edit] = [
 ]
 # the new query is the old one in other words
 REWRITES: list[Edit] = [
+    (
+        "SELECT b FROM t WHERE 1 <> a AND a NOT IN (2, 3)",
+        "SELECT b FROM (SELECT * FROM t WHERE a <> 3 AND a <> 1) WHERE 2 <> a",
+    ),
     ("SELECT a, b FROM t", "select  X.`B` b, /* x */ x.A from t as x -- y"),
     ("SELECT a FROM t WHERE a > 1 AND b = 'x'", 'SELECT a FROM t WHERE "x" = b AND 1 < a'),
     ("WITH q AS (SELECT a FROM t) SELECT a FROM q", "WITH z AS (SELECT a FROM t) SELECT z.a FROM z"),

@@ -49,8 +49,20 @@ class Truths:
     memberships: dict[str, _Membership] = field(default_factory=dict)
 
     def conjuncts(self, node: exp.Expr) -> list[Value]:
-        """The parts of a WHERE, none where it lets every row pass."""
-        return self._merged(exp.And, self._parts(node, False, exp.And, filters=True))
+        """The parts of a WHERE, none where it lets every row pass.
+
+        `NOT IN` is one part a value, since a subquery's filters and those of the query around it are one set.
+        """
+        parts: dict[str, Value] = {}
+        for part in self._merged(exp.And, self._parts(node, False, exp.And, filters=True)):
+            member = self.memberships.get(part.hash)
+            if member is None or not member.negated:
+                parts[part.hash] = part
+                continue
+            for option in member.options:
+                one = self._member(_Membership(member.of, member.kind, frozenset({option}), negated=True))
+                parts[one.hash] = one
+        return [parts[key] for key in sorted(parts)]
 
     def of(self, node: exp.Expr, negated: bool = False, filters: bool = False) -> Value:
         """A condition as a value. filters: false and unknown are the same to who asks"""
