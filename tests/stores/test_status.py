@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow
@@ -23,12 +24,13 @@ pytestmark = pytest.mark.stores
 SECONDS = 60
 
 
-@pytest.fixture
-def silent() -> Iterator[socket.socket]:
-    """A server that answers nobody."""
+@contextmanager
+def silent() -> Iterator[tuple[socket.socket, str]]:
+    """A server that answers nobody, and its address as a store's."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(SECONDS)
-        yield server
+        url = f"http://127.0.0.1:{server.getsockname()[1]}/default"
+        yield server, f'tables: {{issues: }}\nstores: {{far: {{kind: clickhouse, url: "{url}"}}}}\n'
 
 
 def test_what_is_wrong_with_a_store_is_a_line_below_the_regions(tmp_path: Path) -> None:
@@ -47,21 +49,23 @@ def test_what_is_wrong_with_a_store_is_a_line_below_the_regions(tmp_path: Path) 
     assert "plans/app/replication.yaml:1:" in stores
 
 
-def test_a_store_that_does_not_answer_is_told_in_time_and_keeps_nobody(tmp_path: Path, silent: socket.socket) -> None:
-    url = f"http://127.0.0.1:{silent.getsockname()[1]}/default"
+def test_a_store_that_does_not_answer_is_told_in_time_and_keeps_nobody(tmp_path: Path) -> None:
     made = Project(tmp_path, "", "")
-    made.replicate(f'tables: {{issues: }}\nstores: {{far: {{kind: clickhouse, url: "{url}"}}}}\n')
-    [told] = arriving(tmp_path, "app", load(tmp_path).regions, patience=0.2)
-    assert (told.name, told.error) == ("eu/far", "no answer within 0.2 s")
-    calls = [silent.accept()[0]]
-    words = [sys.executable, "-m", "console.main", "status", "--project", str(tmp_path)]
-    with subprocess.Popen(words, env=made.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert any(line.startswith("eu") or " eu" in line for line in process.stdout)  # before the store gives up
-        calls.append(silent.accept()[0])
-        process.send_signal(signal.SIGINT)
-        assert process.wait(SECONDS) == 130
-    for call in calls:
+    with silent() as (_, replication):
+        made.replicate(replication)
+        [told] = arriving(tmp_path, "app", load(tmp_path).regions, patience=0.2)
+        assert (told.name, told.error) == ("eu/far", "no answer within 0.2 s")
+    with silent() as (server, replication):
+        made.replicate(replication)
+        words = [sys.executable, "-m", "console.main", "status", "--project", str(tmp_path)]
+        with subprocess.Popen(
+            words, env=made.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            assert any(line.startswith("eu") or " eu" in line for line in process.stdout)  # before the store gives up
+            call = server.accept()[0]
+            process.send_signal(signal.SIGINT)
+            assert process.wait(SECONDS) == 130
         call.close()
 
 
