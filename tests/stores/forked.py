@@ -1,4 +1,4 @@
-"""Runs console as processes of their own without paying for its libraries each time: one that has loaded them forks.
+"""Runs console as processes of their own without paying for its imports each time: one that has loaded it forks.
 
 python -m tests.stores.forked     a JSON line {"words", "env", "out", "err"} in, the process's exit code out
 """
@@ -8,17 +8,21 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from importlib import import_module
+from importlib import import_module, reload
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-LIBRARIES = ("click", "clickhouse_connect", "deltalake", "psycopg", "pyarrow", "pydantic", "pyiceberg.catalog.sql", "sqlglot", "yaml")  # fmt: skip
+LOADED = (
+    "clickhouse_connect", "deltalake", "psycopg", "pyarrow", "pydantic", "pyiceberg.catalog.sql", "sqlglot", "yaml",
+    "console.main", "console.cli.commands.schema.apply", "console.runner.schema", "console.propagation",
+    "console.stores.carry", "console.stores.clickhouse", "console.stores.delta", "console.stores.iceberg",
+)  # fmt: skip
 
 
 class Forker:
-    """The process that forks; it has no threads and nothing of console's."""
+    """The process that forks; it has no threads, and has run nothing of console's."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[str] | None = None
@@ -57,13 +61,14 @@ def child(words: list[str], env: dict[str, str], out: str, err: str, cwd: str) -
         opened = os.open(name, how, 0o600)
         os.dup2(opened, descriptor)
         os.close(opened)
+    reload(import_module("console.crash"))  # which looks once at the folder that the environment names
     sys.argv = ["console", *words]
     main = import_module("console.main").main
     sys.exit(main())
 
 
 def serve() -> None:
-    for name in LIBRARIES:
+    for name in LOADED:
         import_module(name)
     while line := sys.stdin.readline():
         pid = os.fork()
