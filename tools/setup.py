@@ -90,7 +90,7 @@ def set_up_python() -> None:
         pip("install", "--require-hashes", "-r", first.name)
     pip("install", "--require-hashes", "--no-build-isolation", "-r", str(LOCK))
     pip("install", "--no-deps", "--no-build-isolation", "-e", str(ROOT))
-    # half a second of every start, where the environment forbids Python to keep what it compiles
+    # a fifth of a second of every start, where the environment forbids Python to keep what it compiles
     run(PYTHON, "-m", "compileall", "-q", "console")
     stamp.write_text(wanted)
 
