@@ -61,28 +61,37 @@ def _fields(error: ConsoleError) -> dict[str, str]:
 
 
 def _survey() -> int:
-    from console.agent.receipts.past import past
+    from concurrent.futures import ThreadPoolExecutor
+
+    # reading a log is work of deltalake's, which lets other threads run meanwhile
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for answer in pool.map(_surveyed, json.load(sys.stdin)):
+            print(json.dumps(answer, separators=(",", ":")), flush=True)
+    return 0
+
+
+def _surveyed(entry: dict[str, Any]) -> dict[str, Any]:
     from console.agent.store.ledger import Releases, Rollouts
     from console.agent.store.survey import survey
 
-    for entry in json.load(sys.stdin):
-        warehouse, pipeline = Path(str(entry["warehouse"]).removeprefix("file://")), str(entry["pipeline"])
-        try:
-            live = survey(warehouse, str(entry["region"]), pipeline, [str(name) for name in entry["landing"]])
-            answer: dict[str, Any] = {"live": codec.encode(live)}
-            if which := str(entry.get("past", "")):
-                answer["past"] = codec.encode(past(warehouse, pipeline, which))
-            if entry.get("state"):
-                rollouts = Rollouts(warehouse, pipeline)
-                answer["state"] = {
-                    "status": codec.encode(rollouts.status()),
-                    "plan": codec.encode(rollouts.plan(rollouts.latest())),
-                    "releases": [codec.encode(held.row) for held in Releases(warehouse, pipeline).all()],
-                }
-        except ConsoleError as error:
-            answer = {"error": _fields(error)}
-        print(json.dumps(answer, separators=(",", ":")), flush=True)
-    return 0
+    warehouse, pipeline = Path(str(entry["warehouse"]).removeprefix("file://")), str(entry["pipeline"])
+    try:
+        live = survey(warehouse, str(entry["region"]), pipeline, [str(name) for name in entry["landing"]])
+        answer: dict[str, Any] = {"live": codec.encode(live)}
+        if which := str(entry.get("past", "")):
+            from console.agent.receipts.past import past
+
+            answer["past"] = codec.encode(past(warehouse, pipeline, which))
+        if entry.get("state"):
+            rollouts = Rollouts(warehouse, pipeline)
+            answer["state"] = {
+                "status": codec.encode(rollouts.status()),
+                "plan": codec.encode(rollouts.plan(rollouts.latest())),
+                "releases": [codec.encode(held.row) for held in Releases(warehouse, pipeline).all()],
+            }
+    except ConsoleError as error:
+        return {"error": _fields(error)}
+    return answer
 
 
 def _archive() -> int:

@@ -166,15 +166,16 @@ class Rollouts:
     def latest(self) -> str:
         """The id of the newest rollout, `web-7`, or ""."""
         table = opened(self.path)
-        names = [row["rollout"] for row in selected(table, "SELECT DISTINCT rollout FROM t")] if table else []
-        return max(names, key=lambda name: int(name.rpartition("-")[2]), default="")
+        return _newest(table) if table else ""
 
     def events(self, rollout: str, after: int = 0) -> tuple[Recorded, ...]:
         table = opened(self.path)
-        if table is None or not rollout:
-            return ()
-        where = f"rollout = '{plain_id(rollout)}' AND seq > {int(after)}"
-        return _recorded(selected(table, f"SELECT rollout, seq, at, event FROM t WHERE {where} ORDER BY seq"))
+        return _events(table, rollout, after) if table and rollout else ()
+
+    def newest(self) -> tuple[Recorded, ...]:
+        """The events of the newest rollout; the table is opened once."""
+        table = opened(self.path)
+        return _events(table, _newest(table)) if table else ()
 
     def all_events(self) -> tuple[Recorded, ...]:
         """The stored events of every rollout, each in order; read at once."""
@@ -189,7 +190,7 @@ class Rollouts:
         return codec.decode(Plan, codec.loads(rows[0]["plan"])) if rows else None
 
     def status(self) -> Status:
-        return replay(self.events(self.latest()))
+        return replay(self.newest())
 
     def append(self, rollout: str, seq: int, event: Event, plan: Plan | None = None) -> Recorded:
         """Store one event; it is on disk when this returns."""
@@ -201,8 +202,20 @@ class Rollouts:
 
     def decision(self) -> Promoted | RolledBack | None:
         """The last promotion or rollback of the newest rollout."""
-        found = [r.event for r in self.events(self.latest()) if isinstance(r.event, Promoted | RolledBack)]
+        found = [r.event for r in self.newest() if isinstance(r.event, Promoted | RolledBack)]
         return found[-1] if found else None
+
+
+def _newest(table: DeltaTable) -> str:
+    names = [row["rollout"] for row in selected(table, "SELECT DISTINCT rollout FROM t")]
+    return max(names, key=lambda name: int(name.rpartition("-")[2]), default="")
+
+
+def _events(table: DeltaTable, rollout: str, after: int = 0) -> tuple[Recorded, ...]:
+    if not rollout:
+        return ()
+    where = f"rollout = '{plain_id(rollout)}' AND seq > {int(after)}"
+    return _recorded(selected(table, f"SELECT rollout, seq, at, event FROM t WHERE {where} ORDER BY seq"))
 
 
 def _recorded(rows: list[dict[str, Any]]) -> tuple[Recorded, ...]:

@@ -160,8 +160,7 @@ def _rate(warehouse: Path, pipeline: str, live: Release | None) -> float:
     """Rows a second of the newest rollout's batches; 0 where nothing was measured."""
     if live is None:
         return 0.0
-    rollouts = Rollouts(warehouse, pipeline)
-    done = [r.event for r in rollouts.events(rollouts.latest()) if isinstance(r.event, BatchDone)]
+    done = [r.event for r in Rollouts(warehouse, pipeline).newest() if isinstance(r.event, BatchDone)]
     seconds = sum(batch.seconds for batch in done)
     return sum(batch.rows_in for batch in done) / seconds if seconds else 0.0
 
