@@ -59,14 +59,18 @@ def test_a_store_that_does_not_answer_is_told_in_time_and_keeps_nobody(tmp_path:
         made.replicate(replication)
         words = [sys.executable, "-m", "console.main", "status", "--project", str(tmp_path)]
         with subprocess.Popen(
-            words, env=made.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            words, env=made.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=_heeding
         ) as process:
             assert process.stdout is not None
             assert any(line.startswith("eu") or " eu" in line for line in process.stdout)  # before the store gives up
-            call = server.accept()[0]
-            process.send_signal(signal.SIGINT)
-            assert process.wait(SECONDS) == 130
-        call.close()
+            with server.accept()[0]:
+                process.send_signal(signal.SIGINT)
+                assert process.wait(SECONDS) == 130
+
+
+def _heeding() -> None:
+    """Ctrl-C is ignored by what a script has put in the background, and so by these tests there."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Full(Delta):
