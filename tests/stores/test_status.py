@@ -57,20 +57,20 @@ def test_a_store_that_does_not_answer_is_told_in_time_and_keeps_nobody(tmp_path:
         assert (told.name, told.error) == ("eu/far", "no answer within 0.2 s")
     with silent() as (server, replication):
         made.replicate(replication)
-        words = [sys.executable, "-m", "console.main", "status", "--project", str(tmp_path)]
+        # what a script's background starts ignores Ctrl-C, and so would the console that these tests start there
+        words = ["env", "--default-signal=INT", sys.executable, "-m", "console.main", "status"]
         with subprocess.Popen(
-            words, env=made.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=_heeding
+            [*words, "--project", str(tmp_path)],
+            env=made.env,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         ) as process:
             assert process.stdout is not None
             assert any(line.startswith("eu") or " eu" in line for line in process.stdout)  # before the store gives up
             with server.accept()[0]:
                 process.send_signal(signal.SIGINT)
                 assert process.wait(SECONDS) == 130
-
-
-def _heeding() -> None:
-    """Ctrl-C is ignored by what a script has put in the background, and so by these tests there."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class Full(Delta):
