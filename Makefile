@@ -17,7 +17,7 @@ demo: setup
 
 # the quick loop: no Java, under 20 seconds once set up
 check: lint
-	@$(BIN)/pytest -q -n 2 -m "not (slow or stores or spark or faults or ssh or bench)"
+	@QUICK=1 $(BIN)/pytest -q -n 2 -m "not (slow or stores or spark or faults or ssh or bench)"
 
 lint: python
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .

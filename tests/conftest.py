@@ -11,17 +11,42 @@ settings.register_profile("house", deadline=None, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
 SLOW = (
-    "tests/screens/",
-    "tests/demo/",
     "tests/agent/",
-    "tests/hostile/",
-    "tests/cli/test_terminal",
     "tests/cli/test_change",
+    "tests/cli/test_ground",
+    "tests/cli/test_review",
+    "tests/cli/test_terminal",
+    "tests/demo/",
+    "tests/faults/",
+    "tests/hostile/",
+    "tests/planning/test_calls",
+    "tests/planning/test_evolution",
+    "tests/planning/test_filters",
+    "tests/planning/test_fleet",
+    "tests/planning/test_golden",
+    "tests/planning/test_named",
+    "tests/planning/test_narrowing",
+    "tests/planning/test_patience",
+    "tests/planning/test_problems",
+    "tests/planning/test_rebind",
+    "tests/planning/test_routes",
+    "tests/project/test_hostile_yaml",
+    "tests/project/test_remembered",
+    "tests/propagation/test_migrations",
+    "tests/runner/test_resume",
+    "tests/screens/",
+    "tests/ssh/",
+    "tests/stores/",
+    "tests/witness/",
 )
 
 
+# `make check` does not even import them
+collect_ignore_glob = [f"{place.removeprefix('tests/')}*" for place in SLOW] if "QUICK" in os.environ else []
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out of `make check` what opens screens, terminals and tables by the dozen; `make test` runs it all."""
+    """Leave out of `make check` whatever takes seconds: screens, terminals, tables, whole plans; `make test` runs it all."""
     for item in items:
         place = item.path.relative_to(item.config.rootpath).as_posix()
         if place.startswith(SLOW):

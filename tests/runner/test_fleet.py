@@ -1,7 +1,6 @@
 """Waves, gates, races and refusals, over fake regions."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from console.errors import (
     Unreachable,
     UsageError,
 )
-from console.model.event import Ended, Entered, Recorded
+from console.model.event import Ended
 from console.runner.exits import exit_code
 from tests.runner.worlds import BOB, Brake, World, at_event, ends, fake, never, refreshed, refusing, until
 
@@ -124,26 +123,6 @@ async def test_a_planner_s_error_lands_in_the_view_and_in_the_outcome(folder: Pa
     fleet = await refreshed(World(folder, eu), planner=broken)
     assert fleet.views["eu"].problem == "requests.yaml: no column ts"
     assert exit_code(await fleet.run()) == 65
-    await fleet.close()
-
-
-class Spoilt(FakeDriver):
-    """Its events end in a mistake of our own."""
-
-    async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
-        async for recorded in super().watch(pipeline, after):
-            yield recorded
-            if isinstance(recorded.event, Entered):
-                raise KeyError("a bug")
-
-
-async def test_a_mistake_of_ours_in_following_ends_the_run_with_its_words_and_not_never(folder: Path) -> None:
-    fleet = await refreshed(World(folder, fake("eu")), driver=Spoilt)
-    async with asyncio.timeout(20):
-        (outcome,) = await fleet.run(yes=True)
-    assert outcome.error is not None
-    assert (type(outcome.error), outcome.error.code) == (ConsoleError, "E_BUG")
-    assert str(outcome.error) == "eu: following it broke: KeyError: 'a bug'"
     await fleet.close()
 
 
