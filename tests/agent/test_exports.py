@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from console.agent.store import exports
 from console.errors import DataError
 
 
-def rows(text: str, count: int = 1):  # type: ignore[no-untyped-def]
+def rows(text: str, count: int = 1) -> Callable[[Path], int]:
     """What Spark does: a folder with one file and its own mark."""
 
     def write(fresh: Path) -> int:
@@ -81,8 +82,8 @@ def a_file(place: Path) -> None:
         ("dump", lambda lake: theirs(lake / ".dump.console"), "is in the way"),
     ],
 )  # fmt: skip
-def test_what_no_sink_of_this_pipeline_wrote_is_refused_and_not_touched(  # type: ignore[no-untyped-def]
-    tmp_path: Path, path: str, before, says: str
+def test_what_no_sink_of_this_pipeline_wrote_is_refused_and_not_touched(
+    tmp_path: Path, path: str, before: Callable[[Path], object], says: str
 ) -> None:
     lake = tmp_path / "lake"
     lake.mkdir()
@@ -119,6 +120,7 @@ def test_a_place_outside_of_the_warehouse_is_none(tmp_path: Path, path: str) -> 
 
 KILLED = """
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from console.agent.store import exports
 

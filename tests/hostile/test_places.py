@@ -8,8 +8,10 @@ import stat
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -20,6 +22,7 @@ from console.errors import ConsoleError, Problems, RegionError
 from console.model.region import Region, Spark
 from console.project import load
 from tests.cli.conftest import FILES, World
+from tests.hostile.mutate import spoilt_json
 
 # below the test's own folder, all of them: where the code under test is wrong it deletes what it is given
 TRAVERSALS = (
@@ -204,9 +207,6 @@ async def test_s15_another_user_of_the_machine_gets_no_answer_even_with_every_do
 
 async def test_s10_an_agent_survives_whatever_a_client_says_and_answers_the_next(home: Path) -> None:
     """Requests spoilt by their grammar, through the real agent; Spark cannot be started here."""
-    from random import Random
-
-    from tests.hostile.mutate import spoilt_json
 
     lake = home / "lake"
     lake.mkdir()
@@ -246,10 +246,10 @@ async def test_s10_an_agent_survives_whatever_a_client_says_and_answers_the_next
     assert not [path for path in home.rglob("*") if "passwd" in path.name]
 
 
-def _asked(sock: Path, wholes: list[object], random: object, spoil: object) -> list[str]:
+def _asked(sock: Path, wholes: list[object], random: Random, spoil: Callable[[Random, object], bytes]) -> list[str]:
     bugs: list[str] = []
     for _ in range(150):
-        said = spoil(random, random.choice(wholes)).replace(b"\n", b" ")  # type: ignore[operator,attr-defined]
+        said = spoil(random, random.choice(wholes)).replace(b"\n", b" ")
         end = socket.socket(socket.AF_UNIX)
         end.settimeout(30)
         end.connect(str(sock))

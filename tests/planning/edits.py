@@ -2,8 +2,9 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from console.model.live import Day, Live
+from console.model.live import Day, Live, TableStats
 from console.model.pipeline import Materialization, Pipeline
 from console.model.schema import Column, Table
 from tests.planning.world import (
@@ -43,17 +44,17 @@ class Edit:
         return self.wanted(self.before(pipeline()))
 
 
-def requests(**changes: object) -> Change:
+def requests(**changes: Any) -> Change:
     def change(desired: Pipeline) -> Pipeline:
         table = desired.table("requests")
         assert table is not None
-        return with_table(desired, replace(table, **changes))  # type: ignore[arg-type]
+        return with_table(desired, replace(table, **changes))
 
     return change
 
 
-def landing(**changes: object) -> Change:
-    return lambda desired: with_table(desired, replace(LANDING, **changes))  # type: ignore[arg-type]
+def landing(**changes: Any) -> Change:
+    return lambda desired: with_table(desired, replace(LANDING, **changes))
 
 
 def column(name: str, type: str, expression: str) -> Change:
@@ -106,8 +107,8 @@ def landing_since(day: int, days: tuple[Day, ...] = DAYS) -> Callable[[Live], Li
     return lambda survey: held(survey, stats("landing", "landing", LANDING.columns, short))
 
 
-def held(survey: Live, one: object) -> Live:
-    tables = tuple(one if s.name == one.name else s for s in survey.stats)  # type: ignore[attr-defined]
+def held(survey: Live, one: TableStats) -> Live:
+    tables = tuple(one if s.name == one.name else s for s in survey.stats)
     return replace(survey, stats=tables)
 
 

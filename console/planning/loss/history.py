@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import sqlglot
 from sqlglot import exp
@@ -28,6 +29,7 @@ _OPPOSITE: dict[_Op, _Op] = {
 _ORDERS: dict[_Op, tuple[int, ...]] = {
     exp.GT: (1,), exp.GTE: (0, 1), exp.LT: (-1,), exp.LTE: (-1, 0), exp.EQ: (0,), exp.NEQ: (-1, 1),
 }  # fmt: skip
+_Told = TypeVar("_Told", str, int)  # a day, or a year
 _CUT: dict[_Op, _Op] = {exp.GT: exp.GTE, exp.LT: exp.LTE}  # where the bound's own day is cut in two
 _FULL = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 _TIMES = ("date", "timestamp", "timestamp_ntz")
@@ -269,8 +271,8 @@ def _compared(op: type[exp.Expr], left: exp.Expr, right: exp.Expr, times: Times,
     return not _passes(_CUT.get(op, op), day, whole)
 
 
-def _passes(op: type[exp.Expr], value: str | int, bound: str | int) -> bool:
-    order = (value > bound) - (value < bound)  # type: ignore[operator]
+def _passes(op: type[exp.Expr], value: _Told, bound: _Told) -> bool:
+    order = (value > bound) - (value < bound)
     return order in _ORDERS[op]
 
 

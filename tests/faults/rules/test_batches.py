@@ -118,13 +118,13 @@ def test_a_batch_is_stored_in_the_order_by_which_its_table_is_clustered(tmp_path
 
 
 def history_of(source: str, target: TableState, fence: int, time: str, slices: tuple[Slice, ...] = ()) -> Any:
-    step = SimpleNamespace(
+    step: Any = SimpleNamespace(
         id="backfill/copy", source="landing", target="copy", sql="SELECT * FROM landing", time=time, stored=False
     )
     writer = once.Writer("history", source, 1, 0)
     landing = state("landing", target.version.columns, kind="landing")
     whole = slices or (Slice(1, "all", "", "", 6, 6, null=True),)
-    return backfill.History(step, landing, source, target, source, fence, whole, writer)  # type: ignore[arg-type]
+    return backfill.History(step, landing, source, target, source, fence, whole, writer)
 
 
 # -- rule 11
