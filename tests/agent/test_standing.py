@@ -14,6 +14,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.errors import AnalysisException, NumberFormatException
 
+from console.agent.feeds import follow
 from console.agent.feeds.edge import Edge
 from console.agent.feeds.follow import ENDING, Follower
 from console.agent.patience.health import FIRST_LOOK_SECONDS, LAST_SECONDS, TRIES, Health
@@ -292,3 +293,15 @@ def test_a_failure_of_the_follower_itself_does_not_end_it(scene: Scene, monkeypa
     scene.follower.stop()
     scene.follower.join(30)
     assert held(scene.copy) == [1, 2, 3]
+
+
+def test_a_lag_is_that_of_now_and_not_of_the_last_tick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit in ("LAG_SECONDS", "LAG_SHARE"):
+        monkeypatch.setattr(follow, limit, 0.0)
+    here = Scene(tmp_path, monkeypatch)
+    here.tick(3)
+    assert here.follower.lag("web").commits == 0
+    here.arrive(7, 8)
+    assert (here.follower.lag("web").commits, here.follower.lag("web").rows) == (1, 2)
+    here.tick(2)
+    assert here.follower.lag("web").commits == 0

@@ -94,7 +94,7 @@ class World(LiveRegion):
 
         async def produce() -> None:
             batch = 0
-            while True:
+            while not self._enough.is_set():
                 batch += 1
                 name = f"p{os.urandom(4).hex()}-{batch}"
                 rows = [self._next() for _ in range(self._rng.randrange(1, 15))]
@@ -102,8 +102,10 @@ class World(LiveRegion):
                 self.ledger.sent(name, rows)
                 await self.until_answered(partial(self.driver.ingest, pipeline, "landing", name, lines))
                 self.ledger.stored(name)
-                await asyncio.sleep(every)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._enough.wait(), every)
 
+        self._enough.clear()
         self._writer = asyncio.create_task(produce())
 
     async def until_answered(self, ask: Callable[[], Awaitable[Any]]) -> Any:
@@ -156,18 +158,9 @@ class World(LiveRegion):
 
     async def drained(self) -> None:
         """Stop the producer and wait for the last row of every feed."""
-        if self._writer is not None:
-            self._writer.cancel()
-            await asyncio.gather(self._writer, return_exceptions=True)
-            self._writer = None
+        await self.end_writing()
         await self.until_answered(self.driver.wake)
-        still = 0
-        for _ in range(1200):
-            state = await self.until_answered(lambda: self.driver.state(PIPELINE))
-            still = still + 1 if state.status.lag_commits == 0 else 0
-            if still > 12:
-                return
-            await asyncio.sleep(0.1)
+        await self.followed(PIPELINE)
 
     def age(self) -> float:
         """Seconds since this world began."""

@@ -6,6 +6,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +19,7 @@ from deltalake import DeltaTable, write_deltalake
 from console import planning, project
 from console.drivers.local import LocalDriver
 from console.drivers.protocol import Who
-from console.errors import Unreachable
+from console.errors import ConsoleError, Unreachable
 from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status
@@ -27,6 +28,7 @@ LANDING = pa.schema([("id", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("p
 FIRST_DAY = datetime(2026, 11, 1, tzinfo=UTC)
 DAYS = 4
 ME = Who("ada", "laptop")
+STILL = 25  # tenths of a second
 # A JVM that lives for seconds: compiling well costs more than it saves. The first compiler alone would get a cache of
 # 48 MB, too small for Spark: it then forgets what it compiled and begins again.
 SHORT_LIVED = {
@@ -64,6 +66,7 @@ class LiveRegion:
         self._rng = random.Random(seed)
         self._written = 0
         self._writer: asyncio.Task[None] | None = None
+        self._enough = asyncio.Event()
         (root / "regions").mkdir()
         spark = json.dumps({"master": "local[2]", "conf": {**SHORT_LIVED, **(conf or {})}})
         (root / "regions" / "eu.yaml").write_text(
@@ -148,7 +151,7 @@ class LiveRegion:
 
         async def produce() -> None:
             batch = 0
-            while True:
+            while not self._enough.is_set():
                 batch += 1
                 rows = [self._next() for _ in range(self._rng.randrange(1, 15))]
                 lines = [json.dumps({**row, "ts": row["ts"] and row["ts"].isoformat()}) for row in rows]
@@ -158,25 +161,36 @@ class LiveRegion:
                         break
                     except Unreachable:
                         await asyncio.sleep(0.2)
-                await asyncio.sleep(every)
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._enough.wait(), every)
 
+        self._enough.clear()
         self._writer = asyncio.create_task(produce())
 
     async def quiet(self, pipelines: Sequence[str]) -> None:
         """Stop the producer and wait until every feed has passed its last row."""
-        if self._writer is not None:
-            self._writer.cancel()
-            await asyncio.gather(self._writer, return_exceptions=True)
-            self._writer = None
+        await self.end_writing()
         await self.driver.wake()
         for pipeline in pipelines:
-            still = 0
-            for _ in range(600):
-                status = (await self.driver.state(pipeline)).status
-                still = still + 1 if status.lag_commits == 0 else 0
-                if still > 12:
-                    break
-                await asyncio.sleep(0.1)
+            await self.followed(pipeline)
+
+    async def end_writing(self) -> None:
+        """Stop the producer. What is on its way is stored first: broken off, its rows could land after the lag was read."""
+        if self._writer is not None:
+            self._enough.set()
+            await self._writer
+            self._writer = None
+
+    async def followed(self, pipeline: str, seconds: float = 300) -> None:
+        """Wait until no feed has had anything to read for some seconds: longer than a lag that is told is old, and a
+        table that was just written shows rows to what hangs below it.
+        """
+        until, still = asyncio.get_running_loop().time() + seconds, 0
+        while still <= STILL:
+            assert asyncio.get_running_loop().time() < until, f"{pipeline}: feeds lag after {seconds:g} s"
+            with suppress(ConsoleError):
+                still = still + 1 if (await self.driver.state(pipeline)).status.lag_commits == 0 else 0
+            await asyncio.sleep(0.1)
 
     # -- truth
 

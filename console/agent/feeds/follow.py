@@ -24,6 +24,9 @@ ENDING = "E_ENDING"  # the code of what nobody need wait for any more, since the
 REST = 3.0
 MOST_CROWDED = 4.0
 MAX_REST_SECONDS = 12.0
+# A lag that is asked for is measured anew where it is older than this, and than ten times what measuring took.
+LAG_SECONDS = 1.0
+LAG_SHARE = 10.0
 
 
 @dataclass(slots=True)
@@ -32,6 +35,7 @@ class Followed:
 
     edges: tuple[Edge, ...] = ()
     lag: Lagging | None = None  # not measured yet
+    stale_at: float = 0.0  # monotonic: from then on the lag says nothing of now
     level: bool = False  # the last tick left no edge behind the position at which it began, but for these
     late: tuple[Edge, ...] = ()  # which stood still
 
@@ -67,10 +71,10 @@ class Follower(threading.Thread):
             return self._pipelines.get(pipeline, Followed()).edges
 
     def lag(self, pipeline: str) -> Lagging:
-        """How far the pipeline's feeds are behind, as of the last tick; before the first, from the logs."""
+        """How far the pipeline's feeds are behind: by the logs of now, for between two ticks rows land as well."""
         with self._guard:
             followed = self._pipelines.get(pipeline, Followed())
-        if followed.lag is None:
+        if followed.lag is None or time.monotonic() > followed.stale_at:
             self._measure(followed)
         return followed.lag or Lagging(0, 0, 0.0)
 
@@ -237,7 +241,7 @@ class Follower(threading.Thread):
             self._said(name, "warning", f"{edge.feed.materialization}: {cause(error)}; try {edge.health.tries}")
 
     def _measure(self, followed: Followed) -> None:
-        commits = rows = 0
+        started, commits, rows = time.monotonic(), 0, 0
         seconds = 0.0
         for edge in followed.edges:
             try:
@@ -247,6 +251,8 @@ class Follower(threading.Thread):
             commits, rows, seconds = commits + behind[0], rows + behind[1], max(seconds, behind[2])
         with self._guard:
             followed.lag = Lagging(commits, rows, seconds)
+            now = time.monotonic()
+            followed.stale_at = now + max(LAG_SECONDS, LAG_SHARE * (now - started))
 
 
 def _as_now(held: Edge | None, edge: Edge) -> Edge:
