@@ -1,0 +1,45 @@
+"""A mistake of our own while a region is followed: the run that waits for that region hears of it."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from console.drivers.fake import FakeDriver
+from console.errors import ConsoleError
+from console.model.event import Recorded
+from tests.runner.worlds import Brake, World, fake, refreshed
+
+
+class Spoilt(FakeDriver):
+    """Breaks whenever it is to follow a rollout, however often it is started anew."""
+
+    async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
+        if self.world.disk.status.rollout:
+            raise ValueError("a \x1b[2Jbug")
+        async for recorded in super().watch(pipeline, after):
+            yield recorded
+
+
+@pytest.mark.parametrize("again", [False, True])
+async def test_a_mistake_of_ours_in_following_ends_the_run_with_its_words_and_not_never(
+    again: bool, folder: Path
+) -> None:
+    """The region stands still meanwhile: nothing else can end the run, neither a gate nor an event."""
+    brake = Brake()
+    brake.hold()
+    eu = fake("eu", brake=brake)
+    fleet = await refreshed(World(folder, eu), driver=Spoilt)
+    if again:
+        await fleet.start("eu")  # the run then joins a rollout under way
+    async with asyncio.timeout(60):
+        (outcome,) = await fleet.run(yes=True)
+    assert outcome.error is not None
+    assert (type(outcome.error), outcome.error.code) == (ConsoleError, "E_BUG")
+    assert str(outcome.error) == "eu: following it broke: ValueError: a \\x1b[2Jbug"
+    assert outcome.error.hint == "console status; what the region carries goes on"
+    assert fleet.views["eu"].link == "unreachable"
+    assert eu.disk.status.state == "preparing", "what the region carries goes on"
+    brake.release()
+    await fleet.close()
