@@ -142,6 +142,37 @@ def test_a_check_that_forbids_null_is_told_like_not_null(tmp_path: Path, dsn: st
         assert (data["operation"]["name"], data["operation"]["nullable"]) == ("a", False)
 
 
+def test_what_reaches_a_table_from_the_one_it_inherits_from_is_told_of_both(tmp_path: Path, dsn: str) -> None:
+    """And not of a partition, which is its parent to whoever replicates it."""
+    run(
+        dsn,
+        ("CREATE TABLE bugs (severity integer) INHERITS (issues)", "CREATE TABLE old_bugs () INHERITS (bugs)"),
+        ("CREATE TABLE events (id bigint, day date) PARTITION BY RANGE (day)",),
+        ("CREATE TABLE events_1 PARTITION OF events FOR VALUES FROM ('2026-01-01') TO ('2027-01-01')",),
+    )
+    project = Project(tmp_path, "http://127.0.0.1:1/default", dsn)
+    (project.root / "plans" / "app" / "replication.yaml").unlink()  # every table counts
+    observe = ("schema", "observe", "--dsn", "env:APP_URL")
+    assert project.console(*observe).returncode == 0
+    run(
+        dsn,
+        ("ALTER TABLE issues ADD COLUMN kind text",),
+        ("ALTER TABLE bugs ALTER COLUMN severity TYPE bigint",),
+        ("ALTER TABLE events ADD COLUMN note text",),
+    )
+    done = project.console(*observe)
+    assert done.returncode == 0, done.stderr
+    found = [(data["table"], data["operation"]["type"], data["operation"]["name"]) for data in written(project)]
+    assert sorted(found) == [
+        ("bugs", "add_column", "kind"),
+        ("bugs", "change_column", "severity"),
+        ("events", "add_column", "note"),
+        ("issues", "add_column", "kind"),
+        ("old_bugs", "add_column", "kind"),
+        ("old_bugs", "change_column", "severity"),
+    ]
+
+
 def test_who_is_no_superuser_is_told_so_and_nothing_is_left_half_made(tmp_path: Path, dsn: str) -> None:
     with psycopg.connect(dsn, autocommit=True) as connection:
         connection.execute("CREATE ROLE plain LOGIN")

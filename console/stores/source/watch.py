@@ -40,6 +40,18 @@ BEGIN
           FROM (VALUES (1)) one
           LEFT JOIN pg_catalog.pg_class t ON t.oid = command.objid AND t.relkind IN ('r', 'p')
                 AND command.classid = 'pg_catalog.pg_class'::pg_catalog.regclass;
+        -- what a table is altered by reaches those that inherit from it, of which the trigger is told nothing
+        INSERT INTO {SCHEMA}.log (xid, tag, object, rel, schema, name, columns)
+        WITH RECURSIVE below (rel) AS (
+            SELECT i.inhrelid FROM pg_catalog.pg_inherits i
+             WHERE i.inhparent = command.objid AND command.classid = 'pg_catalog.pg_class'::pg_catalog.regclass
+             UNION SELECT i.inhrelid FROM pg_catalog.pg_inherits i JOIN below b ON i.inhparent = b.rel
+        )
+        SELECT pg_catalog.txid_current(), command.command_tag, pg_catalog.format('%I.%I', n.nspname, t.relname), t.oid,
+               n.nspname, t.relname, {SCHEMA}.state(t.oid)
+          FROM below b
+          JOIN pg_catalog.pg_class t ON t.oid = b.rel AND t.relkind IN ('r', 'p') AND NOT t.relispartition
+          JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace;
     END LOOP;
 EXCEPTION WHEN OTHERS THEN
     RAISE WARNING 'console could not record a command: %', SQLERRM;
