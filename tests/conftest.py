@@ -53,8 +53,20 @@ collect_ignore_glob = [f"{place.removeprefix('tests/')}*" for place in SLOW] if 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out of `make check` whatever takes seconds: screens, terminals, tables, whole plans; `make test` runs it all."""
+    """Leave out of `make check` whatever takes seconds: screens, terminals, tables, whole plans; `make test` runs it all.
+
+    Where two run side by side, what shares a region or a Spark stays together: a file's tests, those of a feed's rules, and
+    all of one `world` under fire.
+    """
     for item in items:
         place = item.path.relative_to(item.config.rootpath).as_posix()
         if place.startswith(SLOW):
             item.add_marker(pytest.mark.slow)
+        item.add_marker(pytest.mark.xdist_group(_together(item, place)))
+
+
+def _together(item: pytest.Item, place: str) -> str:
+    if place.startswith("tests/faults/rules/"):
+        return "rules"
+    under_fire = place.startswith("tests/faults/") and "world" in getattr(item, "fixturenames", ())
+    return "world" if under_fire else place

@@ -16,7 +16,10 @@ AREAS = {
     "faults": "faults and not (bench or soak)",
 }
 
-WORKERS = {"pure": ("-n", "2"), "stores": ("-n", "2")}  # Spark fills the machine by itself
+# A region at work waits often enough to leave room for a second one beside it; `tests/conftest.py` keeps together what
+# shares one.
+TOGETHER = ("-n", "2", "--dist", "loadgroup")
+WORKERS = {"pure": ("-n", "2"), "stores": ("-n", "2"), "spark": TOGETHER, "faults": TOGETHER}
 
 
 def run(area: str, marks: str) -> tuple[bool, str]:

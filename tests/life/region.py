@@ -19,6 +19,7 @@ from deltalake import DeltaTable, write_deltalake
 from console import planning, project
 from console.drivers.local import LocalDriver
 from console.drivers.protocol import Who
+from console.drivers.rpc import RpcDriver
 from console.errors import ConsoleError, Unreachable
 from console.model.plan import Plan
 from console.model.region import Region
@@ -77,7 +78,7 @@ class LiveRegion:
         for _ in range(3):
             batch = pa.Table.from_pylist([self._next() for _ in range(per)], LANDING)
             write_deltalake(str(self.warehouse / "landing"), batch, mode="append")
-        self._driver: LocalDriver | None = None
+        self._driver: RpcDriver | None = None
 
     def _next(self) -> dict[str, Any]:
         self._written += 1
@@ -88,7 +89,7 @@ class LiveRegion:
         return project.load(self.root).regions[0]
 
     @property
-    def driver(self) -> LocalDriver:
+    def driver(self) -> RpcDriver:
         if self._driver is None:
             self._driver = LocalDriver(self.region)
         return self._driver
