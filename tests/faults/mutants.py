@@ -50,7 +50,7 @@ MUTANTS = (
            "console/agent/store/ledger.py", "    log.whole(str(path))\n", ""),
     Mutant("a cut commit is an error of the library's", f"{DAMAGE}[_console/web/rollouts-cut]",
            "console/agent/store/ledger.py", "except DeltaError as error", "except NotImplementedError as error"),
-    Mutant("doctor looks away", f"{DOCTOR}[landing-cut]", "console/cli/checkup.py",
+    Mutant("doctor looks away", f"{DOCTOR}[landing-cut]", "console/drivers/ground.py",
            "            return file\n    return None", "            return None\n    return None"),
     Mutant("a lost answer to a rollback is asked for again",
            "tests/runner/test_resume.py::test_the_answer_to_a_rollback_may_be_lost_and_nobody_asks_for_the_way_back_twice",

@@ -15,7 +15,7 @@ from console.errors import ConsoleError
 from console.text import safe_text
 
 if TYPE_CHECKING:
-    from console.cli.checkup import Finding
+    from console.drivers.ground import Found
 
 
 @command(
@@ -59,7 +59,8 @@ def demo(
 def doctor() -> int:
     """Check what this machine needs, and say how to mend it.
 
-    Java 17, Delta's jars, disk, sockets, journal, terminal; inside a project also its files and warehouses.
+    Java 17, Delta's jars, disk, sockets, journal, terminal; inside a project also its files and warehouses, and the
+    hosts of its regions behind SSH: host key, login, console's version there, and what an agent needs.
     """
     from console.cli.checkup import examine
 
@@ -73,13 +74,13 @@ def doctor() -> int:
     return 1 if any(finding.ok is False for finding in findings) else 0
 
 
-def _finding_text(voice: Voice, finding: "Finding") -> str:
+def _finding_text(voice: Voice, finding: "Found") -> str:
     word, colour = {True: ("ok", "green"), False: ("BAD", "red"), None: ("note", "yellow")}[finding.ok]
     fix = f"\n      {safe_text(finding.fix)}" if finding.fix else ""
     return f"{voice.paint(f'{word:<4}', colour)}  {safe_text(finding.name)}: {safe_text(finding.detail)}{fix}"
 
 
-def _finding_data(finding: "Finding") -> dict[str, Any]:
+def _finding_data(finding: "Found") -> dict[str, Any]:
     return {"name": finding.name, "ok": finding.ok, "detail": finding.detail, "fix": finding.fix}
 
 

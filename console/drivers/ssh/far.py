@@ -18,7 +18,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
+import console
+from console.drivers import ground
 from console.drivers.frames import FRAME
+from console.drivers.ground import Found
 from console.drivers.local import LocalReach, local_path, see_peer
 from console.drivers.survey import Ask, Surveyor, raw_answers
 from console.errors import ConsoleError, DataError, RegionError, Unreachable
@@ -36,7 +39,7 @@ _CHUNK = 1 << 16
 class Request:
     """What a console asks for. `beat`: seconds between two blank lines by which it shows that it is still there."""
 
-    do: Literal["dial", "survey"]
+    do: Literal["dial", "survey", "look"]
     region: str
     warehouse: str
     pipeline: str = ""
@@ -59,6 +62,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         _see(request, only)
         if request.do == "survey":
             return asyncio.run(_survey(request))
+        if request.do == "look":
+            return asyncio.run(_look(request))
         path = asyncio.run(_door(request))
         _pipe(path, request, held)
     except ConsoleError as error:
@@ -111,6 +116,31 @@ async def _survey(request: Request) -> int:
     sys.stdout.buffer.write(await raw_answers([ask]))
     sys.stdout.flush()
     return 0
+
+
+async def _look(request: Request) -> int:
+    """How this host is set up, for `console doctor`; an agent that runs is greeted and none is started."""
+    here = Found("console", True, f"{console.__version__} in {Path(console.__file__).parent}")
+    path = local_path(request.warehouse)
+    found = [here, *ground.needed(), *(ground.warehouse(path) if path else ())]
+    if path and path.is_dir():
+        found.append(await _agent(request))
+    _say({"tool": console.__version__, "found": codec.encode(found)})
+    return 0
+
+
+async def _agent(request: Request) -> Found:
+    try:
+        link = await _reach(request).dial(start=False)
+    except ConsoleError as error:
+        if error.code == "E_NO_AGENT":
+            return Found("agent", True, "none runs now; the next deed starts one")
+        return Found("agent", False, str(error), error.hint)
+    try:
+        told = await link.call("hello", {"protocol": 1}, seconds=30)
+    finally:
+        await link.close()
+    return Found("agent", True, f"{told['tool']}, process {told['pid']}")
 
 
 def _see_directory(request: Request) -> None:

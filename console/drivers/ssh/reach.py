@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 
+import console
 from console.drivers.frames import FRAME, Link, rebuild
+from console.drivers.ground import Found
 from console.drivers.local import agent_config, keep_tail
-from console.drivers.rpc import RpcDriver, Surveyed, greet
+from console.drivers.rpc import RpcDriver, Surveyed, greet, shaped
 from console.drivers.ssh import far, pack
 from console.drivers.ssh.connection import Channel, Connection, Pace
 from console.drivers.survey import Ask, surveyed
@@ -17,6 +19,7 @@ from console.model.region import Region
 _SURVEY = 1 << 26  # bytes one region's survey may have
 _SURVEY_SECONDS = 90.0
 _SEND_SECONDS = 120.0
+_LOOK_SECONDS = 60.0
 
 
 class SshDriver(RpcDriver):
@@ -24,7 +27,15 @@ class SshDriver(RpcDriver):
 
     def __init__(self, region: Region, *, tick_seconds: float = 0.5, pace: Pace | None = None) -> None:
         self.connection = Connection(region, pace or Pace())
-        super().__init__(region, SshReach(region, self.connection, tick_seconds, pace or Pace()))
+        self._over = SshReach(region, self.connection, tick_seconds, pace or Pace())
+        super().__init__(region, self._over)
+
+    async def look(self) -> tuple[Found, ...]:
+        """How the region's host is set up, as it says itself; starts nothing there.
+
+        raises  what keeps us from it: no connection, a host key, our key, no console there
+        """
+        return await self._over.look()
 
     async def close(self) -> None:
         await super().close()
@@ -84,6 +95,26 @@ class SshReach:
             raise self._there(answer)
         return answer
 
+    async def look(self) -> tuple[Found, ...]:
+        channel = await self._asked(far.Request("look", self._region.name, self._region.warehouse))
+        try:
+            line = await channel.line(FRAME, _LOOK_SECONDS)
+            if not line:
+                raise await self._ended(channel)
+            self._see_words(line)
+        finally:
+            await _left(channel)
+        match codec.loads(line):
+            case {"tool": str(tool), "found": found}:
+                return (*self._same(tool), *shaped(tuple[Found, ...], found, self._region.name))
+        raise self._refused(line)
+
+    def _same(self, tool: str) -> tuple[Found, ...]:
+        if tool == console.__version__:
+            return ()
+        detail = f"it is {tool} there and {console.__version__} here"
+        return (Found("version", None, detail, "use the same version of console on both sides"),)
+
     def keep(self, tail: bytes) -> str:
         return keep_tail(self._region.name, tail)
 
@@ -104,13 +135,18 @@ class SshReach:
         match codec.loads(line):
             case {"ready": far.READY, "warehouse": str(held)}:
                 return held
+        raise self._refused(line)
+
+    def _refused(self, line: bytes) -> ConsoleError:
+        """The error that the far side answered, or that it answered none."""
+        match codec.loads(line):
             case {"error": {"message": message, **rest}}:
                 try:
                     error = rebuild({"code": 0, "message": message, "data": rest})
                 except Protocol as none:
-                    raise Protocol(f"{self._region.name}: {none}", code="E_PROTOCOL") from None
-                raise self._there(error)
-        raise Protocol(
+                    return Protocol(f"{self._region.name}: {none}", code="E_PROTOCOL")
+                return self._there(error)
+        return Protocol(
             f"{self._region.name}: its host greets us with {line[:80]!r}",
             hint="use the same version of console on both sides",
             code="E_PROTOCOL",

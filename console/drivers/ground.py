@@ -1,0 +1,123 @@
+"""What a machine must have for an agent to run on it: looked at here for `console doctor`, and over there for SSH regions."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+from console import paths
+
+_ENOUGH = 2 * 1024**3
+_LITTLE = 200 * 1024**2
+_LIBRARIES = ("pyspark", "deltalake")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One thing looked at. ok None: works, but mind it. fix: what to type."""
+
+    name: str
+    ok: bool | None
+    detail: str
+    fix: str = ""
+
+
+def needed() -> tuple[Found, ...]:
+    """Python, its libraries, Java and Delta's jars."""
+    return python(), libraries(), java(), jars()
+
+
+def python() -> Found:
+    version = ".".join(map(str, sys.version_info[:3]))
+    return Found(
+        "python", sys.version_info >= (3, 11), version, "" if sys.version_info >= (3, 11) else "use 3.11 or later"
+    )
+
+
+def libraries() -> Found:
+    """What the agent imports, by its declared version: nothing is loaded."""
+    held, lacking = [], []
+    for name in _LIBRARIES:
+        try:
+            held.append(f"{name} {metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            lacking.append(name)
+    if lacking:
+        detail = f"{sys.executable} has no {' and no '.join(lacking)}"
+        return Found("libraries", False, detail, "install them for that Python, in the versions that console pins")
+    return Found("libraries", True, ", ".join(held))
+
+
+def java() -> Found:
+    """The `java` that Spark would start: from JAVA_HOME, else from PATH; it must be 17 or 21."""
+    fix = "apt-get install openjdk-17-jre-headless, or set JAVA_HOME"
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if not program:
+        return Found("java", False, "none on PATH and no JAVA_HOME", fix)
+    try:
+        done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Found("java", False, f"{program}: {error}", fix)
+    found = re.search(r'version "(\d+)[^"]*"', done.stderr + done.stdout)
+    if not found:
+        return Found("java", False, f"{program}: gives no version", fix)
+    good = found[1] in ("17", "21")
+    return Found("java", good, f"{found[0].removeprefix('version ')} {program}", "" if good else fix)
+
+
+def jars() -> Found:
+    folder = paths.jars_dir()
+    held = sorted(path.name for path in folder.glob("*.jar")) if folder.is_dir() else []
+    delta = [name for name in held if name.startswith(("delta-spark", "io.delta_delta-spark"))]
+    if not delta:
+        fix = "make setup, or name the folder that holds them in CONSOLE_JARS"
+        return Found("jars", False, f"{folder}: Delta's jars are not there", fix)
+    return Found("jars", True, f"{delta[0]} and {len(held) - 1} more in {folder}")
+
+
+def warehouse(place: Path) -> Iterator[Found]:
+    """A region's directory: is it there, is it ours to write, has it room, are its logs whole."""
+    if not place.is_dir():
+        yield Found("warehouse", False, f"{place} is no directory", "create it, or mend warehouse:")
+        return
+    if not os.access(place, os.W_OK | os.X_OK):
+        yield Found("warehouse", False, f"{place} is not ours to write", f"let the agent's user write {place}")
+        return
+    try:
+        yield space("warehouse", place)
+        yield logs(place)
+    except OSError as error:
+        yield Found("warehouse", False, f"{error.filename or place}: {error.strerror}", "look at that disk")
+
+
+def space(name: str, folder: Path) -> Found:
+    free = shutil.disk_usage(folder).free
+    ok = True if free > _ENOUGH else None if free > _LITTLE else False
+    return Found(name, ok, f"{free / 1024**3:,.1f} GiB free at {folder}", "" if ok else "make room there")
+
+
+def logs(place: Path) -> Found:
+    """Commits that a power loss left empty or cut short: readers pass over the former without a word."""
+    looked = 0
+    for table in ("*", "*/*", "_console/*/*"):
+        for log in sorted(place.glob(f"{table}/_delta_log")):
+            looked += 1
+            if bad := _damaged(log):
+                where = f"{log.parent.relative_to(place)}: version {int(bad.stem)} is {'cut short' if bad.stat().st_size else 'empty'}"
+                return Found("logs", False, where, f"restore {bad} from a copy, or the table to the version before it")
+    return Found("logs", True, f"{looked} tables")
+
+
+def _damaged(log: Path) -> Path | None:
+    """The first commit since the last checkpoint that is empty or does not end as a commit does."""
+    last = max((file.name[:20] for file in log.glob("*.checkpoint*")), default="")
+    for file in sorted(log.glob("*.json")):
+        if file.stem.isdigit() and file.stem > last and not file.read_bytes().rstrip().endswith(b"}"):
+            return file
+    return None
