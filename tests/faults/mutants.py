@@ -24,7 +24,10 @@ POINT = "tests/faults/test_points.py::test_an_agent_killed_here_is_resumed_to_th
 BESIDE = "tests/faults/test_points.py::test_killed_beside_a_writer_no_row_is_lost_or_doubled"
 DAMAGE = "tests/faults/test_damage.py::test_a_damaged_commit_is_named_and_never_passed_over"
 DOCTOR = "tests/faults/test_damage.py::test_doctor_names_the_damaged_commit"
-FULL = "tests/faults/test_outside.py::test_a_rollout_under_this_ends_whole[warehouse full]"
+MIDWAY = "tests/faults/test_outside.py::test_a_rollout_under_this_ends_whole"
+FULL = f"{MIDWAY}[warehouse full]"
+AFTER = "tests/faults/test_outside.py::test_a_region_that_follows_stays_whole_under_this"
+AROUND = "tests/faults/test_around.py::test_killed_while"
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,22 @@ MUTANTS = (
            only("after-commit-landing")),
     Mutant("a failure that cannot be stored is forgotten", FULL, "console/agent/line.py",
            "        if idle and not self._spark.lost", "        if False and not self._spark.lost", only("none")),
+    Mutant("a retention delete stops the feed below it", f"{MIDWAY}[delete and OPTIMIZE]", "console/agent/feeds/ranges.py",
+           "    if commit.expires or policy", "    if policy", only("none")),
+    Mutant("a signal counts as a failure", f"{MIDWAY}[SIGTERM]", "console/cli/interrupt.py",
+           "        return 128 + self.number", "        return 1", only("none")),
+    Mutant("what cannot be written down is done all the same", f"{AFTER}[journal's disk full]", "console/runner/journal.py",
+           '        written = self._write("intent", region, pipeline, 0, {"verb": verb, **body})\n',
+           "        try:\n"
+           '            written = self._write("intent", region, pipeline, 0, {"verb": verb, **body})\n'
+           "        except ConsoleError:\n"
+           "            written = 0\n", only("none")),
+    Mutant("what an agent was dropping when it died stays", f"{AROUND}_tidying_up_only_what_nobody_names_is_gone[after-drop]",
+           "console/agent/store/survey.py", '    doomed = list(target.parent.glob(f".dropped-{target.name}-*"))',
+           "    doomed: list[Path] = []", only("after-drop")),
+    Mutant("a plan is written in place", f"{AROUND}_a_plan_is_saved_there_is_the_whole_file_or_none[console-before-plan-file-False]",
+           "console/project/saved.py", 'handle, written = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)',
+           "written = str(path); handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)", only("none")),
 )  # fmt: skip
 
 
