@@ -25,7 +25,7 @@ def schema(tables: Tables) -> MappingSchema:
 
 def qualified(tree: exp.Query, text: Text, tables: Tables, known: MappingSchema) -> exp.Query | None:
     """Every table and column resolved, stars and aliases expanded, types inferred where they can be; or None."""
-    if not _tables_known(tree, text, tables):
+    if not _tables_known(tree, text, tables) or not _left_out_known(tree, text, tables):
         return None
     _keep_case(tree)
     with strict():
@@ -68,6 +68,23 @@ def _tables_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
         for source in scope.sources.values():
             if isinstance(source, exp.Table) and source.name.lower() not in names:
                 text.say("S107", f"there is no table {source.name}", source, nearest(source.name, tables))
+                good = False
+    return good
+
+
+def _left_out_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
+    """Whether all that `* EXCEPT (…)` names is a column here: what is none would be left in without a word."""
+    good = True
+    for scope in traverse_scope(tree):
+        stars = [star for part in getattr(scope.expression, "expressions", ()) for star in part.find_all(exp.Star)]
+        held = {name for source in scope.sources.values() for name in _outputs(source, tables)}
+        for column in (column for star in stars for column in star.args.get("except_") or ()):
+            of = column.args.get("table")
+            if of is not None and not _visible_in_any_case(scope, of.name):
+                text.say("S105", f"EXCEPT ({column.sql(DIALECT)}) leaves out a field: name the columns instead", column)
+                good = False
+            elif of is None and column.name.lower() not in held and "*" not in held:
+                _unknown(text, column, column.name, tables, scope)
                 good = False
     return good
 

@@ -382,6 +382,15 @@ REWRITES: list[Edit] = [
     ("SELECT sa.p n FROM x", "SELECT sa.P n FROM x"),
     ("SELECT s.X n FROM t", "SELECT q.s.x n FROM t q"),
     ("SELECT to_date(ts) n FROM x", "SELECT CAST(ts AS DATE) n FROM x"),
+    ("SELECT CAST(a AS STRING) FROM t", "SELECT CAST(t.a AS STRING) AS a FROM t"),
+    ("SELECT date(ts), b FROM t", "SELECT b, CAST((ts) AS DATE) AS ts FROM t"),
+    ("SELECT a FROM (SELECT CAST(a AS STRING) FROM t)", "SELECT CAST(a AS STRING) AS a FROM t"),
+    ("SELECT t.a + 1 FROM t", "SELECT a + 1 FROM t"),
+    ("SELECT count(*) FROM t", "SELECT count(1) FROM t"),
+    (
+        "SELECT * EXCEPT (u.a, u.k) FROM t JOIN u ON t.a = u.a",
+        "SELECT t.*, u.v, u.w FROM t JOIN u ON t.a = u.a",
+    ),
 ]
 # something else stands in the rows, or there are others
 OTHERS: list[Edit] = [
@@ -672,6 +681,12 @@ OTHERS: list[Edit] = [
     ("SELECT to_date(b) n FROM x", "SELECT try_cast(b AS DATE) n FROM x"),
     ("SELECT uuid(1) n FROM t", "SELECT uuid(2) n FROM t"),
     ("SELECT a AS q, q + 1 AS y FROM zz", "SELECT b AS q, q + 1 AS y FROM zz"),
+    ("SELECT * EXCEPT (u.a) FROM t LEFT JOIN u ON t.a = u.a", "SELECT * EXCEPT (t.a) FROM t LEFT JOIN u ON t.a = u.a"),
+    ("SELECT * FROM t", "SELECT * EXCEPT (s.x) FROM t"),
+    ("SELECT t.* EXCEPT (a) FROM t JOIN u USING (k)", "SELECT t.* EXCEPT (t.b) FROM t JOIN u USING (k)"),
+    ("SELECT a FROM t", "SELECT CAST(a AS STRING) FROM t"),
+    ("SELECT CAST(a AS STRING) FROM t", "SELECT CAST(k AS STRING) FROM t"),
+    ("SELECT a, k FROM t GROUP BY ALL", "SELECT a, k FROM t GROUP BY ALL a"),
 ]
 # one column more, and the rest as before
 ADDITIONS: list[Edit] = [

@@ -38,6 +38,8 @@ def grouping(group: exp.Expr | None, projections: Sequence[exp.Expr], values: Va
     if group is None:
         return Grouping({}, (frozenset(),))
     if group.args.get("all"):
+        if len([key for key, value in group.args.items() if value]) > 1:
+            raise Unclear("GROUP BY ALL stands alone")
         every = frozenset(key for part in projections for key in reader.outside(part))
         return Grouping(reader.found, (every,))
     if group.args.get("totals"):

@@ -237,7 +237,7 @@ class _Select:
         names = [c.name.lower() for c in part.expressions] if isinstance(part, exp.Aliases) else []
         call = functions.generator(of)
         if call is None and not functions.is_one_row(of):
-            self.outputs.append(_Output(output_name(part), replace(values.value(of), name=part.alias_or_name)))
+            self.outputs.append(_Output(self.scope.label(part), replace(values.value(of), name=part.alias_or_name)))
             return rows
         call = call if call is not None else of
         return self._yields(part, of, call, names or ([part.alias.lower()] if part.alias else []), rows, values)
@@ -256,9 +256,9 @@ class _Select:
             made, tagged = "", value
         if of is not call:
             whole = values.value(of)
-            self.outputs.append(_Output(output_name(part), replace(tagged, hash=mix(tagged.hash, whole.hash))))
+            self.outputs.append(_Output(self.scope.label(part), replace(tagged, hash=mix(tagged.hash, whole.hash))))
             return rows
-        view = yielded(call, value, names or ([] if functions.is_one_row(call) else [output_name(part)]), values)
+        view = yielded(call, value, names or ([] if functions.is_one_row(call) else [self.scope.label(part)]), values)
         view = view.tagged(made) if made else view
         self.outputs += [_Output(name, one) for name, one in view.columns.items()]
         self.outputs += [_Output("", rest.value, rest) for rest in view.rest]
@@ -267,8 +267,8 @@ class _Select:
     def _star(self, part: exp.Expr, values: Values) -> None:
         star = part if isinstance(part, exp.Star) else part.this
         alias = part.args.get("table") if isinstance(part, exp.Column) else None
-        named, rests = self.scope.star(alias.name.lower() if alias else "")
-        left_out = {c.name.lower() for c in star.args.get("except_") or ()}
+        left_out, but = self._left_out(star, alias.name.lower() if alias else "")
+        named, rests = self.scope.star(alias.name.lower() if alias else "", but)
         instead = {one.alias.lower(): values.value(one.this) for one in star.args.get("replace") or ()}
         renames = {one.this.name.lower(): one.alias.lower() for one in star.args.get("rename") or ()}
         for name, value in named:
@@ -281,6 +281,23 @@ class _Select:
             self.outputs += [_Output(name, value) for name, value in instead.items()]
             self.outputs += [_Output(to, rests[0].column(name)) for name, to in renames.items()]
 
+    def _left_out(self, star: exp.Expr, of: str) -> tuple[set[str], frozenset[tuple[str, str]]]:
+        """What EXCEPT names: columns of whatever source has them, and (source, column)."""
+        plain: set[str] = set()
+        but: set[tuple[str, str]] = set()
+        for part in star.args.get("except_") or ():
+            source = part.args.get("table")
+            if source is None:
+                plain.add(part.name.lower())
+                continue
+            at = source.name.lower()
+            if part.args.get("db") is not None or at not in ({of} if of else set(self.scope.sources)):
+                raise Unclear(f"EXCEPT ({part.sql(DIALECT)}) may leave out a field of a column")
+            if not of and (at, part.name.lower()) in self.scope.hidden:
+                raise Unclear(f"EXCEPT ({part.sql(DIALECT)}) leaves out one of two columns that USING made one")
+            but.add((at, part.name.lower()))
+        return plain, frozenset(but)
+
     def _distinct(self, rows: Relation) -> Relation:
         distinct = self.tree.args.get("distinct")
         if not distinct:
@@ -289,13 +306,6 @@ class _Select:
             raise Unclear("DISTINCT ON is not understood")
         self._note("DISTINCT", *sorted(value.hash for value in rows.every()))
         return without_repeats(rows, "distinct")
-
-
-def output_name(part: exp.Expr) -> str:
-    """The name of a column, lower case: its alias, or its text."""
-    if part.alias_or_name and not isinstance(part, (exp.Literal, exp.Func)):
-        return part.alias_or_name.lower()
-    return part.sql(DIALECT, comments=False).lower()
 
 
 def _only_columns(part: exp.Expr) -> bool:

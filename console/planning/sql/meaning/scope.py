@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from console.planning.sql.relation import Relation, Rest, Value, combined, mix
+from console.planning.sql.tree import DIALECT
 
 _STEPS = 2_000  # aliases replaced by what they stand for
 NAMELESS = "\x1f"  # begins what stands for the name of a source without one
@@ -140,8 +141,36 @@ class Scope:
             scope, depth = scope.outer, depth + 1
         return None
 
-    def star(self, alias: str = "") -> tuple[list[tuple[str, Value]], list[Rest]]:
-        """What `*` or `alias.*` stands for: known columns in order, and what is not known."""
+    def label(self, part: exp.Expr) -> str:
+        """The name that a projection's column gets, lower case: its alias; a column's own, also where it is cast; else
+        its text, without the names of sources. As Spark's analyzer names them.
+        """
+        if part.alias_or_name and not isinstance(part, (exp.Literal, exp.Func)):
+            return part.alias_or_name.lower()
+        if isinstance(part, exp.Cast) and self._own(of := part.this.unnest()):
+            return of.name.lower()
+        if isinstance(part, exp.Count) and isinstance(part.this, exp.Star):
+            return "count(1)"
+        said = part.copy()
+        for column in said.find_all(exp.Column):
+            if self._own(column):
+                column.set("table", None)
+        text: str = said.sql(DIALECT, comments=False)
+        return text.lower()
+
+    def _own(self, node: exp.Expr) -> bool:
+        """Whether it is a column of a source, and no field of one."""
+        if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+            return False
+        return not node.table or (not node.args.get("db") and node.table.lower() in self.sources)
+
+    def star(
+        self, alias: str = "", but: frozenset[tuple[str, str]] = frozenset()
+    ) -> tuple[list[tuple[str, Value]], list[Rest]]:
+        """What `*` or `alias.*` stands for: known columns in order, and what is not known.
+
+        but  (source, column) that EXCEPT leaves out by the name of their source
+        """
         if alias and alias not in self.sources and self.run.lenient:
             alias = next((one for one, held in self.sources.items() if alias in _tables(held)), alias)
         if alias and alias not in self.sources:
@@ -151,8 +180,8 @@ class Scope:
         for one in [alias] if alias else self.sources:
             source = self.sources[one]
             known = ((name, value) for name, value in source.columns.items())
-            names += [(n, v) for n, v in known if alias or (one, n) not in self.hidden]
-            hidden = {name for at, name in self.hidden if at == one} if not alias else set()
+            names += [(n, v) for n, v in known if (alias or (one, n) not in self.hidden) and (one, n) not in but]
+            hidden = {name for at, name in (but if alias else but | self.hidden) if at == one}
             rests += [rest.without(hidden) for rest in source.rest]
         return names, rests
 
