@@ -2,23 +2,16 @@
 
     python -m tests.faults.mutants [NAME …]     runs them one after the other; results into tests/faults/mutants.jsonl
 
-The copy lies in a temporary folder and is thrown away; the tree itself is never touched. A test that passes on a mutant,
-or that does not run at all, is reported as not caught.
+Those of a feed's rules and of rivals stand beside their tests, in `rules/mutants.py`.
 """
 
 import json
-import os
-import shutil
-import subprocess
 import sys
-import tempfile
-import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from console import paths
+from tests.faults.planted import Mutant, tried
+from tests.faults.rules import mutants as rules
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 RESULTS = Path(__file__).resolve().parent / "mutants.jsonl"
 POINT = "tests/faults/test_points.py::test_an_agent_killed_here_is_resumed_to_the_same_end"
 BESIDE = "tests/faults/test_points.py::test_killed_beside_a_writer_no_row_is_lost_or_doubled"
@@ -30,23 +23,11 @@ AFTER = "tests/faults/test_outside.py::test_a_region_that_follows_stays_whole_un
 AROUND = "tests/faults/test_around.py::test_killed_while"
 
 
-@dataclass(frozen=True)
-class Mutant:
-    """old → new in one file of the package; env: what switches on a bug that ships (`agent/feeds/plants`)."""
-
-    name: str
-    test: str
-    file: str = ""
-    old: str = ""
-    new: str = ""
-    env: dict[str, str] = field(default_factory=dict)
-
-
 def only(*points: str) -> dict[str, str]:
     return {"FAULTS_ONLY": ",".join(points)}
 
 
-MUTANTS = (
+UNDER_FIRE = (
     Mutant("an empty commit is passed over", f"{DAMAGE}[_console/web/rollouts-empty]", "console/agent/store/log.py",
            "        raise _empty(table, lost[0])", "        pass"),
     Mutant("an empty record of a promotion is passed over", f"{DAMAGE}[_console/web/releases-empty]",
@@ -97,29 +78,7 @@ MUTANTS = (
            "written = str(path); handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)", only("none")),
 )  # fmt: skip
 
-
-def tried(mutant: Mutant) -> dict[str, object]:
-    """Run one mutant's test in a copy; caught if pytest says that a test failed."""
-    with tempfile.TemporaryDirectory(prefix="console-mutant-") as place:
-        for part in ("console", "tests", "pyproject.toml"):
-            source, target = ROOT / part, Path(place) / part
-            shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)
-        if mutant.file:
-            patched = Path(place) / mutant.file
-            text = patched.read_text()
-            if text.count(mutant.old) != 1:
-                raise SystemExit(f"{mutant.name}: its place in {mutant.file} is gone; name it anew")
-            patched.write_text(text.replace(mutant.old, mutant.new))
-        env = {**os.environ, "PYTHONPATH": place, "CONSOLE_JARS": str(paths.jars_dir()), **mutant.env}
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", mutant.test]
-        began = time.monotonic()
-        done = subprocess.run(
-            [*command, f"--basetemp={place}/run"], cwd=place, env=env, capture_output=True, text=True, check=False
-        )
-        seconds = round(time.monotonic() - began)
-    words = [line for line in done.stdout.splitlines() if line.startswith(("E  ", "FAILED", "ERROR"))]
-    caught = done.returncode == 1
-    return {"mutant": mutant.name, "test": mutant.test, "caught": caught, "seconds": seconds, "said": words[:2]}
+MUTANTS = (*UNDER_FIRE, *rules.MUTANTS)
 
 
 def main() -> int:

@@ -83,6 +83,7 @@ def figures(runs: list[dict[str, Any]], mutants: list[dict[str, Any]]) -> list[t
         ("faults injected", f"{sum(len(run['faults']) for run in runs):,}"),
         ("kinds of fault", f"{len({fault for run in runs for fault in run['faults']}):,}"),
         ("runs", f"{len(runs):,}"),
+        ("minutes", f"{sum(run['seconds'] for run in runs) / 60:,.0f}"),
         ("rows sent", total("rows")),
         ("rows lost", total("lost")),
         ("rows duplicated", total("duplicated")),
