@@ -13,6 +13,7 @@ from typing import Any
 from console import crash, paths
 from console.errors import DataError, RegionError
 from console.model import codec
+from console.text import redacted, secret
 
 # Set by us and not by the inventory: correctness depends on them (DESIGN §4.1 rules 3, 7; FAULTS §0.6, §0.9).
 _FIXED = {
@@ -64,6 +65,7 @@ class Spark:
     def __init__(self, settings: Settings, lock_fd: int) -> None:
         self._settings = settings
         self._lock_fd = lock_fd
+        self._jvm: Any = None  # the process's one gateway to Java, also where no Spark came up in it
         self._root: Any = None
         self._starting = threading.Lock()
         self.ending = False  # the agent is being ended on purpose, and whoever does it may end the JVM beside it
@@ -75,13 +77,11 @@ class Spark:
 
     @property
     def lost(self) -> bool:
-        """Spark was started and its JVM is gone, which nobody asked for."""
+        """Spark was started, or was being started, and its JVM is gone, which nobody asked for."""
         return not self.ending and self._gone()
 
     def _gone(self) -> bool:
-        if self._root is None:
-            return False
-        process = self._root.sparkContext._gateway.proc
+        process = self._jvm.proc if self._jvm is not None else None
         return process is not None and process.poll() is not None
 
     def session(self, **conf: str) -> Any:
@@ -110,7 +110,9 @@ class Spark:
     def _start(self) -> Any:
         with self._starting:
             if self._root is None:
-                self._root = _launch(self._settings, self._lock_fd, self.slots)
+                conf = _conf(self._settings, self.slots)
+                self._jvm = self._jvm or _java(conf, self._lock_fd)
+                self._root = _spark(conf, self._jvm)
             return self._root
 
 
@@ -146,10 +148,8 @@ def _slots(master: str) -> int:
     return cores + 1
 
 
-def _launch(settings: Settings, lock_fd: int, slots: int) -> Any:
-    from pyspark import SparkConf, SparkContext
-    from pyspark.java_gateway import launch_gateway
-    from pyspark.sql import SparkSession
+def _conf(settings: Settings, slots: int) -> Any:
+    from pyspark import SparkConf
 
     jars = sorted(str(jar) for jar in paths.jars_dir().glob("*.jar"))
     if not jars:
@@ -170,12 +170,38 @@ def _launch(settings: Settings, lock_fd: int, slots: int) -> Any:
     if slots:
         # else a host whose own name does not resolve starts no Spark
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    return conf
+
+
+def _java(conf: Any, lock_fd: int) -> Any:
+    """A gateway to Java: pyspark's own where it has one, for it keeps its first, alive or dead, and heeds no other."""
+    from pyspark import SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    if SparkContext._gateway is not None:
+        return SparkContext._gateway
     # py4j's JVM inherits the lock: it stays held until Python *and* JVM are gone.
     if lock_fd >= 0:
         os.set_inheritable(lock_fd, True)
-    gateway = launch_gateway(conf, popen_kwargs={"pass_fds": (lock_fd,)} if lock_fd >= 0 else {})
-    context = SparkContext(gateway=gateway, conf=conf)
-    return SparkSession(context)
+    return launch_gateway(_open(conf), popen_kwargs={"pass_fds": (lock_fd,)} if lock_fd >= 0 else {})
+
+
+def _spark(conf: Any, gateway: Any) -> Any:
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    return SparkSession(SparkContext(gateway=gateway, conf=conf))
+
+
+def _open(conf: Any) -> Any:
+    """What may stand on the JVM's command line, which everyone on this machine can read; its context gets the rest."""
+    from pyspark import SparkConf
+
+    told = SparkConf(loadDefaults=False)
+    for name, value in conf.getAll():
+        if name.startswith("spark.driver.") or not (secret(name) or redacted(value) != value):
+            told.set(name, value)
+    return told
 
 
 def _archived(archive: Path) -> str:
