@@ -1,5 +1,6 @@
 """Statements to what they read and write: tables, and which column comes of which."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
@@ -15,7 +16,16 @@ from console.planning.sql.relation import Relation, Value, physical, unknown
 
 Pair = tuple[tuple[str, str], tuple[str, str]]
 # what of a statement is looked at; of all others nothing flows
-_FIRST = ("SELECT", "WITH", "FROM", "(", "VALUES", "INSERT", "CREATE", "REPLACE", "MERGE", "UPDATE")
+_FIRST = ("SELECT", "WITH", "FROM", "(", "VALUES", "INSERT", "CREATE", "REPLACE", "MERGE", "UPDATE", "COPY", "ALTER")
+# partitions or all rows of one table become another's
+_SWAPS = [
+    re.compile(said, re.IGNORECASE | re.DOTALL)
+    for said in (
+        r"ALTER\s+TABLE\s+(?P<to>\S+)\s+SWAP\s+WITH\s+(?P<of>\S+)",
+        r"ALTER\s+TABLE\s+(?P<to>\S+)\s+EXCHANGE\s+PARTITION\s*\(.*\)\s*WITH\s+TABLE\s+(?P<of>\S+)",
+        r"SELECT\s+swap_partitions_between_tables\s*\(\s*'(?P<of>[^']+)',.*'(?P<to>[^']+)'\s*\)",
+    )
+]
 _FILES = ("parquet", "csv", "json", "orc", "text", "delta", "avro", "xml", "binaryfile")
 
 
@@ -31,6 +41,10 @@ def statements(sql: str, dialect: str) -> Iterator[exp.Expr]:
     """What can be read of a script, in the dialect that is named or else in Spark's."""
     known = dialect if dialect in ("", *sqlglot.Dialect.classes) else "spark"
     for text in _split(sql, known):
+        # ahead of the parser, which reads no such statement in most dialects
+        if (swap := next(filter(None, (said.fullmatch(text) for said in _SWAPS)), None)) is not None:
+            yield exp.insert(exp.select("*").from_(swap["of"], dialect=known), swap["to"], dialect=known)
+            continue
         for attempt in dict.fromkeys((known, "spark")):
             try:
                 tree = sqlglot.parse_one(text, read=attempt)
@@ -73,6 +87,11 @@ def tables_read(node: exp.Expr, hidden: frozenset[str] = frozenset()) -> Iterato
                 yield from tables_read(item, hidden)
 
 
+def _target(written: exp.Expr) -> str:
+    """The table that a statement writes, which may stand with the columns that it fills."""
+    return table_name(written.this if isinstance(written, exp.Schema) else written)
+
+
 class Flow:
     """Statement after statement: a table that one makes is known to the next."""
 
@@ -94,6 +113,8 @@ class Flow:
                 isinstance(tree, exp.Create) and tree.kind not in ("TABLE", "VIEW")
             ):
                 self._write(tree)
+            case exp.Copy():
+                self._copy(tree)
             case exp.Merge():
                 self._merge(tree)
             case exp.Update():
@@ -119,10 +140,8 @@ class Flow:
     def _write(self, tree: exp.Expr) -> None:
         """INSERT, CREATE TABLE and CREATE VIEW."""
         written = tree.this
-        named = isinstance(written, exp.Schema)
-        columns = [part.name.lower() for part in written.expressions] if named else []
-        table = written.this if named else written
-        target, body = table_name(table), tree.args.get("expression")
+        columns = [part.name.lower() for part in written.expressions] if isinstance(written, exp.Schema) else []
+        target, body = _target(written), tree.args.get("expression")
         like = [one.this for one in tree.find_all(exp.LikeProperty)] + [one.this for one in tree.find_all(exp.Clone)]
         self._note([table_name(one) for one in like], target)
         if not isinstance(body, exp.Expr):
@@ -154,6 +173,16 @@ class Flow:
     def _pairs(self, target: str, made: Iterable[tuple[str, Value]]) -> None:
         self.pairs |= {(of, (target, name)) for name, value in made for of in value.reads}
 
+    def _copy(self, tree: exp.Expr) -> None:
+        """COPY … FROM files, and TO them."""
+        files = [part.name for part in tree.args.get("files") or ()]
+        if tree.args.get("kind"):
+            self._note(files, _target(tree.this))
+        else:
+            self._note(tables_read(tree.this))
+            for file in files:
+                self._note((), file)
+
     def _merge(self, tree: exp.Expr) -> None:
         target = table_name(tree.this)
         self._note(tables_read(tree.args["using"]), target)
@@ -165,7 +194,8 @@ class Flow:
             if isinstance(then, exp.Update):
                 self._assigned(target, then.expressions, values)
             elif isinstance(then, exp.Insert) and isinstance(then.expression, exp.Tuple):
-                names = [part.name.lower() for part in then.this.expressions]
+                given = then.this.expressions if then.this is not None else ()
+                names = [part.name.lower() for part in given] or self.columns.get(target, [])
                 parts = [values.value(part) for part in then.expression.expressions]
                 self._pairs(target, zip(names, parts, strict=False))
 
@@ -173,7 +203,8 @@ class Flow:
         target, from_ = table_name(tree.this), tree.args.get("from_")
         hidden = frozenset(cte.alias.lower() for cte in tree.find_all(exp.CTE))
         with_ = tree.args.get("with_")
-        parts = [part for part in (with_, from_, *tree.expressions, tree.args.get("where")) if part is not None]
+        beside = tree.this.args.get("joins") or ()
+        parts = [p for p in (with_, from_, *beside, *tree.expressions, tree.args.get("where")) if p is not None]
         self._note((name for part in parts for name in tables_read(part, hidden)), target)
         scope = self._scope()
         if with_:

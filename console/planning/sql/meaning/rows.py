@@ -292,6 +292,8 @@ class _Select:
                 continue
             at = source.name.lower()
             if part.args.get("db") is not None or at not in ({of} if of else set(self.scope.sources)):
+                if self.scope.run.lenient:  # a field of a column, which stays
+                    continue
                 raise Unclear(f"EXCEPT ({part.sql(DIALECT)}) may leave out a field of a column")
             if not of and (at, part.name.lower()) in self.scope.hidden:
                 raise Unclear(f"EXCEPT ({part.sql(DIALECT)}) leaves out one of two columns that USING made one")

@@ -143,20 +143,21 @@ class Scope:
 
     def label(self, part: exp.Expr) -> str:
         """The name that a projection's column gets, lower case: its alias; a column's own, also where it is cast; else
-        its text, without the names of sources. As Spark's analyzer names them.
+        its text, without the names of sources. As Spark's analyzer names them; who asks for lineage gets the text.
         """
         if part.alias_or_name and not isinstance(part, (exp.Literal, exp.Func)):
-            return part.alias_or_name.lower()
+            return str(part.alias_or_name).lower()
+        if self.run.lenient:
+            return str(part.sql(DIALECT, comments=False)).lower()
         if isinstance(part, exp.Cast) and self._own(of := part.this.unnest()):
-            return of.name.lower()
+            return str(of.name).lower()
         if isinstance(part, exp.Count) and isinstance(part.this, exp.Star):
             return "count(1)"
         said = part.copy()
         for column in said.find_all(exp.Column):
             if self._own(column):
                 column.set("table", None)
-        text: str = said.sql(DIALECT, comments=False)
-        return text.lower()
+        return str(said.sql(DIALECT, comments=False)).lower()
 
     def _own(self, node: exp.Expr) -> bool:
         """Whether it is a column of a source, and no field of one."""
