@@ -16,6 +16,7 @@ from pyspark.errors import AnalysisException, NumberFormatException, PySparkExce
 from console.agent.patience.failure import kind
 from console.agent.patience.retry import Tries, pause
 from console.agent.patience.throttle import WallClock
+from console.agent.receipts import proof
 from console.agent.rollout import history
 from console.agent.rollout.carry import DRIVER_TRIES, Carrier
 from console.agent.rollout.history import _unfinished
@@ -296,7 +297,7 @@ def test_a_jvm_that_goes_because_the_agent_was_ended_is_no_loss(
 def test_an_agent_that_is_being_ended_calls_no_jvm_lost() -> None:
     spark = Spark(Settings("eu"), -1)
     gone = SimpleNamespace(poll=lambda: 1)
-    spark._root = SimpleNamespace(sparkContext=SimpleNamespace(_gateway=SimpleNamespace(proc=gone)))
+    spark._jvm = SimpleNamespace(proc=gone)
     assert spark.lost
     spark.ending = True
     assert not spark.lost
@@ -310,6 +311,35 @@ def test_three_losses_that_a_full_disk_kept_from_being_a_failure_are_one_for_the
         scene.work.recorder.store(DriverLost(STEP.id))
     assert Ends(scene, KeyError("not met"), False).carried(monkeypatch) == ["Failed"]
     assert scene.work.recorder.status.why == f"the driver was lost 3 times in {STEP.id}"
+
+
+NO_ROOM = OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("errors", "told", "tried"),
+    [
+        ([NO_ROOM, NO_ROOM, None], ["StepDone"], 3),
+        ([NO_ROOM, NO_ROOM, NO_ROOM, None], ["Failed"], 3),
+        ([KeyError("a bug"), None], ["Failed"], 1),
+        ([RegionError("failed 3 times", code="E_BATCH"), None], ["Failed"], 1),  # a batch that had tries of its own
+    ],
+)
+def test_a_step_is_done_again_as_a_whole_where_what_broke_may_pass(
+    errors: list[Exception | None], told: list[str], tried: int, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Mock(side_effect=errors)
+    monkeypatch.setattr(history, "build", made)
+    monkeypatch.setattr(proof, "keep", lambda *_: None)
+    carrier = Carrier(scene.work, lambda: None)
+    monkeypatch.setattr(carrier, "_driver_lost", lambda _: False)
+    carrier.brake.clock = scene.clock
+    before = len(scene.work.recorder.progress())
+    carrier.run()
+    events = [type(event).__name__ for event in scene.work.recorder.progress()[before:]]
+    assert [name for name in events if name not in ("Entered", "StepStarted")] == told
+    assert made.call_count == tried
+    assert len(scene.clock.waited) == tried - 1
 
 
 def test_what_a_halt_breaks_off_has_not_failed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,7 +358,7 @@ def test_a_live_row_that_does_not_convert_fails_its_step_without_its_value(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = Carrier(scene.work, lambda: None)
-    monkeypatch.setattr(made, "_driver_lost", lambda: False)
+    monkeypatch.setattr(made, "_driver_lost", lambda _: False)
     monkeypatch.setattr(made, "_step", Mock(side_effect=NumberFormatException(NOT_A_NUMBER)))
     made.run()
     status = scene.work.recorder.status

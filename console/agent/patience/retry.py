@@ -18,6 +18,7 @@ from console.model.step import Backfill
 TRIES = 3  # of one batch, one after the other, before the rollout has failed
 # between tries, less up to a half: regions that broke together do not come back together
 FIRST_SECONDS, GROWTH, LAST_SECONDS = 4.0, 4.0, 60.0
+DYING = (20, 100)  # tenths of a second that a JVM may take to be gone: after any failure, after a call that broke
 SHRINK = 4  # a batch that did not fit into memory is tried with so much less
 
 
@@ -85,7 +86,7 @@ class Tries:
         raises  RegionError with the cause where trying again does not help, or has not; the error itself where the JVM is
                 gone, which is the agent's to start again; Stopped
         """
-        if severed(error) and driver_lost(self.work):
+        if severed(error) and driver_lost(self.work, error):
             raise error  # before any halt: the agent may be ending for just that
         self.work.check_halt()
         what = kind(error)
@@ -117,9 +118,9 @@ def severed(error: BaseException) -> bool:
     return isinstance(error, Py4JError | ConnectionError) and not isinstance(error, Py4JJavaError)
 
 
-def driver_lost(work: Work) -> bool:
-    """Whether the JVM is gone; a dying one is given a moment to be seen dead."""
-    for _ in range(20):
+def driver_lost(work: Work, error: BaseException) -> bool:
+    """Whether the JVM is gone; a dying one is given a moment to be seen dead, and a longer one where the call to it broke."""
+    for _ in range(DYING[severed(error)]):
         if work.spark.lost:
             return True
         if work.halt.wait(0.1):

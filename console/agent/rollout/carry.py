@@ -7,6 +7,7 @@ from typing import assert_never
 
 from console import crash
 from console.agent.feeds import once, plants
+from console.agent.feeds.edge import Edge
 from console.agent.patience import failure, retry
 from console.agent.patience.throttle import Brake
 from console.agent.receipts import proof
@@ -52,7 +53,7 @@ class Carrier(threading.Thread):
 
         Who ends the agent because its JVM is gone halts us too, and the loss counts all the same.
         """
-        if self._driver_lost():
+        if self._driver_lost(error):
             with suppress(Exception):  # a full disk: the agent is started again all the same
                 self.work.recorder.store(DriverLost(step))
             if self._lost(step) < DRIVER_TRIES:
@@ -77,8 +78,8 @@ class Carrier(threading.Thread):
             if self.work.halt.wait(UNSTORED_SECONDS):
                 return
 
-    def _driver_lost(self) -> bool:
-        return retry.driver_lost(self.work)
+    def _driver_lost(self, error: Exception) -> bool:
+        return retry.driver_lost(self.work, error)
 
     def _lost(self, step: str) -> int:
         """How often the JVM was lost in a step since it last got anywhere."""
@@ -133,9 +134,23 @@ class Carrier(threading.Thread):
             why = f"the driver was lost in {step.id}; try {lost + 1} of {DRIVER_TRIES}"
             retry.pause(self.work, self.brake.clock, lost, why)
         self.work.recorder.store(StepStarted(step.id))
-        do()
+        self._tried(step, do)
         proof.keep(self.work, step)  # ahead of the step's end: a death in between makes the next agent write them
         self.work.recorder.store(StepDone(step.id))
+
+    def _tried(self, step: Step, do: Callable[[], None]) -> None:
+        """Do a step; again as a whole where what broke may pass. A batch in it has had tries of its own."""
+        for failed in range(1, retry.TRIES + 1):
+            try:
+                do()
+            except Exception as error:
+                dying = self.work.spark.lost or (retry.severed(error) and self._driver_lost(error))
+                if dying or failed == retry.TRIES or failure.kind(error) != "passing":
+                    raise
+                why = f"{step.id}: {failure.cause(error)}; try {failed + 1} of {retry.TRIES}"
+                retry.pause(self.work, self.brake.clock, failed, why)
+            else:
+                return
 
     def _create(self, step: CreateTable) -> None:
         state = self.work.state(step.table)
@@ -147,8 +162,13 @@ class Carrier(threading.Thread):
         known = {column.name for column in self.work.stats(step.table, path).columns}
         new = [column for column in step.columns if column.name not in known]
         if new:
-            nothing = ", ".join(f"CAST(NULL AS {c.type}) AS `{c.name.replace('`', '``')}`" for c in new)
-            rows = self.work.spark.session().sql(f"SELECT {nothing} WHERE 1 = 0").write.format("delta").mode("append")
+            from pyspark.sql.functions import lit
+
+            # with the columns that are there: a write must name those by which the table is partitioned
+            nothing = once.nothing(self.work.spark.session(), path)
+            for column in new:
+                nothing = nothing.withColumn(column.name, lit(None).cast(column.type))
+            rows = nothing.write.format("delta").mode("append")
             with turns.spark(path):
                 crash.point("before-commit-columns")
                 rows.option("mergeSchema", "true").option("userMetadata", '{"kind": "add columns"}').save(path)
@@ -160,7 +180,16 @@ class Carrier(threading.Thread):
         edge = work.edge(step.target, step.materialization)
         if step.start == "log":
             edge.start = 0
-        session = work.spark.session()
+        try:
+            moved = self._caught_up(step, edge)
+        except Exception:
+            edge.writer = None  # what it was about to commit may be in the log: the next try takes the feed over first
+            raise
+        work.recorder.tell(Progress(step.id, moved, 0))
+
+    def _caught_up(self, step: CatchUp, edge: Edge) -> int:
+        """Returns the rows that it moved."""
+        work, session = self.work, self.work.spark.session()
         edge.open(session)
         moved = 0
         while not plants.early():
@@ -171,7 +200,7 @@ class Carrier(threading.Thread):
                 break
             work.recorder.tell(Progress(step.id, moved, rows))
             moved += max(edge.step(session, end), 0)
-        work.recorder.tell(Progress(step.id, moved, 0))
+        return moved
 
 
 def _too_often(step: str) -> RegionError:
