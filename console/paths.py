@@ -8,7 +8,10 @@ _REASON_BYTES = 200
 
 
 def _own(path: Path) -> Path:
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """The folder, made if need be, as are those above it: who may write one of these could put another in our place."""
+    if not path.is_dir():
+        _own(path.parent)
+        path.mkdir(mode=0o700, exist_ok=True)
     return path
 
 

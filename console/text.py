@@ -7,7 +7,7 @@ import traceback
 import unicodedata
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any
+from typing import Any, TextIO
 
 # controls, bidi and zero-width marks, lone surrogates, line and paragraph separators
 _STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -72,13 +72,25 @@ def _known(text: str) -> str:
 
 
 def guard_tracebacks() -> None:
-    """Print the traceback of a bug, in whichever thread, without secrets."""
+    """Print the traceback of a bug without secrets: in whichever thread, task or finaliser it happens."""
+    import logging
 
     def show(kind: type[BaseException], error: BaseException | None, trace: TracebackType | None) -> None:
         sys.stderr.write(redacted("".join(traceback.format_exception(kind, error, trace))))
 
+    def ignored(args: "sys.UnraisableHookArgs") -> None:
+        sys.stderr.write(redacted(f"{args.err_msg or 'ignored'}: {type(args.object).__name__}\n"))
+        show(args.exc_type, args.exc_value, args.exc_traceback)
+
+    class Redacting(logging.StreamHandler[TextIO]):
+        def format(self, record: logging.LogRecord) -> str:
+            return redacted(super().format(record))
+
     sys.excepthook = show
+    sys.unraisablehook = ignored
     threading.excepthook = lambda args: show(args.exc_type, args.exc_value, args.exc_traceback)
+    logging.lastResort = Redacting(sys.stderr)  # asyncio reports by it what a task failed with that nobody awaited
+    logging.lastResort.setLevel(logging.WARNING)
 
 
 def safe_text(outside: str, limit: int = 2000) -> str:

@@ -139,6 +139,38 @@ async def test_s14_what_is_written_is_its_owners_alone_whatever_the_umask(home: 
     assert reachable_by_others(home) == []
 
 
+def test_s14_whatever_the_command_line_writes_is_its_owners_alone_whatever_the_umask(
+    world: World, tmp_path: Path
+) -> None:
+    """Every folder that console makes is closed, and every file that it makes in an open one."""
+    saved = tmp_path / "open"
+    saved.mkdir()
+    saved.chmod(0o755)
+    before = {path for path in tmp_path.rglob("*")}
+    old = os.umask(0)
+    try:
+        for words in (
+            ["plan", "--out", str(saved / "eu.plan"), "--regions", "eu"],
+            ["plan", "--out", str(saved / "eu.plan"), "--regions", "eu"],  # over the one that lies there
+            ["snapshot", "--out", str(saved / "live.json")],
+            ["apply", "--yes"],
+            ["status"],
+            ["history"],
+            ["verify", "--rollout", "web-1"],
+            ["info"],
+            ["doctor"],
+        ):
+            done = world.call(*words)
+            assert done.exit_code in (0, 1), (words, done.output)
+    finally:
+        os.umask(old)
+    made = {path for path in tmp_path.rglob("*")} - before
+    assert {path.name for path in made} >= {"eu.plan", "live.json", "journal.db", "state"}
+    folders = {path.name: stat.S_IMODE(path.stat().st_mode) for path in made if path.is_dir()}
+    assert {name: mode for name, mode in folders.items() if mode != 0o700} == {}
+    assert reachable_by_others(saved) == []
+
+
 def test_s14_a_link_or_a_folder_of_others_in_the_place_of_ours_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -175,6 +175,29 @@ def test_s13_a_traceback_shows_no_secret(world: World, tmp_path: Path) -> None:
     assert traces(tmp_path, world.root / "regions") == []
 
 
+BUGS = {
+    "in a thread": "import threading\nthread = threading.Thread(target=bug)\nthread.start()\nthread.join()\n",
+    "in a task that nobody awaits": "import asyncio, gc\nasync def task():\n    bug()\n"
+    "async def run():\n    asyncio.create_task(task())\n    await asyncio.sleep(0.1)\n    gc.collect()\nasyncio.run(run())\n",
+    "in a finaliser": "class Kept:\n    def __del__(self):\n        bug()\nKept()\n",
+    "in the program": "bug()\n",
+}
+
+
+@pytest.mark.parametrize("where", BUGS)
+def test_s13_a_bug_shows_no_secret_wherever_it_happens(where: str) -> None:
+    script = (
+        "from console.text import guard_tracebacks, hide\n"
+        f"guard_tracebacks()\nhide([('my.secret', {CANARY!r})])\n"
+        f"def bug():\n    raise RuntimeError('cannot use ' + {CANARY!r} + ' at jdbc:x://u:other-secret@h')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script + BUGS[where]], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert "RuntimeError: cannot use *** at jdbc:x://u:***@h" in done.stderr
+    assert CANARY not in done.stderr + done.stdout
+
+
 def test_s13_the_inventorys_own_errors_quote_no_secret(world: World) -> None:
     for text in (f"secrets: {{aws: {CANARY}}}", f"transport: {{ssh: {{host: x, key: {CANARY}}}}}",
                  f"spark: {{conf: {{a: [{CANARY}]}}}}"):  # fmt: skip

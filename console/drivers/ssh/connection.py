@@ -65,14 +65,15 @@ class Channel:
 
         raises  Unreachable if neither comes in time or the connection breaks
         """
-        got = b""
+        got, end, rest = bytearray(), b"", b""
         try:
             async with asyncio.timeout(seconds):
-                while b"\n" not in got and len(got) < limit:
+                while not end and len(got) < limit:
                     chunk = await self.read(1 << 16)
                     if not chunk:
-                        return got
-                    got += chunk
+                        return bytes(got)
+                    line, end, rest = chunk.partition(b"\n")
+                    got += line
         except TimeoutError:
             raise Unreachable(
                 f"{self._peer}: its host let us in, but nothing answers there after {seconds:g} s",
@@ -80,8 +81,8 @@ class Channel:
             ) from None
         except OSError as error:
             raise Unreachable(f"{self._peer}: the connection broke: {error}") from None
-        line, end, self._held = got.partition(b"\n")
-        return line or end
+        self._held = rest
+        return bytes(got) or end
 
     def write(self, data: bytes, /) -> None:
         with suppress(OSError):  # as with asyncio's streams, who reads learns of a lost connection
