@@ -2,6 +2,7 @@
 
 import unicodedata
 from dataclasses import replace
+from functools import partial
 from typing import get_args
 
 from hypothesis import given
@@ -11,6 +12,7 @@ from textual.content import Content
 from console.drivers.replay import Given, Ran
 from console.errors import Problem
 from console.model.event import Checked, State
+from console.model.plan import Answer, Rollback
 from console.model.status import StepStatus
 from console.runner.view import Link, RegionView
 from console.text import safe_text
@@ -40,6 +42,8 @@ steps = st.builds(
     outside, rows, st.floats(0, 1e6), rows,
 )  # fmt: skip
 checks = st.builds(Checked, outside, outside, st.sampled_from([True, False, None]), outside)
+ways = st.builds(Rollback, st.booleans(), st.lists(outside, max_size=3).map(tuple), outside)
+answers = st.builds(Answer, st.sampled_from(["endpoint", "copy", "sink"]), outside, outside, outside)
 values = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), outside, st.lists(outside, max_size=2))
 
 
@@ -79,7 +83,7 @@ def views(draw: st.DrawFn) -> RegionView:
     nodes = tuple(
         replace(node, name=draw(outside), why=draw(outside)) for node in view.plan.nodes[: draw(st.integers(0, 5))]
     )
-    plan = draw(st.sampled_from([None, replace(view.plan, nodes=nodes, problems=problems)]))
+    plan = draw(st.none() | st.builds(partial(replace, view.plan, nodes=nodes, problems=problems), rollback=ways, answers=st.lists(answers, max_size=2).map(tuple)))  # fmt: skip
     link = draw(st.sampled_from(get_args(Link)))
     return replace(view, status=status, plan=plan, link=link, link_why=draw(outside), problem=draw(outside), note=draw(outside), live=draw(outside), previous=draw(outside), witness=draw(st.none() | witnesses()))  # fmt: skip
 

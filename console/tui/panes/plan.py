@@ -30,11 +30,12 @@ def draw_plan(view: RegionView, width: int, at: float) -> Content:
         if not view.problem:
             lines += hanging(_why_no_plan(view), 0, width)
         return sheet(lines)
-    lines += [_total(plan), Content("")]
+    lines += [_total(plan), *_way_back(plan, width), Content("")]
     lines += [line for problem in plan.problems[:MANY] for line in _problem(problem, width)]
     if plan.problems:
         lines.append(Content(""))
     lines += [line for node in plan.changes[:MANY] for line in _node(node, width)]
+    lines += _answers(plan, width)
     kept = [node for node in plan.nodes if node.action == "keep"]
     lines += [line for node in kept[:MANY] for line in _node(node, width)]
     if plan.drift:
@@ -95,6 +96,30 @@ def _total(plan: Plan) -> Content:
     if plan.price.rows and plan.everything.rows > plan.price.rows:
         parts.append(Content.styled(f" (rebuilding everything: {count(plan.everything.rows)} rows)", "$text-muted"))
     return Content("").join(parts)
+
+
+def _way_back(plan: Plan, width: int) -> list[Content]:
+    """Whether a rollback after the promotion loses nothing, else which columns, and why."""
+    back = plan.rollback
+    if not plan.changes:
+        return []
+    if back.lossless:
+        why = Content.assemble("; ", said(back.why)) if back.why else Content("")
+        return hanging(Content.assemble(("↶ ", "$text-success"), "a rollback loses nothing", why), 0, width)
+    names = Content(", ").join([said(column, "bold", 120) for column in back.columns[:MANY]])
+    what = names if back.columns else Content("nothing that is stored, and not everything returns")
+    lost = Content.assemble(("! ", "$text-warning"), "a rollback loses ", what, ": ", said(back.why, "$text-muted"))
+    return hanging(lost, 0, width)
+
+
+def _answers(plan: Plan, width: int) -> list[Content]:
+    """Whose endpoints, copies and sinks answer otherwise, owner by owner; who nobody owns comes last."""
+    lines = [Content(""), heading("answers change for")] if plan.answers else []
+    for answer in sorted(plan.answers, key=lambda answer: (not answer.owner, answer.owner))[:MANY]:
+        owner = said(answer.owner, "bold", 80) if answer.owner else Content.styled("nobody named", "$text-muted")
+        node = Content.assemble(said(answer.name, limit=80), f" ({answer.kind})")
+        lines += hanging(Content.assemble(owner, ": ", node, "  ", said(answer.why, "$text-muted")), 2, width)
+    return [*lines, Content("")] if lines else []
 
 
 def _node(node: NodeChange, width: int) -> list[Content]:

@@ -1,0 +1,60 @@
+"""Of a plan the screen says before anything runs whether it can be taken back, and whose answers change."""
+
+from dataclasses import replace
+
+from console.model.plan import Answer, Plan, Rollback
+from console.text import safe_text
+from console.tui.panes.plan import draw_plan
+from tests.screens import scripted as s
+from tests.screens.sitting import seen, sitting
+
+NASTY = "landing.\x1b[2J"
+
+
+def drawn(plan: Plan, width: int = 60) -> str:
+    return draw_plan(replace(s.waiting(s.US), plan=plan), width, s.NOON).plain
+
+
+def test_a_plan_says_that_a_rollback_loses_nothing_and_why() -> None:
+    plan = s.plan(s.US, rollback=Rollback(True, (), "the previous release goes on"))
+    assert "↶ a rollback loses nothing; the previous release goes on" in drawn(plan)
+    assert "a rollback" not in drawn(replace(plan, nodes=()))
+
+
+def test_what_a_rollback_loses_stands_above_the_tables_with_its_reason() -> None:
+    lost = Rollback(False, ("landing.agent", NASTY), "its producers may no longer send agent of landing")
+    text = drawn(s.plan(s.US, rollback=lost), 200)
+    assert (
+        f"! a rollback loses landing.agent, {safe_text(NASTY)}: its producers may no longer send agent of landing"
+        in text
+    )
+    assert text.index("a rollback loses") < text.index("requests")
+    final = Rollback(False, (), "the Delta protocol of requests stays raised (columnMapping)")
+    assert "! a rollback loses nothing that is stored, and not everything returns: the Delta" in drawn(
+        s.plan(s.US, rollback=final), 200
+    )
+
+
+def test_whose_answers_change_is_listed_by_owner_with_what_and_why() -> None:
+    answers = (
+        Answer("endpoint", "top_pages", "", "rows of requests differ"),
+        Answer("sink", "export", "web team", "another query"),
+        Answer("copy", "daily", "data team", "requests.ms differs"),
+    )
+    lines = drawn(s.plan(s.US, answers=answers), 200).splitlines()
+    at = lines.index("answers change for")
+    assert [line.strip() for line in lines[at + 1 : at + 5]] == [
+        "data team: daily (copy)  requests.ms differs",
+        "web team: export (sink)  another query",
+        "nobody named: top_pages (endpoint)  rows of requests differ",
+        "",
+    ]
+    assert "answers change for" not in drawn(s.plan(s.US, answers=()), 200)
+
+
+async def test_the_way_back_is_seen_without_scrolling_on_a_small_screen() -> None:
+    lost = Rollback(False, ("landing.agent",), "its producers may no longer send agent of landing")
+    view = replace(s.waiting(s.US), plan=s.plan(s.US, rollback=lost))
+    async with sitting(s.ScriptedCockpit(view), size=(80, 24)) as (app, pilot):
+        await pilot.press("enter", "1")
+        assert "a rollback loses landing.agent" in seen(app)
