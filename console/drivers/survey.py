@@ -22,6 +22,7 @@ _TOGETHER = 0.01  # seconds in which asks are gathered into one process
 _SECONDS = 60.0
 _ANSWER = 1 << 28  # bytes all answers together may have
 _ERRORS = 1 << 16
+GRACE = 60.0  # seconds beyond the budget after which the look at a column is given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,46 @@ class Ask:
     landing: tuple[str, ...] = ()
     state: bool = False
     past: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One JSON column of a landing table, and how much may be spent on it: bytes read, seconds.
+
+    time  its time column, "" where there is none
+    """
+
+    table: str
+    column: str
+    time: str
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """share: of all rows. sure: whether `first_seen` is its first day, or it may be older."""
+
+    key: str
+    share: float
+    first_seen: str
+    sure: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Counts of rows and files, as far as they were read, and the keys that they carry."""
+
+    rows: int
+    files: int
+    files_whole: int
+    sampled: int
+    null: int
+    not_json: int
+    bytes_read: int
+    first_day: str
+    last_day: str
+    keys: tuple[Key, ...]
 
 
 def agent_command(*arguments: str) -> list[str]:
@@ -96,9 +137,37 @@ def surveyed(ask: Ask, line: bytes) -> Surveyed | ConsoleError:
     return Protocol(f"{ask.region}: the survey's answer has neither live nor error", code="E_PROTOCOL")
 
 
-async def _run(question: bytes) -> bytes:
+async def raw_profile(warehouse: str, sample: Sample) -> bytes:
+    """A line of JSON about one column, as the agent's process wrote it: a `Profile`, or an error."""
+    place = f"{warehouse.rstrip('/')}/{sample.table}"
+    question = {
+        "table": place,
+        "column": sample.column,
+        "time": sample.time,
+        "bytes": sample.bytes,
+        "seconds": sample.seconds,
+    }
+    return await _run(json.dumps(question).encode(), "profile", sample.seconds + GRACE)
+
+
+def profiled(region: str, line: bytes) -> Profile:
+    """What such a line says.
+
+    raises  the error that it says; Protocol where it is none of both
+    """
+    try:
+        told = codec.loads(line.decode("utf-8"))
+    except (UnicodeDecodeError, DataError) as error:
+        raise Protocol(f"{region}: the profile's answer is none: {error}", code="E_PROTOCOL") from None
+    match told:
+        case {"error": {"message": message, **rest}}:
+            raise rebuild({"code": 0, "message": message, "data": rest})
+    return shaped(Profile, told, region)
+
+
+async def _run(question: bytes, command: str = "survey", seconds: float = _SECONDS) -> bytes:
     process = await asyncio.create_subprocess_exec(
-        *agent_command("survey"),
+        *agent_command(command),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
@@ -108,23 +177,23 @@ async def _run(question: bytes) -> bytes:
     if stdin is None or stdout is None or stderr is None:
         raise RegionError("the survey's process has no pipes")
     try:
-        async with asyncio.timeout(_SECONDS):
+        async with asyncio.timeout(seconds):
             answer, errors, _ = await asyncio.gather(
                 _capped(stdout, _ANSWER), _capped(stderr, _ERRORS), _put(stdin, question)
             )
             code = await process.wait()
     except TimeoutError:
         raise Unreachable(
-            f"the survey gave no answer in {_SECONDS:g} s", hint="is the warehouse's disk reachable?"
+            f"the {command} gave no answer in {seconds:g} s", hint="is the warehouse's disk reachable?"
         ) from None
     finally:
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-    if code:
+    if code and not (command == "profile" and answer):  # which says its error itself
         said = errors.decode("utf-8", "replace").strip().splitlines()
-        raise RegionError(f"the survey ended with exit code {code}: {' '.join(said[-1:]) or 'it said nothing'}")
+        raise RegionError(f"the {command} ended with exit code {code}: {' '.join(said[-1:]) or 'it said nothing'}")
     return answer
 
 

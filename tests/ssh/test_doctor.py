@@ -76,6 +76,7 @@ def test_a_host_that_lacks_what_an_agent_needs_says_each_thing_with_its_remedy(h
 def test_a_host_that_cannot_be_entered_is_one_finding_with_what_to_type(host: Host, home: Path) -> None:
     code, found = doctor(host, home, user="nobody")
     assert (code, list(found)) == (1, ["ssh to eu"])
+    assert found["ssh to eu"]["ok"] is False
     assert "does not let nobody in" in found["ssh to eu"]["detail"]
     (home / "project" / "hosts").write_text("")
     code, found = doctor(host, home)

@@ -23,7 +23,7 @@ from console.drivers import ground
 from console.drivers.frames import FRAME
 from console.drivers.ground import Found
 from console.drivers.local import LocalReach, local_path, see_peer
-from console.drivers.survey import Ask, Surveyor, raw_answers
+from console.drivers.survey import Ask, Sample, Surveyor, raw_answers, raw_profile
 from console.errors import ConsoleError, DataError, RegionError, Unreachable
 from console.model import codec
 from console.model.region import Region
@@ -32,6 +32,7 @@ COMMAND = ("console", "agent", "remote")
 READY = 1
 SILENT_BEATS = 4  # beats of the console that may stay out before its channel counts as dead
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
+_TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}")  # one folder of the warehouse: nothing that leads elsewhere
 _CHUNK = 1 << 16
 
 
@@ -39,7 +40,7 @@ _CHUNK = 1 << 16
 class Request:
     """What a console asks for. `beat`: seconds between two blank lines by which it shows that it is still there."""
 
-    do: Literal["dial", "survey", "look"]
+    do: Literal["dial", "survey", "look", "profile"]
     region: str
     warehouse: str
     pipeline: str = ""
@@ -50,6 +51,7 @@ class Request:
     start_seconds: float = 90.0
     beat: float = 0.0
     config: dict[str, Any] = field(default_factory=dict)
+    sample: Sample | None = None
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -64,6 +66,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return asyncio.run(_survey(request))
         if request.do == "look":
             return asyncio.run(_look(request))
+        if request.do == "profile":
+            return asyncio.run(_profile(request))
         path = asyncio.run(_door(request))
         _pipe(path, request, held)
     except ConsoleError as error:
@@ -114,6 +118,16 @@ async def _survey(request: Request) -> int:
     _see_directory(request)
     ask = Ask(request.region, request.warehouse, request.pipeline, request.landing, request.state, request.past)
     sys.stdout.buffer.write(await raw_answers([ask]))
+    sys.stdout.flush()
+    return 0
+
+
+async def _profile(request: Request) -> int:
+    sample = request.sample
+    if sample is None or not _TABLE.fullmatch(sample.table):
+        raise DataError(f"{sample.table if sample else ''!r:.80} is no table of a warehouse")
+    _see_directory(request)
+    sys.stdout.buffer.write(await raw_profile(request.warehouse, sample))
     sys.stdout.flush()
     return 0
 

@@ -11,7 +11,7 @@ from console.drivers.local import agent_config, keep_tail
 from console.drivers.rpc import RpcDriver, Surveyed, greet, shaped
 from console.drivers.ssh import far, pack
 from console.drivers.ssh.connection import Channel, Connection, Pace
-from console.drivers.survey import Ask, surveyed
+from console.drivers.survey import GRACE, Ask, Profile, Sample, profiled, surveyed
 from console.errors import ConsoleError, DataError, Protocol, RegionError, Unreachable
 from console.model import codec
 from console.model.region import Region
@@ -36,6 +36,10 @@ class SshDriver(RpcDriver):
         raises  what keeps us from it: no connection, a host key, our key, no console there
         """
         return await self._over.look()
+
+    async def profile(self, sample: Sample) -> Profile:
+        """The keys of a landing table's JSON column, from a sample of its files; starts no agent."""
+        return await self._over.profile(sample)
 
     async def close(self) -> None:
         await super().close()
@@ -82,32 +86,43 @@ class SshReach:
 
     async def ask(self, pipeline: str, landing: Sequence[str], state: bool, past: str = "") -> Surveyed:
         ask = Ask(self._region.name, self._region.warehouse, pipeline, tuple(landing), state, past)
-        channel = await self._asked(far.Request("survey", **asdict(ask)))
-        try:
-            line = await channel.line(_SURVEY, _SURVEY_SECONDS)
-            if not line:
-                raise await self._ended(channel)
-            self._see_words(line)
-        finally:
-            await _left(channel)
-        answer = surveyed(ask, line)
+        answer = surveyed(ask, await self._told(far.Request("survey", **asdict(ask)), _SURVEY_SECONDS))
         if isinstance(answer, ConsoleError):
             raise self._there(answer)
         return answer
 
     async def look(self) -> tuple[Found, ...]:
-        channel = await self._asked(far.Request("look", self._region.name, self._region.warehouse))
-        try:
-            line = await channel.line(FRAME, _LOOK_SECONDS)
-            if not line:
-                raise await self._ended(channel)
-            self._see_words(line)
-        finally:
-            await _left(channel)
+        line = await self._told(far.Request("look", self._region.name, self._region.warehouse), _LOOK_SECONDS)
         match codec.loads(line):
             case {"tool": str(tool), "found": found}:
                 return (*self._same(tool), *shaped(tuple[Found, ...], found, self._region.name))
         raise self._refused(line)
+
+    async def profile(self, sample: Sample) -> Profile:
+        line = await self._told(
+            far.Request("profile", self._region.name, self._region.warehouse, sample=sample), sample.seconds + 2 * GRACE
+        )
+        try:
+            return profiled(self._region.name, line)
+        except Protocol:
+            raise
+        except ConsoleError as error:
+            raise self._there(error) from None
+
+    async def _told(self, request: far.Request, seconds: float) -> bytes:
+        """The one line by which the far side answers a request.
+
+        raises  Unreachable; Protocol where its host speaks first
+        """
+        channel = await self._asked(request)
+        try:
+            line = await channel.line(_SURVEY, seconds)
+            if not line:
+                raise await self._ended(channel)
+            self._see_words(line)
+            return line
+        finally:
+            await _left(channel)
 
     def _same(self, tool: str) -> tuple[Found, ...]:
         if tool == console.__version__:

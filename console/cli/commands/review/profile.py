@@ -1,21 +1,23 @@
 """`console profile`: what a landing table's JSON carries, since when, and what of it nobody parses."""
 
-import json
-import subprocess
-from typing import Any
+import asyncio
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from console.cli.figures import count, size, table
 from console.cli.flags import command
 from console.cli.voice import Voice
-from console.cli.wiring import Desk, choices, open_desk, session
-from console.errors import BY_NAME, ConsoleError, DataError, RegionError, Unreachable, UsageError
+from console.cli.wiring import choices, open_desk, session
+from console.errors import UsageError
 from console.model.pipeline import Pipeline
 from console.model.schema import Table
 from console.text import safe_text
 
-_GRACE = 60.0  # seconds beyond the budget after which the look is given up
+if TYPE_CHECKING:
+    from console.drivers.survey import Profile, Sample
+    from console.model.region import Region
 
 
 @command(
@@ -37,18 +39,15 @@ def profile(name: str, column: str | None, unparsed: bool, budget_mb: int, budge
     Reads a sample of the data files, day by day, and then looks for the day on which a later key began; a day that the
     budget left open is marked `or before`. Starts no Spark.
     """
+    from console.drivers.survey import Sample
+
     desk = open_desk(one=True)
     voice = Voice(session().flags)
     pipeline = desk.pipelines[desk.names[0]]
     landing = _landing(pipeline, name)
-    asked = {
-        "bytes": budget_mb * 1_000_000,
-        "seconds": budget_seconds,
-        "time": landing.time,
-        "table": _place(desk, name),
-    }
     column = column or _column(landing)
-    found = _ask({**asked, "column": column}, budget_seconds + _GRACE)
+    sample = Sample(name, column, landing.time, budget_mb * 1_000_000, budget_seconds)
+    found = asdict(asyncio.run(_found(desk.regions[0], sample)))
     found["keys"] = _with_readers(pipeline, name, found["keys"])
     shown = [key for key in found["keys"] if not unparsed or not key["parsed_by"]]
     if voice.json:
@@ -85,33 +84,19 @@ def _column(landing: Table) -> str:
     raise UsageError(f"{landing.name} has several texts", hint=f"--column, one of: {', '.join(texts) or 'none'}")
 
 
-def _place(desk: Desk, name: str) -> str:
-    region = desk.regions[0]
-    if region.transport:
-        raise DataError(f"{region.name} is reached over SSH; its files are read where they are", hint="run it there")
-    return f"{region.warehouse.rstrip('/')}/{name}"
+async def _found(region: "Region", sample: "Sample") -> "Profile":
+    """From beside the files: a process of this machine, or one on the region's host."""
+    from console.drivers.survey import profiled, raw_profile
 
+    if region.transport is None:
+        return profiled(region.name, await raw_profile(region.warehouse, sample))
+    from console.drivers.ssh.reach import SshDriver
 
-def _ask(question: dict[str, Any], seconds: float) -> dict[str, Any]:
-    from console.drivers.survey import agent_command, agent_environment
-
+    driver = SshDriver(region)
     try:
-        done = subprocess.run(
-            agent_command("profile"), input=json.dumps(question).encode(), env=agent_environment(),
-            capture_output=True, timeout=seconds, check=False,
-        )  # fmt: skip
-    except subprocess.TimeoutExpired:
-        raise Unreachable(f"no answer within {seconds:g} s", hint="--budget-seconds, or a faster disk") from None
-    try:
-        answer = json.loads(done.stdout.decode("utf-8"))
-    except ValueError:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise RegionError(f"the look at the files failed: {safe_text(' '.join(said[-1:]))}") from None
-    if error := answer.get("error"):
-        kind: type[ConsoleError] = BY_NAME.get(error.get("type", ""), RegionError)
-        raise kind(str(error["message"]), hint=str(error["hint"]), code=str(error["code"]))
-    found: dict[str, Any] = answer
-    return found
+        return await driver.profile(sample)
+    finally:
+        await driver.close()
 
 
 def _with_readers(pipeline: Pipeline, name: str, keys: list[dict[str, Any]]) -> list[dict[str, Any]]:
