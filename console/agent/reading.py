@@ -2,6 +2,8 @@
 
 import json
 import math
+import threading
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
@@ -19,6 +21,7 @@ from console.model.live import Release
 from console.model.receipt import LEDGER, LEDGER_VIEW
 
 MAX_ROWS = 100_000
+_copying: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)  # by the copy's path
 
 
 def query(
@@ -76,27 +79,46 @@ def copy_path(warehouse: Path, into: str) -> str:
     return resolve(warehouse, f"{into}/copy")
 
 
-def run_copy(line: Line, spark: Spark, name: str, by: str) -> dict[str, Any]:
-    """Append or replace the copy's table with its query's rows, in one commit."""
+def run_copy(line: Line, spark: Spark, name: str, run: str, by: str) -> dict[str, Any]:
+    """Append or replace the copy's table with its query's rows, in one commit; a run that is in is answered, not repeated.
+
+    run      this run's own name, which its commit carries: whoever got no answer asks again under the same one. A transaction
+             of its own for each run, so that whatever of an earlier try commits late is skipped, or is what was asked for
+    returns  rows (0 where the run was in already), already, path
+    raises   RegionError E_SKIPPED if the commit is not in the table's log
+    """
     release = line.live()
     copy = next((copy for copy in release.copies if copy.name == name), None)
     if copy is None:
         known = ", ".join(c.name for c in release.copies) or "none"
         raise DataError(f"no copy {name} in release {release.id} (there is: {known})")
-    session = spark.session()
-    register(line, session, release, [state.table.name for state in release.tables])
     path = copy_path(line.warehouse, copy.into)
-    rows = session.sql(copy.sql).coalesce(1)
-    note = json.dumps({"kind": "copy", "copy": name, "release": release.id, "by": by})
-    writer = rows.write.format("delta").option("userMetadata", note)
-    if copy.mode == "replace":
-        writer = writer.mode("overwrite").option("overwriteSchema", "true")
-    else:
-        writer = writer.mode("append")
-    crash.point("before-commit-copy")
-    writer.save(path)
-    crash.point("after-commit-copy")
-    return {"rows": sum(f.rows for f in log.commit(path, log.latest_version(path)).added), "path": path}
+    app_id = f"copy/{line.pipeline}/{name}/{run}"
+    with _copying[path]:  # who asks again while the first try still runs waits for its end
+        before = log.latest_version(path) if log.exists(path) else -1
+        if log.position(path, app_id) is not None:
+            return {"rows": 0, "already": True, "path": path}
+        session = spark.session()
+        register(line, session, release, [state.table.name for state in release.tables])
+        note = json.dumps({"kind": "copy", "copy": name, "release": release.id, "by": by, "run": run})
+        writer = session.sql(copy.sql).coalesce(1).write.format("delta")
+        writer = writer.options(txnAppId=app_id, txnVersion="1", userMetadata=note)
+        if copy.mode == "replace":
+            writer = writer.mode("overwrite").option("overwriteSchema", "true")
+        else:
+            writer = writer.mode("append")
+        crash.point("before-commit-copy")
+        writer.save(path)
+        crash.point("after-commit-copy")
+        return {"rows": _read_back(path, before, app_id), "already": False, "path": path}
+
+
+def _read_back(path: str, before: int, app_id: str) -> int:
+    """Rows of the run's own commit after version `before`."""
+    for commit in log.commits(path, before + 1, log.latest_version(path)):
+        if app_id in commit.txn:
+            return sum(file.rows for file in commit.added)
+    raise RegionError(f"{path}: the run's commit is not in the table's log", hint="ask again", code="E_SKIPPED")
 
 
 def run_sink(line: Line, spark: Spark, name: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from console import __version__
 from console.agent import reading
@@ -190,10 +191,11 @@ class Service:
     def verify(self, pipeline: str, rollout: str) -> Any:
         return audit.verify(self.warehouse, self.line(pipeline).pipeline, rollout, self.spark)
 
-    def run(self, pipeline: str, kind: str, name: str, by: str, host: str) -> dict[str, Any]:
+    def run(self, pipeline: str, kind: str, name: str, by: str, host: str, run: str = "") -> dict[str, Any]:
         match kind:
             case "copy":
-                return reading.run_copy(self.line(pipeline), self.spark, name, f"{by} from {host}")
+                run = run or uuid4().hex  # an older console's; nobody can ask again under it
+                return reading.run_copy(self.line(pipeline), self.spark, name, run, f"{by} from {host}")
             case "sink":
                 return reading.run_sink(self.line(pipeline), self.spark, name)
         raise DataError(f"{kind!r:.60} is neither copy nor sink")

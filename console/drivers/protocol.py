@@ -137,8 +137,10 @@ class Driver(Protocol):
         """Run checked SQL over logical tables of the live release. args: name → (value as text, Spark type)."""
         ...
 
-    async def run(self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who) -> dict[str, Any]:
-        """Run one copy or sink of the live release: {"rows": n, "path": …}."""
+    async def run(
+        self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who, run: str = ""
+    ) -> dict[str, Any]:
+        """Run one copy or sink of the live release: {"rows": n, "path": …}, a copy once per `run` id, and "already": bool."""
         ...
 
     async def ingest(self, pipeline: str, table: str, batch: str, lines: Sequence[str]) -> dict[str, Any]:

@@ -219,9 +219,12 @@ class RpcDriver:
         params = {"pipeline": pipeline, "sql": sql, "tables": list(tables), "args": typed, "limit": limit}
         return self._shape(Answer, await self._call("query", params, _LONG))
 
-    async def run(self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who) -> dict[str, Any]:
+    async def run(
+        self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who, run: str = ""
+    ) -> dict[str, Any]:
         params = {"pipeline": pipeline, "kind": kind, "name": name, "by": who.name, "host": who.host}
-        return self._with("run", await self._call("run", params, _LONG), rows=int)
+        done = await self._call("run", {**params, "run": run} if run else params, _LONG)
+        return self._with("run", done, rows=int, **({"already": bool} if kind == "copy" else {}))
 
     async def ingest(self, pipeline: str, table: str, batch: str, lines: Sequence[str]) -> dict[str, Any]:
         params = {"pipeline": pipeline, "table": table, "batch": batch, "lines": list(lines)}

@@ -2,7 +2,12 @@
 
 import hashlib
 import json
+import re
 
+import pytest
+
+from console.drivers.fake import FakeDriver
+from console.errors import Unreachable
 from tests.cli.conftest import World
 
 
@@ -50,6 +55,38 @@ def test_a_sink_runs_by_name(deployed: World) -> None:
     assert deployed.call("sink", "dump", "--region", "us").stdout.startswith("dump: 110 rows → ")
     assert deployed.call("sink", "dmup", "--region", "us").exit_code == 64
     assert deployed.call("copy", "dump", "--region", "us").exit_code == 64
+
+
+DAILY = {"plans/web/copies/daily.sql": "/*\ninto: daily_totals\nmode: append\n*/\nSELECT id, day FROM requests\n"}
+
+
+def forgets(driver: FakeDriver, call: str) -> None:
+    raise Unreachable(f"{driver.region.name}: the connection was lost before the answer to {call}")
+
+
+def test_a_copy_whose_answer_was_lost_says_how_to_ask_again_and_is_done_once(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.write(DAILY)
+    assert world.call("apply", "--yes", "--quiet").exit_code == 0
+    with monkeypatch.context() as patch:
+        patch.setattr(FakeDriver, "_leave", forgets)
+        lost = world.call("copy", "daily", "--region", "us")
+    assert lost.exit_code == 5
+    found = re.search(r"console (copy daily --region us --run \w{16})\n", lost.stderr)
+    assert found, lost.stderr
+    (run,) = world.regions["us"].copied
+    again = world.call(*found[1].split())
+    assert (again.exit_code, again.stdout) == (0, f"daily: run {run[1]} is there already, nothing added\n")
+    assert world.regions["us"].copied == {run}
+    told = json.loads(world.call("copy", "daily", "--region", "us", "--run", "ci-77", "--output", "json").stdout)
+    assert (told["run"], told["rows"], told["already"]) == ("ci-77", 110, False)
+
+
+@pytest.mark.parametrize("run", ["", "a b", "a'b", "ä", "x" * 65, "a\n"])
+def test_what_is_no_id_of_a_run_is_a_usage_error_and_nothing_is_asked(deployed: World, run: str) -> None:
+    refused = deployed.call("copy", "dump", "--region", "us", "--run", run)
+    assert (refused.exit_code, "is no id of a run" in refused.stderr) == (64, True)
 
 
 def test_a_file_is_ingested_once(deployed: World) -> None:

@@ -83,14 +83,14 @@ CONSOLE = (
     "console-intent-promote",
 )
 
-# Points that no test of this folder arms: who does, or that nobody does yet.
+# Points that the acts of this folder do not arm: who does.
 ELSEWHERE = {
     "schema-": "tests/stores",
     "commit-compact": "the agent's maintenance: its own tests",
     "commit-retention": "the agent's maintenance: its own tests",
     "quarantine": "quarantined rows: their own tests",
-    "commit-columns": "nobody yet: a column added in place",
-    "commit-copy": "nobody yet: a copy",
+    "commit-columns": "tests/faults/rules/test_killed.py",
+    "commit-copy": "tests/faults/rules/test_killed.py",
     "sink": "tests/agent/test_exports.py",
-    "console-before-saw-": "nobody yet; `console-saw-` is armed at the gate",
+    "console-before-saw-": "tests/faults/test_journal.py",
 }

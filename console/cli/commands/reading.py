@@ -2,23 +2,27 @@
 
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Literal
+from uuid import uuid4
 
 import click
 
 from console.cli.flags import command
 from console.cli.voice import FORMAT_VERSION, Voice
 from console.cli.wiring import Desk, choices, open_desk, session
-from console.errors import Conflict, UsageError
+from console.errors import Conflict, ConsoleError, DataError, UsageError
+from console.text import safe_text
 
 if TYPE_CHECKING:
     from console.drivers.protocol import Answer
     from console.model.live import Release
     from console.model.pipeline import Parameter
 
+_RUN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MOMENT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
 _INTEGERS = {"tinyint": 8, "smallint": 16, "int": 32, "integer": 32, "bigint": 64, "long": 64}
@@ -185,7 +189,6 @@ def _show(voice: Voice, answer: "Answer", limit: int) -> None:
 def answer_text(answer: "Answer") -> str:
     """Rows as an aligned table; figures flush right, NULL said as such."""
     from console.cli.figures import count, table
-    from console.text import safe_text
 
     heads = [safe_text(name) for name, _ in answer.columns]
     rows = [[_cell(value) for value in row] for row in answer.rows]
@@ -197,8 +200,6 @@ def answer_text(answer: "Answer") -> str:
 def _cell(value: object) -> str:
     import json
 
-    from console.text import safe_text
-
     if value is None:
         return "NULL"
     if isinstance(value, str):
@@ -208,9 +209,15 @@ def _cell(value: object) -> str:
 
 @command("copy", changes=True, examples="console copy daily_totals --region eu")
 @click.argument("name")
-def copy(name: str) -> int:
-    """Run a copy of a region's live release."""
-    return _run("copy", name)
+@click.option("--run", metavar="ID", help="Ask again for a run whose answer was lost: its rows enter once.")
+def copy(name: str, run: str | None) -> int:
+    """Run a copy of a region's live release.
+
+    Every run has an id, which its commit carries. A script that may be killed and repeated gives its own with --run.
+    """
+    if run is not None and not _RUN.fullmatch(run):
+        raise UsageError(f"{run!r:.60} is no id of a run", hint="letters, digits, '.', '_' and '-', at most 64")
+    return _run("copy", name, run or uuid4().hex[:16])
 
 
 @command("sink", changes=True, examples="console sink errors_export --region eu")
@@ -220,11 +227,10 @@ def sink(name: str) -> int:
     return _run("sink", name)
 
 
-def _run(kind: Literal["copy", "sink"], name: str) -> int:
+def _run(kind: Literal["copy", "sink"], name: str, run: str = "") -> int:
     from console.cli.figures import count
     from console.cli.interrupt import carry
     from console.cli.wiring import who
-    from console.text import safe_text
 
     desk = open_desk(one=True)
     voice = Voice(session().flags)
@@ -238,14 +244,31 @@ def _run(kind: Literal["copy", "sink"], name: str) -> int:
             known = [node.name for node in (live.release.copies if kind == "copy" else live.release.sinks)]
             if name not in known:
                 raise UsageError(f"release {live.release.id} has no {kind} {name!r}", **choices(known, name))
-            return await drivers[region].run(desk.name, kind, name, who())
+            with _asked_again(again):
+                return await drivers[region].run(desk.name, kind, name, who(), run)
 
-    result = carry(work())
+    again = f"console copy {name} --region {region} --run {run}" if run else ""
+    result = carry(work(), lambda: f"it may still enter: {again}" if again else "")
     if voice.json:
-        voice.document({"region": region, kind: name, **result})
+        voice.document({"region": region, kind: name, **({"run": run} if run else {}), **result})
+    elif result.get("already"):
+        voice.data(f"{name}: run {run} is there already, nothing added")
     else:
         rows = result.get("rows", 0)
         voice.data(
             f"{name}: {count(rows if isinstance(rows, int) else 0, 'row')} → {safe_text(str(result.get('path', '')))}"
         )
     return 0
+
+
+@contextmanager
+def _asked_again(again: str) -> Iterator[None]:
+    """An error after which nobody knows whether the rows are in says how to find out."""
+    try:
+        yield
+    except (DataError, UsageError, Conflict):
+        raise  # refused before anything was written
+    except ConsoleError as error:
+        if again:
+            error.hint = "; ".join(filter(None, (f"its rows enter once: {again}", error.hint)))
+        raise

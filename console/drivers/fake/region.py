@@ -43,6 +43,7 @@ class FakeRegion:
         self.reachable = True
         self.links = 0  # watchers connected now
         self.ingested: dict[str, int] = {}
+        self.copied: set[tuple[str, str]] = set()  # copies by name and run
         self.answers: dict[str, Answer] = {}  # SQL → what a query answers
         self.receipts: dict[str, tuple[Receipt, ...]] = {}  # rollout → what was kept of it
         self.findings: dict[str, tuple[Finding, ...]] = {}  # rollout → what checking it again finds
@@ -225,14 +226,20 @@ class FakeDriver:
         answer = replace(self.world.answers.get(sql, blank), release=release.id)
         return replace(answer, rows=answer.rows[:limit], truncated=len(answer.rows) > limit)
 
-    async def run(self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who) -> dict[str, Any]:
+    async def run(
+        self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who, run: str = ""
+    ) -> dict[str, Any]:
         await self._arrive("run", pipeline)
         release = self._release()
         nodes = release.copies if kind == "copy" else release.sinks
         if all(node.name != name for node in nodes):
             raise DataError(f"{self.region.name}: {release.id} has no {kind} {name}", hint="console plan")
-        rows = sum(stats.rows for stats in self.world.disk.stats.values())
-        return {"rows": rows, "path": f"{self.region.warehouse}/{name}"}
+        already = (name, run) in self.world.copied
+        if kind == "copy":
+            self.world.copied.add((name, run))
+        rows = 0 if already else sum(stats.rows for stats in self.world.disk.stats.values())
+        self._leave("run")
+        return {"rows": rows, "already": already, "path": f"{self.region.warehouse}/{name}"}
 
     async def ingest(self, pipeline: str, table: str, batch: str, lines: Sequence[str]) -> dict[str, Any]:
         await self._arrive("ingest", pipeline)

@@ -19,7 +19,13 @@ COMPACT, BACKFILL, SUMS = (
     f"console/agent/{name}.py" for name in ("upkeep/compact", "feeds/backfill", "feeds/checksum")
 )
 FOLLOW, HEALTH = "console/agent/feeds/follow.py", "console/agent/patience/health.py"
+READING, CARRY, KILLED = "console/agent/reading.py", "console/agent/rollout/carry.py", f"{RULES}/test_killed.py"
 STANDING, GATE = "tests/agent/test_standing.py", "tests/agent/test_gate.py"
+SWAP = """        if table.version() != self.version():
+            raise _lost(live, self.in_state("live"))
+        crash.point("before-swap")
+        try:
+            done = table.update("""
 MUTANTS: tuple[Mutant, ...] = (
     # rules 3 to 6
     bug("restore is an append", LOG, "or put_back else", "else", f"{FLOWS}::test_a_restore_that_only_brings_rows_back_is_no_append"),
@@ -74,7 +80,15 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("an ending agent fails its rollout", "console/agent/rollout/validate.py", "if error.code == ENDING:", "if False:", GATE),
     bug("the first release's retention counts", "console/agent/upkeep/keeper.py", "_longer(found[path], state) if path in found else state", "found.get(path, state)", f"{RULES}/test_keeper.py"),
     bug("a spoiled table is compacted again", "console/agent/upkeep/keeper.py", "if error.code == SPOILED:", "if False:", f"{RULES}/test_keeper.py"),
+    # a copy, and a column added in place
+    bug("a copy's commit does not say which run it is", READING, "options(txnAppId=app_id, txnVersion=\"1\", userMetadata=note)", "options(userMetadata=note)", f"{KILLED}::test_a_copy_that_was_killed_and_asked_for_again_has_its_rows_once"),
+    bug("a copy does not look whether its run is in", READING, "if log.position(path, app_id) is not None:", "if False:", f"{KILLED}::test_a_copy_that_replaces_is_not_done_anew_by_asking_again"),
+    bug("two runs of one name at once", READING, "with _copying[path]:", "with threading.Lock():", f"{KILLED}::test_two_who_ask_for_one_run_at_once_have_one"),
+    bug("a copy is not read back", READING, "    raise RegionError(f\"{path}: the run's commit", "    return 0\n    raise RegionError(f\"{path}: the run's commit", f"{KILLED}::test_a_copys_commit_that_is_not_in_the_log_is_no_success"),
+    bug("columns are added as often as it is tried", CARRY, "if column.name not in known]", "]", f"{KILLED}::test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with_that_column_once"),
+    bug("columns are added beside those that are", CARRY, "once.nothing(self.work.spark.session(), path)", 'self.work.spark.session().range(0).drop("id")', f"{KILLED}::test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with_that_column_once"),
     # rivals
+    bug("a swap commits over another's", "console/agent/store/ledger.py", SWAP, "        try:\n            done = DeltaTable(str(self.path)).update(", f"{RIVALS}/test_rounds.py"),
     bug("who was deposed may go on", "console/agent/rollout/helm.py", "if console and status.console and console != status.console and moving(status):", "if False:", f"{RIVALS}/test_steering.py::test_a_console_whose_rollout_was_taken_over_is_refused_and_told_by_whom"),
     bug("the first is not told", "console/runner/rollout.py", 'return under_way(status) and status.console not in ("", self._desk.who.console)', "return False", f"{RIVALS}/test_attach.py"),
     bug("anybody may promote again", "console/agent/line.py", "if isinstance(decided, Promoted) and (status.rollout != rollout or status.state == \"live\"):", "if False:", f"{RIVALS}/test_steering.py::test_of_two_who_promote_or_roll_back_at_once_exactly_one_does_and_the_other_learns_who"),

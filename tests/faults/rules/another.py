@@ -1,0 +1,87 @@
+"""An agent's process over the JVM of the one that started it: it dies by SIGKILL for real, and costs no JVM of its own.
+
+python -m tests.faults.rules.another WAREHOUSE copy RUN     one run of the copy `daily`
+python -m tests.faults.rules.another WAREHOUSE carry        what an agent that starts does about its rollout
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+from console.agent import reading
+from console.agent.feeds.follow import Follower
+from console.agent.line import Line
+from console.agent.session import Settings, Spark
+
+
+def line(warehouse: Path, spark: Spark) -> Line:
+    return Line(warehouse, "web", spark, Follower(spark, 1.0, lambda *_: None), Settings("eu"))
+
+
+def dies(session: Any, armed: Path, point: str, warehouse: Path, *words: str) -> None:
+    """Have another process do it, and see it die at this point."""
+    armed.mkdir(exist_ok=True)
+    (armed / point).touch()
+    gateway = session.sparkContext._gateway.gateway_parameters
+    env = {
+        **os.environ,
+        "CONSOLE_CRASH_DIR": str(armed),
+        "PYSPARK_GATEWAY_PORT": str(gateway.port),
+        "PYSPARK_GATEWAY_SECRET": str(gateway.auth_token),
+    }
+    command = [sys.executable, "-m", "tests.faults.rules.another", str(warehouse), *words]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL, f"{done.stdout}{done.stderr[-2000:]}"
+    assert list(armed.iterdir()) == [], "it died elsewhere"
+
+
+def carried(opened: Line) -> str:
+    """Go on as an agent does that starts; where the rollout stands when it can go no further alone."""
+    stands = threading.Event()
+
+    def hear(_: Any) -> None:
+        status = opened.recorder.status
+        if status.held or status.state == "awaiting-confirmation":
+            stands.set()
+
+    opened.recorder.watch(0, hear)
+    opened.resume()
+    assert stands.wait(300), opened.recorder.status
+    status = opened.recorder.status
+    return f"{status.shown}: {status.why}" if status.held else status.shown
+
+
+def _shared() -> Spark:
+    """The JVM that the environment names, with its one SparkContext."""
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    gateway = launch_gateway()
+    jvm: Any = gateway.jvm
+    context = jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(
+        jvm.org.apache.spark.SparkContext.getOrCreate()
+    )
+    spark = Spark(Settings("eu"), -1)
+    spark._root = SparkSession(SparkContext(gateway=gateway, jsc=context, conf=SparkConf(_jconf=context.getConf())))
+    return spark
+
+
+def main() -> None:
+    warehouse, *words = sys.argv[1:]
+    spark = _shared()
+    opened = line(Path(warehouse), spark)
+    match words:
+        case ["copy", run]:
+            print(json.dumps(reading.run_copy(opened, spark, "daily", run, "eve")))
+        case ["carry"]:
+            print(carried(opened))
+
+
+if __name__ == "__main__":
+    main()
