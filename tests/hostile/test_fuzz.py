@@ -23,10 +23,10 @@ import yaml
 from console.drivers.frames import Link
 from console.drivers.rpc import RpcDriver, Surveyed
 from console.drivers.ssh import far
-from console.drivers.survey import Ask, surveyed
+from console.drivers.survey import Ask, Sample, surveyed
 from console.errors import ConsoleError, DataError, Problems, Protocol, Unreachable
 from console.model import codec
-from console.model.event import Entered, Progress, Recorded
+from console.model.event import Entered, Progress, Promoted, Recorded
 from console.model.live import Live
 from console.model.pipeline import digest
 from console.model.plan import Plan
@@ -153,6 +153,7 @@ def plans(tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, ...]:
 def test_s08_spoilt_plans_are_refused_even_where_every_digest_is_right(plans: tuple[Plan, ...], tmp_path: Path) -> None:
     path = tmp_path / "p.json"
     save_plans(path, plans)
+    assert load_plans(path)
     whole = json.loads(path.read_text())
     refused = 0
     for case, random in each("saved plan"):
@@ -181,8 +182,9 @@ def test_s08_spoilt_journals_are_not_acted_upon(tmp_path: Path) -> None:
     journal.outcome(intent, "eu", "web", "done")
     journal.intent("us", "web", "promote", {"rollout": "web-1"})
     for seq in range(1, 20):
-        journal.saw("eu", "web", Recorded("web-1", seq, 5.0, Entered("preparing") if seq % 2 else Progress("s", 0.5)))
+        journal.saw("eu", "web", Recorded("web-1", seq, 5.0, Entered("preparing") if seq % 2 else Progress("s", 5)))
     journal.fleet("web", [["eu"], ["us"]], {"yes": True})
+    assert (len(journal.events("eu")), len(journal.unsettled())) == (19, 1)
     journal.close()
     whole = good.read_bytes()
     path = tmp_path / "j.db"
@@ -270,10 +272,18 @@ async def test_s08_s10_spoilt_answers_change_nothing_and_name_their_region(
         "survey": codec.encode(_live(region)),
         "state": {"type": "RegionState", **status},
         "accept": {"rollout": "web-1"},
-        "promote": {"type": "Promoted", "release": "r2", "was": "r1", "by": "ada", "at": 5.0},
+        "promote": codec.encode(Promoted("r2", "r1", "ada", "laptop", 7)),
         "query": {"columns": [["a", "int"]], "rows": [[1]], "release": "r1", "truncated": False},
         "watch": {},
     }
+    for method in set(answers) - {"watch"}:
+        driver = RpcDriver(
+            region, _Saying(json.dumps({"jsonrpc": "2.0", "id": 1, "result": answers[method]}).encode() + b"\n")
+        )
+        await _called(driver, method, plans[0])
+        await driver.close()
+    survey = {"live": answers["survey"], "state": status}
+    assert isinstance(surveyed(Ask("eu", "/x", "web"), json.dumps(survey).encode()), Surveyed)
     refused = 0
     for case, random in each("answer"):
         method = random.choice(list(answers))
@@ -299,7 +309,7 @@ async def test_s08_s10_spoilt_answers_change_nothing_and_name_their_region(
                 assert "eu: " in str(seen.error), f"{case}: {seen.error}"
                 assert len(str(seen.error)) < 1000, case
         with bounded(case):
-            told = surveyed(Ask("eu", "/x", "web"), spoilt_json(random, {"live": answers["survey"], "state": status}))
+            told = surveyed(Ask("eu", "/x", "web"), spoilt_json(random, survey))
             assert isinstance(told, Surveyed | ConsoleError)
     assert refused > CASES * SHARE["answer"] // 250
 
@@ -331,14 +341,30 @@ async def _called(driver: RpcDriver, method: str, plan: Plan) -> None:
 
 
 def test_s08_spoilt_requests_of_a_console_are_refused_on_the_far_side() -> None:
-    whole = codec.encode(
-        far.Request("dial", "eu", "/srv/eu", "web", ("landing",), True, True, 90.0, 15.0, {"conf": {}})
+    dial = far.Request(
+        "dial", "eu", "/srv/eu", "web", ("landing",), state=True, past="*", start=True, beat=15.0, config={"conf": {}}
     )
+    profile = far.Request("profile", "eu", "/srv/eu", sample=Sample("landing", "payload", "ts", 1_000_000, 30.0))
+    passed = 0
+    for whole in (dial, profile):
+        see(codec.decode(far.Request, codec.loads(codec.dumps(whole))))
     for case, random in each("request"):
         with bounded(case):
-            request = codec.decode(far.Request, codec.loads(spoilt_json(random, whole)))
-            far._see(request, ["/srv/eu"])
+            request = codec.decode(
+                far.Request, codec.loads(spoilt_json(random, codec.encode(random.choice((dial, profile)))))
+            )
+            see(request)
             assert request.warehouse.removeprefix("file://").rstrip("/") == "/srv/eu", case
+            assert request.sample is None or "/" not in request.sample.table, case
+            passed += 1
+    assert passed, "nothing reached the checks behind the form"
+
+
+def see(request: far.Request) -> None:
+    """All that is looked at before a request is served."""
+    far._see(request, ["/srv/eu"])
+    if request.do == "profile" or request.sample:
+        far._sample(request)
 
 
 @pytest.mark.parametrize("number", range(6))

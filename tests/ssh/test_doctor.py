@@ -87,13 +87,15 @@ def test_a_host_that_cannot_be_entered_is_one_finding_with_what_to_type(host: Ho
 async def test_a_host_that_answers_something_else_is_named_with_what_it_said(host: Host) -> None:
     old = {"error": {"message": "do: expected one of dial, survey", "type": "DataError"}}
     odd = {"tool": "1", "found": [{"name": "java", "ok": "yes", "detail": ""}]}
-    for said, says in (
-        ("Welcome", "its host says"),
-        (json.dumps({"tool": 1, "found": []}), "greets us with"),
-        (json.dumps(odd), "does not fit"),
-        (json.dumps(old), "expected one of"),
+    for far, says in (
+        ("echo Welcome", "its host says"),
+        (f"echo {shlex.quote(json.dumps({'tool': 1, 'found': []}))}", "greets us with"),
+        (f"echo {shlex.quote(json.dumps(odd))}", "does not fit"),
+        (f"echo {shlex.quote(json.dumps(old))}", "expected one of"),
+        ("exit 127", "there is no `console` on the PATH"),
+        ("exit 0", "ended with exit code 0"),
     ):
-        host.extra = f"ForceCommand echo {shlex.quote(said)}\n"
+        host.extra = f"ForceCommand {far}\n"
         host.restart()
         driver = SshDriver(host.region(), pace=QUICK)
         with pytest.raises(ConsoleError, match=f"^(eu: )?.*{says}"):

@@ -123,13 +123,19 @@ async def _survey(request: Request) -> int:
 
 
 async def _profile(request: Request) -> int:
-    sample = request.sample
-    if sample is None or not _TABLE.fullmatch(sample.table):
-        raise DataError(f"{sample.table if sample else ''!r:.80} is no table of a warehouse")
+    sample = _sample(request)
     _see_directory(request)
     sys.stdout.buffer.write(await raw_profile(request.warehouse, sample))
     sys.stdout.flush()
     return 0
+
+
+def _sample(request: Request) -> Sample:
+    """raises  DataError where the table is not one folder of the warehouse"""
+    sample = request.sample
+    if sample is None or not _TABLE.fullmatch(sample.table):
+        raise DataError(f"{sample.table if sample else ''!r:.80} is no table of a warehouse")
+    return sample
 
 
 async def _look(request: Request) -> int:
