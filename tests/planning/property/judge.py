@@ -177,6 +177,19 @@ class Score:
         harmless = self.edits["harmless"]
         return (harmless - self.missed.total()) / harmless if harmless else 1.0
 
+    def figures(self) -> dict[str, int]:
+        """What many scores are added up by."""
+        return {
+            "edits": self.edits.total(),
+            "unsafe": len(self.unsafe),
+            "suspected": len(self.suspected),
+            "run": self.checked,
+            "harmless": self.edits["harmless"],
+            "recognised": self.edits["harmless"] - self.missed.total(),
+            "values": self.edits["value"],
+            "precise": self.precise,
+        }
+
     def text(self) -> str:
         """The scoreboard."""
         total = self.edits.total()

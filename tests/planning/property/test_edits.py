@@ -2,7 +2,7 @@
 
 Rows are DuckDB's by the thousand and Spark's by the hundred: nulls, integer division and ANSI casts are Spark's own.
 
-`EDITS` in the environment says how many; `make soak` asks for 50,000.
+`EDITS` in the environment says how many; `make soak` asks for 50,000, and adds up what its parts print (`tally.py`).
 """
 
 import os
@@ -12,6 +12,7 @@ import pytest
 
 from console.drivers.replay import Replayer
 from console.planning.compare import QueryDifference, compare
+from tests.planning.property import tally
 from tests.planning.property.draw import SEED, drawn
 from tests.planning.property.edits import Edit
 from tests.planning.property.hazards import HAZARDS
@@ -43,6 +44,7 @@ def test_no_harmful_edit_is_called_harmless_and_nine_in_ten_harmless_ones_are_kn
         score.add(edit, engine)
     with capsys.disabled():
         print(f"\n{score.text()}")
+    tally.note(part, score.figures())
     assert told(score.unsafe) == []
     assert not score.suspected or told(confirmed(score.suspected)) == []
     assert score.recognised >= 0.9
