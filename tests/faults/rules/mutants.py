@@ -20,6 +20,7 @@ COMPACT, BACKFILL, SUMS = (
 )
 FOLLOW, HEALTH = "console/agent/feeds/follow.py", "console/agent/patience/health.py"
 READING, CARRY, KILLED = "console/agent/reading.py", "console/agent/rollout/carry.py", f"{RULES}/test_killed.py"
+FENCE = "tests/faults/test_fence.py"
 STANDING, GATE = "tests/agent/test_standing.py", "tests/agent/test_gate.py"
 SWAP = """        if table.version() != self.version():
             raise _lost(live, self.in_state("live"))
@@ -80,14 +81,16 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("an ending agent fails its rollout", "console/agent/rollout/validate.py", "if error.code == ENDING:", "if False:", GATE),
     bug("the first release's retention counts", "console/agent/upkeep/keeper.py", "_longer(found[path], state) if path in found else state", "found.get(path, state)", f"{RULES}/test_keeper.py"),
     bug("a spoiled table is compacted again", "console/agent/upkeep/keeper.py", "if error.code == SPOILED:", "if False:", f"{RULES}/test_keeper.py"),
+    bug("a fence's own commit is live as well", RANGES, "log.commits(source, position + 1, min(end", "log.commits(source, position, min(end", f"{FENCE}::test_of_a_thousand_fences_taken_among_rows_in_flight_each_parts_history_from_what_is_live"),
+    bug("who takes a feed over begins anew", ONCE, "    return epoch, position\n\n\ndef close_feed", "    return epoch, start\n\n\ndef close_feed", f"{FENCE}::test_a_landing_row_that_was_delivered_twice_is_two_rows_and_a_step_done_twice_is_one"),
     # a copy, and a column added in place
     bug("a copy's commit does not say which run it is", READING, "options(txnAppId=app_id, txnVersion=\"1\", userMetadata=note)", "options(userMetadata=note)", f"{KILLED}::test_a_copy_that_was_killed_and_asked_for_again_has_its_rows_once"),
     bug("a copy does not look whether its run is in", READING, "if log.position(path, app_id) is not None:", "if False:", f"{KILLED}::test_a_copy_that_replaces_is_not_done_anew_by_asking_again"),
     bug("two runs of one name at once", READING, "with _copying[path]:", "with threading.Lock():", f"{KILLED}::test_two_who_ask_for_one_run_at_once_have_one"),
     bug("a copy is not read back", READING, "    raise RegionError(f\"{path}: the run's commit", "    return 0\n    raise RegionError(f\"{path}: the run's commit", f"{KILLED}::test_a_copys_commit_that_is_not_in_the_log_is_no_success"),
-    bug("columns are added as often as it is tried", CARRY, "if column.name not in known]", "]", f"{KILLED}::test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with_that_column_once"),
     bug("columns are added beside those that are", CARRY, "once.nothing(self.work.spark.session(), path)", 'self.work.spark.session().range(0).drop("id")', f"{KILLED}::test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with_that_column_once"),
     # rivals
+    bug("a region's lock is shared", "console/agent/lock.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", f"{RIVALS}/test_holding.py"),
     bug("a swap commits over another's", "console/agent/store/ledger.py", SWAP, "        try:\n            done = DeltaTable(str(self.path)).update(", f"{RIVALS}/test_rounds.py"),
     bug("who was deposed may go on", "console/agent/rollout/helm.py", "if console and status.console and console != status.console and moving(status):", "if False:", f"{RIVALS}/test_steering.py::test_a_console_whose_rollout_was_taken_over_is_refused_and_told_by_whom"),
     bug("the first is not told", "console/runner/rollout.py", 'return under_way(status) and status.console not in ("", self._desk.who.console)', "return False", f"{RIVALS}/test_attach.py"),

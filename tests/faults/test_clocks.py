@@ -1,0 +1,67 @@
+"""A clock that jumps, a night that clocks go back or forward in, a leap day: order is by number, days are cut in UTC (F13)."""
+
+import itertools
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from console.model.event import Accepted, BatchDone, Entered, Event, Recorded, StepStarted
+from console.model.live import Day
+from console.model.slices import Slice, cut
+from console.model.status import Status, fold
+
+STEP = "backfill/requests"
+TOLD: tuple[Event, ...] = (
+    Accepted("r2", "r1", "p", "ada", "laptop", ((STEP, 300),)),
+    Entered("backfilling"),
+    StepStarted(STEP),
+    BatchDone(STEP, "2026-11-07", 1, 3, 100, 100, 1000, 2.0, 4),
+    BatchDone(STEP, "2026-11-06", 2, 3, 100, 100, 1000, 2.0, 5),
+    BatchDone(STEP, "2026-11-05", 3, 3, 150, 150, 1000, 0.0, 6),  # more rows than the plan knew of
+)
+
+
+def held(piece: Slice, at: datetime) -> bool:
+    moment = at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    return not piece.null and (not piece.first or moment >= piece.first) and (not piece.end or moment < piece.end)
+
+
+@pytest.mark.parametrize("limit", [None, 10])
+@pytest.mark.parametrize(
+    ("day", "zone"),
+    [("2024-02-29", "UTC"), ("2026-10-25", "Europe/Madrid"), ("2026-03-29", "Europe/Madrid"), ("2026-04-05", "Australia/Lord_Howe")],
+)  # fmt: skip
+def test_every_moment_of_an_odd_day_is_in_exactly_one_slice_whatever_the_local_clocks_show(
+    day: str, zone: str, limit: int | None
+) -> None:
+    middle = date.fromisoformat(day)
+    days = [Day((middle + timedelta(offset)).isoformat(), 100, 1000) for offset in (-1, 0, 1)]
+    slices = cut(days, limit)
+    start = datetime.combine(middle - timedelta(2), datetime.min.time(), UTC)
+    local = ZoneInfo(zone)
+    for quarter in range(5 * 24 * 4):
+        at = (start + timedelta(minutes=15 * quarter)).astimezone(local)
+        found = [piece for piece in slices if held(piece, at)]
+        assert len(found) == 1, at
+        if at.astimezone(UTC).date() == middle:
+            assert found[0].label.startswith(day)
+    ranged = [piece for piece in slices if not piece.null]
+    assert all(newer.first == older.end for newer, older in itertools.pairwise(ranged))
+
+
+@pytest.mark.parametrize("jumps", list(itertools.product((-86_400.0, 0.0, 7_200.0), repeat=3)))
+def test_events_are_told_by_their_number_and_no_estimate_is_negative_however_the_clock_jumps(
+    jumps: tuple[float, ...],
+) -> None:
+    steady, jumping, at, off = Status(), Status(), 1000.0, 0.0
+    for seq, event in enumerate(TOLD, 1):
+        off += jumps[seq % 3]
+        steady = fold(steady, Recorded("web-2", seq, at + seq, event))
+        jumping = fold(jumping, Recorded("web-2", seq, at + seq + off, event))
+        assert jumping.eta_seconds is None or jumping.eta_seconds >= 0
+        assert jumping.rate == steady.rate, "by what the batches took, not by when they were told"
+    again = fold(jumping, Recorded("web-2", 3, 10**10, Entered("live")))
+    assert again == jumping, "a number that was told is past, however late its clock says it is"
+    assert (jumping.state, jumping.seq, jumping.rows_done) == (steady.state, steady.seq, steady.rows_done)
+    assert [step.state for step in jumping.steps] == [step.state for step in steady.steps]
