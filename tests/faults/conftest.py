@@ -14,7 +14,7 @@ import pytest_asyncio
 from tests.faults import outside, points, report, stories
 from tests.faults.acts import Act, play
 from tests.faults.stories import Story
-from tests.faults.world import CASE, PIPELINE, Operator, World, mounted, summary
+from tests.faults.world import CASE, PIPELINE, WHOLE_PATIENCE, Operator, World, mounted, summary
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
@@ -85,10 +85,12 @@ async def back(world: World, ada: Operator, first: Act, change: Act) -> Act:
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def midway(world: World, back: Act) -> Story:
     """The column once more, with everything from outside that can hit a rollout on its way."""
-    return await stories.midway(world, back)
+    async with asyncio.timeout(WHOLE_PATIENCE):
+        return await stories.midway(world, back)
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def after(world: World, midway: Story) -> Story:
     """The same region while it only follows."""
-    return await stories.after(world, midway)
+    async with asyncio.timeout(WHOLE_PATIENCE):
+        return await stories.after(world, midway)

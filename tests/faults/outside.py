@@ -14,7 +14,7 @@ from deltalake.exceptions import CommitFailedError
 
 from console.errors import ConsoleError, Unreachable
 from tests.faults.points import STATES
-from tests.faults.world import PIPELINE, EndedEarly, Operator, World
+from tests.faults.world import PIPELINE, EndedEarly, Operator, World, before_long
 from tests.life.region import ME
 
 
@@ -111,7 +111,7 @@ async def carried_on(world: World, operator: Operator) -> subprocess.Popen[str]:
 async def let_go(console: subprocess.Popen[str], number: int) -> int:
     """Send a console a signal; returns its exit code."""
     console.send_signal(number)
-    await asyncio.to_thread(console.communicate)
+    await before_long(console, console.communicate)
     return console.returncode
 
 

@@ -18,7 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.faults import outside, points, report
-from tests.faults.world import CASE, PIPELINE, Operator, World, full, mounted, summary
+from tests.faults.world import CASE, PIPELINE, Operator, World, before_long, full, mounted, summary
 
 TURNS = 3  # rollouts a run
 PAUSE_SECONDS = (0.5, 6.0)  # between two faults
@@ -90,7 +90,7 @@ async def rolled(world: World, operator: Operator, nemesis: Nemesis, *words: str
     for _ in range(200):
         process = operator.start(*words)
         nemesis.console = process.pid
-        said, _ = await asyncio.to_thread(process.communicate)
+        said, _ = await before_long(process, process.communicate)
         nemesis.console = 0
         if process.returncode == 0:
             return

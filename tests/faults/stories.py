@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.faults import outside
 from tests.faults.acts import Act
-from tests.faults.world import CASE, PIPELINE, Operator, World, full, mounted
+from tests.faults.world import CASE, PIPELINE, Operator, World, before_long, full, mounted
 
 LETS_GO = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
 IN_A_BATCH = {"jvm killed": "jvm", "agent killed": "agent", "agent killed again": "agent"}
@@ -56,7 +56,7 @@ async def midway(world: World, back: Act) -> Story:
     story.done["delete and OPTIMIZE"] = True
     await outside.going_on(world)
     console.send_signal(signal.SIGCONT)
-    await asyncio.to_thread(console.communicate)
+    await before_long(console, console.communicate)
     story.done["console stopped"] = console.returncode
     return await story.ends(world)
 

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from deltalake import DeltaTable
 
@@ -24,6 +24,8 @@ HERE = Path(__file__).resolve().parent
 CASE = HERE / "case"
 PIPELINE = "web"
 PATIENCE = 600.0  # seconds; a JVM's cold start on a crowded machine included
+WHOLE_PATIENCE = 2400.0  # for a command that may outlive dozens of agents
+T = TypeVar("T")
 AGAIN = (-signal.SIGKILL, 1, 5)  # exits after which the same command is given again
 
 
@@ -74,6 +76,7 @@ class World(LiveRegion):
         self._nurse: asyncio.Task[None] | None = None
         self.agents: list[int] = []  # pids of all agents seen, in order
         self.hurt: list[str] = []  # every fault that hit, in order
+        self.consoles: list[subprocess.Popen[str]] = []
 
     # -- traffic and reads
 
@@ -212,6 +215,9 @@ class World(LiveRegion):
         if self._reader is not None:
             self._reader.terminate()
             self._reader.wait(30)
+        for console in self.consoles:
+            if console.poll() is None:
+                console.kill()
         for name in self.armed():
             (self.crashes / name).unlink()
         with suppress(ConsoleError):
@@ -220,6 +226,20 @@ class World(LiveRegion):
         for pid in {self.agent(), *self.agents} - {0}:
             if _alive(pid):
                 os.kill(pid, signal.SIGKILL)
+
+
+async def before_long(process: subprocess.Popen[str], read: Callable[[], T], seconds: float = WHOLE_PATIENCE) -> T:
+    """What a process says, or its end.
+
+    raises  AssertionError where it keeps silent for so long; it is killed
+    """
+    try:
+        async with asyncio.timeout(seconds):
+            return await asyncio.to_thread(read)
+    except TimeoutError:
+        process.kill()
+        words = [str(word) for word in process.args] if isinstance(process.args, list) else [str(process.args)]
+        raise AssertionError(f"{' '.join(words)}: silent for {seconds:g} s") from None
 
 
 class Operator:
@@ -239,6 +259,7 @@ class Operator:
         self.console = subprocess.Popen(
             command, env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL
         )
+        self._world.consoles.append(self.console)
         return self.console
 
     async def carrying(self, *words: str) -> subprocess.Popen[str]:
@@ -247,7 +268,7 @@ class Operator:
         assert process.stdout
         said = ""
         while '"apply_' not in said:
-            said = await asyncio.to_thread(process.stdout.readline)
+            said = await before_long(process, process.stdout.readline, PATIENCE)
             if not said:
                 process.communicate()
                 assert process.returncode in AGAIN, f"{' '.join(words)}: ended with {process.returncode}"
@@ -257,7 +278,7 @@ class Operator:
     async def run(self, *words: str) -> tuple[int, str]:
         """Exit code and all that was said; -9 for a console that was killed."""
         process = self.start(*words)
-        said, _ = await asyncio.to_thread(process.communicate)
+        said, _ = await before_long(process, process.communicate)
         self.killed += process.returncode == -signal.SIGKILL
         return process.returncode, said
 
