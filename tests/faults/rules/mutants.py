@@ -20,7 +20,7 @@ COMPACT, BACKFILL, SUMS = (
 )
 FOLLOW, HEALTH = "console/agent/feeds/follow.py", "console/agent/patience/health.py"
 READING, CARRY, KILLED = "console/agent/reading.py", "console/agent/rollout/carry.py", f"{RULES}/test_killed.py"
-FENCE = "tests/faults/test_fence.py"
+FENCE, BY_HAND = "tests/faults/test_fence.py", f"{RULES}/test_by_hand.py"
 STANDING, GATE = "tests/agent/test_standing.py", "tests/agent/test_gate.py"
 SWAP = """        if table.version() != self.version():
             raise _lost(live, self.in_state("live"))
@@ -81,6 +81,11 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("an ending agent fails its rollout", "console/agent/rollout/validate.py", "if error.code == ENDING:", "if False:", GATE),
     bug("the first release's retention counts", "console/agent/upkeep/keeper.py", "_longer(found[path], state) if path in found else state", "found.get(path, state)", f"{RULES}/test_keeper.py"),
     bug("a spoiled table is compacted again", "console/agent/upkeep/keeper.py", "if error.code == SPOILED:", "if False:", f"{RULES}/test_keeper.py"),
+    bug("a column that differs is none", "console/agent/feeds/verify.py", "    if differing:\n", "    if False:\n", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
+    bug("rows a day are not compared", "console/agent/feeds/verify.py", "off = [d for d in days if was.get", "off = [d for d in () if was.get", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
+    bug("a check that failed opens the gate", "console/agent/line.py", "for check in status.checks if check.ok is False]", "for check in () if check.ok is False]", f"{BY_HAND}::test_no_gate_opens_past_a_check_that_found_a_difference"),
+    bug("hours of a day begin late", "console/model/slices.py", "at = start + timedelta(hours=hour)", "at = start + timedelta(hours=hour + 1)", "tests/faults/test_clocks.py"),
+    bug("events are told by their time", "console/model/status.py", "if recorded.seq and recorded.seq <= status.seq and", "if recorded.seq and recorded.at <= status.changed and", "tests/faults/test_clocks.py"),
     bug("a fence's own commit is live as well", RANGES, "log.commits(source, position + 1, min(end", "log.commits(source, position, min(end", f"{FENCE}::test_of_a_thousand_fences_taken_among_rows_in_flight_each_parts_history_from_what_is_live"),
     bug("who takes a feed over begins anew", ONCE, "    return epoch, position\n\n\ndef close_feed", "    return epoch, start\n\n\ndef close_feed", f"{FENCE}::test_a_landing_row_that_was_delivered_twice_is_two_rows_and_a_step_done_twice_is_one"),
     # a copy, and a column added in place
