@@ -20,6 +20,7 @@ COMPACT, BACKFILL, SUMS = (
 )
 FOLLOW, HEALTH = "console/agent/feeds/follow.py", "console/agent/patience/health.py"
 READING, CARRY, KILLED = "console/agent/reading.py", "console/agent/rollout/carry.py", f"{RULES}/test_killed.py"
+AT_GATE = "tests/faults/test_gate.py"
 FENCE, BY_HAND = "tests/faults/test_fence.py", f"{RULES}/test_by_hand.py"
 STANDING, GATE = "tests/agent/test_standing.py", "tests/agent/test_gate.py"
 SWAP = """        if table.version() != self.version():
@@ -86,6 +87,8 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a check that failed opens the gate", "console/agent/line.py", "for check in status.checks if check.ok is False]", "for check in () if check.ok is False]", f"{BY_HAND}::test_no_gate_opens_past_a_check_that_found_a_difference"),
     bug("hours of a day begin late", "console/model/slices.py", "at = start + timedelta(hours=hour)", "at = start + timedelta(hours=hour + 1)", "tests/faults/test_clocks.py"),
     bug("events are told by their time", "console/model/status.py", "if recorded.seq and recorded.seq <= status.seq and", "if recorded.seq and recorded.at <= status.changed and", "tests/faults/test_clocks.py"),
+    bug("no gate waits for rows", "console/agent/line.py", "                self._drain(status.release)", "                pass", f"{AT_GATE}::test_while_rows_wait_the_gate_stays_shut_says_how_many_and_gives_up_unchanged"),
+    bug("two releases stay previous", "console/agent/store/ledger.py", " WHEN state = 'previous' THEN 'retired'", "", f"{AT_GATE}::test_back_and_back_again_and_on_after_that_until_what_was_before_is_cleaned_up"),
     bug("a fence's own commit is live as well", RANGES, "log.commits(source, position + 1, min(end", "log.commits(source, position, min(end", f"{FENCE}::test_of_a_thousand_fences_taken_among_rows_in_flight_each_parts_history_from_what_is_live"),
     bug("who takes a feed over begins anew", ONCE, "    return epoch, position\n\n\ndef close_feed", "    return epoch, start\n\n\ndef close_feed", f"{FENCE}::test_a_landing_row_that_was_delivered_twice_is_two_rows_and_a_step_done_twice_is_one"),
     # a copy, and a column added in place
