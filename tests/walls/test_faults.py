@@ -1,0 +1,39 @@
+"""docs/faults.md has every case of the list, and names no test that does not exist."""
+
+import ast
+import re
+from functools import cache
+
+import pytest
+
+from tests.walls.test_house import ROOT
+
+TEXT = (ROOT / "docs" / "faults.md").read_text()
+ROWS = dict(re.findall(r"^\| ([FS]\d+) \|[^|]*\|(.*)\|$", TEXT, re.MULTILINE))
+NAMED = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", TEXT)
+
+
+@cache
+def written_in(file: str) -> frozenset[str]:
+    """The tests that pytest would find in a file."""
+    path = ROOT / file
+    tree = ast.parse(path.read_text()) if path.is_file() else ast.Module([], [])
+    functions = (node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    return frozenset(name for name in functions if name.startswith("test_"))
+
+
+def test_every_case_has_a_row_that_names_a_test_or_says_why_there_is_none() -> None:
+    assert list(ROWS) == [f"F{n}" for n in range(1, 39)] + [f"S{n}" for n in range(1, 21)]
+    for case, held in ROWS.items():
+        assert re.search(r"`tests/[\w/]+\.py::test_\w+`|\*not yet\*", held), case
+
+
+@pytest.mark.parametrize("file", sorted({file for file, _ in NAMED}))
+def test_every_test_that_is_named_exists(file: str) -> None:
+    assert {name for named, name in NAMED if named == file} - written_in(file) == set()
+
+
+def test_what_is_not_written_as_a_test_is_no_name_of_one() -> None:
+    """A name in another form would not be looked for."""
+    assert len(NAMED) > 100
+    assert len(re.findall(r"::", TEXT)) == len(NAMED)
