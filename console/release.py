@@ -38,7 +38,12 @@ class OpenRelease:
         """A DataFrame of the logical table in the caller's SparkSession (with Delta).
 
         Renames, defaults and merged states of the release are applied. The temp view `stored` is left behind.
+
+        raises   DataError for a release whose SQL reads anything but its own table
         """
+        from console.planning.sql.elsewhere import read_of
+
+        read_of(self._state(table).read)
         session.read.format("delta").load(self.path(table)).createOrReplaceTempView("stored")
         return session.sql(self._state(table).read)
 

@@ -10,17 +10,38 @@ from sqlglot.errors import SqlglotError
 from console.errors import DataError, Problems
 from console.planning.sql import compile
 from console.planning.sql.compile import Known
-from console.planning.sql.tree import DIALECT, Tables, Text
+from console.planning.sql.tree import DIALECT, Tables, Text, parse
 
 _SPARK_ONLY = ("hll_", "kll_")
+
+
+def read_of(read: str) -> exp.Query:
+    """A table's read as it stands in a region's manifest: one SELECT over `stored` and nothing else.
+
+    The program that reads a release runs this SQL with its own rights. Whoever can write the region's files could have
+    put another there, which reads files of this machine or calls Java.
+
+    raises  Problems, a DataError, where it is no query that this planner could have made
+    """
+    text = Text(read, "", "the release")
+    tree = parse(text)
+    if tree is None:
+        raise Problems.of(text.problems)
+    named = {cte.alias for cte in tree.find_all(exp.CTE)} | {"stored"}
+    for table in tree.find_all(exp.Table):
+        if table.name not in named or table.db or table.catalog or not isinstance(table.this, exp.Identifier):
+            text.say("S106", f"the release reads {table.sql(dialect=DIALECT):.80}, and not what is stored", table)
+    if text.problems:
+        raise Problems.of(text.problems)
+    return tree
 
 
 def in_duckdb(read: str) -> str:
     """The read of an append table as DuckDB understands it, over a relation named `stored`.
 
-    raises  DataError where the table keeps states that only Spark can merge
+    raises  DataError where the table keeps states that only Spark can merge, or the read is no read
     """
-    tree = sqlglot.parse_one(read, read=DIALECT)
+    tree = read_of(read)
     calls = [node.name.lower() for node in tree.find_all(exp.Anonymous)]
     if any(call.startswith(_SPARK_ONLY) for call in calls) or tree.find(exp.AggFunc):
         raise DataError(
