@@ -19,13 +19,11 @@ from console.errors import ConsoleError, Problems
 if TYPE_CHECKING:
     from console.model.region import Region
 
-_SOCKET = 107  # bytes of a unix socket's path
-
 
 def examine(flags: Flags) -> list[Found]:
     """Look at everything; a check that breaks is itself a finding."""
     looks: tuple[Callable[[], Found], ...] = (
-        ground.python, ground.java, ground.jars, _state, _sockets, _journal, _terminal,
+        ground.python, ground.java, ground.jars, _state, ground.sockets, _journal, _terminal,
     )  # fmt: skip
     findings = []
     for look in looks:
@@ -42,12 +40,6 @@ def _state() -> Found:
     probe.write_bytes(b"\0" * 4096)
     probe.unlink()
     return ground.space("disk of journal and logs", folder)
-
-
-def _sockets() -> Found:
-    path = paths.socket_path("/any")
-    long = len(os.fsencode(path)) > _SOCKET
-    return Found("sockets", not long, str(path.parent), "set XDG_RUNTIME_DIR to a shorter path" if long else "")
 
 
 def _journal() -> Found:

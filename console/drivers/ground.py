@@ -14,6 +14,7 @@ from console import paths
 
 _ENOUGH = 2 * 1024**3
 _LITTLE = 200 * 1024**2
+_SOCKET = 107  # bytes of a unix socket's path
 _LIBRARIES = ("pyspark", "deltalake")
 
 
@@ -28,8 +29,8 @@ class Found:
 
 
 def needed() -> tuple[Found, ...]:
-    """Python, its libraries, Java and Delta's jars."""
-    return python(), libraries(), java(), jars()
+    """Python, its libraries, Java, Delta's jars, and a place for sockets."""
+    return python(), libraries(), java(), jars(), sockets()
 
 
 def python() -> Found:
@@ -79,6 +80,15 @@ def jars() -> Found:
         fix = "make setup, or name the folder that holds them in CONSOLE_JARS"
         return Found("jars", False, f"{folder}: Delta's jars are not there", fix)
     return Found("jars", True, f"{delta[0]} and {len(held) - 1} more in {folder}")
+
+
+def sockets() -> Found:
+    try:
+        path = paths.socket_path("/any")
+    except OSError as error:
+        return Found("sockets", False, str(error), "set XDG_RUNTIME_DIR to a directory of your own")
+    long = len(os.fsencode(path)) > _SOCKET
+    return Found("sockets", not long, str(path.parent), "set XDG_RUNTIME_DIR to a shorter path" if long else "")
 
 
 def warehouse(place: Path) -> Iterator[Found]:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +31,7 @@ PasswordAuthentication no
 KbdInteractiveAuthentication no
 LogLevel VERBOSE
 AllowTcpForwarding yes
-SetEnv HOME={folder}/home PATH={path} PYTHONPATH={root} CONSOLE_HOME={folder}/home/console XDG_RUNTIME_DIR={folder}/run XDG_CACHE_HOME={folder}/cache
+SetEnv HOME={folder}/home PATH={path} PYTHONPATH={root} CONSOLE_HOME={folder}/home/console XDG_RUNTIME_DIR={run} XDG_CACHE_HOME={folder}/cache
 """
 
 
@@ -54,6 +55,7 @@ class Host:
     near: str = ""
     device: str = ""
     extra: str = ""  # lines of sshd_config
+    run: Path = field(default=Path(), init=False)  # where its agents listen
     _server: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -62,8 +64,9 @@ class Host:
         third, fourth = divmod(number * 4 % 65_536, 256)
         self.near, self.address = f"10.{213 + number * 4 // 65_536}.{third}.{fourth + 1}", ""
         self.address = self.near.rsplit(".", 1)[0] + f".{fourth + 2}"
-        for part in ("run", "home", "cache", "lake"):
+        for part in ("home", "cache", "lake"):
             (self.folder / part).mkdir(mode=0o700, parents=True)
+        self.run = Path(tempfile.mkdtemp(prefix="console-"))  # a socket's path must be short, and pytest's are not
         for key in ("host_key", "key"):
             sh("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(self.folder / key))
         shutil.copy(self.folder / "key.pub", self.folder / "authorized_keys")
@@ -87,12 +90,13 @@ class Host:
             self._server.wait(10)
         sh("ip", "netns", "del", self.space)
         subprocess.run(["ip", "link", "del", self.device], check=False, capture_output=True)
+        shutil.rmtree(self.run)
 
     def serve(self) -> None:
         """Start its sshd, and wait until it listens."""
         Path("/run/sshd").mkdir(exist_ok=True)
         config = self.folder / "sshd_config"
-        config.write_text(_CONFIG.format(folder=self.folder, path=self.path, root=ROOT) + self.extra)
+        config.write_text(_CONFIG.format(folder=self.folder, path=self.path, root=ROOT, run=self.run) + self.extra)
         with (self.folder / "sshd.log").open("ab") as log:
             self._server = subprocess.Popen(
                 ["ip", "netns", "exec", self.space, shutil.which("sshd") or "/usr/sbin/sshd", "-D", "-e", "-f", str(config)],
