@@ -86,9 +86,9 @@ CONSOLE = (
 # Points that the acts of this folder do not arm: who does.
 ELSEWHERE = {
     "schema-": "tests/stores",
-    "commit-compact": "the agent's maintenance: its own tests",
-    "commit-retention": "the agent's maintenance: its own tests",
-    "quarantine": "quarantined rows: their own tests",
+    "commit-compact": "tests/faults/rules/test_upkeep_killed.py",
+    "commit-retention": "tests/faults/rules/test_upkeep_killed.py",
+    "quarantine": "nobody by SIGKILL; tests/agent/test_patience.py ends the batch's thread there",
     "commit-columns": "tests/faults/rules/test_killed.py",
     "commit-copy": "tests/faults/rules/test_killed.py",
     "sink": "tests/agent/test_exports.py",

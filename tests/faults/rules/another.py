@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,11 @@ from console.agent import reading
 from console.agent.feeds.follow import Follower
 from console.agent.line import Line
 from console.agent.session import Settings, Spark
+from console.agent.upkeep.compact import compact, crowded
+from console.agent.upkeep.expire import expire
+from tests.faults.rules.tables import state
+
+SHORT = state("landing", retention_days=10, time="day")
 
 
 def line(warehouse: Path, spark: Spark) -> Line:
@@ -56,6 +62,11 @@ def carried(opened: Line) -> str:
     return f"{status.shown}: {status.why}" if status.held else status.shown
 
 
+def compacted(session: Any, warehouse: Path) -> None:
+    for crowd in crowded(str(warehouse / "landing"), many=3):
+        compact(session, str(warehouse / "landing"), crowd)
+
+
 def _shared() -> Spark:
     """The JVM that the environment names, with its one SparkContext."""
     from pyspark import SparkConf, SparkContext
@@ -81,6 +92,10 @@ def main() -> None:
             print(json.dumps(reading.run_copy(opened, spark, "daily", run, "eve")))
         case ["carry"]:
             print(carried(opened))
+        case ["compact"]:
+            compacted(spark.session(), Path(warehouse))
+        case ["expire", day]:
+            print(expire(spark.session(), str(Path(warehouse) / "landing"), SHORT, date.fromisoformat(day)))
 
 
 if __name__ == "__main__":

@@ -89,6 +89,8 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("events are told by their time", "console/model/status.py", "if recorded.seq and recorded.seq <= status.seq and", "if recorded.seq and recorded.at <= status.changed and", "tests/faults/test_clocks.py"),
     bug("no gate waits for rows", "console/agent/line.py", "                self._drain(status.release)", "                pass", f"{AT_GATE}::test_while_rows_wait_the_gate_stays_shut_says_how_many_and_gives_up_unchanged"),
     bug("two releases stay previous", "console/agent/store/ledger.py", " WHEN state = 'previous' THEN 'retired'", "", f"{AT_GATE}::test_back_and_back_again_and_on_after_that_until_what_was_before_is_cleaned_up"),
+    bug("a compaction before a death flows", COMPACT, '.option("dataChange", "false")', "", f"{RULES}/test_upkeep_killed.py"),
+    bug("retention before a death stops feeds", RANGES, 'if commit.expires or policy == "ignore":', 'if policy == "ignore":', f"{RULES}/test_upkeep_killed.py::test_killed_around_a_retention_delete_whole_days_are_gone_once_and_no_feed_below_notices"),
     bug("a fence's own commit is live as well", RANGES, "log.commits(source, position + 1, min(end", "log.commits(source, position, min(end", f"{FENCE}::test_of_a_thousand_fences_taken_among_rows_in_flight_each_parts_history_from_what_is_live"),
     bug("who takes a feed over begins anew", ONCE, "    return epoch, position\n\n\ndef close_feed", "    return epoch, start\n\n\ndef close_feed", f"{FENCE}::test_a_landing_row_that_was_delivered_twice_is_two_rows_and_a_step_done_twice_is_one"),
     # a copy, and a column added in place
