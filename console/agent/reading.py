@@ -4,7 +4,8 @@ import json
 import math
 import threading
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -21,6 +22,7 @@ from console.model.live import Release
 from console.model.receipt import LEDGER, LEDGER_VIEW
 
 MAX_ROWS = 100_000
+TURN_SECONDS = 60.0  # that a run waits for another: whoever waits holds one of the agent's few threads
 _copying: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)  # by the copy's path
 
 
@@ -85,7 +87,7 @@ def run_copy(line: Line, spark: Spark, name: str, run: str, by: str) -> dict[str
     run      this run's own name, which its commit carries: whoever got no answer asks again under the same one. A transaction
              of its own for each run, so that whatever of an earlier try commits late is skipped, or is what was asked for
     returns  rows (0 where the run was in already), already, path
-    raises   RegionError E_SKIPPED if the commit is not in the table's log
+    raises   RegionError E_BUSY while the table is being written by another; E_NO_COMMIT if the run's commit is not in its log
     """
     release = line.live()
     copy = next((copy for copy in release.copies if copy.name == name), None)
@@ -94,7 +96,7 @@ def run_copy(line: Line, spark: Spark, name: str, run: str, by: str) -> dict[str
         raise DataError(f"no copy {name} in release {release.id} (there is: {known})")
     path = copy_path(line.warehouse, copy.into)
     app_id = f"copy/{line.pipeline}/{name}/{run}"
-    with _copying[path]:  # who asks again while the first try still runs waits for its end
+    with _turn(path):
         before = log.latest_version(path) if log.exists(path) else -1
         if log.position(path, app_id) is not None:
             return {"rows": 0, "already": True, "path": path}
@@ -118,7 +120,19 @@ def _read_back(path: str, before: int, app_id: str) -> int:
     for commit in log.commits(path, before + 1, log.latest_version(path)):
         if app_id in commit.txn:
             return sum(file.rows for file in commit.added)
-    raise RegionError(f"{path}: the run's commit is not in the table's log", hint="ask again", code="E_SKIPPED")
+    raise RegionError(f"{path}: the run's commit is not in the table's log", hint="ask again", code="E_NO_COMMIT")
+
+
+@contextmanager
+def _turn(path: str) -> Iterator[None]:
+    """One run after the other: who asks again while the first try goes on is answered by what it did, or comes back later."""
+    if not _copying[path].acquire(timeout=TURN_SECONDS):
+        why = f"{path}: another run has been writing it for {TURN_SECONDS:.0f} s"
+        raise RegionError(why, hint="ask again when it has ended", code="E_BUSY")
+    try:
+        yield
+    finally:
+        _copying[path].release()
 
 
 def run_sink(line: Line, spark: Spark, name: str) -> dict[str, Any]:

@@ -87,6 +87,17 @@ def test_two_who_ask_for_one_run_at_once_have_one(tmp_path: Path, spark: Spark, 
     assert entered(session, tmp_path) == [0, 1, 2]
 
 
+def test_who_waits_for_a_run_that_goes_on_comes_back_later_and_holds_no_thread_of_the_agents(
+    tmp_path: Path, spark: Spark, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = live(tmp_path, spark)
+    monkeypatch.setattr(reading, "TURN_SECONDS", 0.1)
+    with reading._turn(place(tmp_path)), pytest.raises(RegionError, match="another run has been writing it") as told:
+        copied(opened, spark)
+    assert told.value.code == "E_BUSY"
+    assert not log.exists(place(tmp_path))
+
+
 def at(monkeypatch: pytest.MonkeyPatch, point: str, do: Callable[[], object]) -> None:
     monkeypatch.setattr("console.crash.point", lambda name: do() if name == point else None)
 
@@ -112,7 +123,7 @@ def test_a_copys_commit_that_is_not_in_the_log_is_no_success(
     at(monkeypatch, "after-commit-copy", lost.unlink)
     with pytest.raises(RegionError, match="not in the table's log") as told:
         copied(opened, spark)
-    assert told.value.code == "E_SKIPPED"
+    assert told.value.code == "E_NO_COMMIT"
 
 
 @pytest.mark.parametrize(("point", "there"), [("before-commit-columns", False), ("after-commit-columns", True)])
