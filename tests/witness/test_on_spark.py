@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -109,7 +110,11 @@ def test_compare_shows_a_witness(world: World, tmp_path: Path) -> None:
     assert len(found["witness"]["new"]["rows"]) == 2
 
 
-def test_a_plan_shows_a_witness_for_each_edited_query(deployed: World) -> None:
+def test_a_plan_shows_a_witness_for_each_edited_query(
+    deployed: World, spark: Replayer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the Spark that is up already: `compare` above starts one of its own."""
+    monkeypatch.setattr("console.witness.plans.Replayer", lambda conf: nullcontext(spark))
     deployed.write({
         "plans/web/materializations/parse.sql": (
             "/*\ninto: requests\n*/\n"
