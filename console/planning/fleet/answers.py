@@ -82,7 +82,7 @@ def _changed(desired: Desired, release: Release) -> dict[tuple[str, str], str]:
             found[name, ""] = f"{name} is dropped"
         elif now.rows != state.rows:
             found[name, ""] = f"{name} holds other rows"
-        else:
+        elif now.values != state.values:  # which are the same in nearly every table of a fleet
             for column, value in state.values.items():
                 new = now.values.get(column)
                 if new is not None and new != value:
