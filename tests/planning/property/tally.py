@@ -30,7 +30,7 @@ def line(folder: Path) -> str:
     share = total["recognised"] / total["harmless"]
     return (
         f"The last long run: {total['edits']:,} edits, {total['run']:,} pairs of which something stays run on their rows; "
-        f"unsafe {total['unsafe']}, of which rows\nmade suspect {total['suspected']}; recognised {share:.1%} of "
+        f"unsafe {total['unsafe']},\nsuspected by rows {total['suspected']}; recognised {share:.1%} of "
         f"{total['harmless']:,} harmless edits; {total['precise']:,} of {total['values']:,} value edits told to the column.\n"
     )
 
