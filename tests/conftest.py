@@ -2,6 +2,7 @@
 every run, unless `HYPOTHESIS_PROFILE=drawn` asks for others."""
 
 import os
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -46,6 +47,7 @@ SLOW = (
     "tests/stores/",
     "tests/witness/",
 )
+UNDER_FIRE = tuple(f"tests/faults/test_{act}.py" for act in ("points", "outside", "around"))
 
 
 # `make check` does not even import them
@@ -53,20 +55,23 @@ collect_ignore_glob = [f"{place.removeprefix('tests/')}*" for place in SLOW] if 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out of `make check` whatever takes seconds: screens, terminals, tables, whole plans; `make test` runs it all.
-
-    Where two run side by side, what shares a region or a Spark stays together: a file's tests, those of a feed's rules, and
-    all of one `world` under fire.
-    """
+    """Leave out of `make check` whatever takes seconds: screens, terminals, tables, whole plans; `make test` runs it all."""
     for item in items:
         place = item.path.relative_to(item.config.rootpath).as_posix()
         if place.startswith(SLOW):
             item.add_marker(pytest.mark.slow)
-        item.add_marker(pytest.mark.xdist_group(_together(item, place)))
 
 
-def _together(item: pytest.Item, place: str) -> str:
-    if place.startswith("tests/faults/rules/"):
-        return "rules"
-    under_fire = place.startswith("tests/faults/") and "world" in getattr(item, "fixturenames", ())
-    return "world" if under_fire else place
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """With `--dist loadscope`, what shares a region or a Spark stays together: a file's tests, those of a feed's rules, and
+    the acts of the one region under fire."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Together(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            place = nodeid.partition("::")[0]
+            if place in UNDER_FIRE:
+                return "under fire"
+            return "rules" if place.startswith("tests/faults/rules/") else place
+
+    return Together(config, log) if config.getoption("dist") == "loadscope" else None

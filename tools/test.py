@@ -18,8 +18,14 @@ AREAS = {
 
 # A region at work waits often enough to leave room for a second one beside it; `tests/conftest.py` keeps together what
 # shares one.
-TOGETHER = ("-n", "2", "--dist", "loadgroup")
-WORKERS = {"pure": ("-n", "2"), "stores": ("-n", "2"), "ssh": TOGETHER, "spark": TOGETHER, "faults": TOGETHER}
+TOGETHER = ("-n", "2", "--dist", "loadscope")
+WORKERS = {
+    "pure": ("-n", "2"),
+    "stores": ("-n", "2"),
+    "ssh": TOGETHER,
+    "spark": (*TOGETHER, "--no-loadscope-reorder"),  # its longest file has one test
+    "faults": TOGETHER,
+}
 
 
 def run(area: str, marks: str) -> tuple[bool, str]:
