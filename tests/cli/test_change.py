@@ -1,6 +1,9 @@
 """plan, apply, status, the gate and steering, against regions in memory."""
 
 import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +14,7 @@ from console.model.codec import decode
 from console.model.event import Accepted, Promoted
 from console.model.plan import Plan
 from console.planning.loss.probe import probes
+from console.runner.fleet import Fleet
 from tests.cli.conftest import FILES, World
 
 
@@ -335,3 +339,30 @@ def test_probe_asks_the_data_of_every_region(deployed: World) -> None:
         65,
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("edit", "told"),
+    [
+        (
+            lambda eu, ap: ap.write_text(eu.read_text().replace("eu", "ap")),
+            "ap came into the inventory during this run and",
+        ),
+        (lambda eu, _: eu.unlink(), "eu left the inventory during this run, which took it along"),
+        (lambda eu, _: eu.write_text("{"), "the inventory cannot be read any more"),
+    ],
+)
+def test_an_inventory_that_changes_during_a_run_is_told_and_changes_nothing_of_it(
+    deployed: World, monkeypatch: pytest.MonkeyPatch, edit: Callable[[Path, Path], object], told: str
+) -> None:
+    folder, run = deployed.root / "regions", Fleet.run
+
+    async def meanwhile(self: Fleet, names: Sequence[str], **how: Any) -> Any:
+        edit(folder / "eu.yaml", folder / "ap.yaml")
+        return await run(self, names, **how)
+
+    monkeypatch.setattr(Fleet, "run", meanwhile)
+    result = deployed.call("apply", "--yes")
+    assert result.exit_code == 0, result.output
+    assert [region.disk.live for region in deployed.regions.values()] == ["r2", "r2"]
+    assert result.stderr.count(f"warning: {told}") == 1

@@ -292,7 +292,30 @@ def run(desk: Desk, voice: Voice, plans: Sequence[Plan], *, attached: bool = Fal
                 seen.update(fleet.views)
 
     outcomes = carry(work(), lambda: farewell(seen, attached))
-    return conclude(voice, outcomes)
+    code = conclude(voice, outcomes)
+    for line in meanwhile(desk):
+        voice.talk(line)
+    return code
+
+
+def meanwhile(desk: Desk) -> list[str]:
+    """What became of the inventory during a run, which keeps the list that it began with."""
+    from console import project
+
+    try:
+        now = {region.name for region in project.load(desk.project.root).regions}
+    except ConsoleError as error:
+        return [f"warning: the inventory cannot be read any more: {error}"]
+    before = {region.name for region in desk.project.regions}
+    came = [
+        f"warning: {name} came into the inventory during this run and has no part in it: console plan --region {name}"
+        for name in sorted(now - before)
+    ]
+    went = [
+        f"warning: {name} left the inventory during this run" + (", which took it along" if name in desk.names else "")
+        for name in sorted(before - now)
+    ]
+    return came + went
 
 
 def conclude(voice: Voice, outcomes: Sequence[Outcome]) -> int:
