@@ -16,14 +16,13 @@ AREAS = {
     "faults": "faults and not (bench or soak)",
 }
 
-# A region at work waits often enough to leave room for a second one beside it; `tests/conftest.py` keeps together what
-# shares one.
+# Spark fills the machine by itself; a region under fire waits often enough to leave room for others beside it.
+# `tests/conftest.py` keeps together what shares one.
 TOGETHER = ("-n", "2", "--dist", "loadscope")
 WORKERS = {
     "pure": ("-n", "2"),
     "stores": ("-n", "2"),
     "ssh": TOGETHER,
-    "spark": (*TOGETHER, "--no-loadscope-reorder"),  # its longest file has one test
     "faults": TOGETHER,
 }
 

@@ -318,3 +318,41 @@ async def test_files_that_are_gone_fail_at_once_and_name_the_remedy(region: Regi
     assert "files that it reads are gone" in status.why
     assert "plan again" in status.hint
     region.discard()
+
+
+def declared(table: Path, old: str, new: str) -> None:
+    """What somebody else's ALTER TABLE commits: the same files under a schema with another type."""
+    opened = DeltaTable(str(table))
+    fields = json.loads(opened.schema().to_json())
+    for column in fields["fields"]:
+        column["type"] = new if column["type"] == old and column["name"] == "payload" else column["type"]
+    held = opened.metadata()
+    action = {
+        "id": str(held.id), "format": {"provider": "parquet", "options": {}}, "schemaString": json.dumps(fields),
+        "partitionColumns": held.partition_columns, "configuration": held.configuration, "createdTime": held.created_time,
+    }  # fmt: skip
+    log = table / "_delta_log" / f"{opened.version() + 1:020}.json"
+    with log.open("x") as out:
+        out.write(json.dumps({"metaData": action}) + "\n")
+
+
+async def test_a_source_altered_between_two_batches_stops_the_rollout_in_front_of_the_next(
+    region: Region, tmp_path: Path
+) -> None:
+    plan = await region.planned(tmp_path, "ua: string", "get_json_object(payload, '$.ua') AS ua")
+    landing = region.warehouse / "landing"
+
+    def then_altered(go: Callable[[], Any]) -> Any:
+        done = go()
+        declared(landing, "string", "binary")
+        return done
+
+    try:
+        with failing([then_altered]) as begun:
+            status = region.carry(plan)
+    finally:
+        declared(landing, "binary", "string")
+    assert (status.held, begun) == ("failed", [1])
+    assert "payload was string, is binary" in status.why
+    assert "discard" in status.hint
+    region.discard()

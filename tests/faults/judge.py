@@ -113,10 +113,11 @@ class Region:
         """
         feeding = live if live and self.path(live, "by_hour") == self.path(release, "by_hour") else release
         requests, hours = self.table(release, "requests"), self.table(release, "by_hour")
-        at = self.position(requests, "requests", release)
         source, reached = self.table(feeding, "requests"), self.position(hours, "by_hour", feeding)
         if reached > source.version():
             source.update_incremental()  # it was read a moment earlier
+        # only now: the live release's own table is `source` as well, and what is compared must be what has this position
+        at = self.position(requests, "requests", release)
         older = DeltaTable(str(source.table_uri).removeprefix("file://"), version=reached)
         self.landing.advance()
         named = {c["name"] for s in json.loads(release["manifest"])["tables"] for c in s["table"]["columns"]}

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import UTC, date, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
+from tests.faults import judge
 from tests.faults.world import Ledger
 from tests.life.region import LANDING
 
@@ -129,6 +131,26 @@ def test_each_way_of_not_being_whole_is_told(region: Path, wrong: str) -> None:
     code, told = judged(region)
     assert code == 1
     assert any(words in fault for fault in told["faults"]), told
+
+
+def test_a_table_that_moves_while_it_is_looked_at_is_judged_as_of_one_version(
+    region: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse, position, numbers = region / "warehouse", judge.Region.position, count(4)
+
+    def then_a_row_arrives(self: judge.Region, table: DeltaTable, name: str, release: dict[str, Any]) -> int:
+        found = position(self, table, name, release)
+        if name == "requests":
+            number = next(numbers)
+            put(warehouse / "landing", [landed(number)], LANDING)
+            put(warehouse / "requests/a-1", [parsed(number)], REQUESTS, "parse", number - 2)
+        return found
+
+    monkeypatch.setattr(judge.Region, "position", then_a_row_arrives)
+    seen = judge.Region(warehouse)
+    live = seen.held()["live"][0]
+    assert seen.read(live)["rows"] == 3
+    assert seen.read(live)["rows"] > 3
 
 
 def test_a_row_that_was_told_to_be_stored_and_is_not_is_lost(region: Path) -> None:

@@ -29,7 +29,8 @@ LANDING = pa.schema([("id", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("p
 FIRST_DAY = datetime(2026, 11, 1, tzinfo=UTC)
 DAYS = 4
 ME = Who("ada", "laptop")
-STILL = 25  # tenths of a second
+LOOK_SECONDS = 0.5  # between two looks at a status, each of which costs the agent some work
+STILL = 6  # looks
 # A JVM that lives for seconds: compiling well costs more than it saves. The first compiler alone would get a cache of
 # 48 MB, too small for Spark: it then forgets what it compiled and begins again.
 SHORT_LIVED = {
@@ -127,7 +128,7 @@ class LiveRegion:
             if status.shown in states:
                 return status
             assert status.held != "failed", f"{pipeline}: {status.why} ({status.hint})"
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(LOOK_SECONDS)
         raise AssertionError(f"{pipeline}: still {status.shown} after {seconds} s: {status.why}")
 
     async def roll_out(self, pipeline: str) -> Status:
@@ -191,7 +192,7 @@ class LiveRegion:
             assert asyncio.get_running_loop().time() < until, f"{pipeline}: feeds lag after {seconds:g} s"
             with suppress(ConsoleError):
                 still = still + 1 if (await self.driver.state(pipeline)).status.lag_commits == 0 else 0
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(LOOK_SECONDS)
 
     # -- truth
 
