@@ -61,7 +61,10 @@ def event(n: int, rng: random.Random) -> dict[str, Any]:
 class LiveRegion:
     """One warehouse with its agent and, once `write` was called, a producer."""
 
-    def __init__(self, root: Path, *, rows: int = 1500, seed: int = 1, conf: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, root: Path, *, rows: int = 1500, seed: int = 1, conf: Mapping[str, str] | None = None, most: int = 600
+    ) -> None:
+        """most  rows a batch"""
         self.root = root
         self.warehouse = root / "warehouse"
         self.warehouse.mkdir(parents=True)
@@ -72,7 +75,7 @@ class LiveRegion:
         (root / "regions").mkdir()
         spark = json.dumps({"master": "local[2]", "conf": {**SHORT_LIVED, **(conf or {})}})
         (root / "regions" / "eu.yaml").write_text(
-            f"name: eu\nwarehouse: warehouse\nspark: {spark}\nlimits: {{rows: 600}}\n"
+            f"name: eu\nwarehouse: warehouse\nspark: {spark}\nlimits: {{rows: {most}}}\n"
         )
         (root / "plans").mkdir()
         per = rows // 3
