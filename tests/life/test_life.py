@@ -20,7 +20,7 @@ CASES = sorted(path for path in (Path(__file__).parent / "cases").iterdir() if p
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LiveRegion]:
     """One region that serves all cases, each as a pipeline of its own over the same landing table, rolled out as before."""
-    live = LiveRegion(tmp_path_factory.mktemp("life"), most=1200)
+    live = LiveRegion(tmp_path_factory.mktemp("life"), rows=1200, most=1000)
     for case in CASES:
         live.install(case.name, case / "before")
     try:
