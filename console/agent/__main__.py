@@ -114,7 +114,10 @@ def _profile() -> int:
 
     asked = json.load(sys.stdin)
     budget = Budget(int(asked["bytes"]), float(asked["seconds"]))
-    found = profile(str(asked["table"]), str(asked["column"]), str(asked["time"]), budget)
+    try:
+        found = profile(str(asked["table"]), str(asked["column"]), str(asked["time"]), budget)
+    except ConsoleError as error:  # an answer, as in a survey
+        found = {"error": _fields(error)}
     print(json.dumps(found, separators=(",", ":")), flush=True)
     return 0
 

@@ -191,7 +191,7 @@ async def _run(question: bytes, command: str = "survey", seconds: float = _SECON
             with suppress(ProcessLookupError):
                 process.kill()
             await process.wait()
-    if code and not (command == "profile" and answer):  # which says its error itself
+    if code:
         said = errors.decode("utf-8", "replace").strip().splitlines()
         raise RegionError(f"the {command} ended with exit code {code}: {' '.join(said[-1:]) or 'it said nothing'}")
     return answer

@@ -80,6 +80,17 @@ def count(old: str, new: str) -> Change:
     return lambda desired: with_sql(desired, "count_hours", COUNT.replace(old, new))
 
 
+def last_as(column: Column) -> Change:
+    """The last column of requests, declared in another way."""
+
+    def change(desired: Pipeline) -> Pipeline:
+        table = desired.table("requests")
+        assert table is not None
+        return with_table(desired, replace(table, columns=(*table.columns[:-1], column)))
+
+    return change
+
+
 def of(*changes: Change) -> Change:
     def change(desired: Pipeline) -> Pipeline:
         for one in changes:
@@ -194,10 +205,8 @@ EDITS: dict[str, Edit] = {
     "hybrid": Edit(
         of(
             column("ua", "string", UA),
-            lambda p: requests(
-                columns=(*p.table("requests").columns[:-1], Column("ua", "string", default="'unknown'"))
-            )(p),
-        ),  # type: ignore[union-attr]
+            last_as(Column("ua", "string", default="'unknown'")),
+        ),
         region=landing_since(10),
     ),
     "drop_a_table": Edit(smaller),

@@ -148,8 +148,8 @@ def ci(old: str, new: str) -> dict[str, str]:
 def case(name: str) -> dict[str, Any]:
     import json
 
-    found = json.loads((gitlab.SQL.parent / "gitlab.json").read_text())
-    return next(c for c in found["cases"] if c["id"].startswith(name))  # type: ignore[no-any-return]
+    cases: list[dict[str, Any]] = json.loads((gitlab.SQL.parent / "gitlab.json").read_text())["cases"]
+    return next(c for c in cases if c["id"].startswith(name))
 
 
 def test_a_key_more_in_an_aggregate_replays_it_alone() -> None:

@@ -1,5 +1,7 @@
 """Fingerprints: a pure rewrite changes none, an edit that changes rows or values changes the right ones."""
 
+from random import Random
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -165,9 +167,9 @@ conditions = st.lists(
 
 @given(numbers, conditions, st.randoms(use_true_random=False))
 @settings(max_examples=40, deadline=None)
-def test_conjuncts_in_any_order_in_any_nesting_mean_the_same(number: str, parts: list[str], random: object) -> None:
+def test_conjuncts_in_any_order_in_any_nesting_mean_the_same(number: str, parts: list[str], random: Random) -> None:
     shuffled = list(parts)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    random.shuffle(shuffled)
     cut = len(shuffled) // 2
     inner, outer = " AND ".join(shuffled[:cut] or ["true"]), " AND ".join(f"({p})" for p in shuffled[cut:])
     plain = f"SELECT {number} AS n, b FROM t WHERE {' AND '.join(parts)}"

@@ -3,6 +3,7 @@
 import duckdb
 import pytest
 import sqlglot
+from sqlglot import exp
 
 from console.model.plan import Plan
 from console.planning import plan
@@ -40,8 +41,9 @@ def test_only_values_that_are_there_and_do_not_fit_count() -> None:
 
 def test_an_example_is_a_key_and_never_the_value() -> None:
     (probe,) = probes(planned(AS_DATE))
-    shown = sqlglot.parse_one(probe.keys, read="spark").named_selects  # type: ignore[attr-defined]
-    assert shown == ["event_id", "ts"]
+    asking = sqlglot.parse_one(probe.keys, read="spark")
+    assert isinstance(asking, exp.Select)
+    assert asking.named_selects == ["event_id", "ts"]
     assert len(asked(AS_DATE, *['{"status": "x"}'] * 30).keys) == 10
 
 

@@ -1,6 +1,7 @@
 """What is wrong is said all at once, with its place; what is risky is said by a stable code."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -118,9 +119,9 @@ def test_a_landing_table_that_is_not_what_the_files_say_is_refused() -> None:
     assert codes(raised(pipeline(), other)) == ["C112"]
 
 
-def wider(**landing: object) -> Pipeline:
+def wider(**landing: Any) -> Pipeline:
     desired = with_column(pipeline(), "ua", "string", "get_json_object(payload, '$.ua')")
-    return with_table(desired, replace(LANDING, **landing))  # type: ignore[arg-type]
+    return with_table(desired, replace(LANDING, **landing))
 
 
 def test_history_that_the_source_no_longer_holds_refuses_a_replay() -> None:

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -38,10 +39,10 @@ def with_agent(desired: Pipeline) -> Pipeline:
     return with_column(with_column(desired, "user_agent", "string", UA), "family", "string", f"split({UA}, '/')[0]")
 
 
-def requests(desired: Pipeline, **changes: object) -> Pipeline:
+def requests(desired: Pipeline, **changes: Any) -> Pipeline:
     table = desired.table("requests")
     assert table is not None
-    return with_table(desired, replace(table, **changes))  # type: ignore[arg-type]
+    return with_table(desired, replace(table, **changes))
 
 
 def retyped(name: str, type: str) -> tuple[Column, ...]:
@@ -325,13 +326,15 @@ NOT_PROVEN = {
 def test_what_is_not_proven_is_re_read_from_its_source(name: str) -> None:
     desired = with_column(pipeline(), "x", "string", NOT_PROVEN[name].replace("max(host)", "CAST(max(hits) AS STRING)"))
     if name == "a subquery":
+        table = desired.table("requests")
+        assert table is not None
         desired = replace(
             desired,
-            tables=(LANDING, desired.table("requests")),
+            tables=(LANDING, table),
             materializations=desired.materializations[1:],
             copies=(),
             sinks=(),
-        )  # type: ignore[arg-type]
+        )
         desired = with_sql(
             desired,
             "parse",

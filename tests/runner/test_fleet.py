@@ -1,7 +1,9 @@
 """Waves, gates, races and refusals, over fake regions."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
@@ -17,9 +19,10 @@ from console.errors import (
     Unreachable,
     UsageError,
 )
-from console.model.event import Ended
+from console.model.event import Ended, Recorded
+from console.model.region import Policy
 from console.runner.exits import exit_code
-from tests.runner.worlds import BOB, Brake, World, at_event, ends, fake, never, refreshed, refusing, until
+from tests.runner.worlds import BOB, Brake, World, at_event, ends, fake, refreshed, refusing, until
 
 
 def three(us: Script | None = None, **more: object) -> tuple[FakeRegion, FakeRegion, FakeRegion]:
@@ -62,8 +65,8 @@ async def test_a_canary_that_is_not_live_stops_every_later_wave(
 
 
 @pytest.mark.parametrize(("policy", "yes"), [("ask", False), ("auto", False), ("never", True), ("never", False)])
-async def test_the_gate_stays_shut(policy: str, yes: bool, folder: Path) -> None:
-    eu = fake("eu", policy=never(policy))
+async def test_the_gate_stays_shut(policy: Literal["ask", "never", "auto"], yes: bool, folder: Path) -> None:
+    eu = fake("eu", policy=Policy(promote=policy))
     fleet = await refreshed(World(folder, eu))
     outcomes = await fleet.run(yes=yes)
     assert ends(outcomes) == {"eu": ("awaiting-confirmation", AtGate)}
@@ -164,7 +167,7 @@ async def test_after_a_failure_retry_goes_on_where_it_stopped(folder: Path) -> N
 
 
 async def test_a_failure_is_discarded_where_the_policy_says_so(folder: Path) -> None:
-    policy = never("ask").__class__(on_failure="discard")
+    policy = Policy(on_failure="discard")
     eu = fake("eu", Script(failures={"validate": 1}), policy=policy)
     fleet = await refreshed(World(folder, eu))
     assert exit_code(await fleet.run(yes=True)) == 1
@@ -265,17 +268,19 @@ async def test_unknown_regions_and_nothing_to_start_are_usage_errors(folder: Pat
     await fleet.close()
 
 
-async def test_an_agent_that_talks_nonsense_is_a_failure_and_other_regions_go_on(folder: Path) -> None:
+async def test_an_agent_that_talks_nonsense_is_a_failure_and_other_regions_go_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     eu, us = fake("eu"), fake("us")
     fleet = await refreshed(World(folder, eu, us))
     driver = fleet.driver("eu")
     assert isinstance(driver, FakeDriver)
 
-    async def nonsense(pipeline: str, after: int = 0):  # type: ignore[no-untyped-def]
+    async def nonsense(pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
         raise RegionError("eu: the agent does not speak the protocol")
         yield
 
-    driver.watch = nonsense  # type: ignore[method-assign]
+    monkeypatch.setattr(driver, "watch", nonsense)
     await fleet._followers["eu"].stop()
     assert ends(await fleet.run(yes=True))["us"] == ("live", None)
     assert fleet.views["eu"].link == "unreachable"

@@ -2,15 +2,17 @@
 
 import asyncio
 from pathlib import Path
+from typing import Literal
 
 import pytest
 
 from console.drivers.fake import Script, said
 from console.errors import RegionError, Unreachable
 from console.model.event import Ended
+from console.model.region import Policy
 from console.runner import rollout
 from console.runner.exits import exit_code
-from tests.runner.worlds import World, ends, fake, never, refreshed, until
+from tests.runner.worlds import World, ends, fake, refreshed, until
 
 
 async def test_a_wave_is_finished_without_a_region_that_is_away_and_the_next_begins(folder: Path) -> None:
@@ -67,9 +69,9 @@ async def test_a_region_that_is_there_and_fails_is_not_gone_on_without(folder: P
     [("keep", None, "failed"), ("discard", None, "discarded"), ("keep", "discard", "discarded"), ("discard", "keep", "failed")],
 )  # fmt: skip
 async def test_what_becomes_of_a_failure_the_command_decides_and_else_the_policy(
-    policy: str, asked: str | None, end: str, folder: Path
+    policy: Literal["keep", "discard"], asked: str | None, end: str, folder: Path
 ) -> None:
-    eu = fake("eu", Script(failures={"validate": 1}), policy=never("ask").__class__(on_failure=policy))  # type: ignore[arg-type]
+    eu = fake("eu", Script(failures={"validate": 1}), policy=Policy(on_failure=policy))
     fleet = await refreshed(World(folder, eu), on_failure=asked)
     (outcome,) = await fleet.run(yes=True)
     assert exit_code([outcome]) == 1

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from console.drivers.fake import FakeDriver, FakeRegion, Script
 from console.drivers.protocol import Who
@@ -12,7 +13,7 @@ from console.model.event import Recorded
 from console.model.live import Day, Live, Release, ReleaseRow, TableState, TableStats, Version
 from console.model.pipeline import Pipeline
 from console.model.plan import NodeChange, Plan, Price
-from console.model.region import Policy, Region
+from console.model.region import Region
 from console.model.schema import Column, Table
 from console.model.step import Backfill, CatchUp, Comparison, CreateTable, Pair, Promote, Step, Validate
 from console.runner.fleet import Fleet
@@ -27,8 +28,8 @@ DAYS = tuple(Day(f"2026-01-0{day}", 1000 * day, 10_000 * day) for day in (1, 2, 
 CHECKED = Validate((Comparison("requests", (Pair("id", "id"),)),))
 
 
-def region(name: str, **more: object) -> Region:
-    return replace(Region(name, f"/nowhere/{name}"), **more)  # type: ignore[arg-type]
+def region(name: str, **more: Any) -> Region:
+    return replace(Region(name, f"/nowhere/{name}"), **more)
 
 
 def release(id: str, content: str, path: str) -> Release:
@@ -99,14 +100,14 @@ class World:
         self._consoles = 0
 
     def console(
-        self, who: Who = ADA, *, journal: Journal | None = None, driver: type[FakeDriver] = FakeDriver, **more: object
+        self, who: Who = ADA, *, journal: Journal | None = None, driver: type[FakeDriver] = FakeDriver, **more: Any
     ) -> Fleet:
         self._consoles += 1
         drivers = {name: driver(world) for name, world in self.regions.items()}
         kept = journal or Journal(self._folder / f"journal-{self._consoles}.db")
-        options = {"sleep": fast, "patience": 5.0, **more}
+        options: dict[str, Any] = {"sleep": fast, "patience": 5.0, **more}
         planner = options.pop("planner", plan)
-        return Fleet("web", drivers, dict.fromkeys(drivers, PIPELINE), planner, kept, who, **options)  # type: ignore[arg-type]
+        return Fleet("web", drivers, dict.fromkeys(drivers, PIPELINE), planner, kept, who, **options)
 
 
 async def fast(_: float) -> None:
@@ -125,12 +126,8 @@ def at_event(world: FakeRegion, number: int, do: Callable[[], None]) -> None:
     world.heard.append(hear)
 
 
-def never(policy: str = "never") -> Policy:
-    return Policy(promote=policy)  # type: ignore[arg-type]
-
-
-async def refreshed(world: World, **more: object) -> Fleet:
-    fleet = world.console(**more)  # type: ignore[arg-type]
+async def refreshed(world: World, **more: Any) -> Fleet:
+    fleet = world.console(**more)
     await fleet.refresh()
     return fleet
 

@@ -19,6 +19,7 @@ from console.text import safe_text
 from console.tui.ascii import plain
 from console.tui.deeds import Deed, coach, objection
 from console.tui.dialogs.gate import gate, rollback
+from console.tui.dialogs.question import Question
 from console.tui.dialogs.sure import end, start
 from console.tui.figures import short, size, span
 from console.tui.panes.checks import doubt, draw_checks
@@ -121,14 +122,14 @@ def test_every_state_has_a_word_a_symbol_and_a_next_key(view: RegionView) -> Non
 def test_no_question_is_open_where_its_deed_does_not_fit(view: RegionView) -> None:
     name = view.region.name
     scene, shut = Scene({name: view}), Scene({name: view}, readonly=True)
-    asked = {
+    asked: dict[Deed, Question] = {
         "promote": gate(scene, name), "rollback": rollback(scene, name), "start": start(scene, (name,)),
         "cancel": end(scene, (name,), "cancel"), "discard": end(scene, (name,), "discard"),
     }  # fmt: skip
     for deed in get_args(Deed):
         assert deed in ("refresh", "witness") or objection(deed, view, readonly=True)
     for deed, question in asked.items():
-        assert bool(question.blocked) >= bool(objection(deed, view))  # type: ignore[arg-type]
+        assert bool(question.blocked) >= bool(objection(deed, view))
         for line in question.lines:
             clean(line)
     assert all(ask.blocked for ask in (gate(shut, name), rollback(shut, name), start(shut, (name,))))

@@ -10,6 +10,7 @@ import tempfile
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from console.drivers.ssh.connection import Pace
 from console.model.region import Region, Ssh
@@ -35,8 +36,8 @@ SetEnv HOME={folder}/home PATH={path} PYTHONPATH={root} CONSOLE_HOME={folder}/ho
 """
 
 
-def sh(*words: str, **kwargs: object) -> str:
-    return subprocess.run(words, check=True, capture_output=True, text=True, **kwargs).stdout  # type: ignore[call-overload,no-any-return]
+def sh(*words: str) -> str:
+    return subprocess.run(words, check=True, capture_output=True, text=True).stdout
 
 
 @dataclass
@@ -141,11 +142,11 @@ class Host:
         public = (self.folder / f"{key}.pub").read_text().split()[:2]
         (self.folder / "known_hosts").write_text(f"{self.address} {' '.join(public)}\n")
 
-    def region(self, **ssh: object) -> Region:
-        facts: dict[str, object] = {"user": "root", "key": f"file:{self.folder}/key"}
+    def region(self, **ssh: Any) -> Region:
+        facts: dict[str, Any] = {"user": "root", "key": f"file:{self.folder}/key"}
         facts |= {"known_hosts": str(self.folder / "known_hosts"), **ssh}
         return Region(
-            self.name, str(self.folder / "lake"), transport=Ssh(self.address, **facts), where=f"regions/{self.name}.yaml:1:1"  # type: ignore[arg-type]
+            self.name, str(self.folder / "lake"), transport=Ssh(self.address, **facts), where=f"regions/{self.name}.yaml:1:1"
         )  # fmt: skip
 
     @property

@@ -18,7 +18,8 @@ from console.model.step import Backfill
 TRIES = 3  # of one batch, one after the other, before the rollout has failed
 # between tries, less up to a half: regions that broke together do not come back together
 FIRST_SECONDS, GROWTH, LAST_SECONDS = 4.0, 4.0, 60.0
-DYING = (20, 100)  # tenths of a second that a JVM may take to be gone: after any failure, after a call that broke
+# that a JVM may take to be gone: after any failure, and after a call that broke
+DYING_SECONDS, BROKEN_SECONDS = 2.0, 10.0
 SHRINK = 4  # a batch that did not fit into memory is tried with so much less
 
 
@@ -120,7 +121,8 @@ def severed(error: BaseException) -> bool:
 
 def driver_lost(work: Work, error: BaseException) -> bool:
     """Whether the JVM is gone; a dying one is given a moment to be seen dead, and a longer one where the call to it broke."""
-    for _ in range(DYING[severed(error)]):
+    seconds = BROKEN_SECONDS if severed(error) else DYING_SECONDS
+    for _ in range(round(seconds * 10)):
         if work.spark.lost:
             return True
         if work.halt.wait(0.1):

@@ -8,7 +8,7 @@ from tests.planning.property.edits.hand import Edit, Hand, Made
 from tests.planning.property.edits.projections import PROJECTIONS
 from tests.planning.property.edits.rewrites import REWRITES
 from tests.planning.property.edits.values import other_value
-from tests.planning.property.render import Style, write
+from tests.planning.property.render import write
 
 __all__ = ["HARMLESS", "Edit", "Hand", "harmless", "value"]
 
@@ -29,10 +29,15 @@ def _edit(rng: random.Random, world: World, group: str, makers: dict[str, Callab
         hand = Hand(rng, world)
         if made := makers[kind](hand):
             old, new, truth = made
-            style = truth.pop("style", hand.style)
-            assert isinstance(style, Style)
-            columns = tuple(name for name, _ in old.columns)
-            renamed = tuple(truth.pop("renamed", {}).items())  # type: ignore[attr-defined]
-            sets = {name: frozenset(names) for name, names in truth.items()}  # type: ignore[call-overload]
-            texts = write(old, hand.style), write(new, style)
-            return Edit(kind, group, world, *texts, renamed=renamed, columns=columns, **sets)
+            return Edit(
+                kind,
+                group,
+                world,
+                write(old, hand.style),
+                write(new, truth.get("style", hand.style)),
+                added=frozenset(truth.get("added", ())),
+                removed=frozenset(truth.get("removed", ())),
+                renamed=tuple(truth.get("renamed", {}).items()),
+                changed=frozenset(truth.get("changed", ())),
+                columns=tuple(name for name, _ in old.columns),
+            )

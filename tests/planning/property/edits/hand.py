@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from tests.planning.property import model
 from tests.planning.property.build import Maker, World
@@ -62,4 +63,14 @@ class Hand:
         return self.rng.choice(free) if free else None
 
 
-Made = tuple[Query, Query, dict[str, object]] | None
+class Truth(TypedDict, total=False):
+    """What is known of an edit from how it was made; `style` is the hand in which the new text is written."""
+
+    added: set[str]
+    removed: set[str]
+    changed: set[str]
+    renamed: dict[str, str]
+    style: Style
+
+
+Made = tuple[Query, Query, Truth] | None

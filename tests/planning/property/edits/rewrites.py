@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from tests.planning.property import model
 from tests.planning.property.edits.hand import Hand, Made
@@ -10,10 +11,10 @@ from tests.planning.property.model import Expr, From, Select, SetOp, everywhere,
 # -- the same in another hand
 
 
-def _styled(**changes: object) -> Callable[[Hand], Made]:
+def _styled(**changes: Any) -> Callable[[Hand], Made]:
     def make(hand: Hand) -> Made:
         query = hand.maker.query()
-        return query, query, {"style": replace(hand.style, seed=hand.rng.randrange(1 << 30), **changes)}  # type: ignore[arg-type]
+        return query, query, {"style": replace(hand.style, seed=hand.rng.randrange(1 << 30), **changes)}
 
     return make
 
