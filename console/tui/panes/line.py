@@ -1,10 +1,7 @@
 """One region in the list: a line while it rests, two while something is under way."""
 
 from textual.content import Content
-from textual.reactive import reactive
-from textual.widget import Widget
 
-from console.model.region import Region
 from console.runner.view import RegionView
 from console.tui.drawing import badge, bar, cell, said, shown
 from console.tui.figures import short, span
@@ -15,7 +12,6 @@ from console.tui.words import batch, fraction, moving, releases, state_word, und
 
 WIDE = 110
 INDENT = "   "
-NOWHERE = RegionView(Region("", ""))
 
 
 def layout(width: int) -> tuple[int, int, int, int]:
@@ -30,94 +26,89 @@ def head(width: int) -> Content:
     return cell(Content.styled(text, "$text-muted"), max(0, width - 9)) + Content.styled("RELEASE", "$text-muted")
 
 
-class RegionLine(Widget):
-    """Draws a `RegionView` and owns none: set `view`, `label` (of its plan), `marked` and `current` to redraw it."""
-
-    view: reactive[RegionView] = reactive(NOWHERE)
-    label: reactive[str] = reactive("")
-    marked: reactive[bool] = reactive(False)
-    current: reactive[bool] = reactive(False)
-
-    def watch_view(self, view: RegionView) -> None:
-        self.set_class(_second(view), "-tall")
-
-    def watch_current(self, current: bool) -> None:
-        self.set_class(current, "-current")
-
-    def render(self) -> Content:
-        width = self.size.width
-        first = self._first(width)
-        return Content("\n").join((first, cell(self._figures(width), width))) if _second(self.view) else first
-
-    def _first(self, width: int) -> Content:
-        view, region = self.view, self.view.region
-        name, wave, environment, state = layout(width)
-        release = releases(view)
-        tail = max(9, min(20, len(release)))
-        role = f"{region.wave} canary" if region.canary else f"{region.wave}"
-        front = Content.assemble(
-            ("›" if self.current else " ", "bold $text-accent"),
-            ("*" if self.marked else " ", "bold $text-accent"),
-            " ", cell(said(region.name, "bold", 60), name),
-            " ", cell(Content(role), wave),
-            " ", cell(badge(region.environment), environment),
-            " ", shown(state_word(view), state), " ",
-        )  # fmt: skip
-        middle = cell(self._middle(width - front.cell_length - tail - 1), width - front.cell_length - tail - 1)
-        return Content.assemble(front, middle, " ", said(release, "", 60).truncate(tail, ellipsis=True))
-
-    def _middle(self, room: int) -> Content:
-        view = self.view
-        if under_way(view):
-            part = fraction(view)
-            cells = max(0, min(40, room - 5))
-            return Content.assemble(bar(part, cells, state_word(view).style), f" {part:4.0%}")
-        return _fitting(self._waits() if waiting(view) else self._rests(), room)
-
-    def _waits(self) -> list[Content]:
-        """What the plan is, then what is less needed."""
-        plan = self.view.plan
-        assert plan is not None  # else nothing waits
-        first = Content.assemble((f"{self.label} " if self.label else "", "bold $text-accent"), summary(plan))
-        rows = Content.styled(f"{short(plan.price.rows)} rows" if plan.price.rows else "", "$text-muted")
-        return [first, _altered(self.view), rows]
-
-    def _rests(self) -> list[Content]:
-        return [_altered(self.view), Content.styled(lagging(self.view, rows=False), "$text-muted")]
-
-    def _figures(self, width: int) -> Content:
-        view, status = self.view, self.view.status
-        if view.link == "unreachable":
-            risk = " · a batch may be running" if moving(view) else ""
-            return said(f"{INDENT}{view.link_why or 'no answer'}{risk}", "$text-warning", 200)
-        if status.held == "failed":
-            hint = Content.assemble(" → ", said(status.hint, limit=200)) if status.hint else Content("")
-            return Content.assemble(INDENT, said(status.why, "$text-error", 300), hint)
-        if view.problem and not under_way(view):
-            return said(f"{INDENT}{view.problem}", "$text-error", 300)
-        if view.note and not under_way(view):
-            return said(f"{INDENT}{view.note}", "$text-muted", 300)
-        return Content.assemble(INDENT, Content("  ").join(self._parts()))
-
-    def _parts(self) -> list[Content]:
-        view, status = self.view, self.view.status
-        texts = [f"{short(status.rows_done)}/{short(status.rows_total)} rows"] if status.rows_total else []
-        if moving(view) and status.rate:
-            texts.append(f"{short(status.rate)}/s")
-        if moving(view) and status.eta_seconds is not None and fraction(view) < 1.0:
-            texts.append(f"{span(status.eta_seconds)} left")
-        if lag := lagging(view, rows=False):
-            texts.append(lag)
-        parts = [Content.styled(text, "$text-muted") for text in texts]
-        if running := batch(view):
-            parts.append(said(running.batch, limit=60))
-        elif status.why:
-            parts.append(said(status.why, "$text-muted", 200))
-        return parts
-
-
-def _second(view: RegionView) -> bool:
+def tall(view: RegionView) -> bool:
+    """Whether its line is two cells high: there are figures to show, or something is wrong or said."""
     return under_way(view) or view.link == "unreachable" or bool(view.problem or view.note)
+
+
+def draw_line(view: RegionView, label: str, width: int, *, marked: bool, current: bool) -> list[Content]:
+    """One line of `width` cells, or two where it is `tall`. label: of the region's plan, "" where all plan the same."""
+    first = _first(view, label, width, marked=marked, current=current)
+    return [first, cell(figures(view), width)] if tall(view) else [first]
+
+
+def _first(view: RegionView, label: str, width: int, *, marked: bool, current: bool) -> Content:
+    region = view.region
+    name, wave, environment, state = layout(width)
+    release = releases(view)
+    tail = max(9, min(20, len(release)))
+    role = f"{region.wave} canary" if region.canary else f"{region.wave}"
+    front = Content.assemble(
+        ("›" if current else " ", "bold $text-accent"),
+        ("*" if marked else " ", "bold $text-accent"),
+        " ", cell(said(region.name, "bold", 60), name),
+        " ", cell(Content(role), wave),
+        " ", cell(badge(region.environment), environment),
+        " ", shown(state_word(view), state), " ",
+    )  # fmt: skip
+    room = width - front.cell_length - tail - 1
+    return Content.assemble(
+        front, cell(_middle(view, label, room), room), " ", said(release, "", 60).truncate(tail, ellipsis=True)
+    )
+
+
+def _middle(view: RegionView, label: str, room: int) -> Content:
+    if under_way(view):
+        part = fraction(view)
+        cells = max(0, min(40, room - 5))
+        return Content.assemble(bar(part, cells, state_word(view).style), f" {part:4.0%}")
+    return _fitting(_waits(view, label) if waiting(view) else _rests(view), room)
+
+
+def _waits(view: RegionView, label: str) -> list[Content]:
+    """What the plan is, then what is less needed."""
+    plan = view.plan
+    assert plan is not None  # else nothing waits
+    first = Content.assemble((f"{label} " if label else "", "bold $text-accent"), summary(plan))
+    rows = Content.styled(f"{short(plan.price.rows)} rows" if plan.price.rows else "", "$text-muted")
+    return [first, _altered(view), rows]
+
+
+def _rests(view: RegionView) -> list[Content]:
+    return [_altered(view), Content.styled(lagging(view, rows=False), "$text-muted")]
+
+
+def figures(view: RegionView) -> Content:
+    """The second line: what is wrong with the region, else its figures and what it does or waits for."""
+    status = view.status
+    if view.link == "unreachable":
+        risk = " · a batch may be running" if moving(view) else ""
+        return said(f"{INDENT}{view.link_why or 'no answer'}{risk}", "$text-warning", 200)
+    if status.held == "failed":
+        hint = Content.assemble(" → ", said(status.hint, limit=200)) if status.hint else Content("")
+        return Content.assemble(INDENT, said(status.why, "$text-error", 300), hint)
+    if view.problem and not under_way(view):
+        return said(f"{INDENT}{view.problem}", "$text-error", 300)
+    if view.note and not under_way(view):
+        return said(f"{INDENT}{view.note}", "$text-muted", 300)
+    return Content.assemble(INDENT, Content("  ").join(_parts(view)))
+
+
+def _parts(view: RegionView) -> list[Content]:
+    status = view.status
+    texts = [f"{short(status.rows_done)}/{short(status.rows_total)} rows"] if status.rows_total else []
+    if moving(view) and status.rate:
+        texts.append(f"{short(status.rate)}/s")
+    if moving(view) and status.eta_seconds is not None and fraction(view) < 1.0:
+        texts.append(f"{span(status.eta_seconds)} left")
+    if lag := lagging(view, rows=False):
+        texts.append(lag)
+    parts = [Content.styled(text, "$text-muted") for text in texts]
+    if running := batch(view):
+        parts.append(said(running.batch, limit=60))
+    elif status.why:
+        parts.append(said(status.why, "$text-muted", 200))
+    return parts
 
 
 def _altered(view: RegionView) -> Content:

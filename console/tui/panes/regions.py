@@ -1,21 +1,25 @@
 """The list of regions: in the order of waves, with a cursor, marks and a filter."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import VerticalScroll
 from textual.events import Click, Resize
+from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import reactive
-from textual.widgets import Static
+from textual.scroll_view import ScrollView
+from textual.strip import Strip
+from textual.visual import Visual
 
 from console.runner.view import RegionView
 from console.tui.groups import labels
-from console.tui.panes.line import RegionLine, head
+from console.tui.panes.line import draw_line, head, tall
 from console.tui.scene import Scene
 from console.tui.words import state_word
+
+CURRENT = "region-list--current"  # in the stylesheet: the line under the cursor
 
 
 def matches(view: RegionView, wanted: str, plan: str = "") -> bool:
@@ -30,9 +34,14 @@ def matches(view: RegionView, wanted: str, plan: str = "") -> bool:
     return all((part[1:] not in told) if part[:1] == "!" else part in told for part in wanted.lower().split())
 
 
-class RegionList(VerticalScroll, can_focus=True):
-    """Draws the regions of `scene`; says where the cursor is and which regions are marked."""
+class RegionList(ScrollView, can_focus=True):
+    """Draws those regions of `scene` that are in view; says where the cursor is and which regions are marked.
 
+    One widget for all: of hundreds, each a widget, Textual lays out and tells every one at each key.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {CURRENT}
+    ALLOW_SELECT = False  # a double click opens a region
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "move(1)", "down", show=False),
         Binding("up,k", "move(-1)", "up", show=False),
@@ -43,7 +52,8 @@ class RegionList(VerticalScroll, can_focus=True):
     ]
     scene: reactive[Scene] = reactive(Scene({}))
     wanted: reactive[str] = reactive("")
-    current: reactive[str] = reactive("")
+    current: reactive[str] = reactive("", repaint=False)
+    marked: reactive[frozenset[str]] = reactive(frozenset())
 
     @dataclass
     class Moved(Message):
@@ -59,54 +69,81 @@ class RegionList(VerticalScroll, can_focus=True):
 
     def __init__(self) -> None:
         super().__init__()
-        self.marked: frozenset[str] = frozenset()
-        self._head = Static(id="head")
-        self._lines: dict[str, RegionLine] = {}
-
-    def compose(self) -> ComposeResult:
-        yield self._head
+        self._labels: Mapping[str, str] = {}
+        self._tops: dict[str, int] = {}  # region shown → its first line; line 0 holds the names of the columns
+        self._lines: list[tuple[str, int]] = []  # line → region, "" for the names of the columns, and which line of it
+        self._kept: dict[str, tuple[RegionView | None, tuple[object, ...], list[Strip]]] = {}
 
     @property
     def shown(self) -> list[str]:
         """Names of the regions that the filter lets through, in order."""
-        plans = labels(self.scene.groups)
-        return [name for name, view in self.scene.views.items() if matches(view, self.wanted, plans.get(name, ""))]
+        return list(self._tops)
 
     def on_resize(self, event: Resize) -> None:
-        self._head.update(head(self.scrollable_content_region.width))
+        self._reveal()
 
-    async def watch_scene(self, scene: Scene) -> None:
-        for name in [name for name in self._lines if name not in scene.views]:
-            await self._lines.pop(name).remove()
-        fresh = [name for name in scene.views if name not in self._lines]
-        self._lines |= {name: RegionLine() for name in fresh}
+    def notify_style_update(self) -> None:
+        super().notify_style_update()
+        self._kept.clear()
+
+    def watch_scene(self, scene: Scene) -> None:
+        self._labels = labels(scene.groups)
         self.marked &= frozenset(scene.views)
-        if fresh and self.is_attached:
-            await self.mount(*(self._lines[name] for name in fresh))
-        self._draw()
+        self._kept = {name: kept for name, kept in self._kept.items() if name in scene.views}
+        self._arrange()
 
     def watch_wanted(self) -> None:
-        self._draw()
+        self._arrange()
 
-    def watch_current(self, current: str) -> None:
-        self._draw()
-        if line := self._lines.get(current):
-            line.scroll_visible(animate=False)
+    def watch_current(self, before: str, current: str) -> None:
+        for name in (before, current):
+            if name in self._tops:
+                self.refresh_lines(self._tops[name], 2)
+        self._reveal()
         self.post_message(self.Moved(current))
 
-    def _draw(self) -> None:
-        shown, plans = self.shown, labels(self.scene.groups)
-        if self.current not in shown:
-            self.current = shown[0] if shown else ""
-        for name, line in self._lines.items():
-            line.display = name in shown
-            line.view = self.scene.views[name]
-            line.label = plans.get(name, "")
-            line.marked, line.current = name in self.marked, name == self.current
+    def _arrange(self) -> None:
+        """Which lines each region has; only those in view are drawn."""
+        self._tops, self._lines = {}, [("", 0)]
+        for name, view in self.scene.views.items():
+            if not self.wanted or matches(view, self.wanted, self._labels.get(name, "")):
+                self._tops[name] = len(self._lines)
+                self._lines += ((name, 0), (name, 1)) if tall(view) else ((name, 0),)
+        self.virtual_size = Size(0, len(self._lines))
+        if self.current not in self._tops:
+            self.current = next(iter(self._tops), "")
+
+    def _reveal(self) -> None:
+        """Scroll until the region under the cursor is seen whole; with the first one, the names of the columns."""
+        if top := self._tops.get(self.current):
+            high = 2 if tall(self.scene.views[self.current]) else 1
+            place = Region(0, 0, 1, 1 + high) if top == 1 else Region(0, top, 1, high)
+            self.scroll_to_region(place, animate=False)
+
+    def render_line(self, y: int) -> Strip:
+        at = y + self.scroll_offset.y
+        if at >= len(self._lines):
+            return Strip.blank(self.size.width, self.visual_style.rich_style)
+        name, part = self._lines[at]
+        return self._drawn(name)[part]
+
+    def _drawn(self, name: str) -> list[Strip]:
+        """The lines of a region, anew only where they would look otherwise."""
+        view, width, current = self.scene.views.get(name), self.size.width, name == self.current
+        style = self.get_visual_style(CURRENT) if view and current else self.visual_style
+        label, marked = self._labels.get(name, ""), name in self.marked
+        look = (label, marked, current, width, style)
+        kept = self._kept.get(name)
+        if kept and kept[0] is view and kept[1] == look:  # to compare what two views say may take longer than to draw
+            return kept[2]
+        lines = draw_line(view, label, width, marked=marked, current=current) if view else [head(width)]
+        strips = [strip for line in lines for strip in Visual.to_strips(self, line, width, 1, style, pad=True)]
+        self._kept[name] = (view, look, strips)
+        return strips
 
     def action_move(self, by: int) -> None:
         if shown := self.shown:
-            at = shown.index(self.current) if self.current in shown else 0
+            at = shown.index(self.current) if self.current in self._tops else 0
             self.current = shown[max(0, min(len(shown) - 1, at + by))]
 
     def action_open(self) -> None:
@@ -116,12 +153,12 @@ class RegionList(VerticalScroll, can_focus=True):
     def action_mark(self) -> None:
         if self.current:
             self.marked ^= {self.current}
-            self._draw()
             self.action_move(1)
 
     def on_click(self, event: Click) -> None:
-        names = {line: name for name, line in self._lines.items()}
-        if isinstance(event.widget, RegionLine) and event.widget in names:
-            self.current = names[event.widget]
+        at = event.y + self.scroll_offset.y
+        name = self._lines[at][0] if at < len(self._lines) else ""
+        if name:
+            self.current = name
             if event.chain > 1:
                 self.action_open()
