@@ -56,7 +56,7 @@ class Region(LiveRegion):
     def __init__(self, root: Path) -> None:
         super().__init__(root, rows=300)
         inventory = root / "regions" / "eu.yaml"
-        inventory.write_text(inventory.read_text().replace("rows: 600", "rows: 100"))  # a day a batch
+        inventory.write_text(inventory.read_text().replace("rows: 600", "rows: 200"))  # a few batches
         self._spoil()
         settings = Settings("eu", "local[2]", {**SHORT_LIVED}, tick_seconds=0.2)
         self.service = Service(self.warehouse, settings, -1)

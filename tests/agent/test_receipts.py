@@ -35,7 +35,7 @@ async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Live
     for point in POINTS:
         (crashes / point).touch()
     os.environ["CONSOLE_CRASH_DIR"] = str(crashes)
-    live = LiveRegion(root / "region")
+    live = LiveRegion(root / "region", rows=900)
     live.install(NAME, CASE / "before")
     try:
         await live.driver.accept(await live.plan(NAME), ME)

@@ -42,7 +42,7 @@ UNDER_FIRE = (
     Mutant("no agent without its log", "tests/faults/test_log_folder.py", "console/drivers/local.py",
            "    except OSError:\n        return Path(os.devnull)", "    except ZeroDivisionError:\n        return Path(os.devnull)"),
     Mutant("a crash point does not kill", f"{POINT}[after-propose]", "console/crash.py",
-           "    os.kill(os.getpid(), signal.SIGKILL)", "    return", only("before-propose", "after-propose")),
+           "    os.kill(os.getpid(), signal.SIGKILL)", "    return", only("after-propose", "after-Accepted")),
     Mutant("a day is skipped", f"{POINT}[after-propose]", env={"CONSOLE_PLANT": "skip-day", **only("after-propose")}),
     Mutant("a batch is written twice", f"{POINT}[after-propose]",
            env={"CONSOLE_PLANT": "double-batch", **only("after-propose")}),

@@ -122,6 +122,10 @@ async def one_run(seed: int, root: Path) -> dict[str, object]:
             world.arm(armed)
             await rolled(world, operator, nemesis, *words, "--regions", "eu", "--yes")
             world.hurt += sorted(set(armed) - world.armed())
+        armed = chance.sample((*points.TIDYING, *points.REST_TIDYING), 2)
+        world.arm(armed)
+        await rolled(world, operator, nemesis, "cleanup", "--previous", "--regions", "eu", "--yes")
+        world.hurt += sorted(set(armed) - world.armed())
         nemesis.over.set()
         await hurting
         for point in world.armed():

@@ -7,22 +7,22 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from tests.faults import points
 from tests.faults.acts import Act, died_once, play
 from tests.faults.stories import Story
 from tests.faults.world import Operator, World, verdict
 
 pytestmark = [pytest.mark.faults, pytest.mark.asyncio(loop_scope="session")]
-TIDYING = ("before-retire", "after-retire", "before-drop", "after-drop", "before-forget", "after-forget")
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="session")
 async def tidied(world: World, ada: Operator, after: Story) -> Act:
     """All that the live release does not name is dropped, by agents that die at every step of it."""
     assert after.live
-    return await play(world, ada, TIDYING, "cleanup", "--previous", "--regions", "eu", "--yes")
+    return await play(world, ada, points.TIDYING, "cleanup", "--previous", "--regions", "eu", "--yes")
 
 
-@pytest.mark.parametrize("point", TIDYING)
+@pytest.mark.parametrize("point", points.TIDYING)
 async def test_killed_while_tidying_up_only_what_nobody_names_is_gone(
     tidied: Act, after: Story, world: World, point: str
 ) -> None:

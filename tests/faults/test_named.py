@@ -4,10 +4,10 @@ import re
 from pathlib import Path
 
 from tests.faults import points
-from tests.faults.test_around import TIDYING
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent / "console"
 CALL = re.compile(r'crash\.point\(f?"([^"]+)"\)')
+TIDYING = (*points.TIDYING, *points.REST_TIDYING)
 ARMED = (*points.AGENT, *points.BACK, *points.CONSOLE, *TIDYING, "console-before-plan-file", "console-plan-file")
 
 

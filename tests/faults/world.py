@@ -92,7 +92,7 @@ class World(LiveRegion):
 
         self._nurse = asyncio.create_task(watch())
 
-    def write(self, pipeline: str = PIPELINE, every: float = 1.0) -> None:
+    def write(self, pipeline: str = PIPELINE, every: float = 2.0) -> None:
         """Start a producer that goes on until `quiet`, sending each batch until it is told that it is stored."""
 
         async def produce() -> None:
@@ -125,7 +125,7 @@ class World(LiveRegion):
     def read(self) -> None:
         """Start the reader, once a release is live."""
         command = [sys.executable, str(HERE / "reader.py"), "--warehouse", str(self.warehouse)]
-        self._reader = subprocess.Popen([*command, "--reads", str(self.reads), "--every", "1"])
+        self._reader = subprocess.Popen([*command, "--reads", str(self.reads), "--every", "2"])
 
     def paths(self, release: str) -> list[str]:
         """Where the tables of a release lie below the warehouse; landing is not among them."""

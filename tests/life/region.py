@@ -32,8 +32,11 @@ ME = Who("ada", "laptop")
 LOOK_SECONDS = 0.5  # between two looks at a status, each of which costs the agent some work
 STILL = 6  # looks
 # A JVM that lives for seconds: compiling well costs more than it saves. The first compiler alone would get a cache of
-# 48 MB, too small for Spark: it then forgets what it compiled and begins again.
+# 48 MB, too small for Spark: it then forgets what it compiled and begins again. Java written for a query, and compiled,
+# comes too late for a table of a few rows.
 SHORT_LIVED = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto",
 }
@@ -151,7 +154,7 @@ class LiveRegion:
 
     # -- traffic
 
-    def write(self, pipeline: str, every: float = 0.3) -> None:
+    def write(self, pipeline: str, every: float = 1.0) -> None:
         """Start a producer that goes on until `quiet`."""
 
         async def produce() -> None:
