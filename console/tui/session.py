@@ -28,6 +28,8 @@ from console.tui.screens.stage import Stage
 from console.tui.words import moving, settled
 
 REPAINT_SECONDS = 0.125  # however fast the views change
+REST = 4  # times as long as a repaint took, until the next: keys come first, on a slow machine too
+UNSEEN = 2.0  # seconds after which a repaint that nobody saw, as its screen was closed, counts as over
 ENDINGS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 NIGHT = Theme(
     "console", primary="#5aa9d6", secondary="#8fa7b8", accent="#e0b05a", success="#7cbf7f", warning="#e3b04b",
@@ -69,6 +71,7 @@ class Session(App[int]):
         self._fixed = (title, coach, readonly)
         self._repaint_seconds = repaint_seconds
         self._dirty = False
+        self._rests_until = 0.0  # by the monotonic clock
         self._asking = False
         self._grouping = Grouping()
         self.scene = self._look()
@@ -113,15 +116,22 @@ class Session(App[int]):
             await asyncio.sleep(1)
 
     def _repaint(self) -> None:
-        if not self._dirty:
+        begun = time.monotonic()
+        if not self._dirty or begun < self._rests_until:
             return
         self._dirty = False
+        self._rests_until = begun + UNSEEN
         before, self.scene = self.scene, self._look()
         if not self.app_focus and calls(before, self.scene):
             self.bell()
         for screen in self.screen_stack:
             if isinstance(screen, Stage | Dialog):
                 screen.scene = self.scene
+        self.call_after_refresh(self._painted, begun)
+
+    def _painted(self, begun: float) -> None:
+        now = time.monotonic()
+        self._rests_until = now + REST * (now - begun)
 
     def on_ask(self, ask: Ask) -> None:
         self.run_worker(self.errands.carry(ask), group=ask.deed)

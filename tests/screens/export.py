@@ -7,6 +7,7 @@ from pathlib import Path
 from console.tui.session import Session
 from tests.screens.look import moment
 from tests.screens.scripted import NOON, ScriptedCockpit
+from tests.screens.sitting import settle
 
 FILE = Path(__file__).parents[2] / "docs" / "console.svg"
 
@@ -16,7 +17,7 @@ async def picture(size: tuple[int, int] = (120, 32)) -> str:
     app = Session(ScriptedCockpit(*moment("running")), title="web", coach=True, clock=lambda: NOON)
     async with app.run_test(size=size) as pilot:
         await pilot.press("j")
-        await pilot.pause()
+        await settle(pilot)
         return app.export_screenshot(title="console")
 
 

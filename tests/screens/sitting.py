@@ -1,5 +1,6 @@
 """One sitting in a test: the real app over a scripted cockpit, without a terminal, at a fixed time."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -7,6 +8,7 @@ from textual.pilot import Pilot
 
 from console.runner.view import Cockpit
 from console.tui.dialogs.dialog import Dialog
+from console.tui.screens.home import Home
 from console.tui.session import Session
 from tests.screens.scripted import NOON
 
@@ -28,8 +30,13 @@ async def sitting(
 
 
 async def settle(pilot: Pilot[int]) -> None:
-    """Wait until what changed is on the screen."""
+    """Wait until what changed is on the screen, and the panes have followed the cursor."""
     await pilot.pause(0.04)
+    app = pilot.app
+    assert isinstance(app, Session)
+    async with asyncio.timeout(60):
+        while app._dirty or any(isinstance(screen, Home) and screen._following for screen in app.screen_stack):
+            await pilot.pause(0.02)
     await pilot.pause()
 
 

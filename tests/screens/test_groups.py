@@ -11,7 +11,7 @@ from console.tui.groups import Grouping, draw_groups, titled
 from console.tui.screens.home import Home
 from tests.screens import scripted as s
 from tests.screens.look import moment
-from tests.screens.sitting import seen, sitting
+from tests.screens.sitting import seen, settle, sitting
 from tests.screens.test_drawings import clean, outside
 
 
@@ -25,6 +25,7 @@ async def test_regions_with_the_same_plan_are_told_together_and_by_their_letter(
         other = [line.strip(" ›").split()[0] for line in text.splitlines() if "○ change waiting B 2 replay" in line]
         assert other == ["ap", "me"]
         await pilot.press("j", "j")
+        await settle(pilot)
         assert "ap: plan B, the same in me" in seen(app)
         await pilot.press("enter")
         assert "plan B, the same in me" in seen(app)

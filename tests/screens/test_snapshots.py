@@ -37,7 +37,7 @@ async def test_the_screens_look_as_they_were_approved(size: tuple[int, int]) -> 
             cockpit.show(*moment(name.partition("-")[0]))
             await settle(pilot)
             await pilot.press(*typed)
-            await pilot.pause()
+            await settle(pilot)
             if differs(f"{name}-{size[0]}x{size[1]}", app.export_screenshot()):
                 changed.append(name)
     assert not changed

@@ -21,6 +21,7 @@ class Pane(VerticalScroll, can_focus=True):
     """Draws `view` as `drawing(view, width, now)` says; it is redrawn only where the drawing differs.
 
     follow  keep the last line in sight, unless the operator has scrolled up
+    told    what the drawing is made from, where that is less than the view and the time
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -29,11 +30,21 @@ class Pane(VerticalScroll, can_focus=True):
     ]
     view: reactive[RegionView | None] = reactive(None)
 
-    def __init__(self, title: str, drawing: Drawing, *, follow: bool = False, id: str | None = None) -> None:
+    def __init__(
+        self,
+        title: str,
+        drawing: Drawing,
+        *,
+        told: Callable[[RegionView], object] | None = None,
+        follow: bool = False,
+        id: str | None = None,
+    ) -> None:
         super().__init__(id=id)
         self.border_title = said(title)
         self.now = 0.0
         self._drawing = drawing
+        self._told = told
+        self._last: object = None
         self._follow = follow
         self._body = Static()
         self._drawn = Content("")
@@ -55,6 +66,11 @@ class Pane(VerticalScroll, can_focus=True):
         width = self.scrollable_content_region.width
         if width <= 0:
             return
+        if self._told:
+            told = (width, self._told(self.view) if self.view else None)
+            if told == self._last:
+                return
+            self._last = told
         content = self._drawing(self.view, width, self.now) if self.view else Content("")
         if content.is_same(self._drawn):
             return

@@ -1,10 +1,12 @@
 """The plan of one region: each node with its action and why, what is wrong with it, and how the region differs."""
 
+from functools import lru_cache
+
 from textual.content import Content
 
 from console.errors import Problem
 from console.model.pipeline import Override
-from console.model.plan import COLUMN_SIGNS, SYMBOLS, ColumnChange, Drift, NodeChange, Plan, Price
+from console.model.plan import COLUMN_SIGNS, SYMBOLS, Action, ColumnChange, Drift, NodeChange, Plan, Price
 from console.runner.view import RegionView
 from console.tui.drawing import cell, hanging, heading, keys, said, sheet
 from console.tui.figures import count, plural, size, span
@@ -17,6 +19,11 @@ ACTION_STYLES = {
 SEVERITY = {"refuse": ("✗", "$text-error"), "warn": ("!", "$text-warning"), "note": ("i", "$text-primary")}
 NAME = 22
 MANY = 200  # entries of one list drawn
+
+
+def told(view: RegionView) -> tuple[object, ...]:
+    """All that `draw_plan` draws from: it changes seldom, a view with every batch."""
+    return view.plan, view.problem, view.link, view.link_why, view.note
 
 
 def draw_plan(view: RegionView, width: int, at: float) -> Content:
@@ -37,7 +44,7 @@ def draw_plan(view: RegionView, width: int, at: float) -> Content:
     lines += [line for node in plan.changes[:MANY] for line in _node(node, width)]
     lines += _answers(plan, width)
     kept = [node for node in plan.nodes if node.action == "keep"]
-    lines += [line for node in kept[:MANY] for line in _node(node, width)]
+    lines += [_kept(_name(node), node.why, width) for node in kept[:MANY]]
     if plan.drift:
         lines += [Content(""), heading("altered by hand: the live release says otherwise")]
         lines += [line for drift in plan.drift[:MANY] for line in _drift(drift, width)]
@@ -122,17 +129,28 @@ def _answers(plan: Plan, width: int) -> list[Content]:
     return [*lines, Content("")] if lines else []
 
 
-def _node(node: NodeChange, width: int) -> list[Content]:
-    style = ACTION_STYLES.get(node.action, "")
-    name = node.name if node.kind == "table" else f"{node.name} ({node.kind})"
-    head = Content.assemble(
-        cell(Content.styled(SYMBOLS[node.action], style), 4),
-        cell(said(name, "bold" if node.action != "keep" else "", 80), NAME if width < 72 else NAME + 8),
+def _name(node: NodeChange) -> str:
+    return node.name if node.kind == "table" else f"{node.name} ({node.kind})"
+
+
+def _head(name: str, action: Action, width: int) -> Content:
+    style = ACTION_STYLES.get(action, "")
+    return Content.assemble(
+        cell(Content.styled(SYMBOLS[action], style), 4),
+        cell(said(name, "bold" if action != "keep" else "", 80), NAME if width < 72 else NAME + 8),
         " ",
-        cell(Content.styled(node.action, style), 9),
+        cell(Content.styled(action, style), 9),
     )
-    if node.action == "keep":
-        return [cell(Content.assemble(head, said(node.why, "$text-muted", 200)), width)]
+
+
+@lru_cache(4 * MANY)  # most of a plan, and the same in most regions: the cursor goes from one to the next
+def _kept(name: str, why: str, width: int) -> Content:
+    return cell(Content.assemble(_head(name, "keep", width), said(why, "$text-muted", 200)), width)
+
+
+def _node(node: NodeChange, width: int) -> list[Content]:
+    """A node that changes."""
+    head = _head(_name(node), node.action, width)
     price = priced(node.price)
     facts = [columns(node.columns)] if node.columns else []
     facts += [Content.styled(price, "$text-muted")] if price else []

@@ -8,13 +8,15 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
+from textual.content import Content
+from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from console.tui.deeds import Ask, Deed
 from console.tui.drawing import said, sheet
 from console.tui.groups import draw_groups, titled
 from console.tui.panes.pane import Pane
-from console.tui.panes.plan import draw_plan
+from console.tui.panes.plan import draw_plan, told
 from console.tui.panes.regions import RegionList
 from console.tui.panes.steps import draw_steps
 from console.tui.scene import Scene
@@ -23,6 +25,7 @@ from console.tui.screens.stage import Stage
 from console.tui.words import settled
 
 GROUPS = 4  # lines; twice as many where the screen is high
+CALM = 0.1  # seconds without a move of the cursor, until plan and steps follow it: to draw them holds up the next key
 
 
 class Home(Stage):
@@ -39,10 +42,13 @@ class Home(Stage):
         super().__init__(scene)
         self._list = RegionList()
         self._groups = Static(id="groups")
+        self._groups.display = False
+        self._grouped = Content("")
         self._now = Pane("steps", draw_steps, id="now")
-        self._plan = Pane("plan", draw_plan, id="plan")
+        self._plan = Pane("plan", draw_plan, told=told, id="plan")
         self._filter = Input(placeholder="name, environment or state; !word leaves out", id="filter", compact=True)
         self._filter.cursor_blink = False
+        self._following: Timer | None = None
 
     def parts(self) -> ComposeResult:
         yield Container(Vertical(self._list, self._groups, self._now, id="left"), self._plan, id="halves")
@@ -64,12 +70,15 @@ class Home(Stage):
     def redraw(self) -> None:
         self._list.scene = self.scene
         self._show_groups()
-        self._show_subject()
+        if not self._following:
+            self._show_subject()
         super().redraw()
 
     def on_region_list_moved(self) -> None:
-        self._show_subject()
-        super().redraw()
+        if self._following:
+            self._following.stop()
+        self._following = self.set_timer(CALM, self._show_subject)
+        self.advise()
 
     def on_region_list_opened(self, message: RegionList.Opened) -> None:
         self.app.push_screen(RegionScreen(self.scene, message.region))
@@ -79,11 +88,15 @@ class Home(Stage):
 
     def _show_groups(self) -> None:
         width, most = self._groups.size.width, GROUPS * (2 if self.size.height >= 36 else 1)
-        lines = draw_groups(self.scene.groups, width or self.size.width, most)
-        self._groups.display = bool(lines)
-        self._groups.update(sheet(lines))
+        content = sheet(draw_groups(self.scene.groups, width or self.size.width, most))
+        if content.is_same(self._grouped):
+            return  # an update lays out the whole screen
+        self._grouped = content
+        self._groups.display = bool(content)
+        self._groups.update(content)
 
     def _show_subject(self) -> None:
+        self._following = None
         view = self.scene.views.get(self.subject)
         title = titled(self.scene.groups, self.subject)
         self._plan.border_title = said(f"{self.subject}: {title}" if self.subject else "plan", limit=100)

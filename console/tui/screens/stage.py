@@ -38,7 +38,7 @@ class Stage(Screen[None]):
         Binding("q", "app.quit", "Quit", tooltip="leave; agents go on"),
         Binding("ctrl+z", "app.suspend_process", "Suspend", show=False, tooltip="to the shell, back with fg"),
     ]
-    scene: reactive[Scene] = reactive(Scene({}))
+    scene: reactive[Scene] = reactive(Scene({}), repaint=False)  # what is drawn from it repaints itself
     inside: ClassVar[bool] = False  # already the screen of one region
     front: ClassVar[tuple[BindingType, ...]] = ()  # keys of its main pane, named first in the foot
 
@@ -78,11 +78,15 @@ class Stage(Screen[None]):
         return (self.subject,) if self.subject else ()
 
     def redraw(self) -> None:
-        self._banner.update(_banner(self.scene))
+        self._banner.update(_banner(self.scene), layout=False)
         self._coach.display = self.scene.coach
-        self._coach.update(
-            Content.assemble(("next  ", "$text-muted"), coach(self.scene, self.subject, inside=self.inside))
-        )
+        self.advise()
+
+    def advise(self) -> None:
+        """The next keys for the region in view."""
+        if self.scene.coach:
+            told = coach(self.scene, self.subject, inside=self.inside)
+            self._coach.update(Content.assemble(("next  ", "$text-muted"), told), layout=False)
 
     def action_ask(self, deed: Deed) -> None:
         self.post_message(Ask(deed, self.subjects))

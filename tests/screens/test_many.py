@@ -1,0 +1,123 @@
+"""Hundreds of regions on the screen: what is drawn at a key and at a repaint, how often, and what a click hits."""
+
+import time
+from dataclasses import replace
+from types import SimpleNamespace
+
+import pytest
+from textual.content import Content
+
+from console.runner.view import RegionView
+from console.tui import session as app_module
+from console.tui.panes import regions as pane
+from console.tui.panes.regions import RegionList
+from console.tui.screens.region import RegionScreen
+from console.tui.session import REST
+from tests.screens import scripted as s
+from tests.screens.sitting import seen, settle, sitting
+
+MANY = 500
+SIZES = [(80, 24), (160, 48)]
+
+
+def views(done: int = 180_000) -> list[RegionView]:
+    return [s.running(replace(s.EU, name=f"r{number:03}"), done) for number in range(MANY)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids="{0[0]}x{0[1]}".format)
+async def test_a_key_and_a_repaint_draw_the_regions_in_view_and_no_others(
+    monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    drawn: list[str] = []
+    draw_line = pane.draw_line
+
+    def counted(view: RegionView, label: str, width: int, *, marked: bool, current: bool) -> list[Content]:
+        drawn.append(view.region.name)
+        return draw_line(view, label, width, marked=marked, current=current)
+
+    monkeypatch.setattr(pane, "draw_line", counted)
+    fit = size[1] // 2  # each has two lines
+    cockpit = s.ScriptedCockpit(*views())
+    async with sitting(cockpit, size=size) as (app, pilot):
+        await settle(pilot)
+        assert "r000" in drawn
+        assert len(set(drawn)) <= fit
+        drawn.clear()
+        await pilot.press("end")
+        await settle(pilot)
+        assert "› " in seen(app)
+        assert "r499" in drawn
+        assert len(set(drawn)) <= fit
+        drawn.clear()
+        await pilot.press("up")
+        await settle(pilot)
+        assert sorted(drawn) == ["r498", "r499"]
+        drawn.clear()
+        cockpit.show(*views(210_000))
+        await settle(pilot)
+        assert "234k/467k rows" in seen(app)
+        assert len(drawn) <= fit
+
+
+async def test_the_next_repaint_rests_in_proportion_to_what_the_last_one_took(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, took = time.monotonic() + 1000, 10.0
+    cockpit = s.ScriptedCockpit(s.running(s.EU))
+    async with sitting(cockpit) as (app, pilot):
+        await settle(pilot)
+        look = app._look
+
+        def slow() -> object:
+            nonlocal now
+            now += took
+            return look()
+
+        monkeypatch.setattr(app, "_look", slow)
+        monkeypatch.setattr(app_module, "time", SimpleNamespace(monotonic=lambda: now))
+        cockpit.show(s.running(s.EU, 210_000))
+        await settle(pilot)
+        assert "234k/467k rows" in seen(app)
+        cockpit.show(s.running(s.EU, 250_000))
+        for moment in (now, now + REST * took - 0.1):
+            now = moment
+            await pilot.pause(0.1)
+            assert "234k/467k rows" in seen(app)
+        now += 0.2
+        await settle(pilot)
+        assert "274k/467k rows" in seen(app)
+
+
+async def test_a_click_moves_the_cursor_and_a_second_one_opens_the_region_also_where_the_list_is_scrolled() -> None:
+    async with sitting(s.ScriptedCockpit(*views()), size=(80, 24)) as (app, pilot):
+        await settle(pilot)
+        found = app.screen.query_one(RegionList)
+        assert await pilot.click(RegionList, offset=(5, 0))  # the names of the columns
+        assert found.current == "r000"
+        for y, name in ((1, "r000"), (3, "r001"), (4, "r001"), (5, "r002")):
+            assert await pilot.click(RegionList, offset=(5, y))
+            assert found.current == name
+        await pilot.press("end")
+        assert await pilot.click(RegionList, offset=(5, found.size.height - 3))
+        assert found.current == "r498"
+        assert await pilot.click(RegionList, offset=(5, found.size.height - 1), times=2)
+        await pilot.pause()
+        assert isinstance(app.screen, RegionScreen)
+        assert app.screen.subject == "r499"
+
+
+async def test_the_cursor_stays_in_view_and_the_first_region_brings_the_names_of_the_columns() -> None:
+    async with sitting(s.ScriptedCockpit(*views()), size=(80, 24)) as (app, pilot):
+        await pilot.press("end")
+        await settle(pilot)
+        assert "› r499" in "".join(" ".join(line.split()) for line in seen(app).splitlines())
+        await pilot.press("home")
+        await settle(pilot)
+        assert "REGION" in seen(app)
+        await pilot.press("slash", *"r123", "enter")
+        await settle(pilot)
+        assert "›  r123" in seen(app)
+        await pilot.press("escape")
+        await settle(pilot)
+        assert "›  r123" in seen(app)
+        await pilot.resize_terminal(80, 16)
+        await settle(pilot)
+        assert "›  r123" in seen(app)
