@@ -76,6 +76,9 @@ UNDER_FIRE = (
     Mutant("a plan is written in place", f"{AROUND}_a_plan_is_saved_there_is_the_whole_file_or_none[console-before-plan-file-False]",
            "console/project/saved.py", 'handle, written = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)',
            "written = str(path); handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)", only("none")),
+    Mutant("the history of a short log is left to the follower",
+           "tests/agent/test_receipts.py::test_each_day_has_one_receipt_and_it_says_what_an_independent_count_says",
+           "console/agent/rollout/carry.py", "CAUGHT_UP_COMMITS and not edge.pending(history)[0]:", "CAUGHT_UP_COMMITS:"),
 )  # fmt: skip
 
 MUTANTS = (*UNDER_FIRE, *rules.MUTANTS)

@@ -188,15 +188,15 @@ class Carrier(threading.Thread):
         work.recorder.tell(Progress(step.id, moved, 0))
 
     def _caught_up(self, step: CatchUp, edge: Edge) -> int:
-        """Returns the rows that it moved."""
+        """Returns the rows that it moved. All of a history that is read off a log are among them, for its receipts count them."""
         work, session = self.work, self.work.spark.session()
         edge.open(session)
-        moved = 0
+        moved, history = 0, log.latest_version(edge.source_path) if step.start == "log" else -1
         while not plants.early():
             work.check_halt()
             end = log.latest_version(edge.source_path)
             commits, rows, _ = edge.pending(end)
-            if commits <= CAUGHT_UP_COMMITS:
+            if commits <= CAUGHT_UP_COMMITS and not edge.pending(history)[0]:
                 break
             work.recorder.tell(Progress(step.id, moved, rows))
             moved += max(edge.step(session, end), 0)
