@@ -1,6 +1,7 @@
 """One sitting at the cockpit: follows it, keeps the screens up to date, and carries errands; it draws nothing itself."""
 
 import asyncio
+import gc
 import signal
 import sys
 import time
@@ -90,6 +91,7 @@ class Session(App[int]):
         return filters if "utf" in encoding.lower() else [*filters, Ascii()]
 
     async def on_mount(self) -> None:
+        gc.freeze()  # else each full collection looks through all that was ever loaded, and a key waits 0.1 s
         self._heed_signals()
         await self.push_screen(Home(self.scene))
         self.set_interval(self._repaint_seconds, self._repaint)
@@ -98,6 +100,7 @@ class Session(App[int]):
 
     async def on_unmount(self) -> None:
         await self._cockpit.close()
+        gc.unfreeze()
 
     def _heed_signals(self) -> None:
         loop = asyncio.get_running_loop()

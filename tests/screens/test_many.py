@@ -121,3 +121,19 @@ async def test_the_cursor_stays_in_view_and_the_first_region_brings_the_names_of
         await pilot.resize_terminal(80, 16)
         await settle(pilot)
         assert "›  r123" in seen(app)
+
+
+async def test_a_long_log_shows_its_last_line_and_that_of_what_is_added() -> None:
+    view = s.running(s.EU)
+
+    def told(lines: int) -> RegionView:
+        return replace(view, status=replace(view.status, log=tuple(f"line {number} of it" for number in range(lines))))
+
+    cockpit = s.ScriptedCockpit(told(30))
+    async with sitting(cockpit) as (app, pilot):
+        await pilot.press("l")
+        for lines in (30, 39, 40, 41, 130, 200, 15):
+            cockpit.show(told(lines))
+            await settle(pilot)
+            assert f"line {lines - 1} of it" in seen(app)
+            assert f"line {lines} of it" not in seen(app)

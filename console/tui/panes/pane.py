@@ -1,9 +1,9 @@
 """A scrolling pane around one drawing of one region."""
 
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import ClassVar
 
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -12,8 +12,9 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from console.runner.view import RegionView
-from console.tui.drawing import said
+from console.tui.drawing import said, sheet
 
+PART = 40  # lines
 Drawing = Callable[[RegionView, int, float], Content]
 
 
@@ -46,11 +47,8 @@ class Pane(VerticalScroll, can_focus=True):
         self._told = told
         self._last: object = None
         self._follow = follow
-        self._body = Static()
+        self._parts: list[Static] = []
         self._drawn = Content("")
-
-    def compose(self) -> ComposeResult:
-        yield self._body
 
     def show(self, view: RegionView | None, now: float) -> None:
         self.now = now
@@ -76,6 +74,18 @@ class Pane(VerticalScroll, can_focus=True):
             return
         at_end = self.scroll_y >= self.max_scroll_y - 1
         self._drawn = content
-        self._body.update(content)
+        self._update(content)
         if self._follow and at_end:
             self.scroll_end(animate=False)
+
+    def _update(self, content: Content) -> None:
+        """One widget for each few lines: Textual draws those in view, and only those that say something new."""
+        lines = content.split("\n", allow_blank=True)
+        drawn = [sheet(lines[at : at + PART]) for at in range(0, len(lines), PART)]
+        if fresh := [Static() for _ in drawn[len(self._parts) :]]:
+            self._parts += fresh
+            self.mount(*fresh)
+        for part, new in zip_longest(self._parts, drawn):
+            part.display = new is not None
+            if new is not None and not (isinstance(part.content, Content) and new.is_same(part.content)):
+                part.update(new)

@@ -94,6 +94,7 @@ class RegionList(ScrollView, can_focus=True):
 
     def watch_wanted(self) -> None:
         self._arrange()
+        self._reveal()
 
     def watch_current(self, before: str, current: str) -> None:
         for name in (before, current):
