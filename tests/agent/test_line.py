@@ -49,6 +49,14 @@ def test_a_promotion_whose_commit_was_made_is_recorded_once_by_the_next_agent(pr
         line.promote("web-1", "", "eve", "desk")
 
 
+def test_what_was_broken_off_is_gone_on_with_though_nobody_asks(promoting: Path) -> None:
+    line = opened(promoting)
+    line.releases.swap("", "r1", "ada", "laptop")
+    assert line.recorder.status.state == "promoting"
+    line.mind()
+    assert line.recorder.status.state == "live"
+
+
 def test_a_promotion_whose_commit_was_not_made_stands_at_its_gate_again(promoting: Path) -> None:
     line = opened(promoting)
     line.resume()
