@@ -6,10 +6,13 @@ from types import SimpleNamespace
 
 import pytest
 from textual.content import Content
+from textual.widgets import Static
 
+from console.model.plan import NodeChange
 from console.runner.view import RegionView
 from console.tui import session as app_module
 from console.tui.panes import regions as pane
+from console.tui.panes.pane import Pane
 from console.tui.panes.regions import RegionList
 from console.tui.screens.region import RegionScreen
 from console.tui.session import REST
@@ -105,7 +108,10 @@ async def test_a_click_moves_the_cursor_and_a_second_one_opens_the_region_also_w
 
 
 async def test_the_cursor_stays_in_view_and_the_first_region_brings_the_names_of_the_columns() -> None:
-    async with sitting(s.ScriptedCockpit(*views()), size=(80, 24)) as (app, pilot):
+    mixed = [s.waiting(view.region) if number % 2 else view for number, view in enumerate(views())]
+    async with sitting(s.ScriptedCockpit(*mixed), size=(80, 24)) as (app, pilot):
+        await settle(pilot)
+        assert "r1 → next" in seen(app)  # beside the scroll bar, not under it
         await pilot.press("end")
         await settle(pilot)
         assert "› r499" in "".join(" ".join(line.split()) for line in seen(app).splitlines())
@@ -123,6 +129,23 @@ async def test_the_cursor_stays_in_view_and_the_first_region_brings_the_names_of
         assert "›  r123" in seen(app)
 
 
+async def test_a_plan_of_many_tables_is_shown_whole_whatever_was_shown_before() -> None:
+    def keeping(tables: int) -> RegionView:
+        kept = tuple(NodeChange("table", f"t_{number}", "keep", "nothing about it changes") for number in range(tables))
+        return replace(s.waiting(s.EU), plan=s.plan(s.EU, nodes=kept))
+
+    cockpit = s.ScriptedCockpit(keeping(3))
+    async with sitting(cockpit) as (app, pilot):
+        found = app.screen.query_one("#plan", Pane)
+        for tables in (3, 100, 190, 40, 5):
+            cockpit.show(keeping(tables))
+            await settle(pilot)
+            parts = [part for part in found.query(Static) if part.display]
+            assert "\n".join(str(part.content) for part in parts) == found._drawn.plain
+            assert f"t_{tables - 1} " in found._drawn.plain
+            assert found.virtual_size.height >= found._drawn.plain.count("\n") + 1
+
+
 async def test_a_long_log_shows_its_last_line_and_that_of_what_is_added() -> None:
     view = s.running(s.EU)
 
@@ -137,3 +160,15 @@ async def test_a_long_log_shows_its_last_line_and_that_of_what_is_added() -> Non
             await settle(pilot)
             assert f"line {lines - 1} of it" in seen(app)
             assert f"line {lines} of it" not in seen(app)
+        cockpit.show(told(130))
+        await settle(pilot)
+        await pilot.press("home")
+        await pilot.wait_for_scheduled_animations()
+        cockpit.show(told(150))
+        await settle(pilot)
+        assert "line 0 of it" in seen(app)
+        await pilot.press("end")
+        await pilot.wait_for_scheduled_animations()
+        cockpit.show(told(170))
+        await settle(pilot)
+        assert "line 169 of it" in seen(app)

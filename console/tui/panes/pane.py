@@ -4,6 +4,7 @@ from collections.abc import Callable
 from itertools import zip_longest
 from typing import ClassVar
 
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
@@ -47,8 +48,11 @@ class Pane(VerticalScroll, can_focus=True):
         self._told = told
         self._last: object = None
         self._follow = follow
-        self._parts: list[Static] = []
+        self._parts = [Static()]
         self._drawn = Content("")
+
+    def compose(self) -> ComposeResult:
+        yield from self._parts
 
     def show(self, view: RegionView | None, now: float) -> None:
         self.now = now
@@ -80,8 +84,10 @@ class Pane(VerticalScroll, can_focus=True):
 
     def _update(self, content: Content) -> None:
         """One widget for each few lines: Textual draws those in view, and only those that say something new."""
-        lines = content.split("\n", allow_blank=True)
-        drawn = [sheet(lines[at : at + PART]) for at in range(0, len(lines), PART)]
+        drawn = [content]
+        if not self._follow:  # whose end would have to wait until a new widget has its place
+            lines = content.split("\n", allow_blank=True)
+            drawn = [sheet(lines[at : at + PART]) for at in range(0, len(lines), PART)]
         if fresh := [Static() for _ in drawn[len(self._parts) :]]:
             self._parts += fresh
             self.mount(*fresh)

@@ -124,13 +124,14 @@ class RegionList(ScrollView, can_focus=True):
     def render_line(self, y: int) -> Strip:
         at = y + self.scroll_offset.y
         if at >= len(self._lines):
-            return Strip.blank(self.size.width, self.visual_style.rich_style)
+            return Strip.blank(self.scrollable_content_region.width, self.visual_style.rich_style)
         name, part = self._lines[at]
         return self._drawn(name)[part]
 
     def _drawn(self, name: str) -> list[Strip]:
         """The lines of a region, anew only where they would look otherwise."""
-        view, width, current = self.scene.views.get(name), self.size.width, name == self.current
+        view, current = self.scene.views.get(name), name == self.current
+        width = self.scrollable_content_region.width
         style = self.get_visual_style(CURRENT) if view and current else self.visual_style
         label, marked = self._labels.get(name, ""), name in self.marked
         look = (label, marked, current, width, style)
