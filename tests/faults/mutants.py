@@ -18,8 +18,6 @@ BESIDE = "tests/faults/test_points.py::test_killed_beside_a_writer_no_row_is_los
 DAMAGE = "tests/faults/test_damage.py::test_a_damaged_commit_is_named_and_never_passed_over"
 DOCTOR = "tests/faults/test_damage.py::test_doctor_names_the_damaged_commit"
 MIDWAY = "tests/faults/test_outside.py::test_a_rollout_under_this_ends_whole"
-FULL = f"{MIDWAY}[warehouse full]"
-AFTER = "tests/faults/test_outside.py::test_a_region_that_follows_stays_whole_under_this"
 AROUND = "tests/faults/test_around.py::test_killed_while"
 
 
@@ -61,11 +59,11 @@ UNDER_FIRE = (
     Mutant("what a full disk broke off stays broken off",
            "tests/agent/test_line.py::test_what_was_broken_off_is_gone_on_with_though_nobody_asks", "console/agent/line.py",
            "        if idle and not self._spark.lost", "        if False and not self._spark.lost"),
-    Mutant("a retention delete stops the feed below it", f"{MIDWAY}[delete and OPTIMIZE]", "console/agent/feeds/ranges.py",
-           "    if commit.expires or policy", "    if policy", only("none")),
     Mutant("a signal counts as a failure", f"{MIDWAY}[SIGTERM]", "console/cli/interrupt.py",
            "        return 128 + self.number", "        return 1", only("none")),
-    Mutant("what cannot be written down is done all the same", f"{AFTER}[journal's disk full]", "console/runner/journal.py",
+    Mutant("what cannot be written down is done all the same",
+           "tests/runner/test_journal.py::test_with_a_full_disk_nothing_is_handed_over_and_afterwards_it_goes_on",
+           "console/runner/journal.py",
            '        written = self._write("intent", region, pipeline, 0, {"verb": verb, **body})\n',
            "        try:\n"
            '            written = self._write("intent", region, pipeline, 0, {"verb": verb, **body})\n'
