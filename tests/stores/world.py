@@ -175,7 +175,8 @@ class World:
     def settle(self) -> None:
         """Wait until all that is committed by now is in the stores, for as long as it comes nearer."""
         with self.database() as connection:
-            row = connection.execute("SELECT pg_current_wal_lsn()::text AS lsn").fetchone()
+            # what is committed is not yet written where commits are asynchronous: the position of what was put in last
+            row = connection.execute("SELECT pg_current_wal_insert_lsn()::text AS lsn").fetchone()
             assert row is not None
             end = row["lsn"]
             # a last change carries the slot past that position
