@@ -28,6 +28,9 @@ _FIXED = {
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
 }
 GC = "-XX:+UseParallelGC -Xshare:auto"
+# For a JVM that lives for seconds: compiling well costs more than it saves. The first compiler alone would get a cache of
+# 48 MB, too small for Spark: it then forgets what it compiled and begins again.
+BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto"
 ARCHIVE = "classes.jsa"  # beside the jars; see agent/archive.py
 QUIET = "-Xlog:disable -Xlog:all=error:stderr"  # an archive that does not fit is no news
 _LOCAL = {

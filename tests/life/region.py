@@ -17,6 +17,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from console import planning, project
+from console.agent.session import BRIEF
 from console.drivers.local import LocalDriver
 from console.drivers.protocol import Who
 from console.drivers.rpc import RpcDriver
@@ -31,14 +32,12 @@ DAYS = 4
 ME = Who("ada", "laptop")
 LOOK_SECONDS = 0.5  # between two looks at a status, each of which costs the agent some work
 STILL = 6  # looks
-# A JVM that lives for seconds: compiling well costs more than it saves. The first compiler alone would get a cache of
-# 48 MB, too small for Spark: it then forgets what it compiled and begins again. Java written for a query, and compiled,
-# comes too late for a table of a few rows.
+# An agent of a few minutes and tables of a few rows: Java that is written for a query, and compiled, comes too late.
 SHORT_LIVED = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto",
+    "spark.driver.extraJavaOptions": BRIEF,
 }
 
 

@@ -16,13 +16,13 @@ from decimal import Decimal
 from typing import Any
 
 from console.agent.reading import plain
-from console.agent.session import Settings, Spark
+from console.agent.session import BRIEF, Settings, Spark
 from console.errors import ConsoleError, DataError
 
 MOST_ROWS = 1000
-_SMALL = {  # a handful of rows a query: compiling well costs more than it saves
+_SMALL = {  # a handful of rows a query
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto",
+    "spark.driver.extraJavaOptions": BRIEF,
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",

@@ -22,8 +22,8 @@ Drawing = Callable[[RegionView, int, float], Content]
 class Pane(VerticalScroll, can_focus=True):
     """Draws `view` as `drawing(view, width, now)` says; it is redrawn only where the drawing differs.
 
-    follow  keep the last line in sight, unless the operator has scrolled up
-    told    what the drawing is made from, where that is less than the view and the time
+    follow      keep the last line in sight, unless the operator has scrolled up
+    drawn_from  all that the drawing is made from, where that is less than the view and the time: the same, nothing is drawn
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -37,7 +37,7 @@ class Pane(VerticalScroll, can_focus=True):
         title: str,
         drawing: Drawing,
         *,
-        told: Callable[[RegionView], object] | None = None,
+        drawn_from: Callable[[RegionView], object] | None = None,
         follow: bool = False,
         id: str | None = None,
     ) -> None:
@@ -45,8 +45,8 @@ class Pane(VerticalScroll, can_focus=True):
         self.border_title = said(title)
         self.now = 0.0
         self._drawing = drawing
-        self._told = told
-        self._last: object = None
+        self._drawn_from = drawn_from
+        self._made: object = None  # what the last drawing was made from
         self._follow = follow
         self._parts = [Static()]
         self._drawn = Content("")
@@ -68,11 +68,11 @@ class Pane(VerticalScroll, can_focus=True):
         width = self.scrollable_content_region.width
         if width <= 0:
             return
-        if self._told:
-            told = (width, self._told(self.view) if self.view else None)
-            if told == self._last:
+        if self._drawn_from:
+            made = (width, self._drawn_from(self.view) if self.view else None)
+            if made == self._made:
                 return
-            self._last = told
+            self._made = made
         content = self._drawing(self.view, width, self.now) if self.view else Content("")
         if content.is_same(self._drawn):
             return

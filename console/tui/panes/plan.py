@@ -21,7 +21,7 @@ NAME = 22
 MANY = 200  # entries of one list drawn
 
 
-def told(view: RegionView) -> tuple[object, ...]:
+def drawn_from(view: RegionView) -> tuple[object, ...]:
     """All that `draw_plan` draws from: it changes seldom, a view with every batch."""
     return view.plan, view.problem, view.link, view.link_why, view.note
 

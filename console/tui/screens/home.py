@@ -16,7 +16,7 @@ from console.tui.deeds import Ask, Deed
 from console.tui.drawing import said, sheet
 from console.tui.groups import draw_groups, titled
 from console.tui.panes.pane import Pane
-from console.tui.panes.plan import draw_plan, told
+from console.tui.panes.plan import draw_plan, drawn_from
 from console.tui.panes.regions import RegionList
 from console.tui.panes.steps import draw_steps
 from console.tui.scene import Scene
@@ -45,7 +45,7 @@ class Home(Stage):
         self._groups.display = False
         self._grouped = Content("")
         self._now = Pane("steps", draw_steps, id="now")
-        self._plan = Pane("plan", draw_plan, told=told, id="plan")
+        self._plan = Pane("plan", draw_plan, drawn_from=drawn_from, id="plan")
         self._filter = Input(placeholder="name, environment or state; !word leaves out", id="filter", compact=True)
         self._filter.cursor_blink = False
         self._following: Timer | None = None

@@ -17,7 +17,7 @@ from console.tui.groups import titled
 from console.tui.panes.checks import draw_checks
 from console.tui.panes.log import draw_log
 from console.tui.panes.pane import Pane
-from console.tui.panes.plan import draw_plan, told
+from console.tui.panes.plan import draw_plan, drawn_from
 from console.tui.panes.steps import draw_steps
 from console.tui.panes.summary import draw_summary
 from console.tui.panes.witness import draw_witness
@@ -57,7 +57,7 @@ class RegionScreen(Stage):
         self._summary = Static(id="summary")
         self._tabs = Static(id="tabs")
         self._panes = {
-            "plan": Pane("1 plan", draw_plan, told=told, id="plan"),
+            "plan": Pane("1 plan", draw_plan, drawn_from=drawn_from, id="plan"),
             "steps": Pane("2 steps", draw_steps, id="steps"),
             "checks": Pane("3 checks", draw_checks, id="checks"),
             "log": Pane("4 log", draw_log, follow=True, id="log"),
