@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -32,6 +33,7 @@ GC = "-XX:+UseParallelGC -Xshare:auto"
 # 48 MB, too small for Spark: it then forgets what it compiled and begins again.
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto"
 ARCHIVE = "classes.jsa"  # beside the jars; see agent/archive.py
+OUT_OF_MEMORY = 52  # Spark's exit where a task found no memory (SparkExitCode.OOM)
 QUIET = "-Xlog:disable -Xlog:all=error:stderr"  # an archive that does not fit is no news
 _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -83,9 +85,15 @@ class Spark:
         """Spark was started, or was being started, and its JVM is gone, which nobody asked for."""
         return not self.ending and self._gone()
 
-    def _gone(self) -> bool:
+    @property
+    def ended(self) -> str:
+        """How its JVM ended, in words; "" while it lives, or where none was started."""
         process = self._jvm.proc if self._jvm is not None else None
-        return process is not None and process.poll() is not None
+        code = None if process is None else process.poll()
+        return "" if code is None else _ended(code)
+
+    def _gone(self) -> bool:
+        return self.ended != ""
 
     def session(self, **conf: str) -> Any:
         """A SparkSession of its own (temp views and settings apart) over the one SparkContext."""
@@ -140,6 +148,15 @@ class JobGroup:
 
     def cancel(self) -> None:
         self._context.cancelJobGroup(self._group)
+
+
+def _ended(code: int) -> str:
+    """What a JVM's exit code says (negative: the signal that ended it)."""
+    if code == OUT_OF_MEMORY:
+        return "its memory ran out"
+    if code == -signal.SIGKILL:
+        return "it was killed, as the kernel does where the machine's memory runs out"
+    return f"it ended by signal {-code}" if code < 0 else f"it exited with {code}"
 
 
 def _slots(master: str) -> int:

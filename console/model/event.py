@@ -169,9 +169,13 @@ class TakenOver:
 
 @dataclass(frozen=True, slots=True)
 class DriverLost:
-    """The region's Spark went away in the middle of a step, which is begun again."""
+    """The region's Spark went away in the middle of a step, which is begun again.
+
+    why  how its JVM ended; "" where it was told by an agent that did not look
+    """
 
     step: str
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,8 +166,8 @@ def _said(status: Status, event: Expiring | DriverLost | TakenOver | Logged, at:
         case Expiring(_, level, told):
             line, hint = f"warning: {told}", status.hint if status.held == "failed" else told
             status = replace(status, expiring=level, hint=hint)
-        case DriverLost(step):
-            line = f"warning: Spark went away in {step}"
+        case DriverLost(step, why):
+            line = f"warning: Spark went away in {step}" + (f": {why}" if why else "")
         case TakenOver(by, host, console):
             line = f"{by} on {host} took the rollout over"
             status = replace(status, console=console, taken_by=f"{by} on {host}", taken_at=at)

@@ -39,6 +39,9 @@ NOT_A_NUMBER = (
 )
 
 
+HOW = "its memory ran out"
+
+
 def spark_says(text: str) -> Exception:
     return PySparkException(message=text)
 
@@ -104,7 +107,7 @@ def scene(tmp_path: Path) -> Scene:
     recorder = Recorder(Rollouts(tmp_path, "web"))
     plan = Plan(1, "t", "web", "eu", "d", "", "", (), (STEP,), Release("r1", "web", "d", (), ()))
     recorder.accept("web-1", plan, Accepted("r1", "", "p", "ada", "laptop", ((STEP.id, 6000),)))
-    spark = SimpleNamespace(lost=False)
+    spark = SimpleNamespace(lost=False, ended=HOW)
     work = Work(tmp_path, cast(Any, spark), Releases(tmp_path, "web"), recorder, cast(Any, None), keep_hours=1)
     clock = FakeClock()
     return Scene(work, clock, Tries(work, STEP, clock, lambda: 0.0), spark)
@@ -225,7 +228,7 @@ def test_a_step_that_loses_the_jvm_three_times_has_failed_and_a_retry_counts_ane
     for number in range(1, DRIVER_TRIES + 1):
         carrier().run()
         assert (scene.work.recorder.status.held == "failed") == (number == DRIVER_TRIES)
-    assert scene.work.recorder.status.why == f"the driver was lost 3 times in {STEP.id}"
+    assert scene.work.recorder.status.why == f"the driver was lost 3 times in {STEP.id}: {HOW}"
     scene.work.recorder.store(Resumed("ada"))
     carrier().run()
     assert scene.work.recorder.status.held == ""
@@ -284,7 +287,8 @@ def test_a_jvm_that_dies_in_a_batch_counts_although_the_agent_ends_for_it_meanwh
     assert dies.carried(monkeypatch) == ["DriverLost"]
     assert dies.carried(monkeypatch) == ["DriverLost"]
     assert dies.carried(monkeypatch) == ["DriverLost", "Failed"]
-    assert scene.work.recorder.status.why == f"the driver was lost 3 times in {STEP.id}"
+    assert scene.work.recorder.status.why == f"the driver was lost 3 times in {STEP.id}: {HOW}"
+    assert scene.work.recorder.status.log[-1] == f"warning: Spark went away in {STEP.id}: {HOW}"
 
 
 @pytest.mark.parametrize("early", [True, False])

@@ -55,10 +55,10 @@ class Carrier(threading.Thread):
         """
         if self._driver_lost(error):
             with suppress(Exception):  # a full disk: the agent is started again all the same
-                self.work.recorder.store(DriverLost(step))
-            if self._lost(step) < DRIVER_TRIES:
+                self.work.recorder.store(DriverLost(step, self.work.spark.ended))
+            if len(self._losses(step)) < DRIVER_TRIES:
                 return
-            error = _too_often(step)
+            error = self._too_often(step)
         elif self.work.halt.is_set():
             return  # paused, cancelled or ended: what broke was told to
         if isinstance(error, ConsoleError):
@@ -81,16 +81,25 @@ class Carrier(threading.Thread):
     def _driver_lost(self, error: Exception) -> bool:
         return retry.driver_lost(self.work, error)
 
-    def _lost(self, step: str) -> int:
-        """How often the JVM was lost in a step since it last got anywhere."""
-        lost = 0
+    def _losses(self, step: str) -> list[DriverLost]:
+        """Each time that the JVM was lost in a step since it last got anywhere."""
+        losses: list[DriverLost] = []
         for event in self.work.recorder.progress():
             match event:
                 case DriverLost(name) if name == step:
-                    lost += 1
+                    losses.append(event)
                 case BatchDone() | StepDone() | Resumed():
-                    lost = 0
-        return lost
+                    losses = []
+        return losses
+
+    def _too_often(self, step: str) -> RegionError:
+        at = next((f" at {s.batch}" for s in self.work.recorder.status.steps if s.id == step and s.batch), "")
+        why = "; ".join(dict.fromkeys(loss.why for loss in self._losses(step) if loss.why))
+        return RegionError(
+            f"the driver was lost {DRIVER_TRIES} times in {step}{at}" + (f": {why}" if why else ""),
+            hint="give it more memory (spark.conf: spark.driver.memory) or lower limits.rows; then console retry",
+            code="E_DRIVER",
+        )
 
     def stop(self) -> None:
         """End soon: running Spark jobs are cancelled, and whoever goes on takes its feed over first."""
@@ -128,11 +137,11 @@ class Carrier(threading.Thread):
         if any(s.id == step.id and s.state == "done" for s in self.work.recorder.status.steps):
             return
         self._enter(state)
-        if lost := self._lost(step.id):
-            if lost >= DRIVER_TRIES:
-                raise _too_often(step.id)  # a full disk kept that from being stored
-            why = f"the driver was lost in {step.id}; try {lost + 1} of {DRIVER_TRIES}"
-            retry.pause(self.work, self.brake.clock, lost, why)
+        if losses := self._losses(step.id):
+            if len(losses) >= DRIVER_TRIES:
+                raise self._too_often(step.id)  # a full disk kept that from being stored
+            why = f"the driver was lost in {step.id}" + (f" ({losses[-1].why})" if losses[-1].why else "")
+            retry.pause(self.work, self.brake.clock, len(losses), f"{why}; try {len(losses) + 1} of {DRIVER_TRIES}")
         self.work.recorder.store(StepStarted(step.id))
         self._tried(step, do)
         proof.keep(self.work, step)  # ahead of the step's end: a death in between makes the next agent write them
@@ -201,8 +210,3 @@ class Carrier(threading.Thread):
             work.recorder.tell(Progress(step.id, moved, rows))
             moved += max(edge.step(session, end), 0)
         return moved
-
-
-def _too_often(step: str) -> RegionError:
-    hint = "give it more memory (spark.conf: spark.driver.memory) or lower limits.rows; then console retry"
-    return RegionError(f"the driver was lost {DRIVER_TRIES} times in {step}", hint=hint)
