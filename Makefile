@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 export HEADLESS PLANT LOG
 
-.PHONY: setup python postgres demo check lint test soak bench clean
+.PHONY: setup python postgres clocks demo check lint test soak bench clean
 
 setup:
 	@$(PYTHON) tools/setup.py spark
@@ -28,13 +28,17 @@ lint: python
 postgres:
 	@$(PYTHON) tools/setup.py postgres
 
-test: setup postgres
+# the library that steps the clock of a JVM, for the fault tests alone
+clocks:
+	@$(PYTHON) tools/setup.py clocks
+
+test: setup postgres clocks
 	@$(BIN)/python tools/test.py
 
 # random faults by seed for so many minutes, going on where the last one stopped (docs/reliability.md); then all kills, in
 # the order in which they build on each other; then fifty thousand edits of queries, ten thousand spoilt files
 MINUTES ?= 30
-soak: setup
+soak: setup clocks
 	@$(BIN)/python -m tests.faults.soak --minutes $(MINUTES)
 	@$(BIN)/pytest -q -m faults
 	@EDITS=50000 $(BIN)/pytest -q -n 2 tests/planning/property -m "slow and not spark"

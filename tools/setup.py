@@ -3,6 +3,7 @@
     python3 tools/setup.py python     .venv/ with the locked dependencies and this project
     python3 tools/setup.py spark      Java 17 or newer that Spark supports, and the jars of jars.lock in .console/jars/
     python3 tools/setup.py postgres   PostgreSQL 13 or newer, which the tests of `console schema` start for themselves
+    python3 tools/setup.py clocks     libfaketime, by which fault tests step the clock of running processes
 
 Needs the standard library only, since it runs before anything is installed. Talks on stderr.
 """
@@ -29,6 +30,7 @@ JAVA_PACKAGE = "openjdk-17-jre-headless"
 JAVA_VERSIONS = (17, 21)
 POSTGRES_PACKAGE = "postgresql"
 OLDEST_POSTGRES = 13
+CLOCK_PACKAGE = "libfaketime"
 OLDEST_PYTHON = (3, 11)
 
 
@@ -224,6 +226,19 @@ def set_up_archive() -> None:
     stamp.write_text(wanted)
 
 
+# ---------------------------------------------------------------------------------------------------------- clocks
+
+
+def set_up_clocks() -> None:
+    def there() -> bool:
+        return any(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
+
+    if not there() and debian_may_install():
+        apt(CLOCK_PACKAGE)
+    if not there():
+        raise SetupError(f"the fault tests step the clock of a JVM by libfaketime: install the package {CLOCK_PACKAGE}")
+
+
 def main(what: str) -> int:
     try:
         match what:
@@ -236,8 +251,10 @@ def main(what: str) -> int:
                 set_up_archive()
             case "postgres":
                 set_up_postgres()
+            case "clocks":
+                set_up_clocks()
             case _:
-                raise SetupError("say `python`, `spark` or `postgres`")
+                raise SetupError("say `python`, `spark`, `postgres` or `clocks`")
     except SetupError as error:
         say(f"set-up: {error}")
         return 1

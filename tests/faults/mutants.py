@@ -18,6 +18,7 @@ BESIDE = "tests/faults/test_points.py::test_killed_beside_a_writer_no_row_is_los
 DAMAGE = "tests/faults/test_damage.py::test_a_damaged_commit_is_named_and_never_passed_over"
 DOCTOR = "tests/faults/test_damage.py::test_doctor_names_the_damaged_commit"
 MIDWAY = "tests/faults/test_outside.py::test_a_rollout_under_this_ends_whole"
+AFTER = "tests/faults/test_outside.py::test_a_region_that_follows_stays_whole_under_this"
 AROUND = "tests/faults/test_around.py::test_killed_while"
 
 
@@ -78,6 +79,10 @@ UNDER_FIRE = (
     Mutant("the history of a short log is left to the follower",
            "tests/agent/test_receipts.py::test_each_day_has_one_receipt_and_it_says_what_an_independent_count_says",
            "console/agent/rollout/carry.py", "CAUGHT_UP_COMMITS and not edge.pending(history)[0]:", "CAUGHT_UP_COMMITS:"),
+    Mutant("a batch that killed the JVM is carried as large again", "tests/faults/test_memory.py",
+           "console/agent/rollout/history.py", "    return rows\n\n\ndef open_history", "    return None\n\n\ndef open_history"),
+    Mutant("what happened last is told by the clock", f"{AFTER}[a day behind]", "console/agent/store/ledger.py",
+           "WHERE {where} ORDER BY seq", "WHERE {where} ORDER BY at", only("none")),
 )  # fmt: skip
 
 MUTANTS = (*UNDER_FIRE, *rules.MUTANTS)

@@ -4,8 +4,8 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -148,21 +148,3 @@ def maintain(path: Path, *, delete: str = "") -> None:
     table = DeltaTable(str(path))
     table.optimize.compact()
     table.vacuum(dry_run=False)
-
-
-@contextmanager
-def skewed(folder: Path, seconds: int) -> Iterator[None]:
-    """Every Python process that is started meanwhile reads a wall clock that is so much ahead."""
-    folder.mkdir()
-    (folder / "sitecustomize.py").write_text(
-        "import time\n"
-        "_time, _ns = time.time, time.time_ns\n"
-        f"time.time = lambda: _time() + {seconds}\n"
-        f"time.time_ns = lambda: _ns() + {seconds} * 10**9\n"
-    )
-    before = os.environ.get("PYTHONPATH", "")
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(folder), before]))
-    try:
-        yield
-    finally:
-        os.environ["PYTHONPATH"] = before

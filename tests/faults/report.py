@@ -4,6 +4,7 @@ python -m tests.faults.report     writes docs/reliability.md anew
 """
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,24 @@ def figures(runs: list[dict[str, Any]], mutants: list[dict[str, Any]]) -> list[t
     ]
 
 
+def kinds(runs: list[dict[str, Any]]) -> list[tuple[str, int]]:
+    """Faults by kind, most frequent first; deaths at crash points, whose names have no blank, are one for each process."""
+    counted: Counter[str] = Counter()
+    points: dict[str, set[str]] = {}
+    for fault in (fault for run in runs for fault in run["faults"]):
+        if " " in fault:
+            counted[fault] += 1
+        else:
+            who = "a console" if fault.startswith("console-") else "an agent"
+            points.setdefault(who, set()).add(fault)
+            counted[who] += 1
+    named = {who: f"{who} killed at a crash point ({len(met)} different ones)" for who, met in points.items()}
+    return [
+        (named.get(fault, fault), number)
+        for fault, number in sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+    ]
+
+
 def page(runs: list[dict[str, Any]], mutants: list[dict[str, Any]]) -> str:
     promises = [f"| {name} | {how} | {held} |" for name, how, held in PROMISES]
     counted = [f"| {name} | {value} |" for name, value in figures(runs, mutants)]
@@ -118,11 +137,16 @@ def page(runs: list[dict[str, Any]], mutants: list[dict[str, Any]]) -> str:
             "| --- | ---: |",
             *counted,
             "",
+            "| fault | times |",
+            "| --- | ---: |",
+            *(f"| {fault} | {number:,} |" for fault, number in kinds(runs)),
+            "",
             "A run is judged by `tests/faults/judge.py`, which imports nothing of console: it compares landing with a ledger of",
             "every row sent, and each table of the live and of the previous release with landing, as multisets of whole rows.",
             "A read counts as torn unless every table that it saw equals the recomputation for one release at one landing",
             "position. Faults of the network between console and region are in `tests/ssh` and are not counted here.",
-            "The JVM's clock is not shifted: only the agent's and the console's Python runs a day ahead or behind.",
+            "Where a clock is stepped, Python and JVM read it; the disk, and the library in Rust that commits what is live, tell",
+            "the machine's time meanwhile, so that the clocks of one region disagree.",
             "",
         ]
     )

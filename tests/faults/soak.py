@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from tests.faults import outside, points, report
+from tests.faults.clock import DAY, Clock, read_from
 from tests.faults.world import CASE, PIPELINE, Operator, World, before_long, full, mounted, summary
 
 TURNS = 3  # rollouts a run
@@ -29,14 +30,15 @@ FULL_SECONDS = (0.5, 4.0)
 class Nemesis:
     """Hurts one world at random until it is told to stop; `world.hurt` says what hit."""
 
-    def __init__(self, world: World, chance: random.Random) -> None:
-        self.world, self.chance = world, chance
+    def __init__(self, world: World, chance: random.Random, clock: Clock) -> None:
+        self.world, self.chance, self.clock = world, chance, clock
         self.console = 0  # pid of the operator's running command
         self.over = asyncio.Event()
 
     async def run(self) -> None:
         deeds: tuple[Callable[[], Awaitable[str]], ...] = (
             self.kill_agent, self.kill_jvm, self.kill_console, self.stop_agent, self.stop_console, self.fill, self.maintain,
+            self.step_clock,
         )  # fmt: skip
         while not self.over.is_set():
             await asyncio.sleep(self.chance.uniform(*PAUSE_SECONDS))
@@ -71,6 +73,11 @@ class Nemesis:
             return "landing OPTIMIZEd"
         return ""
 
+    async def step_clock(self) -> str:
+        off = self.chance.choice((-DAY, 0, DAY))
+        self.clock.step(off)
+        return f"clock stepped to {off / DAY:+.0f} d"
+
     async def _stopped(self, name: str, pid: int) -> str:
         if done := self._signalled(name, pid, signal.SIGSTOP):
             try:
@@ -103,11 +110,17 @@ async def rolled(world: World, operator: Operator, nemesis: Nemesis, *words: str
 
 async def one_run(seed: int, root: Path) -> dict[str, object]:
     """One region's life under the faults of one seed."""
+    clock = Clock(root / "clock")
+    with read_from(clock):
+        return await lived(seed, root, clock)
+
+
+async def lived(seed: int, root: Path, clock: Clock) -> dict[str, object]:
     chance = random.Random(seed)
     world = World(root, seed=seed)
     world.install(PIPELINE, CASE / "before")
     operator = Operator(world, "ada")
-    nemesis = Nemesis(world, chance)
+    nemesis = Nemesis(world, chance, clock)
     hurting = None
     try:
         world.nurse()

@@ -6,15 +6,17 @@ import signal
 import subprocess
 import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from tests.faults import outside
 from tests.faults.acts import Act
+from tests.faults.clock import DAY, Clock, read_from
 from tests.faults.world import CASE, PIPELINE, Operator, World, before_long, full, mounted
 
 LETS_GO = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
 IN_A_BATCH = {"jvm killed": "jvm", "agent killed": "agent", "agent killed again": "agent"}
-DAY = 86_400
+NOW = "SELECT unix_timestamp() AS now FROM requests LIMIT 1"
 OLDEST_DAY = "ts < arrow_cast('2026-11-02T00:00:00Z', 'Timestamp(Microsecond, Some(\"UTC\"))')"
 
 
@@ -72,17 +74,20 @@ async def stopped_agent(world: World, eve: Operator) -> tuple[int, str]:
 
 
 async def after(world: World, midway: Story) -> Story:
-    """A region that only follows, until nothing is on its way any more: its tables maintained, its clock off by a day,
+    """A region that only follows, until nothing is on its way any more: its tables maintained, its clock that is stepped by days,
     its operators without a disk."""
     story, bob = Story(), Operator(world, "bob")
     for path in world.paths(midway.live):
         await asyncio.to_thread(outside.maintain, world.warehouse / path)
     story.done["targets OPTIMIZEd"] = True
-    for fault, seconds in (("a day ahead", DAY), ("a day behind", -DAY)):
-        with outside.skewed(world.base / fault.replace(" ", "-"), seconds):
-            await outside.kill(world, world.agent)
+    clock = Clock(world.base / "clock")
+    with read_from(clock):
+        await outside.kill(world, world.agent)
+    for fault, seconds in (("a day ahead", DAY), ("a day behind", -DAY)):  # under one agent and one JVM
+        clock.step(seconds)
         await bob.until_done("rollback", "--regions", "eu", "--yes")
-        story.done[fault] = world.promoted_at() - time.time()
+        told = await world.until_answered(partial(world.driver.query, PIPELINE, NOW, ["requests"], {}, 1))
+        story.done[fault] = [at - time.time() for at in (world.promoted_at(), told.rows[0][0])]
     with mounted(world.base / "tiny", 2) as home:
         eve = Operator(world, "eve", home)
         assert (await eve.run("status"))[0] == 0

@@ -6,7 +6,8 @@
 import pytest
 
 from tests.faults.acts import Act
-from tests.faults.stories import DAY, IN_A_BATCH, LETS_GO, Story
+from tests.faults.clock import DAY
+from tests.faults.stories import IN_A_BATCH, LETS_GO, Story
 from tests.faults.world import World, verdict
 
 pytestmark = [pytest.mark.faults, pytest.mark.asyncio(loop_scope="session")]
@@ -48,10 +49,12 @@ async def test_a_region_that_follows_stays_whole_under_this(
     assert after.live == midway.live  # there and back again; what was refused moved nothing
     assert verdict(after.told, world.bad_reads()) == {}
     match fault, after.done[fault]:
-        case ("a day ahead", off):
-            assert off > DAY / 2
-        case ("a day behind", off):
-            assert off < -DAY / 2
+        case ("a day ahead", (promoted, jvm)):
+            assert promoted > DAY / 2
+            assert jvm > DAY / 2
+        case ("a day behind", (promoted, jvm)):
+            assert promoted < -DAY / 2
+            assert jvm < -DAY / 2
         case ("journal's disk full", (code, said, before)):
             assert (code, "nothing was done" in said) == (1, True), said
             assert before == world.promoted_at()
