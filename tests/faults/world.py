@@ -182,7 +182,7 @@ class World(LiveRegion):
             pid = int(json.loads((self.warehouse / "_console" / "agent.lock").read_text())["pid"])
         except (OSError, ValueError, KeyError):
             return 0
-        if not _alive(pid):
+        if not self._serves(pid):
             return 0
         if pid not in self.agents:
             self.agents.append(pid)
@@ -224,8 +224,14 @@ class World(LiveRegion):
             await self.driver.stop()
         await self.driver.close()
         for pid in {self.agent(), *self.agents} - {0}:
-            if _alive(pid):
+            if self._serves(pid):
                 os.kill(pid, signal.SIGKILL)
+
+    def _serves(self, pid: int) -> bool:
+        """Whether this is a living agent of this region: the pid of one that is dead may be anybody's by now."""
+        with suppress(OSError):
+            return str(self.warehouse) in Path(f"/proc/{pid}/cmdline").read_text()  # "" of a zombie
+        return False
 
 
 async def before_long(process: subprocess.Popen[str], read: Callable[[], T], seconds: float = WHOLE_PATIENCE) -> T:
@@ -319,13 +325,6 @@ def full(disk: Path) -> Iterator[None]:
         yield
     finally:
         ballast.unlink()
-
-
-def _alive(pid: int) -> bool:
-    with suppress(OSError, IndexError):
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        return state != "Z"
-    return False
 
 
 def summary(told: dict[str, Any], reads: list[dict[str, Any]]) -> dict[str, Any]:
