@@ -9,21 +9,16 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+import console.process
+
 TERM_SECONDS = 15.0
 
 
 def birth(pid: int) -> str:
-    """When that process was born, as the system tells it; "" if it lives no more. A pid alone may be another's by now."""
+    """When that process was born; "" if it lives no more, and a child of ours that ended is not kept for that."""
     with suppress(ChildProcessError, OSError):
         os.waitpid(pid, os.WNOHANG)
-    if Path("/proc/self/stat").exists():
-        try:
-            state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except OSError:
-            return ""
-        return "" if state in "ZX" else fields[18]
-    told = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return told.stdout.strip()
+    return console.process.birth(pid)
 
 
 class Processes:

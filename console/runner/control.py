@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from console.drivers.protocol import Driver, Who
 from console.errors import AtGate, CheckFailed, ConsoleError, Unreachable
 from console.model.event import RolledBack
+from console.process import birth
 from console.runner.journal import Journal
 from console.runner.view import RegionView
 
@@ -29,7 +30,7 @@ class Desk:
 
         raises  ConsoleError if the intent cannot be written: then nothing was asked; else what the region answered
         """
-        known = {"by": self.who.name, "host": self.who.host, "pid": os.getpid(), **body}
+        known = {"by": self.who.name, "host": self.who.host, "pid": os.getpid(), "born": birth(os.getpid()), **body}
         intent = await asyncio.to_thread(self._journal.intent, region, self._pipeline, verb, known)
         self._own.add(intent)
         try:
@@ -81,7 +82,7 @@ class Desk:
         """True if another console of this machine asked for it and lives, or was told that it is done."""
         outcomes = {entry.about: entry.body.get("result") for entry in self._journal.entries("outcome", region)}
         return any(
-            outcomes.get(entry.id) == "done" or _lives(entry.body.get("pid"))
+            outcomes.get(entry.id) == "done" or _lives(entry.body)
             for entry in self._intents(region, verb, rollout)
             if entry.id not in self._own
         )
@@ -106,16 +107,10 @@ async def _went_back(driver: Driver, pipeline: str, live: str, previous: str, wh
         return RolledBack(previous, live, who.name, who.host, -1)
 
 
-def _lives(pid: object) -> bool:
-    if not isinstance(pid, int):
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+def _lives(body: Mapping[str, Any]) -> bool:
+    """Whether the console that wrote an intent still runs here."""
+    pid, born = body.get("pid"), body.get("born")
+    return isinstance(pid, int) and born not in (None, "") and birth(pid) == born
 
 
 def gate(view: RegionView, yes: bool) -> AtGate | CheckFailed | None:

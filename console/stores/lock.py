@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from uuid import uuid4
 
 from console.errors import Conflict
+from console.process import birth
 
 LOCK: Final = "console_schema_lock"
 ASIDE: Final = "__rehearsal_"  # in the names of copies; each has a holder's mark too, and whoever it is of ends it
@@ -42,7 +43,7 @@ class Holder:
     def now(cls, by: str, host: str) -> "Holder":
         """This process."""
         pid = os.getpid()
-        return cls(by, host, os.getuid(), _place(), pid, _born(pid), time(), uuid4().hex)
+        return cls(by, host, os.getuid(), _place(), pid, birth(pid), time(), uuid4().hex)
 
     @classmethod
     def read(cls, mark: str) -> "Holder":
@@ -66,7 +67,7 @@ class Holder:
             return True
         except PermissionError:
             return False
-        return bool(self.born) and self.born != _born(self.pid)
+        return bool(self.born) and self.born != birth(self.pid)
 
 
 class Marks(Protocol):
@@ -146,10 +147,4 @@ def _place() -> str:
     with suppress(OSError):
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{boot} {os.readlink('/proc/self/ns/pid')}"
-    return ""
-
-
-def _born(pid: int) -> str:
-    with suppress(OSError, IndexError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
     return ""

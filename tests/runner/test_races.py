@@ -1,6 +1,7 @@
 """Two consoles at one gate, and one console that is not sure whether it was through."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -10,6 +11,8 @@ from console.drivers.fake import FakeDriver, said
 from console.drivers.protocol import Who
 from console.errors import Conflict, Unreachable
 from console.model.event import Accepted, Promoted, Recorded
+from console.process import birth
+from console.runner.control import Desk
 from console.runner.exits import exit_code
 from console.runner.journal import Journal
 from console.runner.view import Outcome
@@ -83,6 +86,16 @@ async def test_a_run_that_was_to_promote_and_finds_it_done_says_who_did_unless_i
     assert not outcomes[0].error or "ada@laptop from laptop" in str(outcomes[0].error)
     await one.close()
     await two.close()
+
+
+@pytest.mark.parametrize(("born", "lives"), [("now", True), ("long ago", False), ("", False)])
+async def test_a_console_that_asked_and_was_not_answered_lives_if_its_pid_is_still_the_same_process(
+    born: str, lives: bool, folder: Path
+) -> None:
+    journal = Journal(folder / "shared.db")
+    asked = {"rollout": "web-2", "pid": os.getpid(), "born": birth(os.getpid()) if born == "now" else born}
+    journal.intent("eu", "web", "promote", asked)
+    assert Desk(journal, "web", ADA).tried_elsewhere("eu", "promote", "web-2") is lives
 
 
 class Torn(FakeDriver):
