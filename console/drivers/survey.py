@@ -5,11 +5,11 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import console
+from console.drivers.child import asked
 from console.drivers.frames import rebuild
 from console.drivers.protocol import RegionState
 from console.drivers.rpc import Surveyed, shaped
@@ -166,51 +166,19 @@ def profiled(region: str, line: bytes) -> Profile:
 
 
 async def _run(question: bytes, command: str = "survey", seconds: float = _SECONDS) -> bytes:
-    process = await asyncio.create_subprocess_exec(
-        *agent_command(command),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env=agent_environment(),
-    )
-    stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
-    if stdin is None or stdout is None or stderr is None:
-        raise RegionError("the survey's process has no pipes")
     try:
         async with asyncio.timeout(seconds):
-            answer, errors, _ = await asyncio.gather(
-                _capped(stdout, _ANSWER), _capped(stderr, _ERRORS), _put(stdin, question)
-            )
-            code = await process.wait()
+            said = await asked(agent_command(command), question, agent_environment(), answer=_ANSWER, errors=_ERRORS)
     except TimeoutError:
         raise Unreachable(
             f"the {command} gave no answer in {seconds:g} s", hint="is the warehouse's disk reachable?"
         ) from None
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
-    if code:
-        said = errors.decode("utf-8", "replace").strip().splitlines()
-        raise RegionError(f"the {command} ended with exit code {code}: {' '.join(said[-1:]) or 'it said nothing'}")
-    return answer
-
-
-async def _put(stream: asyncio.StreamWriter, data: bytes) -> None:
-    with suppress(ConnectionError):
-        stream.write(data)
-        await stream.drain()
-    stream.close()
-
-
-async def _capped(stream: asyncio.StreamReader, limit: int) -> bytes:
-    held = bytearray()
-    while chunk := await stream.read(1 << 16):
-        held += chunk
-        if len(held) > limit:
-            raise Protocol(f"the survey said more than {limit:,} bytes", code="E_FRAME")
-    return bytes(held)
+    if said.cut:
+        raise Protocol(f"the {command} said more than {_ANSWER:,} bytes", code="E_FRAME")
+    if said.code:
+        last = said.errors.decode("utf-8", "replace").strip().splitlines()[-1:]
+        raise RegionError(f"the {command} ended with exit code {said.code}: {' '.join(last) or 'it said nothing'}")
+    return said.answer
 
 
 class Surveyor:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import stat
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
@@ -237,3 +238,46 @@ async def test_a_survey_too_long_for_the_socket_is_answered_without_it(tmp_path:
         driver = LocalDriver(replace(region, zone="UTC"))
         assert (await driver.survey("web", [])).region == "eu"
         await driver.close()
+
+
+ENDS = """
+import asyncio, sys
+from console.drivers import survey
+
+async def ends(turns):
+    begun = asyncio.create_task(survey._run(b"[]"))
+    for _ in range(turns):
+        await asyncio.sleep(0)
+
+for turns in range(8):
+    asyncio.run(ends(turns))
+"""
+
+
+def test_a_command_that_is_done_while_a_survey_is_being_started_ends() -> None:
+    """A loop that ends cancels what is under way in it, at whatever point it has reached."""
+    subprocess.run([sys.executable, "-c", ENDS], check=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("script", "error", "told"),
+    [
+        ("print('{}' * 100)", Protocol, "said more than 64 bytes"),
+        ("import sys; sys.stdin.read(); sys.stderr.write('x' * 1000)", Protocol, "said more than"),
+        ("import time; time.sleep(100)", Unreachable, "gave no answer in 1 s"),
+        ("raise SystemExit('no such place')", RegionError, "ended with exit code 1: no such place"),
+        ("print('[]')", None, "[]\n"),
+    ],
+)
+async def test_a_survey_that_does_not_answer_as_it_should_is_ended_and_told(
+    script: str, error: type[Exception] | None, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(survey_module, "agent_command", lambda _: [sys.executable, "-c", script])
+    monkeypatch.setattr(survey_module, "_ANSWER", 64)
+    monkeypatch.setattr(survey_module, "_ERRORS", 64)
+    question = b"x" * (1 << 20)  # more than a pipe holds
+    if error is None:
+        assert (await survey_module._run(question)).decode() == told
+        return
+    with pytest.raises(error, match=told):
+        await survey_module._run(question, seconds=1.0 if "sleep" in script else 30.0)
