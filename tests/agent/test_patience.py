@@ -315,7 +315,8 @@ async def test_files_that_are_gone_fail_at_once_and_name_the_remedy(region: Regi
         status = region.carry(plan)
     shutil.copytree(tmp_path / "kept", landing, dirs_exist_ok=True)
     assert status.held == "failed"
-    assert "files that it reads are gone" in status.why
+    (fence,) = {fenced.version for fenced in region.line.recorder.events(Fenced)}
+    assert f"files of version {fence} of landing that it reads are gone" in status.why
     assert "plan again" in status.hint
     region.discard()
 

@@ -81,6 +81,9 @@ UNDER_FIRE = (
            "console/agent/rollout/carry.py", "CAUGHT_UP_COMMITS and not edge.pending(history)[0]:", "CAUGHT_UP_COMMITS:"),
     Mutant("a batch that killed the JVM is carried as large again", "tests/faults/test_memory.py",
            "console/agent/rollout/history.py", "    return rows\n\n\ndef open_history", "    return None\n\n\ndef open_history"),
+    Mutant("a JVM does not hold the region", "tests/faults/test_outside.py::test_the_jvm_holds_the_region_as_its_agent_does",
+           "console/agent/session.py", 'popen_kwargs={"pass_fds": (lock_fd,)} if lock_fd >= 0 else {}', "popen_kwargs={}",
+           only("none")),
     Mutant("what happened last is told by the clock", f"{AFTER}[a day behind]", "console/agent/store/ledger.py",
            "WHERE {where} ORDER BY seq", "WHERE {where} ORDER BY at", only("none")),
 )  # fmt: skip

@@ -101,7 +101,7 @@ ELSEWHERE = {
     "schema-": "tests/stores",
     "commit-compact": "tests/faults/rules/test_upkeep_killed.py",
     "commit-retention": "tests/faults/rules/test_upkeep_killed.py",
-    "quarantine": "nobody by SIGKILL; tests/agent/test_patience.py ends the batch's thread there",
+    "quarantine": "tests/faults/rules/test_killed.py",
     "commit-columns": "tests/faults/rules/test_killed.py",
     "commit-copy": "tests/faults/rules/test_killed.py",
     "sink": "tests/agent/test_exports.py",

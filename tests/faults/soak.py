@@ -23,7 +23,8 @@ from tests.faults.world import CASE, PIPELINE, Operator, World, before_long, ful
 
 TURNS = 3  # rollouts a run
 PAUSE_SECONDS = (0.5, 6.0)  # between two faults
-STOPPED_SECONDS = (1.0, 40.0)  # a console waits 30 s for an answer
+STOPPED_SECONDS = (1.0, 40.0)  # a console waits 30 s for an answer to a question
+LONG_SECONDS, LONG_SHARE = 130.0, 0.1  # and 120 s for one to a deed
 FULL_SECONDS = (0.5, 4.0)
 
 
@@ -81,7 +82,8 @@ class Nemesis:
     async def _stopped(self, name: str, pid: int) -> str:
         if done := self._signalled(name, pid, signal.SIGSTOP):
             try:
-                await asyncio.sleep(self.chance.uniform(*STOPPED_SECONDS))
+                long = self.chance.random() < LONG_SHARE
+                await asyncio.sleep(LONG_SECONDS if long else self.chance.uniform(*STOPPED_SECONDS))
             finally:
                 os.kill(pid, signal.SIGCONT)
         return done

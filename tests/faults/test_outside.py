@@ -3,6 +3,9 @@
 `stories` does it; the fixtures are in conftest.
 """
 
+import os
+from pathlib import Path
+
 import pytest
 
 from tests.faults.acts import Act
@@ -39,6 +42,17 @@ async def test_a_rollout_under_this_ends_whole(midway: Story, back: Act, world: 
             assert (code, "no answer" in said) == (5, True), said
         case ("console stopped", code):
             assert code == 0
+
+
+async def test_the_jvm_holds_the_region_as_its_agent_does(midway: Story, after: Story, world: World) -> None:
+    """So that no other agent begins while the JVM of one that died still commits."""
+    assert midway.live
+    assert after.live
+    held = os.stat(world.warehouse / "_console" / "agent.lock")
+    assert world.jvm()
+    for pid in (world.agent(), world.jvm()):
+        files = [os.stat(fd) for fd in Path(f"/proc/{pid}/fd").iterdir() if fd.exists()]
+        assert (held.st_dev, held.st_ino) in {(file.st_dev, file.st_ino) for file in files}
 
 
 @pytest.mark.parametrize("fault", AFTER)

@@ -109,7 +109,8 @@ class Tries:
             raise error  # it did not outlive what went wrong in it
 
     def _explained(self, error: Exception, what: Kind) -> Exception:
-        return explained(error, self.step, self._run, what, self.failed)
+        fence = None if self._history is None else self._history.fence
+        return explained(error, self.step, self._run, what, self.failed, fence)
 
 
 def severed(error: BaseException) -> bool:
@@ -147,8 +148,13 @@ def pause(work: Work, clock: Clock, failed: int, why: str, chance: Callable[[], 
     work.recorder.tell(Waiting(""))
 
 
-def explained(error: Exception, step: Backfill, run: Sequence[Slice], what: Kind, failed: int = 1) -> Exception:
-    """An error in words that the operator can act on; ours pass as they are."""
+def explained(
+    error: Exception, step: Backfill, run: Sequence[Slice], what: Kind, failed: int = 1, fence: int | None = None
+) -> Exception:
+    """An error in words that the operator can act on; ours pass as they are.
+
+    fence  the version of the source that is read
+    """
     if what == "final":
         return error
     where, why = (
@@ -163,7 +169,8 @@ def explained(error: Exception, step: Backfill, run: Sequence[Slice], what: Kind
             )
         case "gone":
             hint = "something deleted them (VACUUM, log clean-up); console discard, then plan again"
-            return RegionError(f"{where}: files that it reads are gone: {why}", hint=hint, code="E_FILES_GONE")
+            of = "" if fence is None else f" of version {fence} of {step.source}"
+            return RegionError(f"{where}: files{of} that it reads are gone: {why}", hint=hint, code="E_FILES_GONE")
         case "drift":
             hint = "console plan shows what has changed there; console discard, then apply again"
             return RegionError(f"{where}: a table is no longer as it was planned: {why}", hint=hint, code="E_DRIFT")

@@ -12,15 +12,16 @@ from deltalake import DeltaTable
 
 from console.agent import reading
 from console.agent.line import Line
+from console.agent.patience.quarantine import Quarantine
 from console.agent.session import Spark
 from console.agent.store import log
 from console.errors import RegionError
-from console.model.event import Accepted
-from console.model.live import Release
+from console.model.event import Accepted, BatchDone
+from console.model.live import Feed, Release
 from console.model.pipeline import Copy
 from console.model.plan import Plan
 from console.model.schema import Column
-from console.model.step import AddColumns, Promote
+from console.model.step import AddColumns, Backfill, CreateTable, Fragile, Promote
 from tests.faults.rules import another
 from tests.faults.rules.tables import COLUMNS, commit, foreign, held, rows, state
 
@@ -149,6 +150,29 @@ def test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with
     notes = [log.commit(landing, version).note for version in range(log.latest_version(landing) + 1)]
     assert notes.count({"kind": "add columns"}) == 1
     assert held(landing) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("point", "written"), [("before-quarantine", 0), ("after-quarantine", 1)])
+def test_killed_around_what_a_batch_set_aside_it_is_written_once_and_the_batch_is_not_carried_again(
+    tmp_path: Path, spark: Spark, session: Any, point: str, written: int
+) -> None:
+    lake = tmp_path / "lake"
+    opened, sql = live(lake, spark), "SELECT CAST(IF(n = 3, 'none', n) AS BIGINT) AS n, day FROM landing"
+    release = Release("r2", "web", "d2", (LANDING, state("parsed")), (Feed("parse", "landing", "parsed", sql),))
+    history = Backfill("parse", "landing", "parsed", "replay", sql, "", 4, 1, 1, 1, fragile=Fragile("n = 3", ("n",)))
+    steps = (CreateTable("parsed"), history, Promote())
+    plan = Plan(1, "t", "web", "eu", "d2", "r1", "c", (), steps, release, quarantine_rows=1)
+    opened.releases.propose(release, "web-2", "ada", "laptop")
+    opened.recorder.accept("web-2", plan, Accepted("r2", "r1", "", "ada", "laptop", tuple((s.id, 0) for s in steps)))
+    another.dies(session, tmp_path / "armed", point, lake, "carry")
+    aside = Quarantine(lake / "_console" / "web")
+    assert len(aside.rows("web-2")) == written
+    again = another.line(lake, spark)
+    assert another.carried(again) == "awaiting-confirmation"
+    again.halt()
+    assert [row["key"] for row in aside.rows("web-2")] == ["n=3"]
+    assert held(str(lake / "parsed")) == [0, 1, 2]
+    assert [done.quarantined for done in again.recorder.events(BatchDone)] == [1]
 
 
 def columns(table: str) -> list[str]:
