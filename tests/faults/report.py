@@ -1,6 +1,6 @@
 """From the account of runs to docs/reliability.md: each promise, how it is kept, what holds it, and the figures.
 
-python -m tests.faults.report     writes docs/reliability.md anew
+python -m tests.faults.report     writes docs/reliability.md anew, and the list of planted bugs in this folder's README
 """
 
 import json
@@ -13,6 +13,8 @@ from tests.faults.mutants import MUTANTS, RESULTS
 ROOT = Path(__file__).resolve().parent.parent.parent
 RUNS = ROOT / "docs" / "reliability.jsonl"
 PAGE = ROOT / "docs" / "reliability.md"
+README = ROOT / "tests" / "faults" / "README.md"
+LIST = "### The list (written by `report.py`)"
 
 # (promise, mechanism, tests)
 PROMISES = (
@@ -152,8 +154,20 @@ def page(runs: list[dict[str, Any]], mutants: list[dict[str, Any]]) -> str:
     )
 
 
+def planted(mutants: list[dict[str, Any]]) -> str:
+    """The README with the list of planted bugs at its end."""
+    results = {m["mutant"]: "caught" if m["caught"] else "missed" for m in mutants}
+    rows = (
+        f"| {mutant.name} | `{mutant.test.removeprefix('tests/')}` | {results.get(mutant.name, 'not run')} |"
+        for mutant in MUTANTS
+    )
+    before = README.read_text().partition(LIST)[0]
+    return f"{before}{LIST}\n\n| bug | test that must fail | |\n| --- | --- | --- |\n" + "\n".join(rows) + "\n"
+
+
 def main() -> None:
     PAGE.write_text(page(lines(RUNS), lines(RESULTS)))
+    README.write_text(planted(lines(RESULTS)))
 
 
 if __name__ == "__main__":

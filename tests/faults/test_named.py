@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from tests.faults import points
+from tests.faults import points, report
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent / "console"
 CALL = re.compile(r'crash\.point\(f?"([^"]+)"\)')
@@ -23,6 +23,11 @@ def test_no_write_has_a_crash_point_that_nobody_arms() -> None:
         pattern = re.compile(".+".join(re.escape(part) for part in re.split(r"\{[^}]*\}", name)))
         armed = any(pattern.fullmatch(point) for point in ARMED) or any(part in name for part in points.ELSEWHERE)
         assert armed, f"{file}: {name}"
+
+
+def test_the_readme_lists_every_planted_bug_with_what_became_of_it() -> None:
+    assert report.README.read_text() == report.planted(report.lines(report.RESULTS)), "python -m tests.faults.report"
+    assert report.PAGE.read_text() == report.page(report.lines(report.RUNS), report.lines(report.RESULTS))
 
 
 def test_every_point_that_is_armed_is_in_the_package() -> None:
