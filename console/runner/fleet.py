@@ -30,7 +30,10 @@ Planner = Callable[[Pipeline, Live, Region], Plan]
 
 @dataclass
 class _Campaign:
-    """Waves that wait for the gates of the one before to be opened by hand."""
+    """Waves that wait for the gates of the one before to be opened by hand.
+
+    before  regions of that wave that stood at a gate; the others were through
+    """
 
     before: tuple[str, ...]
     rest: Waves
@@ -169,8 +172,9 @@ class Fleet:
             outcomes += tuple(told)
             if not may_go_on(told):
                 rest = order[index + 1 :]
+                stands = tuple(o.region for o in told if o.error is not None)
                 at_gate = all(o.error is None or o.error.exit_code == 3 for o in told)
-                self._campaign = _Campaign(wave, rest, attached) if rest and at_gate else None
+                self._campaign = _Campaign(stands, rest, attached) if rest and at_gate else None
                 return outcomes + skipped(rest)
         return outcomes
 
@@ -300,7 +304,7 @@ class Fleet:
         )
 
     def _go_on(self, promoted: str) -> None:
-        """After a promotion by hand: when all of its wave are live, the waves that waited for it begin."""
+        """After a promotion by hand: when all whose gates the next waves waited for are live, those begin."""
         campaign = self._campaign
         if campaign is None or promoted not in campaign.before:
             return

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -20,9 +21,12 @@ from console.errors import (
     UsageError,
 )
 from console.model.event import Ended, Recorded
-from console.model.region import Policy
+from console.model.live import Live
+from console.model.pipeline import Pipeline
+from console.model.plan import Plan
+from console.model.region import Policy, Region
 from console.runner.exits import exit_code
-from tests.runner.worlds import BOB, Brake, World, at_event, ends, fake, refreshed, refusing, until
+from tests.runner.worlds import BOB, Brake, World, at_event, ends, fake, plan, refreshed, refusing, until
 
 
 def three(us: Script | None = None, **more: object) -> tuple[FakeRegion, FakeRegion, FakeRegion]:
@@ -86,6 +90,28 @@ async def test_opened_by_hand_the_waves_that_waited_begin(folder: Path) -> None:
         while any(fleet.views[name].status.state != "awaiting-confirmation" for name in ("eu", "ap")):
             await anext(changes)
     assert eu.disk.live == ap.disk.live == "r1"
+    await fleet.close()
+
+
+async def test_a_region_of_the_wave_that_had_nothing_to_do_holds_nothing_whatever_its_last_rollout_came_to(
+    folder: Path,
+) -> None:
+    eu, us, _ = three()
+    uk = fake("uk", canary=True)
+
+    def planned(pipeline: Pipeline, live: Live, where: Region) -> Plan:
+        made = plan(pipeline, live, where)
+        return replace(made, changes=(), steps=()) if where.name == "uk" else made
+
+    before = await refreshed(World(folder, uk))
+    await before.run()
+    await before.control("uk", "cancel")
+    await before.close()
+    fleet = await refreshed(World(folder, eu, us, uk), planner=planned)
+    assert [outcome.state for outcome in await fleet.run() if outcome.region == "uk"] == ["unchanged"]
+    assert fleet.views["uk"].status.state == "cancelled"
+    await fleet.promote("us")
+    await until(lambda: fleet.views["eu"].status.state == "awaiting-confirmation")
     await fleet.close()
 
 
