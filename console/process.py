@@ -1,11 +1,23 @@
-"""Which process it is: a pid alone may be another's by now."""
+"""Other processes of this machine: which one it is, and one that is asked a question, off the event loop.
 
+Not asyncio's own: a loop that ends cancels all that is under way in it, and a start of asyncio's that is cancelled half way
+waits for ever for pipes that nobody opens any more (CPython 3.11): the console would be done and never end.
+"""
+
+import asyncio
 import subprocess
+import threading
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
+
+_PIECE = 1 << 16
 
 
 def birth(pid: int) -> str:
-    """When that process was born, as the system tells it; "" if it lives no more."""
+    """When that process was born, as the system tells it; "" if it lives no more. A pid alone may be another's by now."""
     if Path("/proc/self/stat").exists():
         try:
             state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -14,3 +26,97 @@ def birth(pid: int) -> str:
         return "" if state in "ZX" else fields[18]
     told = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return told.stdout.strip()
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """How it ended, and what it said; `cut` where that was more than it may say, which ended it."""
+
+    code: int
+    answer: bytes
+    errors: bytes
+    cut: bool
+
+
+async def asked(
+    command: Sequence[str], question: bytes, environment: Mapping[str, str], *, answer: int, errors: int
+) -> Said:
+    """Start it, give it the question on its standard input, and wait for its end. Cancelled, it is killed.
+
+    answer, errors  bytes that it may say on its standard output and error
+    raises          OSError where it cannot be started
+    """
+    child = _Child(command, environment, (answer, errors))
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[Said] = loop.create_future()
+
+    def tell(said: Said | OSError) -> None:
+        if ended.done():
+            return
+        if isinstance(said, OSError):
+            ended.set_exception(said)
+        else:
+            ended.set_result(said)
+
+    def work() -> None:
+        try:
+            said: Said | OSError = child.run(question)
+        except OSError as error:
+            said = error
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(tell, said)
+
+    # daemon: a process that even SIGKILL does not end at once, on a disk that hangs, keeps nobody here
+    threading.Thread(target=work, name=f"asks {command[-1]}", daemon=True).start()
+    try:
+        return await ended
+    finally:
+        child.kill()
+
+
+class _Child:
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], most: tuple[int, int]) -> None:
+        self._command, self._environment, self._most = list(command), dict(environment), most
+        self._process: subprocess.Popen[bytes] | None = None
+        self._killed = False
+        self._cut = False
+
+    def run(self, question: bytes) -> Said:
+        pipe = subprocess.PIPE
+        with subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=pipe, env=self._environment) as process:
+            self._process = process
+            if self._killed:  # meanwhile, by one who saw no process yet
+                process.kill()
+            assert process.stdin
+            assert process.stdout
+            assert process.stderr
+            errors = bytearray()
+            besides = (
+                threading.Thread(target=self._put, args=(process.stdin, question), daemon=True),
+                threading.Thread(target=self._read, args=(process.stderr, errors, self._most[1]), daemon=True),
+            )
+            for thread in besides:
+                thread.start()
+            answer = bytearray()
+            self._read(process.stdout, answer, self._most[0])
+            for thread in besides:
+                thread.join()
+        return Said(process.returncode, bytes(answer), bytes(errors), self._cut)
+
+    def kill(self) -> None:
+        self._killed = True
+        if self._process is not None:
+            self._process.kill()
+
+    def _put(self, stream: IO[bytes], data: bytes) -> None:
+        with suppress(OSError):  # it ended without listening: its last words tell why
+            stream.write(data)
+            stream.close()
+
+    def _read(self, stream: IO[bytes], held: bytearray, most: int) -> None:
+        while piece := stream.read(_PIECE):
+            held += piece
+            if len(held) > most:
+                self._cut = True
+                self.kill()
+                return

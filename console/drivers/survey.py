@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import console
-from console.drivers.child import asked
 from console.drivers.frames import rebuild
 from console.drivers.protocol import RegionState
 from console.drivers.rpc import Surveyed, shaped
@@ -17,6 +16,7 @@ from console.errors import ConsoleError, DataError, Protocol, RegionError, Unrea
 from console.model import codec
 from console.model.live import Live
 from console.model.receipt import Past
+from console.process import asked
 
 _TOGETHER = 0.01  # seconds in which asks are gathered into one process
 _SECONDS = 60.0
