@@ -151,15 +151,22 @@ def _serve(place: str, config: str) -> int:
 
 async def _loop(service: Any, socket_path: Path) -> int:
     from console.agent.server import Server
+    from console.agent.service import in_words, say
 
     server = Server(service, socket_path)
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(name, server.end)
     serving = asyncio.create_task(server.run())
+    said = ""
     while not serving.done():
         await asyncio.wait([serving], timeout=1.0)
-        service.tell_lag()
+        try:
+            service.tell_lag()
+        except Exception as error:  # the next second tries again; the region's feeds hang on this process
+            if (text := in_words(error)) != said:
+                say("agent", "error", text)
+            said = text
         if service.driver_lost():
             server.restart()
             await serving

@@ -2,17 +2,17 @@
 
 import threading
 import time
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from console.agent.feeds import plants
 from console.agent.feeds.edge import Edge, edges_of
 from console.agent.feeds.follow import Follower
-from console.agent.rollout import across
+from console.agent.rollout import across, helm
 from console.agent.rollout.carry import Carrier
 from console.agent.rollout.recorder import Recorder
 from console.agent.rollout.settle import settle
-from console.agent.rollout.vigil import Vigil, expiring, tied
+from console.agent.rollout.vigil import Vigil, tied
 from console.agent.rollout.work import Work
 from console.agent.session import Settings, Spark
 from console.agent.store import housekeeping, log
@@ -146,9 +146,8 @@ class Line:
             if verb == "pause" and status.held == "paused":
                 return status
             if not fits.get(verb, False):
-                raise Conflict(
-                    f"{verb} does not fit: {self.pipeline} is {status.shown}", hint="console status", code="E_STATE"
-                )
+                told = f"{status.shown}{helm.last_word(status, self.recorder.progress())}"
+                raise Conflict(f"{verb} does not fit: {self.pipeline} is {told}", hint="console status", code="E_STATE")
             match verb:
                 case "pause":
                     self._halt()
@@ -201,11 +200,7 @@ class Line:
                 self.resume()
             finally:
                 self._guard.release()
-        if warning := expiring(self.recorder.status, time.time()):
-            with suppress(Exception):  # a disk that is full now must not end the agent for the sake of a warning
-                self.recorder.store(warning)
-        if due := self.vigil.due(self.recorder.status, bool(self.recorder.watchers), carrying):
-            threading.Thread(target=self.control, args=due, daemon=True).start()
+        self.vigil.mind(self, carrying)
 
     def halt(self) -> None:
         """Stop carrying because the agent ends; the rollout's state stays as it is."""

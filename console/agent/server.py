@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from console.agent.service import Service
+from console.agent.service import Service, in_words
 from console.errors import ConsoleError, DataError
 from console.model import codec
 from console.model.event import Recorded
@@ -22,6 +22,9 @@ FRAME = 1 << 20
 REMEMBERED = 256
 WATCH_QUEUE = 5_000  # fleeting events that a slow watcher may be behind
 THREADS = 16
+# In threads of their own, so that whoever asks is answered while all others are at slow work.
+QUICK = frozenset(("hello", "state", "watch", "control", "shutdown"))
+QUICK_THREADS = 8
 
 
 class Server:
@@ -31,6 +34,7 @@ class Server:
         self._service = service
         self._path = path
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="rpc")
+        self._quick = ThreadPoolExecutor(QUICK_THREADS, thread_name_prefix="quick")
         self._ending = asyncio.Event()
 
     async def run(self) -> None:
@@ -42,8 +46,10 @@ class Server:
             server = await asyncio.start_unix_server(self._connected, str(self._path), limit=FRAME)
         finally:
             os.umask(mask)
-        async with server:
+        try:
             await self._ending.wait()
+        finally:
+            server.close()  # and no more: from Python 3.12 on, to wait for that is to wait until every console has left
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()
 
@@ -60,7 +66,7 @@ class Server:
         if not _same_user(writer):
             writer.close()
             return
-        connection = _Connection(self, self._service, self._pool, writer)
+        connection = _Connection(self, self._service, self._pool, self._quick, writer)
         try:
             while line := await reader.readline():
                 connection.take(line)
@@ -77,11 +83,17 @@ class Server:
 
 class _Connection:
     def __init__(
-        self, server: Server, service: Service, pool: ThreadPoolExecutor, writer: asyncio.StreamWriter
+        self,
+        server: Server,
+        service: Service,
+        pool: ThreadPoolExecutor,
+        quick: ThreadPoolExecutor,
+        writer: asyncio.StreamWriter,
     ) -> None:
         self._server = server
         self._service = service
         self._pool = pool
+        self._quick = quick
         self._writer = writer
         self._loop = asyncio.get_running_loop()
         self._answers: OrderedDict[str, asyncio.Future[bytes]] = OrderedDict()
@@ -141,7 +153,8 @@ class _Connection:
             call = self._service.method(request["method"])
             if not isinstance(params, dict):
                 raise DataError("params must be an object")
-            result = await self._loop.run_in_executor(self._pool, lambda: call(**params))
+            pool = self._quick if request["method"] in QUICK else self._pool
+            result = await self._loop.run_in_executor(pool, lambda: call(**params))
             return _frame({"jsonrpc": "2.0", "id": request.get("id"), "result": codec.encode(result)})
         except ConsoleError as error:
             return _error(request.get("id"), error)
@@ -151,6 +164,16 @@ class _Connection:
             return _error(request.get("id"), ConsoleError(f"{type(error).__name__}: {str(error)[:500]}", code="E_BUG"))
 
     async def _watch(self, params: dict[str, Any]) -> None:
+        try:
+            await self._tell_all(params)
+        except Exception as error:
+            # the watch was answered already: a link that stays open would say nothing for ever, one that ends is made anew
+            self._writer.close()
+            self._service.said(
+                str(params["pipeline"]), "warning", f"a console that watches has to come again: {in_words(error)}"
+            )
+
+    async def _tell_all(self, params: dict[str, Any]) -> None:
         queue: asyncio.Queue[Recorded] = asyncio.Queue()
 
         def told(recorded: Recorded) -> None:
@@ -170,7 +193,7 @@ class _Connection:
             except RuntimeError:  # the loop has ended
                 stop()
 
-        await self._loop.run_in_executor(self._pool, begin)
+        await self._loop.run_in_executor(self._quick, begin)
         while not self._closed:
             recorded = await queue.get()
             self._write(_frame({"jsonrpc": "2.0", "method": "event", "params": codec.encode(recorded)}))

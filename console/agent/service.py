@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -38,9 +39,11 @@ class Service:
         self.warehouse = warehouse
         self.settings = settings
         self.spark = Spark(settings, lock_fd)
-        self.follower = Follower(self.spark, settings.tick_seconds, self._said)
+        self.follower = Follower(self.spark, settings.tick_seconds, self.said)
         self._lines: dict[str, Line] = {}
-        self.keeper = keeper.Keeper(self.spark, lambda: tuple(self._lines.values()), self._said)
+        self.keeper = keeper.Keeper(
+            self.spark, lambda: tuple(self._lines.values()), self.said, lambda: tuple(self._down)
+        )
         self._guard = threading.Lock()
         self._down: dict[str, str] = {}  # pipelines that could not be taken up, and what was said of it
         self._tried = 0.0
@@ -79,13 +82,13 @@ class Service:
         try:
             self.line(pipeline).resume()
         except Exception as error:
-            told = _told(error)
+            told = in_words(error)
             if self._down.get(pipeline) != told:
-                _print(pipeline, "error", f"it cannot be taken up: {told}")
+                say(pipeline, "error", f"it cannot be taken up: {told}")
             self._down[pipeline] = told
         else:
             if self._down.pop(pipeline, None):
-                _print(pipeline, "info", "it is taken up")
+                say(pipeline, "info", "it is taken up")
 
     def ends(self) -> None:
         """From now on a JVM that goes away is no loss: the signal that ends us may have been sent to it as well."""
@@ -112,10 +115,12 @@ class Service:
                 self._lines[pipeline] = Line(self.warehouse, pipeline, self.spark, self.follower, self.settings)
             return self._lines[pipeline]
 
-    def _said(self, pipeline: str, level: str, text: str) -> None:
+    def said(self, pipeline: str, level: str, text: str) -> None:
+        """To the log and to everyone who watches. Raises nothing: what goes on must not end for want of words."""
         text = redacted(text)
-        _print(pipeline, level, text)
-        self.line(pipeline).recorder.log(text, level)
+        say(pipeline, level, text)
+        with suppress(Exception):
+            self.line(pipeline).recorder.log(text, level)
 
     # -- methods
 
@@ -209,12 +214,12 @@ class Service:
     def tell_lag(self) -> None:
         """Once a second, to everyone who watches."""
         for name, line in tuple(self._lines.items()):
-            if line.recorder.watchers:
-                line.recorder.tell(self.follower.lag(name))
             try:
+                if line.recorder.watchers:
+                    line.recorder.tell(self.follower.lag(name))
                 line.mind()
             except Exception as error:  # a full disk, say: the next second tries again
-                self._said(name, "warning", f"{type(error).__name__}: {str(error)[:200]}")
+                self.said(name, "warning", f"{type(error).__name__}: {str(error)[:200]}")
         self._mind_the_damaged()
         self.keeper.mind()
 
@@ -229,12 +234,14 @@ class Service:
         return self.spark.lost
 
 
-def _print(pipeline: str, level: str, text: str) -> None:
+def say(who: str, level: str, text: str) -> None:
+    """One line of the agent's log."""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    print(f"{at} {level} {pipeline}: {text}", file=sys.stderr, flush=True)
+    with suppress(OSError, ValueError):  # its disk is full, its reader gone: a log that is not written stops nothing
+        print(f"{at} {level} {who}: {text}", file=sys.stderr, flush=True)
 
 
-def _told(error: Exception) -> str:
+def in_words(error: Exception) -> str:
     return told(error) if isinstance(error, ConsoleError) else f"{type(error).__name__}: {cause(error)}"
 
 

@@ -3,10 +3,11 @@
 import json
 import os
 import signal
+import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,7 +34,9 @@ GC = "-XX:+UseParallelGC -Xshare:auto"
 # 48 MB, too small for Spark: it then forgets what it compiled and begins again.
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto"
 ARCHIVE = "classes.jsa"  # beside the jars; see agent/archive.py
-OUT_OF_MEMORY = 52  # Spark's exit where a task found no memory (SparkExitCode.OOM)
+OUT_OF_MEMORY = (3, 52)  # the JVM's exit where a region's flags have it end for that, and Spark's (SparkExitCode.OOM)
+STOP_SECONDS = 60.0  # that Spark may take to stop
+KILLED_SECONDS = 5.0  # that a killed JVM may take to be gone, before it is not waited for any longer
 QUIET = "-Xlog:disable -Xlog:all=error:stderr"  # an archive that does not fit is no news
 _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -73,6 +76,7 @@ class Spark:
         self._jvm: Any = None  # the process's one gateway to Java, also where no Spark came up in it
         self._root: Any = None
         self._starting = threading.Lock()
+        self._killed = ""  # why we ended the JVM
         self.ending = False  # the agent is being ended on purpose, and whoever does it may end the JVM beside it
         self.slots = _slots(settings.master)
 
@@ -90,17 +94,43 @@ class Spark:
         """How its JVM ended, in words; "" while it lives, or where none was started."""
         process = self._jvm.proc if self._jvm is not None else None
         code = None if process is None else process.poll()
-        return "" if code is None else _ended(code)
+        return "" if code is None else self._killed or _ended(code)
 
     def _gone(self) -> bool:
         return self.ended != ""
 
     def session(self, **conf: str) -> Any:
         """A SparkSession of its own (temp views and settings apart) over the one SparkContext."""
-        session = self._start().newSession()
-        for name, value in conf.items():
-            session.conf.set(name.replace("__", "."), value)
+        try:
+            session = self._start().newSession()
+            for name, value in conf.items():
+                session.conf.set(name.replace("__", "."), value)
+        except Exception:
+            self.look()
+            raise
         return session
+
+    def look(self) -> None:
+        """Ask the JVM whether its context still stands, and end a JVM in which it does not: nothing in it works again.
+
+        Never on a poll: a JVM that does not answer holds up whoever asks it.
+        """
+        with suppress(Exception):  # one that is gone is told by its process
+            stopped = self._root is not None and self._root.sparkContext._jsc.sc().isStopped()
+            if stopped and not self.ending:  # where we end, it may be ending too, and tidies its own files away first
+                self.kill("its context was stopped, as where its application is lost")
+
+    def kill(self, why: str) -> None:
+        """End a JVM that is of no more use; it is then as lost as any other, and the agent begins anew.
+
+        why  in words, which tell from then on how it ended
+        """
+        process = self._jvm.proc if self._jvm is not None else None
+        if process is not None and process.poll() is None:
+            self._killed = why
+            process.kill()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(KILLED_SECONDS)
 
     @contextmanager
     def job(self, session: Any, group: str) -> Iterator["JobGroup"]:
@@ -115,8 +145,16 @@ class Spark:
     def stop(self) -> None:
         if self._root is not None:
             if not self._gone():
-                self._root.stop()
+                stopping = threading.Thread(target=self._stop, name="stop", daemon=True)
+                stopping.start()
+                stopping.join(STOP_SECONDS)
+                if stopping.is_alive():
+                    self.kill(f"it did not stop in {STOP_SECONDS:.0f} s")
             self._root = None
+
+    def _stop(self) -> None:
+        with suppress(Exception):  # it goes in any case
+            self._root.stop()
 
     def _start(self) -> Any:
         with self._starting:
@@ -152,7 +190,7 @@ class JobGroup:
 
 def _ended(code: int) -> str:
     """What a JVM's exit code says (negative: the signal that ended it)."""
-    if code == OUT_OF_MEMORY:
+    if code in OUT_OF_MEMORY:
         return "its memory ran out"
     if code == -signal.SIGKILL:
         return "it was killed, as the kernel does where the machine's memory runs out"

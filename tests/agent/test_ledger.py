@@ -47,6 +47,14 @@ def test_a_swap_from_a_release_that_is_no_longer_live_names_who_was_first(releas
     assert states(releases)["r3"] == "preview"
 
 
+@pytest.mark.parametrize("to", ["r9", "r1"])
+def test_what_is_not_there_to_become_live_is_refused_and_live_stays_live(releases: Releases, to: str) -> None:
+    before = states(releases)
+    with pytest.raises(Conflict, match=f"release {to} is not in this region, or live already") as refused:
+        releases.swap("r1", to, "ada", "laptop")
+    assert (refused.value.code, states(releases)) == ("E_NO_RELEASE", before)
+
+
 def contend(
     place: str, name: str, gate: "multiprocessing.synchronize.Barrier", won: "multiprocessing.Queue[str]"
 ) -> None:

@@ -11,11 +11,25 @@ from console.agent.line import Line
 from console.agent.rollout.vigil import ATTACHED_SECONDS, HOUR, Vigil, expiring
 from console.agent.session import Settings, Spark
 from console.errors import Conflict
-from console.model.event import Accepted, Entered, Expiring, Failed, Fenced, Lagging, Promoted, Recorded, Resumed
+from console.model.event import (
+    Accepted,
+    Ended,
+    Entered,
+    Expiring,
+    Failed,
+    Fenced,
+    Lagging,
+    Paused,
+    Promoted,
+    Recorded,
+    Resumed,
+    RolledBack,
+)
 from console.model.live import Release
 from console.model.plan import Plan
 from console.model.status import Status, StepStatus, fold
 from console.model.step import Promote
+from tests.agent.hands import Hands
 
 
 def opened(place: Path) -> Line:
@@ -78,7 +92,12 @@ def failed(place: Path, ago_hours: float) -> Line:
 
 
 def test_a_failed_rollout_keeps_what_it_built_for_its_time_and_is_then_discarded(tmp_path: Path) -> None:
-    kept, over = failed(tmp_path / "kept", 71.9), failed(tmp_path / "over", 72.1)
+    clock = Hands(time.time())
+    kept, over = failed(tmp_path / "kept", 70.9), failed(tmp_path / "over", 71.1)
+    for line in (kept, over):
+        line.vigil = Vigil(72.0, clock=clock)
+        line.mind()
+    clock.go(HOUR)
     for line in (kept, over):
         line.mind()
     until = time.monotonic() + 10
@@ -87,6 +106,40 @@ def test_a_failed_rollout_keeps_what_it_built_for_its_time_and_is_then_discarded
     assert over.recorder.status.state == "discarded"
     assert over.recorder.status.decided_by == "the agent, 72 h after the failure"
     assert (kept.recorder.status.state, kept.recorder.status.held) == ("planned", "failed")
+
+
+def test_who_comes_too_late_learns_who_decided_before(tmp_path: Path) -> None:
+    line = failed(tmp_path, 1.0)
+    told = []
+    for event, verb in (
+        (Failed("promote", "disk full"), "pause"),
+        (Resumed("eve from desk"), "retry"),
+        (Paused("bob from phone"), "retry"),
+        (Resumed("eve from desk"), "resume"),
+        (Entered("awaiting-confirmation"), "resume"),
+        (Promoted("r1", "", "eve", "desk", 2), "cancel"),
+        (RolledBack("r0", "r1", "bob", "phone", 3), "cancel"),
+        (Ended("discarded", "eve from desk"), "discard"),
+        (Accepted("r2", "", "digest", "ada", "laptop", ()), "retry"),
+    ):
+        line.recorder.store(event)
+        with pytest.raises(Conflict) as refused:
+            line.control(verb, "ada from laptop")
+        assert refused.value.code == "E_STATE"
+        told.append(str(refused.value))
+    assert told == [
+        "pause does not fit: web is failed",
+        "retry does not fit: web is planned, resumed by eve from desk",
+        "retry does not fit: web is paused by bob from phone",
+        "resume does not fit: web is planned, resumed by eve from desk",
+        "resume does not fit: web is awaiting-confirmation, resumed by eve from desk",
+        "cancel does not fit: web is live, promoted by eve from desk",
+        "cancel does not fit: web is rolled-back by bob from phone",
+        "discard does not fit: web is discarded by eve from desk",
+        "retry does not fit: web is planned, begun by ada from laptop",
+    ]
+    with pytest.raises(Conflict, match=r"resume does not fit: web is none$"):
+        opened(tmp_path / "nothing").control("resume", "ada from laptop")
 
 
 def test_a_failure_grows_old_while_somebody_looks(tmp_path: Path) -> None:

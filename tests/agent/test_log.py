@@ -1,6 +1,7 @@
 """The Delta log as a feed sees it: what may flow, what must not, and what each commit carries. No Java."""
 
 import json
+import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -105,6 +106,23 @@ def test_a_commit_gone_from_the_log_is_an_error_not_an_empty_range(table: str) -
     (Path(table) / "_delta_log" / f"{1:020}.json").unlink()
     with pytest.raises(RegionError, match="commit 1 is gone"):
         ranges.next_range(table, 0, 3, rows_limit=10**9)
+
+
+def test_a_table_written_anew_in_the_place_of_one_that_was_dropped_is_read_anew(table: str) -> None:
+    assert [commit.kind for commit in log.commits(table, 0, 3)] == ["append", "append", "append", "quiet"]
+    shutil.rmtree(table)
+    for first in range(4):
+        write_deltalake(table, rows(first, 5), mode="append")
+    found = list(log.commits(table, 0, 3))
+    assert [(commit.kind, commit.added[0].rows) for commit in found] == [("append", 5)] * 4
+    assert all(Path(commit.added[0].path).is_file() for commit in found)
+
+
+def test_a_commit_gone_from_the_log_is_gone_though_it_was_read_before(table: str) -> None:
+    assert log.commit(table, 1) is log.commit(table, 1)
+    (Path(table) / "_delta_log" / f"{1:020}.json").unlink()
+    with pytest.raises(RegionError, match="commit 1 is gone"):
+        log.commit(table, 1)
 
 
 def test_an_empty_commit_file_is_named_and_not_skipped(table: str) -> None:

@@ -60,7 +60,6 @@ class Scene:
         """Somebody drops landing and writes another table in its place."""
         shutil.move(self.landing, self.place / "dropped")
         foreign(self.place / "landing", *commits)
-        log.commit.cache_clear()
 
     @property
     def health(self) -> Health:

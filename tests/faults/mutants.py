@@ -18,7 +18,6 @@ BESIDE = "tests/faults/test_points.py::test_killed_beside_a_writer_no_row_is_los
 DAMAGE = "tests/faults/test_damage.py::test_a_damaged_commit_is_named_and_never_passed_over"
 DOCTOR = "tests/faults/test_damage.py::test_doctor_names_the_damaged_commit"
 MIDWAY = "tests/faults/test_outside.py::test_a_rollout_under_this_ends_whole"
-AFTER = "tests/faults/test_outside.py::test_a_region_that_follows_stays_whole_under_this"
 AROUND = "tests/faults/test_around.py::test_killed_while"
 
 
@@ -84,8 +83,40 @@ UNDER_FIRE = (
     Mutant("a JVM does not hold the region", "tests/faults/test_outside.py::test_the_jvm_holds_the_region_as_its_agent_does",
            "console/agent/session.py", 'popen_kwargs={"pass_fds": (lock_fd,)} if lock_fd >= 0 else {}', "popen_kwargs={}",
            only("none")),
-    Mutant("what happened last is told by the clock", f"{AFTER}[a day behind]", "console/agent/store/ledger.py",
-           "WHERE {where} ORDER BY seq", "WHERE {where} ORDER BY at", only("none")),
+    Mutant("what failed is as old as the clock says", "tests/agent/test_vigil.py", "console/agent/rollout/vigil.py",
+           "        return self._age + elapsed - self._seen > self.keep_failed_hours * HOUR and elapsed - self._started >= HOUR",
+           "        return now - status.changed > self.keep_failed_hours * HOUR"),
+    Mutant("a discard does not look again", "tests/agent/test_vigil.py", "console/agent/rollout/vigil.py",
+           "            if status.rollout != seen.rollout:\n                return\n", ""),
+    Mutant("a way back after a rollout that was cancelled is not recorded", "tests/agent/test_settle.py",
+           "console/agent/rollout/settle.py", "    decided = own or _last(rollouts)\n", "    decided = own\n"),
+    Mutant("nothing may become live", "tests/agent/test_ledger.py", "console/agent/store/ledger.py",
+           '        if to not in {each.row.id for each in held if each.row.state != "live"}:', "        if False:"),
+    Mutant("an event whose commit stands is numbered again", "tests/agent/test_full_disk.py",
+           "console/agent/store/ledger.py", "        if not _stands(path, row):", "        if True:"),
+    Mutant("a decision that found no room is forgotten", "tests/agent/test_full_disk.py",
+           "console/agent/rollout/recorder.py", "            if self._owed:  # of", "            if False:  # of"),
+    Mutant("a commit is remembered by its number alone",
+           "tests/agent/test_log.py::test_a_table_written_anew_in_the_place_of_one_that_was_dropped_is_read_anew",
+           "console/agent/store/log.py", "(found.st_ino, found.st_mtime_ns, found.st_size))", "(0, 0, 0))"),
+    Mutant("a log that cannot be written ends a feed", "tests/agent/test_unshaken.py", "console/agent/service.py",
+           "    with suppress(OSError, ValueError):  # its disk", "    with suppress(KeyError):  # its disk"),
+    Mutant("a watch that cannot begin is silent", "tests/agent/test_unshaken.py", "console/agent/server.py",
+           "            self._writer.close()\n            self._service.said(", "            self._service.said("),
+    Mutant("VACUUM does not ask who is down", "tests/agent/test_unshaken.py", "console/agent/upkeep/keeper.py",
+           "        if down := self._unread(line):", "        if (down := self._unread(line)) and not down:"),
+    Mutant("a position over quiet commits is kept to oneself", "tests/agent/test_quiet.py",
+           "console/agent/feeds/follow.py", "(0 if self._overdue(edge) else HEARTBEAT_COMMITS)", "HEARTBEAT_COMMITS"),
+    Mutant("a Spark that does not stop is waited for", "tests/agent/test_deaf.py", "console/agent/rollout/carry.py",
+           "            self.work.spark.kill(why)\n", ""),
+    Mutant("a survey may say as much as it likes",
+           "tests/drivers/test_local.py::test_a_survey_that_does_not_answer_as_it_should_is_ended_and_told", "console/process.py",
+           "            if len(held) > most:", "            if False:"),
+    Mutant("who lives is told by a number alone",
+           "tests/runner/test_races.py::test_a_console_that_asked_and_was_not_answered_lives_if_its_pid_is_still_the_same_process",
+           "console/runner/control.py", "birth(pid) == born", "bool(birth(pid))"),
+    Mutant("a region that had nothing to do holds the next wave", "tests/runner/test_fleet.py", "console/runner/fleet.py",
+           "_Campaign(stands, rest, attached)", "_Campaign(wave, rest, attached)"),
 )  # fmt: skip
 
 MUTANTS = (*UNDER_FIRE, *rules.MUTANTS)

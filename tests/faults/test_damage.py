@@ -69,7 +69,7 @@ def looked_at(project: Path, table: str) -> Any:
         case "landing":
             path = str(warehouse / table)
             log.whole(path)
-            return log.commit.__wrapped__(path, log.latest_version(path)).added
+            return log.commit(path, log.latest_version(path)).added
         case "_console/web/releases":
             return survey(warehouse, "eu", "web", ["landing"]).release
         case _:

@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any
 
 from console.agent.feeds.edge import Edge, standing
@@ -18,6 +18,9 @@ from console.errors import CheckFailed, ConsoleError
 from console.model.event import Lagging
 
 HEARTBEAT_COMMITS = 200
+# A position over commits without rows is committed by then as well, for the logs after it may be cleaned up in time: a day
+# after it last moved, and sooner after a start, for an agent that is started anew each night must get there too.
+HEARTBEAT_SECONDS, FIRST_HEARTBEAT_SECONDS = 24 * 3600.0, 3600.0
 ENDING = "E_ENDING"  # the code of what nobody need wait for any more, since the agent ends
 # After a tick the follower rests three times as long as the tick took, and longer on a machine that has more to do than
 # cores: so following takes at most a quarter of a core from builds, queries and neighbours, and rows are some seconds late.
@@ -35,6 +38,8 @@ class Followed:
 
     edges: tuple[Edge, ...] = ()
     lag: Lagging | None = None  # not measured yet
+    behind: dict[tuple[str, str, str], tuple[int, int, float]] = field(default_factory=dict)  # the same by edge
+    unmeasured: frozenset[tuple[str, str, str]] = frozenset()  # edges that could not be; it was said
     stale_at: float = 0.0  # monotonic: from then on the lag says nothing of now
     level: bool = False  # the last tick left no edge behind the position at which it began, but for these
     late: tuple[Edge, ...] = ()  # which stood still
@@ -55,6 +60,7 @@ class Follower(threading.Thread):
         self._wake = threading.Event()
         self._ended = False
         self._session: Any = None
+        self._stands: dict[tuple[str, str, str], tuple[int, float]] = {}  # edge → position, due (monotonic) if it stays
 
     def follow(self, pipeline: str, edges: tuple[Edge, ...]) -> None:
         """From the next tick on, keep exactly these edges current; ones already followed keep their place."""
@@ -75,7 +81,7 @@ class Follower(threading.Thread):
         with self._guard:
             followed = self._pipelines.get(pipeline, Followed())
         if followed.lag is None or time.monotonic() > followed.stale_at:
-            self._measure(followed)
+            self._measure(pipeline, followed)
         return followed.lag or Lagging(0, 0, 0.0)
 
     def aligned(self, pipeline: str) -> "Future[dict[str, int]]":
@@ -176,7 +182,8 @@ class Follower(threading.Thread):
             with self._moving:
                 self._move(name)
         except Exception as error:
-            self._said(name, "error", f"following: {cause(error)}")
+            with suppress(Exception):
+                self._said(name, "error", f"following: {cause(error)}")
 
     def _move(self, name: str) -> None:
         with self._guard:  # edges and wishes of one moment: who follows a release and then asks means its feeds as well
@@ -199,7 +206,7 @@ class Follower(threading.Thread):
             self._grant(wishes, {**ends, **{path: log.latest_version(path) for path in targets if path not in late}})
         with self._guard:
             followed.level, followed.late = level, tuple(edge for edge in followed.edges if edge.health.standing)
-        self._measure(followed)
+        self._measure(name, followed)
 
     def _grant(self, wishes: list["Future[dict[str, int]]"], pins: dict[str, int]) -> None:
         with self._guard:
@@ -222,7 +229,7 @@ class Follower(threading.Thread):
             while edge.seen != end and edge.step(self._session, end) >= 0:
                 if not fully:
                     break
-            if edge.writer and edge.seen - edge.writer.position > HEARTBEAT_COMMITS:
+            if edge.writer and edge.seen - edge.writer.position > (0 if self._overdue(edge) else HEARTBEAT_COMMITS):
                 edge.heartbeat(self._session)
         except Exception as error:
             self._failed(name, edge, error)
@@ -232,7 +239,15 @@ class Follower(threading.Thread):
         edge.health.fine()
         return edge.seen >= end
 
+    def _overdue(self, edge: Edge) -> bool:
+        """Whether the committed position has stood where it is for long enough."""
+        now, position = time.monotonic(), edge.writer.position if edge.writer else -1
+        at, due = self._stands.get(edge.key, (position, now + FIRST_HEARTBEAT_SECONDS))
+        self._stands[edge.key] = (position, due if at == position else now + HEARTBEAT_SECONDS)
+        return at == position and now >= due
+
     def _failed(self, name: str, edge: Edge, error: Exception) -> None:
+        self._session = None  # the next try asks for a new one, which tells a Spark that is of no more use
         edge.writer = None  # what it was about to commit may be in the log: whoever goes on takes the feed over first
         edge.health.fails(error, edge.feed.target)
         if why := edge.health.stopped:
@@ -240,19 +255,29 @@ class Follower(threading.Thread):
         else:
             self._said(name, "warning", f"{edge.feed.materialization}: {cause(error)}; try {edge.health.tries}")
 
-    def _measure(self, followed: Followed) -> None:
-        started, commits, rows = time.monotonic(), 0, 0
-        seconds = 0.0
+    def _measure(self, name: str, followed: Followed) -> None:
+        """A feed whose logs cannot be read just now counts by what was last known of it, if anything was."""
+        started, behind, failed = time.monotonic(), {}, {}
         for edge in followed.edges:
             try:
-                behind = edge.pending(log.latest_version(edge.source_path))
+                behind[edge.key] = edge.pending(log.latest_version(edge.source_path))
             except ConsoleError:
                 continue
-            commits, rows, seconds = commits + behind[0], rows + behind[1], max(seconds, behind[2])
+            except Exception as error:
+                failed[edge.key] = f"{edge.feed.materialization}: its lag cannot be measured: {cause(error)}"
+                if edge.key in followed.behind:
+                    behind[edge.key] = followed.behind[edge.key]
+        known = behind.values()
         with self._guard:
-            followed.lag = Lagging(commits, rows, seconds)
+            new = failed.keys() - followed.unmeasured
+            followed.behind, followed.unmeasured = behind, frozenset(failed)
+            followed.lag = Lagging(
+                sum(c for c, _, _ in known), sum(r for _, r, _ in known), max([0.0, *(s for _, _, s in known)])
+            )
             now = time.monotonic()
             followed.stale_at = now + max(LAG_SECONDS, LAG_SHARE * (now - started))
+        for key in new:
+            self._said(name, "warning", failed[key])
 
 
 def _as_now(held: Edge | None, edge: Edge) -> Edge:

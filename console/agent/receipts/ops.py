@@ -55,13 +55,15 @@ class Ops:
         if isinstance(recorded.event, Decision):
             self._append([of_decision(recorded, recorded.event)])
 
-    def mirror(self, rollout: str, events: Sequence[Recorded]) -> None:
+    def mirror(self, rollout: str, events: Sequence[Recorded], *, owed: bool = False) -> None:
         """Store the decisions among a rollout's events that are missing here: an agent died between the two.
 
         A rollout that an earlier version accepted stays without: else its receipts would count as lost.
+
+        owed  events that this agent stored and could not keep here, whatever else there is of their rollout
         """
         rows = self.rows(rollout) if rollout else []
-        if len(events) != 1 and not any(row["kind"] in ("accepted", "receipt") for row in rows):
+        if not owed and len(events) != 1 and not any(row["kind"] in ("accepted", "receipt") for row in rows):
             return
         known = {row["seq"] for row in rows if row["kind"] != "receipt"}
         for recorded in events:

@@ -1,6 +1,7 @@
 """Carry an accepted plan through its steps up to the gate, and never through it. Every step may be done twice."""
 
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import assert_never
@@ -24,6 +25,9 @@ CAUGHT_UP_COMMITS = 3
 DRIVER_TRIES = 3
 UNSTORED_SECONDS = 2.0
 CANCEL_SECONDS = 1.0
+# A cancelled job fails within seconds, and the commit behind it takes some more: who waits for ours so long waits in vain.
+# Less than a console waits for its answer.
+DEAF_SECONDS = 90.0
 SPARE_HOURS = 24 * 7  # the longest rollout, on top of the rollback window
 
 
@@ -35,6 +39,7 @@ class Carrier(threading.Thread):
         self.work = work
         self.brake = Brake(work)
         self._refollow = refollow  # from now on the follower keeps the new release current as well
+        self._heard = 0.0  # monotonic: when Spark last did as it was told to
 
     def run(self) -> None:
         step = ""
@@ -102,12 +107,32 @@ class Carrier(threading.Thread):
         )
 
     def stop(self) -> None:
-        """End soon: running Spark jobs are cancelled, and whoever goes on takes its feed over first."""
+        """End soon: running Spark jobs are cancelled, and whoever goes on takes its feed over first.
+
+        A Spark that answers nothing, or does not let go of a job that was cancelled, is killed: the call into it breaks.
+        """
+        self._heard = time.monotonic()
         self.work.halt.set()
+        threading.Thread(target=self._cancel, name=f"cancel {self.name}", daemon=True).start()
+        while self.is_alive() and time.monotonic() - self._heard < DEAF_SECONDS:
+            self.join(CANCEL_SECONDS)
+        if self.is_alive():
+            why = f"it did not stop what it was at in {DEAF_SECONDS:.0f} s"
+            self.work.recorder.log(f"Spark is killed: {why}", "error")
+            self.work.spark.kill(why)
+            self.join()
+
+    def _cancel(self) -> None:
+        """In a thread of its own, for a JVM that does not answer holds up whoever asks it."""
         while self.is_alive():
-            if (job := self.work.job) is not None:
-                with suppress(Exception):  # a JVM that is gone has nothing to cancel
+            job = self.work.job
+            with suppress(Exception):  # a JVM that is gone has nothing to cancel
+                if job is None:
+                    self.work.spark.look()
+                else:
                     job.cancel()
+            if job is None or job is not self.work.job:  # nothing that it would have to let go of
+                self._heard = time.monotonic()
             self.join(CANCEL_SECONDS)  # a call of many jobs may just have been between two of them
 
     def _step(self, step: Step) -> None:

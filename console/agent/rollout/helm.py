@@ -5,12 +5,12 @@ A command that a person types for one deed has none and is always theirs to give
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from console.errors import Conflict
-from console.model.event import ENDED, TakenOver
+from console.model.event import ENDED, Accepted, Ended, Event, Paused, Promoted, Resumed, RolledBack, TakenOver
 from console.model.status import Status
 
 if TYPE_CHECKING:
@@ -51,3 +51,20 @@ def moving(status: Status) -> bool:
 def told(status: Status) -> str:
     when = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(status.taken_at))
     return f"{status.taken_by} took it over at {when}; this console only looks"
+
+
+def last_word(status: Status, events: Sequence[Event]) -> str:
+    """Who was the last to decide on the rollout, to be said behind its state; "" where nobody did: it failed, or there is none."""
+    for event in () if status.held == "failed" else reversed(events):
+        match event:
+            case Paused(by) | Ended(by=by):
+                return f" by {by}"
+            case Resumed(by):
+                return f", resumed by {by}"
+            case Promoted(by=by, host=host):
+                return f", promoted by {by} from {host}"
+            case RolledBack(by=by, host=host):
+                return f" by {by} from {host}"
+            case Accepted(by=by, host=host):
+                return f", begun by {by} from {host}"
+    return ""

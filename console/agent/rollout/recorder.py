@@ -11,6 +11,7 @@ from deltalake.exceptions import DeltaError
 from console import crash
 from console.agent.receipts.ops import Ops
 from console.agent.store.ledger import Rollouts
+from console.errors import RegionError
 from console.model.event import Accepted, Event, Logged, Recorded, point
 from console.model.plan import Plan
 from console.model.status import Status, fold, replay
@@ -28,6 +29,7 @@ class Recorder:
         self._ops = Ops(rollouts.path.parent)
         self._guard = threading.RLock()
         self._watchers: list[Watcher] = []
+        self._owed: tuple[Recorded, ...] = ()  # to the receipts
         self.rollout = rollouts.latest()
         events = rollouts.events(self.rollout)
         self._status = replay(events)
@@ -57,6 +59,9 @@ class Recorder:
 
     def accept(self, rollout: str, plan: Plan, event: Accepted) -> Recorded:
         with self._guard:
+            if self._owed:  # of the rollout that was newest, which no later agent looks at
+                self._ops.mirror(self.rollout, self._owed, owed=True)
+                self._owed = ()
             crash.point("before-Accepted")
             recorded = self._rollouts.append(rollout, 1, event, plan)
             crash.point("after-Accepted")
@@ -100,9 +105,14 @@ class Recorder:
         return stop
 
     def _keep(self, recorded: Recorded) -> None:
-        """A decision also among the receipts; one that a full disk keeps out is found by the next agent, as after a death."""
-        with suppress(OSError, DeltaError):
-            self._ops.decided(recorded)
+        """A decision also among the receipts. One that a full disk keeps out comes with the next event, or by the next agent."""
+        late, self._owed = bool(self._owed), (*self._owed, recorded)
+        with suppress(OSError, DeltaError, RegionError):
+            if late:
+                self._ops.mirror(self.rollout, self._owed, owed=True)
+            else:
+                self._ops.decided(recorded)
+            self._owed = ()
 
     def _tell(self, recorded: Recorded) -> None:
         self._status = fold(self._status, recorded)

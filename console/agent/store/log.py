@@ -22,6 +22,7 @@ Kind = Literal["append", "quiet", "rewrite"]
 # A RESTORE after a DELETE only adds files, and none of their rows is new; a REPLACE of an emptied table looks like a write.
 REPLACING = ("RESTORE", "REPLACE", "CREATE OR REPLACE", "CLONE")
 RETENTION = "retention"  # the note of our own deletes
+LATE = "log retention was shorter than the feed's delay; rebuild the table (`console discard`, then plan again)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,28 +123,39 @@ def _empty(table: str, version: int) -> RegionError:
     )
 
 
-def lines_of(
-    table: str,
-    version: int,
-    hint: str = "log retention was shorter than the feed's delay; rebuild the table (`console discard`, then plan again)",
-) -> list[str]:
+def lines_of(table: str, version: int, hint: str = LATE) -> list[str]:
     """A commit's actions, each as its line of JSON.
 
     raises  RegionError E_LOG_GONE if the commit was cleaned up
     """
-    path = local(table) / "_delta_log" / f"{version:020}.json"
     try:
-        return path.read_text(encoding="utf-8").splitlines()
+        return Path(_json(table, version)).read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
-        raise RegionError(f"{table}: commit {version} is gone from the log", hint=hint, code="E_LOG_GONE") from None
+        raise _gone(table, version, hint) from None
 
 
-@lru_cache(maxsize=4096)
+def _json(table: str, version: int) -> str:
+    return f"{local(table)}/_delta_log/{version:020}.json"
+
+
+def _gone(table: str, version: int, hint: str) -> RegionError:
+    return RegionError(f"{table}: commit {version} is gone from the log", hint=hint, code="E_LOG_GONE")
+
+
 def commit(table: str, version: int) -> Commit:
-    """One commit; cached, since a version never changes.
+    """One commit; read once, and again where the file is another: a table that was dropped is written anew in its place.
 
     raises  RegionError E_LOG_GONE if its JSON was cleaned up: what it added can no longer be told
     """
+    try:
+        found = os.stat(_json(table, version))
+    except FileNotFoundError:
+        raise _gone(table, version, LATE) from None
+    return _commit(table, version, (found.st_ino, found.st_mtime_ns, found.st_size))
+
+
+@lru_cache(maxsize=4096)
+def _commit(table: str, version: int, _: tuple[int, int, int]) -> Commit:
     lines = lines_of(table, version)
     if not lines:
         raise _empty(table, version)

@@ -1,13 +1,13 @@
 """What a region holds, from its Delta logs: no Spark, no lock, milliseconds."""
 
 import json
-import os
 import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
@@ -177,7 +177,7 @@ def drop_version(warehouse: Path, path: str) -> bool:
         raise RegionError(f"{path} is not a version of ours; nothing was deleted", code="E_NOT_OURS")
     doomed = list(target.parent.glob(f".dropped-{target.name}-*"))  # by an agent that died in the middle
     if target.exists():
-        doomed.append(target.with_name(f".dropped-{target.name}-{os.getpid()}"))
+        doomed.append(target.with_name(f".dropped-{target.name}-{uuid4().hex}"))
         crash.point("before-drop")
         target.rename(doomed[-1])
         crash.point("after-drop")

@@ -56,11 +56,17 @@ class Keeper:
     """One pass at a time a region, in the caller's thread; the follower goes on beside it."""
 
     def __init__(
-        self, spark: Spark, lines: Callable[[], Iterable[Line]], said: Callable[[str, str, str], None]
+        self,
+        spark: Spark,
+        lines: Callable[[], Iterable[Line]],
+        said: Callable[[str, str, str], None],
+        down: Callable[[], Iterable[str]] = tuple,
     ) -> None:
         self._spark = spark
         self._lines = lines
         self._said = said  # (pipeline, level, text)
+        self._down = down  # pipelines that cannot be taken up: they may be missing among the lines
+        self._awaited = ""  # those that VACUUM waited for when it last was asked, as they were said
         self._busy = threading.Lock()
         self._last = time.monotonic()
         self._spoiled: dict[str, RegionError] = {}  # tables that a compaction changed: none of ours touches them again
@@ -76,7 +82,7 @@ class Keeper:
                     done += self._expire(line, path, state, wish)
                 done += self._compact(path, state, wish)
                 if not wish.dry_run and path not in self._spoiled:  # whose old files are what it is restored from
-                    done += self._vacuum(path, state)
+                    done += self._vacuum(line, path, state)
             return tuple(done)
         finally:
             self._busy.release()
@@ -140,7 +146,9 @@ class Keeper:
         rows = expired(session, path, state, keep) if wish.dry_run else expire(session, path, state, keep)
         return [Done(state.table.name, "expired", f"{rows:,} rows before {keep}")] if rows else []
 
-    def _vacuum(self, path: str, state: TableState) -> list[Done]:
+    def _vacuum(self, line: Line, path: str, state: TableState) -> list[Done]:
+        if down := self._unread(line):
+            return [Done(state.table.name, "left", f"{down} cannot be taken up, and may need its old files")]
         try:
             need = in_the_way(path, needs(self._lines()).get(path, ()))
         except ConsoleError as error:
@@ -151,6 +159,14 @@ class Keeper:
             ]
         vacuum(self._spark.session(), path)
         return [Done(state.table.name, "vacuumed", f"but for what was removed in the last {kept_hours(path):.0f} h")]
+
+    def _unread(self, line: Line) -> str:
+        """Pipelines that may have feeds and fences which nobody knows now, said once; "" for none."""
+        down = ", ".join(sorted(self._down()))
+        if down and down != self._awaited:
+            self._said(line.pipeline, "warning", f"upkeep: nothing is vacuumed while {down} cannot be taken up")
+        self._awaited = down
+        return down
 
 
 def under_way(line: Line) -> bool:

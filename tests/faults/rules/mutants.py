@@ -27,7 +27,7 @@ SWAP = """        if table.version() != self.version():
             raise _lost(live, self.in_state("live"))
         crash.point("before-swap")
         try:
-            done = table.update("""
+            table.update("""
 MUTANTS: tuple[Mutant, ...] = (
     # rules 3 to 6
     bug("restore is an append", LOG, "or put_back else", "else", f"{FLOWS}::test_a_restore_that_only_brings_rows_back_is_no_append"),
@@ -101,7 +101,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("columns are added beside those that are", CARRY, "once.nothing(self.work.spark.session(), path)", 'self.work.spark.session().range(0).drop("id")', f"{KILLED}::test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with_that_column_once"),
     # rivals
     bug("a region's lock is shared", "console/agent/lock.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", f"{RIVALS}/test_holding.py"),
-    bug("a swap commits over another's", "console/agent/store/ledger.py", SWAP, "        try:\n            done = DeltaTable(str(self.path)).update(", f"{RIVALS}/test_rounds.py"),
+    bug("a swap commits over another's", "console/agent/store/ledger.py", SWAP, "        try:\n            DeltaTable(str(self.path)).update(", f"{RIVALS}/test_rounds.py"),
     bug("who was deposed may go on", "console/agent/rollout/helm.py", "if console and status.console and console != status.console and moving(status):", "if False:", f"{RIVALS}/test_steering.py::test_a_console_whose_rollout_was_taken_over_is_refused_and_told_by_whom"),
     bug("the first is not told", "console/runner/rollout.py", 'return under_way(status) and status.console not in ("", self._desk.who.console)', "return False", f"{RIVALS}/test_attach.py"),
     bug("anybody may promote again", "console/agent/line.py", "if isinstance(decided, Promoted) and (status.rollout != rollout or status.state == \"live\"):", "if False:", f"{RIVALS}/test_steering.py::test_of_two_who_promote_or_roll_back_at_once_exactly_one_does_and_the_other_learns_who"),

@@ -37,7 +37,6 @@ def aged(table: str, days: float) -> None:
                         action[name][key] = int(then * 1000)
             path.write_text("".join(json.dumps(action) + "\n" for action in lines))
         os.utime(path, (then, then))
-    log.commit.cache_clear()
 
 
 # -- rule 8

@@ -1,0 +1,138 @@
+"""A promotion or a way back that was committed and not recorded, found by the next agent. Real release tables, no Java."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.agent.feeds.follow import Follower
+from console.agent.line import Line
+from console.agent.receipts.ops import Ops
+from console.agent.session import Settings, Spark
+from console.model.event import Accepted, Entered, Promoted, RolledBack
+from console.model.live import Release
+from console.model.plan import Plan
+from console.model.step import Promote
+
+EVE = "eve from desk"
+
+
+def opened(place: Path) -> Line:
+    """The line as a fresh agent finds it."""
+    spark = Spark(Settings("eu"), -1)
+    return Line(place, "web", spark, Follower(spark, 1.0, lambda *_: None), Settings("eu"))
+
+
+def live(line: Line) -> str:
+    held = line.releases.in_state("live")
+    return held.row.id if held else ""
+
+
+def at_the_gate(line: Line, number: int = 0) -> str:
+    number, was = number or line._next_number(), live(line)
+    release = Release(f"r{number}", "web", "d", (), ())
+    plan = Plan(1, "t", "web", "eu", f"d{number}", was, "c", (), (Promote(),), release)
+    line.releases.propose(release, f"web-{number}", "ada", "laptop")
+    line.recorder.accept(f"web-{number}", plan, Accepted(release.id, was, "", "ada", "laptop", (("promote", 0),)))
+    line.recorder.store(Entered("awaiting-confirmation"))
+    return f"web-{number}"
+
+
+def told(line: Line, story: str) -> None:
+    """promoted, cancelled, discarded, back: one after the other."""
+    for deed in story.split():
+        match deed:
+            case "promoted":
+                line.promote(at_the_gate(line), live(line), "ada", "laptop")
+            case "cancelled" | "discarded":
+                at_the_gate(line)
+                line.control("cancel" if deed == "cancelled" else "discard", EVE)
+            case "back":
+                line.rollback(live(line), "bob", "phone")
+
+
+def broken_off(line: Line) -> None:
+    """The way back of an agent that dies between its commit and its record."""
+    previous = line.releases.in_state("previous")
+    assert previous is not None
+    line.releases.swap(live(line), previous.row.id, "bob", "phone")
+
+
+def ends(line: Line) -> dict[str, Any]:
+    """Everything that a region remembers of its decisions, but the times."""
+    status = line.recorder.status
+    rows = [
+        row
+        for name in {r.rollout for r in line.rollouts.all_events()}
+        for row in Ops(line.releases.path.parent).rows(name)
+    ]
+    return {
+        "live": live(line),
+        "status": (status.rollout, status.state, status.seq, status.decided_by),
+        "events": sorted((r.rollout, r.seq, repr(r.event)) for r in line.rollouts.all_events()),
+        "ops": sorted((row["rollout"], row["seq"], row["kind"], row["who"], row["release"]) for row in rows),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "story",
+    [
+        "promoted promoted",
+        "promoted promoted cancelled",
+        "promoted promoted cancelled discarded",
+        "promoted promoted back cancelled",
+    ],
+)
+def test_a_way_back_that_was_not_recorded_ends_like_an_unbroken_one(tmp_path: Path, story: str) -> None:
+    whole, broken = opened(tmp_path / "whole"), opened(tmp_path / "broken")
+    for line in (whole, broken):
+        told(line, story)
+    told(whole, "back")
+    broken_off(broken)
+    for _ in range(2):  # the second agent finds it recorded
+        line = opened(tmp_path / "broken")
+        line.resume()
+        assert ends(line) == ends(whole)
+        assert (line.recorder.status.state, line.recorder.status.decided_by) == ("rolled-back", "bob")
+
+
+@pytest.mark.parametrize("story", ["cancelled", "promoted cancelled", "promoted promoted back cancelled"])
+def test_where_nothing_is_missing_nothing_is_recorded(tmp_path: Path, story: str) -> None:
+    line = opened(tmp_path)
+    told(line, story)
+    before = ends(line)
+    again = opened(tmp_path)
+    again.resume()
+    assert ends(again) == before
+
+
+def test_the_last_decision_is_that_of_the_newest_rollout_however_many_events_an_older_one_has(tmp_path: Path) -> None:
+    line = opened(tmp_path)
+    older = at_the_gate(line, 9)
+    for _ in range(4):
+        line.recorder.store(Entered("awaiting-confirmation"))
+    line.promote(older, "", "ada", "laptop")
+    told(line, "promoted cancelled")
+    before = ends(line)
+    again = opened(tmp_path)
+    again.resume()
+    assert ends(again) == before
+    assert (before["live"], before["status"][:2]) == ("r10", ("web-11", "cancelled"))
+
+
+@pytest.mark.parametrize("story", ["", "promoted cancelled"])
+def test_a_rollout_that_was_cancelled_before_its_promotion_was_recorded_is_live_all_the_same(
+    tmp_path: Path, story: str
+) -> None:
+    line = opened(tmp_path)
+    told(line, story)
+    was, number = live(line), at_the_gate(line).rpartition("-")[2]
+    line.recorder.store(Entered("promoting"))
+    line.releases.swap(was, f"r{number}", "bob", "phone")
+    line.control("cancel", EVE)
+    for _ in range(2):
+        again = opened(tmp_path)
+        again.resume()
+        assert again.recorder.status.state == "live"
+        assert again.recorder.events(RolledBack) == ()
+        assert [(e.release, e.was, e.by) for e in again.recorder.events(Promoted)] == [(f"r{number}", was, "bob")]

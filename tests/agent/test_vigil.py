@@ -1,0 +1,253 @@
+"""What becomes of a rollout that nobody looks after, whatever its host's clock says and whoever decides meanwhile. No Java."""
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.agent.feeds.follow import Follower
+from console.agent.line import Line
+from console.agent.rollout.vigil import ATTACHED_SECONDS, HOUR, LEFT, Vigil
+from console.agent.session import Settings, Spark
+from console.model.event import Accepted, Entered, Event, Failed, Paused, Resumed
+from console.model.live import Release
+from console.model.plan import Plan
+from console.model.status import Status
+from console.model.step import Promote
+from tests.agent.hands import Hands
+
+DAY = 24 * HOUR
+DISCARD = ("discard", "the agent, 24 h after the failure")
+
+
+def running(clock: Hands, hours: float = 10.0) -> Vigil:
+    """Of an agent that has been running for so long; it keeps what failed for a day."""
+    vigil = Vigil(24.0, clock=clock)
+    clock.go(hours * HOUR)
+    return vigil
+
+
+def failure(at: float, seq: int = 7) -> Status:
+    return Status(rollout="web-1", state="backfilling", held="failed", seq=seq, changed=at)
+
+
+def due_after(vigil: Vigil, clock: Hands, status: Status, steps: dict[int, float] | None = None) -> float:
+    """Hours until it is discarded, asked every quarter of one; the wall clock is stepped by so much after so many hours."""
+    begun, left = clock.steady, dict(steps or {})
+    while vigil.due(status, True, False) != DISCARD:
+        clock.go(HOUR / 4)
+        clock.wall += left.pop(int((clock.steady - begun) / HOUR), 0.0)
+        assert clock.steady - begun < 400 * DAY
+    return (clock.steady - begun) / HOUR
+
+
+@pytest.mark.parametrize("step", [-400 * DAY, -DAY, -120.0, 120.0, DAY, 400 * DAY])
+@pytest.mark.parametrize("hour", [0, 1, 12, 23])
+def test_no_step_of_the_clock_ends_the_keeping_of_what_failed(step: float, hour: int) -> None:
+    clock = Hands()
+    vigil = running(clock)
+    assert due_after(vigil, clock, failure(clock.wall - 60), {hour: step}) == pytest.approx(24.25, abs=0.26)
+
+
+def test_a_clock_stepped_between_a_failure_and_the_first_look_at_it_makes_it_no_older() -> None:
+    clock = Hands()
+    vigil = running(clock)
+    failed = failure(clock.wall)
+    clock.wall += DAY
+    assert due_after(vigil, clock, failed) == 24.25
+
+
+def test_a_clock_that_is_stepped_to_and_fro_does_not_keep_what_failed_for_ever() -> None:
+    clock = Hands()
+    vigil = running(clock)
+    steps = {hour: DAY if hour % 2 else -DAY for hour in range(24)}
+    assert due_after(vigil, clock, failure(clock.wall), steps) == 24.25
+
+
+@pytest.mark.parametrize("hours", [0.0, 1.0, 23.0, 23.9, 24.1, 10_000.0])
+def test_an_agent_that_has_just_started_counts_what_was_kept_before_it_and_discards_nothing_for_an_hour(
+    hours: float,
+) -> None:
+    clock = Hands()
+    vigil = running(clock, 0)
+    waited = due_after(vigil, clock, failure(clock.wall - hours * HOUR))
+    assert waited == pytest.approx(max(1.0, 24 - hours), abs=0.26)
+    assert waited >= 1.0
+
+
+def test_a_clock_that_was_wrong_when_the_host_started_and_is_then_set_right_has_made_nothing_old() -> None:
+    clock = Hands()
+    vigil = running(clock, 0)
+    assert due_after(vigil, clock, failure(clock.wall - 400 * DAY), {0: -400 * DAY}) == 24.25
+
+
+def test_a_failure_in_the_future_of_a_clock_that_was_set_back_is_as_old_as_the_agent_saw_it() -> None:
+    clock = Hands()
+    assert due_after(running(clock), clock, failure(clock.wall + 30 * DAY)) == 24.25
+
+
+def test_what_failed_again_is_kept_anew() -> None:
+    clock = Hands()
+    vigil = running(clock)
+    assert vigil.due(failure(clock.wall), True, False) is None
+    clock.go(DAY)
+    assert due_after(vigil, clock, failure(clock.wall, seq=9)) == 24.25
+
+
+def opened(place: Path, vigil: Vigil) -> Line:
+    """A region's pipeline under this vigil: web-1 is accepted."""
+    spark = Spark(Settings("eu"), -1)
+    line = Line(place, "web", spark, Follower(spark, 1.0, lambda *_: None), Settings("eu"))
+    line.vigil = vigil
+    accepted(line, 1)
+    return line
+
+
+def accepted(line: Line, number: int) -> None:
+    release = Release(f"r{number}", "web", "d", (), ())
+    plan = Plan(1, "t", "web", "eu", f"d{number}", "", "c", (), (Promote(),), release)
+    line.releases.propose(release, f"web-{number}", "ada", "laptop")
+    line.recorder.accept(f"web-{number}", plan, Accepted(release.id, "", "", "ada", "laptop", (("promote", 0),)))
+
+
+def over(place: Path) -> Line:
+    """A failed rollout that was kept long enough."""
+    clock = Hands()
+    line = opened(place, Vigil(24.0, clock=clock))
+    line.recorder.store(Failed("promote", "disk full"))
+    line.recorder._status = replace(line.recorder.status, changed=clock.wall)
+    line.mind()
+    clock.go(DAY + 1)
+    return line
+
+
+def begun(line: Line) -> list[threading.Thread]:
+    """What a look at the line begins."""
+    before = set(threading.enumerate())
+    line.vigil.mind(line, True)
+    return [thread for thread in threading.enumerate() if thread not in before]
+
+
+def over_with(threads: list[threading.Thread]) -> None:
+    for thread in threads:
+        thread.join(10)
+        assert not thread.is_alive()
+
+
+def test_a_discard_that_waited_while_somebody_decided_leaves_the_next_rollout_alone(tmp_path: Path) -> None:
+    line = over(tmp_path)
+    with line.guard:  # as `cleanup` holds it, for long
+        waiting = begun(line)
+        line.control("cancel", "eve from desk")
+        accepted(line, 2)
+        line.recorder.store(Failed("promote", "disk full again"))
+    over_with(waiting)
+    assert len(waiting) == 1
+    status = line.recorder.status
+    assert (status.rollout, status.state, status.held) == ("web-2", "planned", "failed")
+    assert [held.row.id for held in line.releases.all()] == ["r2"]
+
+
+def test_a_discard_that_waited_while_the_rollout_was_retried_does_not_drop_it(tmp_path: Path) -> None:
+    line = over(tmp_path)
+    with line.guard:
+        waiting = begun(line)
+        line.recorder.store(Resumed("eve from desk"))
+        line.recorder.store(Failed("promote", "disk full again"))
+    over_with(waiting)
+    assert (line.recorder.status.held, line.recorder.status.why) == ("failed", "disk full again")
+
+
+def test_what_is_due_is_begun_once_however_long_it_waits_and_again_when_it_could_not_be_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = over(tmp_path)
+    told = unheard(monkeypatch)
+    with line.guard:
+        waiting = [thread for _ in range(3) for thread in begun(line)]
+        aside = without(line)
+    over_with(waiting)
+    assert (len(waiting), len(told)) == (1, 1)
+    restored(line, aside)
+    assert line.recorder.status.shown == "failed"
+    over_with(begun(line))
+    assert line.recorder.status.decided_by == DISCARD[1]
+
+
+def unheard(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """What threads die of, which an agent's log would tell."""
+    told: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", told.append)
+    return told
+
+
+def without(line: Line) -> Path:
+    """Nothing more can be stored of the rollout."""
+    aside = line.rollouts.path.rename(line.rollouts.path.with_name("aside"))
+    line.rollouts.path.touch()
+    return aside
+
+
+def restored(line: Line, aside: Path) -> None:
+    line.rollouts.path.unlink()
+    aside.rename(line.rollouts.path)
+
+
+def left_alone(place: Path) -> tuple[Line, Hands]:
+    """A rollout whose console has just left, for too long."""
+    clock = Hands()
+    line = opened(place, Vigil(24.0, attached=True, clock=clock))
+    line.recorder.store(Entered("backfilling"))
+    clock.go(ATTACHED_SECONDS + 1)
+    return line, clock
+
+
+def test_an_attached_rollout_stays_tied_until_its_pause_is_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line, clock = left_alone(tmp_path)
+    told = unheard(monkeypatch)
+    aside = without(line)
+    over_with(begun(line))
+    assert (len(told), line.recorder.status.held) == (1, "")
+    restored(line, aside)
+    assert line.vigil.attached
+    clock.go(ATTACHED_SECONDS + 1)
+    over_with(begun(line))
+    assert line.recorder.status.why == f"paused by {LEFT}"
+    assert not line.vigil.attached
+
+
+@pytest.mark.parametrize(
+    "meanwhile", [[Entered("awaiting-confirmation")], [Paused("eve from desk")], [Failed("promote", "disk full")]]
+)
+def test_a_pause_that_waited_while_the_rollout_came_to_a_stand_is_not_stored(
+    tmp_path: Path, meanwhile: list[Event]
+) -> None:
+    line, _ = left_alone(tmp_path)
+    with line.guard:
+        waiting = begun(line)
+        for event in meanwhile:
+            line.recorder.store(event)
+        before = line.recorder.status
+    over_with(waiting)
+    assert len(waiting) == 1
+    assert (line.recorder.status, line.vigil.attached) == (before, True)
+
+
+def test_a_pause_that_waited_until_the_console_was_back_or_the_next_rollout_began_is_not_stored(tmp_path: Path) -> None:
+    for name in ("back", "next"):
+        line, _ = left_alone(tmp_path / name)
+        with line.guard:
+            waiting = begun(line)
+            if name == "back":
+                line.recorder.watch(0, lambda _: None)
+            else:
+                line.control("cancel", "eve from desk")
+                accepted(line, 2)
+        over_with(waiting)
+        assert len(waiting) == 1
+        assert line.recorder.status.held == ""
+        assert line.vigil.attached
