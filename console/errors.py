@@ -7,7 +7,7 @@ ConsoleError         exit 1   the base: `str(error)` says what and where, `hint`
   RegionError        exit 1   a region, job or check failed
     CheckFailed      exit 1   validation found a difference
     FeedStopped      exit 1   a feed met a commit it must not carry (DESIGN §4.1)
-    Protocol         exit 1   the agent answered with something that is no answer
+    Protocol         exit 65  the agent answered with something that is no answer
   AtGate             exit 3   stopped at the promote gate, waiting for a person
   Conflict           exit 4   someone else was first, a lock is held, or the plan is stale
   Unreachable        exit 5   no answer from a region; safe to retry
@@ -96,6 +96,8 @@ class FeedStopped(RegionError):
 
 class Protocol(RegionError):
     """The agent answered with something that is no answer."""
+
+    exit_code = 65
 
 
 class AtGate(ConsoleError):

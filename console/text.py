@@ -18,15 +18,28 @@ _hidden: set[str] = set()
 _SECRET_KEY = re.compile(
     r"(?i)(passw|secret|token|credential|api.?key|access.?key|account.?key|private.?key|connection.?string)"
 )
-# what looks like a secret in a text that somebody else wrote: a driver's error, a log line, a traceback; with blanks
-# around its `=` it is SQL
+# what looks like a secret in a text that somebody else wrote: a driver's error, a log line, a traceback. With blanks
+# around its `=` it is SQL, and `token: string` is a column, unless the name leaves no doubt. A run is bounded, or begins
+# at one place only, or ends its pattern: a line of a megabyte costs no more than its length
+_WORDS = ("passw", "pwd", "secret", "token", "credential", "key", "auth")
+_NAME = r"(?:passw(?:or)?d|pwd|secret|token|credential|(?:api|access|private|account)[_.-]?key)[\w.-]{0,60}"
+_HEADER = r"passw(?:or)?d|secret[\w.-]{0,60}|authorization|(?:api|auth|access|security|private)-(?:key|token)"
+_QUOTED = r"""(?:\\"[^"\n]*"?|"[^"\\\n]*(?:\\.[^"\\\n]*)*"?|'[^'\\\n]*(?:\\.[^'\\\n]*)*'?)"""
+_VALUE = rf"(?:{_QUOTED}|[^\s,;&)]+)"
+# one of the words, in small letters, stands in whatever the pattern finds: most lines hold none, and cost little
 _SECRETS = (
-    (re.compile(r"(?i)((?:passw(?:or)?d|pwd|secret|token|credential|(?:api|access|private|account)[_.-]?key)[\w.-]*=)[^\s,;&)]+"), r"\1***"),
-    (re.compile(r"(?i)((?:passw(?:or)?d|secret[\w.-]*|authorization)['\"]?:\s*)(?:bearer\s+|basic\s+)?[^\s,;&)]+"), r"\1***"),
-    (re.compile(r"(\w://[^\s/:@]{0,200}:)[^\s/@]{1,500}@"), r"\1***@"),
-    (re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), "***"),
-    (re.compile(r"\bey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+"), "***"),
-    (re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL), "***"),
+    (_WORDS, re.compile(rf"(?i)({_NAME}=){_VALUE}"), r"\1***"),
+    (_WORDS, re.compile(rf"(?i)({_NAME}\\?['\"]\s{{0,9}}:\s{{0,9}}){_QUOTED}"), r"\1***"),
+    (_WORDS, re.compile(rf"(?i)((?:{_HEADER})['\"]?:\s{{0,9}})(?:(?:bearer|basic|token)\s{{1,9}})?{_VALUE}"), r"\1***"),
+    (_WORDS, re.compile(rf"(?i)((?:secret[_.-]access[_.-]key|aws_session_token)\s{{0,9}}=\s{{0,9}}){_VALUE}"), r"\1***"),
+    (("sig",), re.compile(rf"(?i)((?:[?&]sig(?:nature)?|x-(?:amz|goog)-signature)=){_VALUE}"), r"\1***"),
+    (("bearer",), re.compile(r"(?i)\b(bearer\s{1,9})(?=[a-z._~+/=-]{0,200}[0-9])[\w.~+/=-]{8,}"), r"\1***"),
+    (("://",), re.compile(r"(\w://[^\s/:@]{0,200}:)[^\s/@]{1,500}@"), r"\1***@"),
+    (("://",), re.compile(r"(https?://)[^\s/?#@]{1,500}@"), r"\1***@"),
+    (("akia", "asia"), re.compile(r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"), "***"),
+    (("gh", "git", "dapi"), re.compile(r"\b(?:(?:gh[oprsu]|github_pat)_[A-Za-z0-9_]{10,}|dapi[0-9a-f]{32})"), "***"),
+    (("ey",), re.compile(r"(?<![A-Za-z0-9_-])ey[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]+"), "***"),
+    (("-----begin",), re.compile(r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)", re.DOTALL), "***"),
 )  # fmt: skip
 
 
@@ -46,8 +59,10 @@ def secret(name: str) -> bool:
 def redacted(text: str) -> str:
     """A text without what is a secret or looks like one."""
     text = _known(text)
-    for pattern, shown in _SECRETS:
-        text = pattern.sub(shown, text)
+    lowered = text.lower()
+    for words, pattern, shown in _SECRETS:
+        if any(word in lowered for word in words):
+            text = pattern.sub(shown, text)
     return text
 
 

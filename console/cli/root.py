@@ -150,7 +150,7 @@ def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     "  console apply --yes                carry it through, wave after wave\n"
     "  console promote --region eu        open the gate by hand\n\n"
     "\b\nExit codes: 0 done · 1 failed · 2 changes (plan --detailed-exitcode) · 3 at the gate · 4 conflict\n"
-    "            5 unreachable · 64 usage · 65 files or SQL · 130, 143 interrupted",
+    "            5 unreachable · 64 usage · 65 files, SQL or answers · 130, 143 interrupted",
 )
 @click.option("--headless", is_flag=True, help="Plan and carry through without a screen, like apply.")
 @click.option("--dry-run", is_flag=True, help="With --headless: only plan.")

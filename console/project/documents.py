@@ -61,6 +61,13 @@ def _zone(value: str) -> str:
     return value
 
 
+def _rewrite(value: object) -> object:
+    # accepted, it would stop the feed like `stop`, and somebody would wait for a replay that never comes
+    if value == "replay_days":
+        raise ValueError("`replay_days` is not built yet, did you mean `stop`?")
+    return value
+
+
 def _column(value: object) -> object:
     if isinstance(value, str):
         return {"type": value}
@@ -239,7 +246,7 @@ class TableDoc(Doc):
     expectations: Annotated[list[str], BeforeValidator(_listed)] = []
     backfill: Literal["auto", "read"] = "auto"
     read_time_days: Whole = 0
-    on_rewrite: Literal["stop", "ignore", "take_inserts", "replay_days"] = "stop"
+    on_rewrite: Annotated[Literal["stop", "ignore", "take_inserts"], BeforeValidator(_rewrite)] = "stop"
 
     @model_validator(mode="before")
     @classmethod

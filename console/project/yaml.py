@@ -125,8 +125,9 @@ def refuse(code: str, message: str, where: str, hint: str = "") -> Problems:
 def read_text(path: Path, root: Path) -> str:
     """A small regular file of the project as text.
 
-    path  below `root`, also after following links: a link out of the project, a pipe or a device is not read
-    raises  Problems at the file, or at the first byte that is no text
+    path  below `root`, also after following links: a link out of the project, a pipe or a device is not read, nor
+          what everyone may write, or put another file in the place of
+    raises  Problems at the file, at its folder, or at the first byte that is no text
     """
     shown = path.relative_to(root).as_posix()
     try:
@@ -138,6 +139,8 @@ def read_text(path: Path, root: Path) -> str:
             raise refuse("P001", "not a regular file", f"{shown}:1:1", "remove it")
         if mode & stat.S_IWOTH:
             raise refuse("P004", "everyone on this machine may write it", f"{shown}:1:1", f"chmod o-w {shown}")
+        if folder := _open_folder(path, root) or (real != path and _open_folder(real, root.resolve())):
+            raise refuse("P004", "everyone on this machine may write it", f"{folder}/:1:1", f"chmod o-w {folder}")
         # a pipe put there between the check and the opening must not hold us
         handle = os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
         with open(handle, "rb") as file:
@@ -150,6 +153,18 @@ def read_text(path: Path, root: Path) -> str:
     if len(data) > MAX_BYTES:
         raise refuse("P001", f"larger than {MAX_BYTES // 1024} KiB", f"{shown}:1:1", "split the file")
     return _decode(data, shown)
+
+
+def _open_folder(path: Path, root: Path) -> str:
+    """The nearest folder around a file, up to the project's root, that everyone may write; "" where there is none."""
+    for folder in path.parents:
+        mode = folder.stat().st_mode
+        # a sticky root keeps its regions/ and plans/; a sticky folder below it would still take files in
+        if mode & stat.S_IWOTH and not (folder == root and mode & stat.S_ISVTX):
+            return folder.relative_to(root).as_posix()
+        if folder == root:
+            break
+    return ""
 
 
 def _decode(data: bytes, file: str) -> str:

@@ -10,7 +10,7 @@ _ORDER = (0, 3, 4, 5, 1, 64, 65)
 
 
 def exit_code(outcomes: Iterable[Outcome]) -> int:
-    """The worst of the outcomes: 0 done, 3 at the gate, 4 conflict, 5 unreachable, 1 failed, 65 wrong as written."""
+    """The worst of the outcomes: 0 done, 3 at the gate, 4 conflict, 5 unreachable, 1 failed, 65 wrong as written or answered."""
     return worst(outcome.error for outcome in outcomes)
 
 

@@ -101,6 +101,47 @@ def test_s14_a_project_that_others_may_write_is_not_read(world: World) -> None:
         load(world.root)
 
 
+def test_s14_a_folder_that_others_may_write_is_as_good_as_its_files_and_named_once(world: World) -> None:
+    def told() -> list[str]:
+        with pytest.raises(Problems) as error:
+            load(world.root)
+        return [str(problem) for problem in error.value.problems if problem.code == "P004"]
+
+    load(world.root)
+    for name in (".", "regions", "plans", "plans/web", "plans/web/tables", "plans/web/materializations"):
+        folder = world.root / name
+        mode = stat.S_IMODE(folder.stat().st_mode)
+        folder.chmod(0o777)
+        assert told() == [f"{name}/:1:1: everyone on this machine may write it [P004]"]
+        folder.chmod(0o1777)  # others cannot replace what is there, but add to it, which the root does not mind
+        assert name == "." or told()
+        assert name != "." or load(world.root)
+        folder.chmod(0o775)
+        load(world.root)
+        folder.chmod(mode)
+    (world.root / "shared").mkdir()
+    (world.root / "regions" / "eu.yaml").rename(world.root / "shared" / "eu.yaml")
+    (world.root / "regions" / "eu.yaml").symlink_to("../shared/eu.yaml")
+    load(world.root)
+    (world.root / "shared").chmod(0o777)
+    assert told() == ["shared/:1:1: everyone on this machine may write it [P004]"]
+
+
+def test_s14_an_older_commit_is_unpacked_for_its_owner_alone_whatever_the_umask(world: World) -> None:
+    for words in (
+        ["init", "-q", "-b", "main"],
+        ["add", "-A"],
+        ["-c", "user.name=t", "-c", "user.email=t@example.net", "commit", "-qm", "x"],
+    ):
+        subprocess.run(["git", *words], cwd=world.root, check=True)
+    old = os.umask(0)
+    try:
+        done = world.call("check", "--from-git", "main", "--detailed-exitcode")
+    finally:
+        os.umask(old)
+    assert done.exit_code == 0, done.output
+
+
 def reachable_by_others(root: Path) -> list[str]:
     """Files below `root` that another user could open: no closed directory stands above them."""
     found = []

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,9 +18,11 @@ from console.cli.root import cli
 from console.cli.wiring import Session, Wiring
 from console.drivers.fake import FakeDriver, FakeRegion
 from console.drivers.protocol import Driver, Who
-from console.errors import ConsoleError, DataError, Problem, Problems, RegionError, Unreachable
+from console.errors import ConsoleError, DataError, Problem, Problems, Protocol, RegionError, Unreachable
 from console.model.plan import Plan
 from console.model.region import Region
+from console.runner.exits import exit_code
+from console.runner.view import Outcome
 from console.text import hide, redacted, safe_text
 from tests.cli.conftest import World, _live
 from tests.screens.hostile import ALL
@@ -88,6 +91,14 @@ def test_s04_s05_what_a_region_says_steers_no_terminal_and_no_log(
         assert all(json.loads(line)["format_version"] == 1 for line in data.stdout.splitlines()), "a stream"
 
 
+@pytest.mark.parametrize("words", [["plan"], ["status"], ["apply", "--yes"], ["promote", "--region", "eu"]])
+def test_s10_an_answer_that_is_none_ends_a_command_with_65_and_its_regions_name(world: World, words: list[str]) -> None:
+    shown = call(world, Failing, Protocol("eu: the agent does not speak the protocol: x", code="E_PROTOCOL"), *words)
+    assert shown.exit_code == 65
+    assert "eu: the agent does not speak the protocol" in shown.stdout + shown.stderr
+    assert exit_code([Outcome("eu", "none", Protocol("x")), Outcome("us", "failed", RegionError("x"))]) == 65
+
+
 COMMANDS = (
     "::set-output name=x::y",
     "  ::error file=a::b",
@@ -112,6 +123,31 @@ def test_s06_a_line_of_a_ci_log_is_no_command_to_its_runner(world: World, words:
 
 
 CANARY = "canary7f3a91d2"
+SHAPES = (
+    f'{{"token": "{CANARY}", "a": 1}}',
+    f'{{"api_key":"{CANARY}"}}',
+    f'{{"client_secret" : "a b {CANARY}"}}',
+    f'body "{{\\"accessToken\\": \\"a b {CANARY}\\"}}"',
+    f"{{'session-token': '{CANARY}'}}",
+    f'password="two words, {CANARY}" host=x',
+    f'"password": "a \\"quoted\\" {CANARY}", "a": 1',
+    f"jdbc:x://h?user=ops;password='two words {CANARY}';ssl=true",
+    f'secret="cut off in the middle {CANARY}',
+    f"x-api-key: {CANARY}",
+    f"X-Auth-Token: {CANARY}",
+    f"x-amz-security-token:{CANARY}",
+    f"PRIVATE-TOKEN: {CANARY}",
+    f"authorization: token {CANARY}",
+    f"aws_secret_access_key = {CANARY}",
+    f"aws_session_token={CANARY}",
+    f"sent Bearer {CANARY} to x",
+    f"https://acme.blob.core.windows.net/c/b?sv=2022&sig={CANARY}%3D",
+    f"https://b.s3.amazonaws.com/k?X-Amz-Expires=60&X-Amz-Signature={CANARY}",
+    f"https://{CANARY}@git.example.net/acme/pipelines.git",
+    f"https://{CANARY}:x-oauth-basic@git.example.net/",
+    f"ghp_{CANARY}",
+    f"github_pat_11A_{CANARY}",
+)
 LEAKS = {
     f"s3a: access denied, secret key {CANARY} was refused": True,  # known by its setting's name
     f"jdbc:postgresql://ops:{CANARY}@db.example.net:5432/app": False,
@@ -120,6 +156,7 @@ LEAKS = {
     f"url https://x.example.net/?sig=1&token={CANARY}&b=2": False,
     f"fs.azure.account.key={CANARY}": False,
     f"-----BEGIN OPENSSH PRIVATE KEY-----\n{CANARY}\n-----END OPENSSH PRIVATE KEY-----": False,
+    "\n".join(SHAPES): False,
 }
 
 
@@ -207,6 +244,47 @@ def test_s13_the_inventorys_own_errors_quote_no_secret(world: World) -> None:
         assert CANARY not in result.output, text
 
 
+@pytest.mark.parametrize("said", SHAPES)
+def test_s13_what_looks_like_a_secret_is_masked_and_what_stands_around_it_is_not(said: str) -> None:
+    assert CANARY not in redacted(f"before\n{said}\nafter")
+    assert redacted(f"before\n{said}\nafter").startswith("before\n")
+    assert redacted(f"before\n{said}\nafter").endswith("\nafter")
+    assert redacted(redacted(said)) == redacted(said)
+    assert CANARY not in safe_text(said)
+
+
+def test_s13_what_is_masked_leaves_the_rest_of_its_line() -> None:
+    for said, shown in {
+        '{"token": "abc def", "a": 1}': '{"token": ***, "a": 1}',
+        "password='two words' host=x": "password=*** host=x",
+        "GET https://h/c?sig=ab%2B&b=2": "GET https://h/c?sig=***&b=2",
+        "https://abc@h/x": "https://***@h/x",
+        "x-api-key: abc\nhost: x": "x-api-key: ***\nhost: x",
+        "sent Bearer ab12cd34ef to x": "sent Bearer *** to x",
+        f"with dapi{'0a' * 16} at h": "with *** at h",
+    }.items():
+        assert redacted(said) == shown
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["token", "secret-", "ey-", "eyaaaaaaaaaaa.", "a://b:", "https://", "bearer a", "pwd='", '"token": "', "token=\\",
+     'password="\\\\', "authorization: ", "secret_access_key   ", "x-amz-", "?sig=", "-----BEGIN A PRIVATE KEY-----", "PRIVATE KEY"],
+)  # fmt: skip
+def test_s13_a_line_costs_no_more_than_its_length(unit: str) -> None:
+    """Four times the length in four times the time: in the square of it, a megabyte would hold a terminal for hours."""
+
+    def seconds(length: int) -> float:
+        line, spent = (unit * (length // len(unit) + 1))[:length], []
+        for _ in range(3):
+            began = time.process_time()
+            redacted(line)
+            spent.append(time.process_time() - began)
+        return min(spent)
+
+    assert seconds(1 << 16) < 10 * max(seconds(1 << 14), 0.001)
+
+
 def test_s13_what_is_no_secret_stays_readable() -> None:
     hide([("spark.secret.flag", "true"), ("spark.app.name", "requests"), ("spark.password", "long enough")])
     for text in (
@@ -216,6 +294,19 @@ def test_s13_what_is_no_secret_stays_readable() -> None:
         "SELECT token FROM t WHERE secret IS NULL",
         "a://b:c",
         "x@y",
+        "the token is refused; a bearer of good news, a Bearer token, the bearer authentication",
+        "columns sig, signature, api_key, token: string; sig=3 of 7",
+        "api_key: string",
+        "SELECT sig, `token` FROM t WHERE token = 'x' AND sig='y' AND secret = other.secret",
+        "/lake/eu/requests/v3/sig=3/day=2024-01-01/part-0.parquet",
+        "limits.rows=5000000 key=value keys=3 primary-key: id sort-key: day",
+        f"sha256:{'0a' * 32} digest={'0f' * 32} agent-{'7c' * 20}.pyz",
+        "abfss://container@acme.dfs.core.windows.net/lake",
+        "s3a://bucket/key=1/x",
+        "https://example.net/people?mail=ada@example.net",
+        "ssh: ops@gate.example.net:22",
+        'ghp_1 and dapifoo; they said "token": it is none',
+        "$.payload.token of landing",
     ):
         assert redacted(text) == text
         assert safe_text(text) == text

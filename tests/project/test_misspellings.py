@@ -92,6 +92,18 @@ MISTAKES: list[tuple[str, str | None, list[str], str]] = [
         "eu",
     ),
     (EU, "warehouse: lake/eu/web", [], ""),
+    (
+        LANDING,
+        "columns: {id: string}\nkind: landing\non_rewrite: replay_days",
+        [f"{LANDING}:3:13: on_rewrite: `replay_days` is not built yet [P012]"],
+        "did you mean `stop`?",
+    ),
+    (
+        LANDING,
+        "columns: {id: string}\nkind: landing\non_rewrite: replay",
+        [f"{LANDING}:3:13: on_rewrite: expected one of stop, ignore, take_inserts, found `replay` [P012]"],
+        "",
+    ),
     (LANDING, "colums: {id: string}", [f"{LANDING}:1:1: unknown key `colums` [P010]"], "did you mean `columns`?"),
     (
         REQUESTS,

@@ -128,13 +128,19 @@ def _at(root: Path, ref: str, folder: Path) -> Project:
     if parts:
         packed = _git(root, "archive", "--format=tar", commit, *parts)
         with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
-            tar.extractall(folder, filter="data")
+            tar.extractall(folder, filter=_closed)
     if len(parts) < 2:
         raise DataError(f"at {ref}: {below} holds no regions/ and plans/", hint="name a later commit")
     try:
         return load(folder)
     except Problems as found:
         raise DataError(f"at {ref}: {found.problems[0]}", hint="name a commit whose files are right") from None
+
+
+def _closed(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
+    """A file as git wrote it, a folder as its owner's alone, whatever the umask: what everyone may write is not read."""
+    kept = tarfile.data_filter(member, folder)
+    return kept.replace(mode=0o700, deep=False) if kept.isdir() else kept
 
 
 def _git(root: Path, *words: str) -> bytes:
