@@ -143,11 +143,9 @@ def _unmoved(confirmed: "RegionView", now: "RegionView") -> None:
     """What a person said yes to is what happens."""
     before = (confirmed.live, confirmed.previous, confirmed.status.rollout)
     if before != (now.live, now.previous, now.status.rollout):
-        name = now.region.name
-        raise Conflict(
-            f"{name}: moved while it was confirmed: {now.live or 'nothing'} is live, {now.status.shown}",
-            hint=f"console status --region {name}",
-        )
+        name, by = now.region.name, now.status.decided_by
+        told = f"{now.live or 'nothing'} is live, {now.status.shown}" + (f" by {by}" if by else "")
+        raise Conflict(f"{name}: moved while it was confirmed: {told}", hint=f"console status --region {name}")
 
 
 def _report(voice: Voice, done: Sequence[dict[str, Any]]) -> None:

@@ -1,0 +1,23 @@
+"""What was confirmed against one state of a region is not done to another, and the message says who was first."""
+
+from dataclasses import replace
+
+import pytest
+
+from console.cli.commands.gate import _unmoved
+from console.errors import Conflict
+from console.model.status import Status
+from console.runner.view import RegionView
+from tests.runner.worlds import region
+
+SEEN = RegionView(region("eu"), status=Status("web-2", state="live"), live="r2", previous="r1")
+
+
+def test_who_confirmed_what_another_has_changed_meanwhile_learns_who() -> None:
+    gone_back = Status("web-2", state="rolled-back", decided_by="eve@desk")
+    with pytest.raises(Conflict, match="eu: moved while it was confirmed: r1 is live, rolled-back by eve@desk"):
+        _unmoved(SEEN, replace(SEEN, status=gone_back, live="r1", previous="r2"))
+
+
+def test_rows_that_arrived_meanwhile_move_nothing() -> None:
+    _unmoved(SEEN, replace(SEEN, status=replace(SEEN.status, lag_rows=3), note="3 rows"))
