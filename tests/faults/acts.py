@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.faults import outside
 from tests.faults.world import PIPELINE, Operator, World
 
 
@@ -30,6 +31,8 @@ async def play(world: World, ada: Operator, armed: tuple[str, ...], *words: str)
         armed = tuple(point for point in armed if point in only.split(","))
     world.arm(armed)
     await ada.until_done(*words)
+    if any("landing" in point for point in world.armed()):
+        await outside.arrived(world)  # a command may be quicker than the producer's next batch
     act = Act(armed, world.armed(), world.died())
     world.hurt += sorted(set(armed) - act.left)
     act.live = (await world.until_answered(lambda: world.driver.state(PIPELINE))).live

@@ -11,7 +11,7 @@ from typing import Any
 
 from tests.faults import outside
 from tests.faults.acts import Act
-from tests.faults.clock import DAY, Clock, read_from
+from tests.faults.clock import DAY, NOTICED, Clock, read_from
 from tests.faults.world import CASE, PIPELINE, Operator, World, before_long, full, mounted
 
 LETS_GO = {"SIGINT": 130, "SIGTERM": 143, "SIGHUP": 129}
@@ -85,6 +85,7 @@ async def after(world: World, midway: Story) -> Story:
         await outside.kill(world, world.agent)
     for fault, seconds in (("a day ahead", DAY), ("a day behind", -DAY)):  # under one agent and one JVM
         clock.step(seconds)
+        await asyncio.sleep(3 * NOTICED)
         await bob.until_done("rollback", "--regions", "eu", "--yes")
         told = await world.until_answered(partial(world.driver.query, PIPELINE, NOW, ["requests"], {}, 1))
         story.done[fault] = [at - time.time() for at in (world.promoted_at(), told.rows[0][0])]
