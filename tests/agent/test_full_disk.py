@@ -1,8 +1,6 @@
 """A disk that fills up under the region's own tables: what is stored counts, and no decision is lost. No Java."""
 
 import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -18,26 +16,13 @@ from console.model.live import Release
 from console.model.plan import Plan
 from console.model.status import replay
 from console.model.step import Promote
+from tests.room import room
 
-NONE, EVENTS, ROWS = (
-    100,
-    5_000,
-    10_000,
-)  # bytes: no file fits · one of events does · one of decisions does, no checkpoint
+# bytes: no file fits · one of events does · one of decisions does, no checkpoint
+NONE, EVENTS, ROWS = 100, 5_000, 10_000
 PLAN = Plan(1, "t", "web", "eu", "d", "", "c", (), (Promote(),), Release("r1", "web", "d", (), ()))
 ACCEPTED = Accepted("r1", "", "digest", "ada", "laptop", (("promote", 0),))
 PROMOTED = Promoted("r1", "", "ada", "laptop", 2)
-
-
-@contextmanager
-def room(size: int) -> Iterator[None]:
-    """No file may grow beyond `size` bytes."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def checkpoints(table: Path) -> None:

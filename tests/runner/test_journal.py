@@ -1,12 +1,10 @@
 """The journal: nothing is done that is not written down first, and nothing is believed that was not written by us."""
 
 import os
-import resource
 import sqlite3
 import stat
 import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,18 +13,8 @@ from console.drivers.fake import FakeDriver
 from console.errors import ConsoleError
 from console.model.event import Entered, Recorded
 from console.runner.journal import Journal
+from tests.room import room
 from tests.runner.worlds import World, fake
-
-
-@contextmanager
-def full_disk(size: int) -> Iterator[None]:
-    """No file may grow beyond `size`: what ENOSPC is to the journal, without a file system of our own."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_what_is_written_is_read_back_by_the_next_process(folder: Path) -> None:
@@ -71,7 +59,7 @@ async def test_with_a_full_disk_nothing_is_handed_over_and_afterwards_it_goes_on
     driver = fleet.driver("eu")
     assert isinstance(driver, FakeDriver)
     await fleet.refresh()
-    with full_disk(4096):
+    with room(4096):
         for act in (fleet.start("eu"), fleet.run(yes=True), fleet.control("eu", "pause"), fleet.rollback("eu")):
             with pytest.raises(ConsoleError) as caught:
                 await act
