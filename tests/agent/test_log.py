@@ -61,13 +61,26 @@ def test_a_commit_that_rewrites_rows_stops_the_feed_in_front_of_it(table: str, c
         ranges.next_range(table, before, end, rows_limit=10**9)
 
 
-@pytest.mark.parametrize(("policy", "count"), [("ignore", 5), ("take_inserts", 12)])
-def test_a_policy_passes_over_a_rewrite_or_takes_what_it_inserted(table: str, policy: OnRewrite, count: int) -> None:
-    write_deltalake(table, rows(100, 7), mode="overwrite")
+@pytest.mark.parametrize("policy", ["ignore", "take_inserts"])
+def test_a_policy_passes_over_a_commit_that_only_removes(table: str, policy: OnRewrite) -> None:
+    DeltaTable(table).delete()
     write_deltalake(table, rows(200, 5), mode="append")
     part = ranges.next_range(table, 3, 5, rows_limit=10**9, policy=policy)
     assert part is not None
-    assert (part.rows, part.skipped) == (count, (4,))
+    assert (part.rows, part.skipped) == (5, (4,))
+
+
+@pytest.mark.parametrize(("policy", "stops"), [("ignore", False), ("take_inserts", True)])
+def test_inserts_are_not_taken_from_a_commit_that_removes_as_well(table: str, policy: OnRewrite, stops: bool) -> None:
+    write_deltalake(table, rows(100, 7), mode="overwrite")
+    write_deltalake(table, rows(200, 5), mode="append")
+    if stops:
+        with pytest.raises(FeedStopped, match="only appends flow"):
+            ranges.next_range(table, 3, 5, rows_limit=10**9, policy=policy)
+        return
+    part = ranges.next_range(table, 3, 5, rows_limit=10**9, policy=policy)
+    assert part is not None
+    assert (part.rows, part.skipped) == (5, (4,))
 
 
 def rewrite(table: str, change: str) -> None:

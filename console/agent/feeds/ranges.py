@@ -88,11 +88,14 @@ def read(session: Any, source: str, part: Range) -> Any:
 
 
 def _stops(commit: log.Commit, policy: OnRewrite) -> bool:
-    """Whether a rewriting commit is for a person to decide. What RESTORE or REPLACE adds may have flowed before, so
-    that nobody can take it for inserts."""
+    """Whether a rewriting commit is for a person to decide.
+
+    What RESTORE or REPLACE adds may have flowed before, and where files were removed as well, those that were added hold
+    the rows that stayed: nobody can take either for inserts.
+    """
     if commit.expires or policy == "ignore":
         return False
-    return policy != "take_inserts" or commit.replaces
+    return policy != "take_inserts" or commit.replaces or (commit.removed > 0 and len(commit.added) > 0)
 
 
 def _rewrite(source: str, commit: log.Commit) -> FeedStopped:

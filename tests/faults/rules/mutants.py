@@ -48,6 +48,9 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a dead one's take-over is believed", ONCE, 'if last is not None and last.note.get("kind") == "take-over":', "if False:", f"{TAKING}::test_a_take_over_whose_maker_died_before_it_could_look_hides_no_rival"),
     bug("a skipped write is not noticed", ONCE, "    raise _skipped(writer, position)\n\n\ndef _skipped", "    return Written(-1, 0, 0)\n\n\ndef _skipped", f"{TAKING}::test_a_late_position_is_refused_and_a_skipped_write_is_noticed"),
     bug("a late position is tried", ONCE, "if position <= writer.position:", "if False:", f"{TAKING}::test_a_late_position_is_refused_and_a_skipped_write_is_noticed"),
+    bug("cdc files are passed over", LOG, 'if removed or rewritten or put_back', 'if removed or put_back', f"{FLOWS}::test_a_commit_that_keeps_a_change_feed_of_its_own_is_no_append"),
+    bug("a clone is an append", LOG, '"CREATE OR REPLACE", "CLONE")', '"CREATE OR REPLACE")', f"{FLOWS}::test_a_clone_into_an_emptied_table_is_no_append"),
+    bug("what a delete leaves is inserted", RANGES, " or (commit.removed > 0 and len(commit.added) > 0)", "", f"{FLOWS}::test_rows_that_a_delete_leaves_in_place_are_no_inserts"),
     # rule 5
     bug("a restored target is fed on", FOREIGN, 'if commit.kind == "rewrite" and not commit.expires:', "if False:", f"{TAKING}::test_a_target_that_somebody_restored_or_overwrote_is_not_fed_on_until_a_person_decides"),
     # rules 7 and 8
@@ -57,6 +60,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("VACUUM asks nobody", "console/agent/upkeep/vacuum.py", "if any(stamp < oldest for stamp in _removals(table, version)):", "if False:", f"{KEEPING}::test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_replaced"),
     bug("time travel ends with the retention", "console/agent/session.py", 'enforceTimeTravelWithinDeletedFileRetentionDuration": "false"', 'enforceTimeTravelWithinDeletedFileRetentionDuration": "true"', f"{KEEPING}::test_a_fence_older_than_the_file_retention_can_still_be_read"),
     bug("missing files are passed over", "console/agent/session.py", '"spark.sql.files.ignoreMissingFiles": "false"', '"spark.sql.files.ignoreMissingFiles": "true"', f"{KEEPING}::test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_replaced"),
+    bug("damaged files are passed over", "console/agent/session.py", '"spark.sql.files.ignoreCorruptFiles": "false"', '"spark.sql.files.ignoreCorruptFiles": "true"', f"{KEEPING}::test_a_file_that_is_damaged_is_never_passed_over"),
     bug("our tables keep a week", ONCE, "hours = max(int(keep_hours), 24 * 7)", "hours = 24 * 7", f"{KEEPING}::test_our_tables_keep_files_and_log_for_the_rollback_window_and_the_longest_rollout"),
     # rules 10 to 13
     bug("the inventory's features", ONCE, "**properties, **_OFF, userMetadata", "**properties, userMetadata", f"{BATCHES}::test_nor_have_those_that_only_spark_can_create"),

@@ -142,6 +142,22 @@ def test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_rep
         begun.collect()
 
 
+def test_a_file_that_is_damaged_is_never_passed_over(tmp_path: Path, session: Any) -> None:
+    """Its rows would be missing live and in history, and the position behind them."""
+    source, target = foreign(tmp_path / "landing", rows(0), rows(1, 2)), str(tmp_path / "copy")
+    once.create(session, state("copy"), target, 72)
+    damaged = Path(log.commit(source, 1).added[0].path)
+    whole = damaged.read_bytes()
+    damaged.write_bytes(bytes(len(whole)))
+    with pytest.raises(Exception, match=r"(?i)parquet"):
+        edge(source, target).step(session, 1)
+    with pytest.raises(Exception, match=r"(?i)parquet"):
+        session.read.format("delta").load(source).collect()
+    damaged.write_bytes(whole)
+    assert edge(source, target).step(session, 1) == 2
+    assert held(target) == [1, 2]
+
+
 def test_what_was_removed_within_the_tables_own_retention_is_in_nobodys_way(tmp_path: Path) -> None:
     table = foreign(tmp_path / "landing", *(rows(n) for n in range(3)))
     DeltaTable(table).alter.set_table_properties({"delta.deletedFileRetentionDuration": "interval 40 days"})

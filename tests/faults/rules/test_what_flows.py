@@ -1,7 +1,9 @@
 """Rules 3 to 6: what a commit of a source is taken for. Told from the log alone; the commits are a stranger's. No Java."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -72,14 +74,55 @@ def test_the_sources_policy_decides_and_what_it_passes_over_is_named(
 ) -> None:
     table = landing(tmp_path)
     rewrite(table)
-    if policy == "replay_days" or (policy == "take_inserts" and rewrite in (restore, replace)):
-        with pytest.raises(FeedStopped):
+    removes_alone = rewrite is delete
+    if policy == "replay_days" or (policy == "take_inserts" and not removes_alone):
+        with pytest.raises(FeedStopped) as stopped:
             ranges.next_range(table, 2, 3, MANY, policy=policy)
+        assert stopped.value.code == "E_REWRITE"
         return
     part = ranges.next_range(table, 2, 3, MANY, policy=policy)
     assert part is not None
-    assert part.skipped == (3,)
-    assert part.files == (log.commit(table, 3).added if policy == "take_inserts" else ())
+    assert (part.skipped, part.files) == ((3,), ())
+
+
+def test_rows_that_a_delete_leaves_in_place_are_no_inserts(tmp_path: Path) -> None:
+    """Copy on write puts the other rows of the file into a new one."""
+    table = foreign(tmp_path / "landing", rows(*range(1000)))
+    DeltaTable(table).delete("n = 7")
+    assert sum(file.rows for file in log.commit(table, 1).added) == 999
+    with pytest.raises(FeedStopped, match="only appends flow") as stopped:
+        ranges.next_range(table, 0, 1, MANY, policy="take_inserts")
+    assert stopped.value.code == "E_REWRITE"
+
+
+def by_hand(table: str, *actions: dict[str, Any]) -> None:
+    """One more commit, as a writer of another language leaves it."""
+    path = Path(table) / "_delta_log" / f"{log.latest_version(table) + 1:020}.json"
+    path.write_text("".join(json.dumps(action) + "\n" for action in actions))
+
+
+ADDED = {"path": "day=2026-11-01/f.parquet", "partitionValues": {"day": "2026-11-01"}, "size": 1, "dataChange": True}
+
+
+def test_a_commit_that_keeps_a_change_feed_of_its_own_is_no_append(tmp_path: Path) -> None:
+    """Its `cdc` files alone say what changed: rows that were updated may stand among those of its added files."""
+    table = landing(tmp_path)
+    cdc = {"path": "_change_data/c.parquet", "partitionValues": {"day": "2026-11-01"}, "size": 1}
+    by_hand(table, {"commitInfo": {"operation": "MERGE"}}, {"add": ADDED}, {"cdc": cdc})
+    with pytest.raises(FeedStopped, match="MERGE") as stopped:
+        ranges.next_range(table, 2, 3, MANY)
+    assert stopped.value.code == "E_REWRITE"
+
+
+@pytest.mark.parametrize("policy", ["stop", "take_inserts"])
+def test_a_clone_into_an_emptied_table_is_no_append(tmp_path: Path, policy: OnRewrite) -> None:
+    """It removes nothing, and its files are another table's: their rows may have flowed before."""
+    table = landing(tmp_path)
+    DeltaTable(table).delete()
+    by_hand(table, {"commitInfo": {"operation": "CLONE"}}, {"add": ADDED})
+    with pytest.raises(FeedStopped, match="CLONE") as stopped:
+        ranges.next_range(table, 3, 4, MANY, policy=policy)
+    assert stopped.value.code == "E_REWRITE"
 
 
 @pytest.mark.parametrize("policy", ["stop", "take_inserts"])
