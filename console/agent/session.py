@@ -24,6 +24,8 @@ _FIXED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.runSQLOnFiles": "false",
     "spark.sql.variable.substitute": "false",
+    # Parameters are bound in the analysed plan: Spark's newer way is in its parser, and Delta's parser passes it over.
+    "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.sources.partitionColumnTypeInference.enabled": "false",

@@ -34,8 +34,8 @@ class Voice:
         return sys.stdin.isatty() and sys.stderr.isatty() and not self.flags.no_input
 
     def paint(self, text: str, colour: str) -> str:
-        """Colour only helps: what it says is said in symbols or words as well."""
-        return click.style(text, fg=colour) if self.colour else text
+        """Colour only helps: what it says is said in symbols or words as well. "" is the terminal's own colour."""
+        return click.style(text, fg=colour) if self.colour and colour else text
 
     def data(self, text: str) -> None:
         click.echo(text, color=self.colour)

@@ -74,3 +74,11 @@ def test_cancel_asks_first_and_the_answer_is_no(tmp_path: Path) -> None:
     found, shown = on_terminal(tmp_path, b"\n", "cancel", "--region", "us")
     assert found == 3
     assert "drop what it has built? [y/N]" in shown
+
+
+@pytest.mark.parametrize("words", [("plan",), ("plan", "--explain"), ("apply", "--regions", "eu", "--yes")])
+def test_a_plan_with_a_node_that_is_kept_is_drawn_in_colours(tmp_path: Path, words: tuple[str, ...]) -> None:
+    code, shown = on_terminal(tmp_path, b"", *words)
+    assert code in (0, 2), shown
+    assert "Traceback" not in shown
+    assert "\x1b[3" in shown
