@@ -96,7 +96,24 @@ class ChangeColumn:
     classification: Classification
 
 
-Operation = AddColumn | DropColumn | SwapColumns | ChangeColumn
+@dataclass(frozen=True, slots=True)
+class ReplaceColumn:
+    """From one instant on a name stands for another column: the one that had it goes, and its values with it.
+
+    source  the column that takes the name along with its values, those that are stored and those that arrive; None: a
+            new column, which holds nothing but what arrives
+    to      what stands under the name from then on: of a new column all three, the default being what rows from before
+            read; of another one what the observer knew
+    """
+
+    name: str
+    source: str | None
+    to: Facets = Facets()
+
+
+Operation = AddColumn | DropColumn | SwapColumns | ChangeColumn | ReplaceColumn
+# what consumers are told of before its rows arrive: names of theirs mean other columns from one instant on
+TOLD: Final = (SwapColumns, ReplaceColumn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +132,7 @@ class Migration:
     def destructive(self) -> bool:
         """Applying it needs the operator's explicit word (P6)."""
         match self.operation:
-            case DropColumn():
+            case DropColumn() | ReplaceColumn():
                 return True
             case ChangeColumn(classification=found):
                 return found == "destructive"
@@ -129,6 +146,8 @@ class Migration:
         """Every column name that it touches, old and new."""
         if isinstance(self.operation, SwapColumns):
             return frozenset(name for pair in self.operation.columns for name in pair)
+        if isinstance(self.operation, ReplaceColumn) and self.operation.source is not None:
+            return frozenset((self.operation.name, self.operation.source))
         return frozenset((self.operation.name,))
 
     @property
@@ -144,6 +163,8 @@ class Migration:
             case SwapColumns(columns=columns):
                 verb = "swap" if {old for old, _ in columns} == {new for _, new in columns} else "rename"
                 return f"{verb}_{self.table}_" + "_".join(old for old, _ in columns)
+            case ReplaceColumn(name=name):
+                return f"replace_{self.table}_{name}"
             case _:
                 assert_never(self.operation)
 
@@ -156,7 +177,7 @@ def default_phase(operation: Operation) -> Phase:
     match operation:
         case AddColumn():
             return "pre"
-        case DropColumn() | SwapColumns():
+        case DropColumn() | SwapColumns() | ReplaceColumn():
             return "post"
         case ChangeColumn(classification=found):
             return "pre" if found == "widening" else "post"
@@ -204,6 +225,13 @@ def to_data(migration: Migration) -> dict[str, Any]:
                 **_facets_data(operation.to),
                 "was": _facets_data(operation.was),
                 "classification": operation.classification,
+            }
+        case ReplaceColumn():
+            data = {
+                "type": "replace_column",
+                "name": operation.name,
+                "from": operation.source,
+                **_facets_data(operation.to),
             }
         case _:
             assert_never(operation)
@@ -265,8 +293,11 @@ def _operation(data: Any) -> Operation:
         return swap({_name(old, "operation.columns"): _name(new, "operation.columns") for old, new in columns.items()})
     if kind == "change_column":
         return _change(data)
+    if kind == "replace_column":
+        return _replace(data)
     raise DataError(
-        f"operation.type: expected add_column, drop_column, swap_columns or change_column, found {kind!r:.40}"
+        "operation.type: expected add_column, drop_column, swap_columns, change_column or replace_column,"
+        f" found {kind!r:.40}"
     )
 
 
@@ -279,6 +310,16 @@ def _change(data: Any) -> ChangeColumn:
         raise DataError("operation: a change_column changes data_type, nullable or default")
     was = _facets(_object(found["was"], "operation.was", frozenset(), frozenset(FACETS)), "operation.was")
     return ChangeColumn(_name(found["name"], "operation.name"), to, was, found["classification"])
+
+
+def _replace(data: Any) -> ReplaceColumn:
+    found = _object(data, "operation", {"type", "name", "from"}, frozenset(FACETS))
+    name, source = _name(found["name"], "operation.name"), found["from"]
+    if source is None:
+        _object(data, "operation", {"type", "name", "from", *FACETS})
+    elif _name(source, "operation.from") == name:
+        raise DataError("operation.from: a column does not take the place of itself")
+    return ReplaceColumn(name, source, _facets(found, "operation"))
 
 
 def _facets(data: Mapping[str, Any], path: str) -> Facets:

@@ -139,6 +139,10 @@ def _operations(name: dict[str, Any], facets: dict[str, Any]) -> Iterator[dict[s
     }
     changed = _closed({**fixed, **facets})
     yield {**changed, "required": list(fixed), "anyOf": [{"required": [facet]} for facet in facets]}
+    taken = {"type": {"const": "replace_column"}, "name": name}
+    source = {**name, "description": "the column that takes the name along with its values, another than name"}
+    yield {**_closed({**taken, "from": source, **facets}), "required": [*taken, "from"]}
+    yield _closed({**taken, "from": {"type": "null", "description": "a new column"}, **facets})
 
 
 def _closed(properties: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from console import crash
 from console.errors import CheckFailed, Conflict, DataError, RegionError
-from console.propagation.migration import ChangeColumn, Migration, Phase, SwapColumns
+from console.propagation.migration import TOLD, ChangeColumn, Migration, Phase
 from console.propagation.replication import Replication, Target
 from console.propagation.tables import StoreTable
 from console.propagation.translate.operations import Rewrite, StoreOperation, Translation, lossy
@@ -194,10 +194,8 @@ class Carrier:
 
     def _unannounced(self, records: Sequence[Record]) -> tuple[Todo, ...]:
         known = {(record.migration, record.place) for record in records}
-        swaps = (
-            c for c in self._changes if isinstance(c.migration.operation, SwapColumns) and c.migration.phase == "post"
-        )
-        return tuple(Todo(c, self.place(c), (), announce=True) for c in swaps if (c.id, self.place(c)) not in known)
+        told = (c for c in self._changes if isinstance(c.migration.operation, TOLD) and c.migration.phase == "post")
+        return tuple(Todo(c, self.place(c), (), announce=True) for c in told if (c.id, self.place(c)) not in known)
 
     def _write(self, change: Change, place: str, state: State, left: int = 0) -> None:
         # nobody else writes there: the store is held

@@ -21,6 +21,7 @@ from console.propagation.migration import (
     DropColumn,
     Facets,
     Migration,
+    ReplaceColumn,
     SwapColumns,
     from_data,
     read,
@@ -59,6 +60,8 @@ operations = st.one_of(
     st.builds(DropColumn, names),
     swaps.map(swap),
     st.builds(ChangeColumn, names, facets.filter(lambda to: to != Facets()), facets, st.sampled_from(CLASSIFICATIONS)),
+    st.builds(ReplaceColumn, names, names, facets).filter(lambda found: found.name != found.source),
+    st.builds(ReplaceColumn, names, st.none(), st.builds(Facets, types, st.booleans(), defaults)),
 )
 migrations = st.builds(Migration, st.sampled_from(PHASES), names, names, operations)
 
@@ -96,6 +99,9 @@ def test_what_lacks_a_key_or_has_a_strange_one_is_no_migration_for_the_reader_no
         '{"version": 1, "phase": "pre", "schema": "s", "table": "t", "operation": {"type": "drop_table", "name": "a"}}',
         '{"version": 1, "phase": "pre", "schema": "s", "table": "t", "operation": {"type": "swap_columns", "columns": {"a": "a"}}}',
         '{"version": 1, "phase": "pre", "schema": "s", "table": "t", "operation": {"type": "swap_columns", "columns": {"a": "c", "b": "c"}}}',
+        '{"version": 1, "phase": "post", "schema": "s", "table": "t", "operation": {"type": "replace_column", "name": "a", "from": "a"}}',
+        '{"version": 1, "phase": "post", "schema": "s", "table": "t", "operation": {"type": "replace_column", "name": "a", "from": null}}',
+        '{"version": 1, "phase": "post", "schema": "s", "table": "t", "operation": {"type": "replace_column", "name": "a", "from": ""}}',
         '{"version": 1, "phase": "pre", "schema": "s", "table": "t", "operation": {"type": "add_column", "name": "a",'
         ' "data_type": "varchar", "nullable": true, "default": null}}',
         '{"version": 1, "version": 1, "phase": "pre", "schema": "s", "table": "t", "operation": {"type": "drop_column", "name": "a"}}',

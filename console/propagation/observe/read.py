@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, assert_never
 
 from console.errors import Problem, Problems
 from console.propagation.mapping import mapped
@@ -14,6 +14,8 @@ from console.propagation.migration import (
     Facets,
     Migration,
     Phase,
+    ReplaceColumn,
+    SwapColumns,
     default_phase,
     written,
 )
@@ -147,7 +149,11 @@ def _losses(found: Iterable[Observed], kinds: Iterable[Kind]) -> Iterator[Remark
     """What the stores' types cannot hold of a column that comes or changes."""
     for observed in found:
         match observed.migration.operation:
-            case AddColumn(name=name, data_type=kind) | ChangeColumn(name=name, to=Facets(data_type=Type() as kind)):
+            case (
+                AddColumn(name=name, data_type=kind)
+                | ChangeColumn(name=name, to=Facets(data_type=Type() as kind))
+                | ReplaceColumn(name=name, source=None, to=Facets(data_type=Type() as kind))
+            ):
                 lost: dict[str, list[str]] = {}
                 for store in kinds:
                     for loss in filter(None, dict.fromkeys(mapped(kind, store).lossy.split("; "))):
@@ -166,8 +172,12 @@ def kind_of(migration: Migration) -> str:
             return "drop_column"
         case ChangeColumn():
             return "change_column"
-        case _:
+        case ReplaceColumn():
+            return "replace_column"
+        case SwapColumns():
             return "swap_columns"
+        case _:
+            assert_never(migration.operation)
 
 
 def _relabelled(old: Table, new: Table, where: str) -> Iterator[Ignored]:

@@ -9,7 +9,7 @@ from functools import reduce
 from typing import assert_never
 
 from console.propagation.mapping import is_nullable
-from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, Migration, SwapColumns
+from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, Migration, ReplaceColumn, SwapColumns
 from console.propagation.replication import Kind
 from console.propagation.tables import Dependent, StoreColumn, StoreTable
 from console.propagation.translate import clickhouse, lake
@@ -22,6 +22,7 @@ from console.propagation.translate.operations import (
     Rewrite,
     Statement,
     StoreOperation,
+    unreplaced,
 )
 from console.propagation.translate.swap import Swap, groups, on_its_way
 
@@ -46,6 +47,8 @@ def after(kind: Kind, migration: Migration, table: StoreTable, mark: str) -> Sto
             return _renamed(work, dict(pairs))
         case ChangeColumn() as operation:
             return _changed(work, operation)
+        case ReplaceColumn() as operation:
+            raise unreplaced(table, operation)
         case _:
             assert_never(migration.operation)
 

@@ -12,11 +12,19 @@ from typing import Final, assert_never
 
 from console.errors import DataError
 from console.propagation.mapping import fits, is_nullable, mapped, meaning, nullable_in_clickhouse
-from console.propagation.migration import KEPT, AddColumn, ChangeColumn, DropColumn, Migration, SwapColumns
+from console.propagation.migration import (
+    KEPT,
+    AddColumn,
+    ChangeColumn,
+    DropColumn,
+    Migration,
+    ReplaceColumn,
+    SwapColumns,
+)
 from console.propagation.sql.constants import EMPTY
 from console.propagation.sql.defaults import NOW, unquoted
 from console.propagation.tables import Dependent, StoreColumn, StoreTable
-from console.propagation.translate.operations import NEXT, Statement, Translation, value_of
+from console.propagation.translate.operations import NEXT, Statement, Translation, unreplaced, value_of
 from console.propagation.translate.spelling import literal, qualified, quoted
 from console.propagation.translate.swap import Swap
 from console.propagation.translate.views import View, reads, same
@@ -43,6 +51,8 @@ def translate(migration: Migration, table: StoreTable, mark: str) -> Translation
             steps = list(Swap(work, dict(pairs)).steps())
         case ChangeColumn() as operation:
             steps = list(work.change(operation))
+        case ReplaceColumn() as operation:
+            raise unreplaced(table, operation)
         case _:
             assert_never(migration.operation)
     return Translation(tuple(steps), tuple(work.warnings))

@@ -9,7 +9,15 @@ from typing import Final, Literal, assert_never
 
 from console.errors import DataError
 from console.propagation.mapping import fits, mapped, meaning
-from console.propagation.migration import KEPT, AddColumn, ChangeColumn, DropColumn, Migration, SwapColumns
+from console.propagation.migration import (
+    KEPT,
+    AddColumn,
+    ChangeColumn,
+    DropColumn,
+    Migration,
+    ReplaceColumn,
+    SwapColumns,
+)
 from console.propagation.sql.defaults import NOW
 from console.propagation.tables import StoreColumn, StoreTable
 from console.propagation.translate.operations import (
@@ -21,6 +29,7 @@ from console.propagation.translate.operations import (
     Rewrite,
     StoreOperation,
     Translation,
+    unreplaced,
     value_of,
 )
 from console.propagation.widening import holds
@@ -46,6 +55,8 @@ def translate(migration: Migration, table: StoreTable, lake: Lake) -> Translatio
             return _swap(dict(pairs), table, lake)
         case ChangeColumn() as operation:
             return _change(operation, table, lake)
+        case ReplaceColumn() as operation:
+            raise unreplaced(table, operation)
         case _:
             assert_never(migration.operation)
 

@@ -10,7 +10,15 @@ from typing import Any, Final, assert_never
 
 from console.errors import DataError
 from console.propagation.mapping import fits, mapped
-from console.propagation.migration import KEPT, AddColumn, ChangeColumn, DropColumn, Migration, SwapColumns
+from console.propagation.migration import (
+    KEPT,
+    AddColumn,
+    ChangeColumn,
+    DropColumn,
+    Migration,
+    ReplaceColumn,
+    SwapColumns,
+)
 
 Places = Mapping[tuple[str | int, ...], str]  # path → `file:line:column`
 _PLAIN: Final = re.compile(r"[A-Za-z_][\w$]*", re.ASCII)
@@ -51,6 +59,8 @@ def edited(table: Declared, migration: Migration) -> str:
             return edit.renamed(dict(pairs))
         case ChangeColumn() as operation:
             return edit.changed(operation)
+        case ReplaceColumn(name=name):
+            raise DataError(f"a file of names cannot say that {name} is another column from here on")
         case _:
             assert_never(migration.operation)
 

@@ -148,10 +148,10 @@ def _edited(path: Path, text: str, change: "Change") -> str:
             f"{document.place(('kind',))}: only a landing table follows PostgreSQL, and {change.id} is about it",
             hint="name the landing table in replication.yaml",
         )
-    if _ring(change):
+    if _another_meaning(change):
         names = ", ".join(sorted(change.migration.columns))
         raise DataError(
-            f"{path.as_posix()}: {change.id} makes {names} change places: rows from before keep the old meaning",
+            f"{path.as_posix()}: {change.id} gives {names} another meaning: rows from before keep the old meaning",
             hint=f"let the queries that read {names} tell older rows apart, or ingest the table anew; then add the line"
             f" `{_HAS}{change.id}` to that file and apply again",
         )
@@ -165,11 +165,13 @@ def _edited(path: Path, text: str, change: "Change") -> str:
         raise DataError(f"{document.place(('columns',))}: {change.id}: {error}", hint=hint) from None
 
 
-def _ring(change: "Change") -> bool:
-    """A file of names cannot say that some of them changed places."""
-    from console.propagation.migration import SwapColumns
+def _another_meaning(change: "Change") -> bool:
+    """A file of names cannot say that some of them changed places, or that one stands for another column."""
+    from console.propagation.migration import ReplaceColumn, SwapColumns
 
     operation = change.migration.operation
+    if isinstance(operation, ReplaceColumn):
+        return True
     if not isinstance(operation, SwapColumns):
         return False
     return {old for old, _ in operation.columns} == {new for _, new in operation.columns}

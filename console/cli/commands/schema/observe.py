@@ -136,7 +136,7 @@ class Place:
 
 def describe(migration: "Migration") -> str:
     """A migration in one line: `public.issues: add title string (pre)`."""
-    from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, SwapColumns
+    from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, ReplaceColumn, SwapColumns
 
     table = f"{migration.schema}.{migration.table}"
     match migration.operation:
@@ -149,6 +149,8 @@ def describe(migration: "Migration") -> str:
             what = "names " + ", ".join(f"{old} → {new}" for old, new in pairs)
         case ChangeColumn() as op:
             what = f"change {op.name} ({op.classification})"
+        case ReplaceColumn(name=name, source=source):
+            what = f"{source or 'a new column'} takes the place of {name}"
     return safe_text(f"{table}: {what} ({migration.phase})")
 
 
