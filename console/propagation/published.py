@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from console.propagation.mapping import mapped, nullable_in_clickhouse
-from console.propagation.migration import CLASSIFICATIONS, DEFAULT, PHASES, VERSION
+from console.propagation.migration import CLASSIFICATIONS, PHASES
+from console.propagation.migration_file import DEFAULT, VERSION
 from console.propagation.replication import KINDS
 from console.propagation.sql.cursor import Cursor
 from console.propagation.sql.postgres import PRINTED, UserTypes, Written, read_type

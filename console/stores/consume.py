@@ -22,7 +22,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from console.errors import DataError
-from console.propagation.migration import SwapColumns, read
+from console.propagation.migration import SwapColumns
+from console.propagation.migration_file import read
 from console.propagation.replication import Replication, Target
 from console.propagation.tables import StoreTable
 from console.propagation.translate.operations import between

@@ -10,7 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 from console.errors import DataError, Problem, Problems, UsageError
 from console.model.region import Region
-from console.propagation.migration import Migration, read
+from console.propagation.migration import Migration
+from console.propagation.migration_file import read
 from console.propagation.replication import Replication, Target, from_data
 from console.stores.protocol import Store
 from console.text import hide, secret

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from console.propagation.migration import to_data
+from console.propagation.migration_file import to_data
 from console.propagation.observe.read import observe
 from tests.propagation import pgroll
 

@@ -23,11 +23,9 @@ from console.propagation.migration import (
     Migration,
     ReplaceColumn,
     SwapColumns,
-    from_data,
-    read,
     swap,
-    to_data,
 )
+from console.propagation.migration_file import from_data, read, to_data
 from console.propagation.observe.events import Change
 from console.propagation.observe.fold import fold
 from console.propagation.replication import KINDS

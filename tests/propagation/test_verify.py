@@ -15,7 +15,8 @@ from console.errors import DataError
 from console.propagation.check.compare import Checked, Report, Unreached, compare
 from console.propagation.check.render import data, junit, text
 from console.propagation.mapping import is_nullable, mapped, nullable_in_clickhouse
-from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, from_data
+from console.propagation.migration import AddColumn, ChangeColumn, DropColumn
+from console.propagation.migration_file import from_data
 from console.propagation.observe.read import read_schema
 from console.propagation.replication import KINDS, Kind, Replication
 from console.propagation.replication import from_data as replication

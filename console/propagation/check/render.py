@@ -4,7 +4,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from console.propagation.check.compare import Checked, Difference, Report
-from console.propagation.migration import to_data
+from console.propagation.migration_file import to_data
 from console.text import safe_text
 
 _SYMBOLS = {

@@ -7,7 +7,6 @@ from typing import Final, assert_never
 from console.errors import Problem, Problems
 from console.propagation.mapping import mapped
 from console.propagation.migration import (
-    MAX_BYTES,
     AddColumn,
     ChangeColumn,
     DropColumn,
@@ -17,8 +16,8 @@ from console.propagation.migration import (
     ReplaceColumn,
     SwapColumns,
     default_phase,
-    written,
 )
+from console.propagation.migration_file import MAX_BYTES, written
 from console.propagation.observe.catalog import Catalog
 from console.propagation.observe.classify import differences, unlabelled
 from console.propagation.observe.events import Ignored, Observation, Observed, Remark

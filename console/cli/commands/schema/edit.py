@@ -62,7 +62,7 @@ def edit(files: tuple[str, ...], dry_run: bool, allow_destructive: bool) -> int:
 
 
 def _change(name: str) -> "Change":
-    from console.propagation.migration import read
+    from console.propagation.migration_file import read
     from console.stores.files import Change
 
     try:

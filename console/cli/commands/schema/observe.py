@@ -170,7 +170,7 @@ def _talk(voice: Voice, found: "Observation") -> None:
 
 def as_data(found: "Observation") -> dict[str, Any]:
     """An observation for programs; `migrations` are exactly what would be written, `sources` where each was seen."""
-    from console.propagation.migration import to_data
+    from console.propagation.migration_file import to_data
 
     return {
         "migrations": [to_data(observed.migration) for observed in found.migrations],

@@ -21,7 +21,7 @@ def write(folder: Path, migrations: "Sequence[Migration]") -> "Iterator[tuple[Mi
     returns  (migration, its file, whether it was there already), in order
     raises   DataError for a file there that is no migration
     """
-    from console.propagation.migration import written
+    from console.propagation.migration_file import written
 
     known = _read(folder)
     there = _there(known, migrations)
@@ -40,7 +40,7 @@ def write(folder: Path, migrations: "Sequence[Migration]") -> "Iterator[tuple[Mi
 
 
 def _read(folder: Path) -> "list[tuple[Path, Migration]]":
-    from console.propagation.migration import read
+    from console.propagation.migration_file import read
 
     found = []
     for path in sorted(folder.glob("*.json")):
