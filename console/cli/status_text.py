@@ -153,11 +153,10 @@ def _check(check: Checked) -> str:
 
 
 def percent(status: Status) -> int:
-    """Rows done of rows to do, whole percent, 100 only when nothing is left."""
-    total = status.rows_total
-    if not total or status.state in ("awaiting-confirmation", "promoting", *_AT_END):
+    """How much of the history is done, whole percent, 100 only when nothing is left."""
+    if status.state in ("awaiting-confirmation", "promoting", *_AT_END):
         return 100
-    return min(99, 100 * status.rows_done // total)
+    return min(99, int(100 * status.fraction))
 
 
 def checks_text(status: Status) -> str:

@@ -83,11 +83,15 @@ class BatchStarted:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Inside a batch or a catch-up; never stored. rows of this batch so far; left: rows to go, -1 unknown."""
+    """Inside a batch or a catch-up; never stored. rows of this batch so far; left: rows to go, -1 unknown.
+
+    batch  label of the batch, by which one that is told late is known; "" in a catch-up
+    """
 
     step: str
     rows: int
     left: int = -1
+    batch: str = field(default="", metadata=QUIET)
 
 
 @dataclass(frozen=True, slots=True)

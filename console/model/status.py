@@ -37,7 +37,11 @@ LOG_LINES = 200
 
 @dataclass(frozen=True, slots=True)
 class StepStatus:
-    """One step's progress. rows_total is an estimate until the fence is taken."""
+    """One step's progress. rows_total is an estimate until the fence is taken.
+
+    rows_done   of finished batches, as their receipts count them; batch_rows estimates the running one and takes no part
+    planned     rows as the plan priced them; 0 for a step that reads no history
+    """
 
     id: str
     state: Literal["waiting", "running", "done"] = "waiting"
@@ -49,6 +53,21 @@ class StepStatus:
     batch_rows: int = 0  # rows of the running batch so far
     seconds: float = 0.0  # spent in finished batches
     bytes: int = 0
+    planned: int = field(default=0, metadata=QUIET)
+
+    @property
+    def history(self) -> bool:
+        """Whether it carries history, by batches with receipts."""
+        return bool(self.slices or self.planned)
+
+    @property
+    def fraction(self) -> float:
+        """How much of it is done, 0…1; never falls."""
+        if self.state == "done":
+            return 1.0
+        if self.slices and self.rows_total:
+            return min(1.0, self.rows_done / self.rows_total)
+        return self.slices_done / self.slices if self.slices else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +120,24 @@ class Status:
 
     @property
     def rows_done(self) -> int:
-        return sum(step.rows_done + step.batch_rows for step in self.steps)
+        """Rows of history in finished batches: what the receipts say."""
+        return sum(step.rows_done for step in self.steps if step.history)
 
     @property
     def rows_total(self) -> int:
-        return sum(max(step.rows_total, step.rows_done + step.batch_rows) for step in self.steps)
+        return sum(max(step.rows_total, step.rows_done) for step in self.steps if step.history)
+
+    @property
+    def fraction(self) -> float:
+        """How much of the history is done, 0…1. Steps weigh what the plan priced them at, so that it never falls, whatever
+        their fences say."""
+        steps = [(max(1, step.planned), step.fraction) for step in self.steps if step.history]
+        return sum(weight * part for weight, part in steps) / sum(weight for weight, _ in steps) if steps else 0.0
+
+    @property
+    def rows_running(self) -> int:
+        """Rows of the running batches so far, by their jobs' progress: an estimate, beside `rows_done` and not in it."""
+        return sum(step.batch_rows for step in self.steps if step.history)
 
     @property
     def rate(self) -> float:
@@ -116,7 +148,8 @@ class Status:
     @property
     def eta_seconds(self) -> float | None:
         """Time to the end of the backfill at the measured rate; None where nothing was measured. Never negative."""
-        return max(0.0, (self.rows_total - self.rows_done) / self.rate) if self.rate else None
+        left = self.rows_total - self.rows_done - self.rows_running
+        return max(0.0, left / self.rate) if self.rate else None
 
 
 def fold(status: Status, recorded: Recorded) -> Status:
@@ -129,7 +162,7 @@ def fold(status: Status, recorded: Recorded) -> Status:
     status = replace(status, seq=seq, changed=changed)
     match recorded.event:
         case Accepted(release, was, plan, by, _, steps, _):
-            fresh = tuple(StepStatus(id, rows_total=rows) for id, rows in steps)
+            fresh = tuple(StepStatus(id, rows_total=rows, planned=rows) for id, rows in steps)
             return Status(
                 recorded.rollout, release, was, plan, by, "planned", seq=seq, started=recorded.at,
                 changed=recorded.at, steps=fresh,
@@ -188,14 +221,15 @@ def _moved(status: Status, event: Fenced | StepStarted | BatchStarted | Progress
             return _step(status, step, state="running")
         case BatchStarted(step, label, _, _, of, _):
             return _step(status, step, state="running", batch=label, batch_rows=0, slices=of)
-        case Progress(step, rows, left):
-            total = max(now.rows_total, now.rows_done + rows + left) if left >= 0 else now.rows_total
-            return _step(status, step, state="running", batch_rows=rows, rows_total=total)
+        case Progress(step, rows, left, batch):
+            if now.state == "done" or (now.slices and batch != now.batch):
+                return status  # told late, of a batch that has ended
+            total = max(now.rows_total, rows + left) if left >= 0 else now.rows_total
+            return _step(status, step, state="running", batch_rows=max(now.batch_rows, rows), rows_total=total)
         case BatchDone() as done:
             return _batch_done(status, done)
         case StepDone(step):
-            rows = now.rows_done + now.batch_rows
-            return _step(status, step, state="done", batch="", batch_rows=0, rows_done=rows, rows_total=rows)
+            return _step(status, step, state="done", batch="", batch_rows=0, rows_total=now.rows_done)
         case _:
             assert_never(event)
 
@@ -229,6 +263,8 @@ def _step(status: Status, id: str, **changes: Any) -> Status:
 
 def _batch_done(status: Status, done: BatchDone) -> Status:
     now = _find(status, done.step)
+    if now.slices and done.position <= now.slices_done:
+        return status  # its slices have a receipt
     return _step(
         replace(status, quarantined=status.quarantined + done.quarantined),
         done.step,

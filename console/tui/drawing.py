@@ -27,10 +27,13 @@ def cell(content: Content, width: int) -> Content:
     return content.truncate(max(0, width), ellipsis=True, pad=True)
 
 
-def bar(fraction: float, width: int, style: str) -> Content:
-    """`━━━━━╌╌╌`, `width` cells; full only when everything is done."""
+def bar(fraction: float, width: int, style: str, running: float = 0.0) -> Content:
+    """`━━━━━╍╍╌╌╌`, `width` cells; full only when everything is done. running: the share that a batch is at now."""
     filled = min(width, int(fraction * width))
-    return Content.assemble(("━" * filled, style), ("╌" * (width - filled), "$text-disabled"))
+    begun = max(filled, min(width - 1, int((fraction + running) * width)))
+    return Content.assemble(
+        ("━" * filled, style), ("╍" * (begun - filled), style), ("╌" * (width - begun), "$text-disabled")
+    )
 
 
 def badge(environment: str) -> Content:

@@ -94,8 +94,14 @@ def fraction(view: RegionView) -> float:
     if status.state in ("awaiting-confirmation", "promoting", "live"):
         return 1.0
     if status.rows_total:
-        return min(1.0, status.rows_done / status.rows_total)
+        return status.fraction
     return sum(step.state == "done" for step in status.steps) / len(status.steps) if status.steps else 0.0
+
+
+def running(view: RegionView) -> float:
+    """The share of the rollout that its running batches have done so far, 0…1; an estimate, beside `fraction`."""
+    status = view.status
+    return status.rows_running / status.rows_total if status.rows_total and moving(view) else 0.0
 
 
 def batch(view: RegionView) -> StepStatus | None:

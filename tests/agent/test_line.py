@@ -179,7 +179,7 @@ def test_a_rollout_is_warned_of_files_that_will_be_deleted_under_it_once_a_level
 
 def test_a_rollout_that_would_end_too_late_is_warned_long_before(tmp_path: Path) -> None:
     now = 1_800_000_000.0
-    step = StepStatus("backfill/requests", rows_done=1000, rows_total=4_000_000, seconds=100.0)
+    step = StepStatus("backfill/requests", rows_done=1000, rows_total=4_000_000, slices=40, seconds=100.0)
     slow = Status(
         rollout="web-1", state="backfilling", until=now + 100 * HOUR, steps=(step,)
     )  # 111 h at 10 rows a second

@@ -114,7 +114,7 @@ STORY: tuple[Event, ...] = (
     StepStarted("backfill/requests"),
     Fenced("backfill/requests", "landing", 41, 2, 100),
     BatchStarted("backfill/requests", "2026-11-07", 1, 1, 2, 60),
-    Progress("backfill/requests", 30),
+    Progress("backfill/requests", 30, batch="2026-11-07"),
     BatchDone("backfill/requests", "2026-11-07", 1, 2, 60, 60, 600, 3.0, 4),
     Paused("ada@laptop"),
     Resumed("ada@laptop"),

@@ -214,7 +214,7 @@ async def test_a_thousand_changes_are_drawn_a_few_times() -> None:
                 drawn.add(id(app.scene))
         await settle(pilot)
         assert len(drawn) <= 8
-        assert "424k/467k rows" in seen(app)
+        assert "400k/467k rows +24.3k" in seen(app)
 
 
 async def test_leaving_says_which_agents_go_on(capsys: pytest.CaptureFixture[str]) -> None:

@@ -218,7 +218,9 @@ def _batch(work: Work, history: backfill.History, run: Sequence[Slice], session:
 
     def watch(job: JobGroup) -> None:
         work.job = job
-        threading.Thread(target=_poll, args=(work, job, step, estimate, finished), name="progress", daemon=True).start()
+        threading.Thread(
+            target=_poll, args=(work, job, step, name, estimate, finished), name="progress", daemon=True
+        ).start()
 
     try:
         receipt = backfill.carry(work.spark, session, history, plants.skip_day(run), watch)
@@ -246,10 +248,10 @@ def _batch(work: Work, history: backfill.History, run: Sequence[Slice], session:
     return receipt
 
 
-def _poll(work: Work, job: JobGroup, step: str, rows: int, finished: threading.Event) -> None:
+def _poll(work: Work, job: JobGroup, step: str, batch: str, rows: int, finished: threading.Event) -> None:
     while not finished.wait(PROGRESS_SECONDS):
         try:
-            work.recorder.tell(Progress(step, int(rows * min(job.fraction(), 1.0))))
+            work.recorder.tell(Progress(step, int(rows * min(job.fraction(), 1.0)), batch=batch))
         except Exception:  # the JVM went away; the batch itself says so
             return
 

@@ -277,7 +277,7 @@ class FakeAgent:
         disk.keep(BatchStarted(step.id, _label(run), run[0].index, run[-1].index, of, rows))
         for part in (1, 2, 3, 4):
             await self._sleep(self._seconds(rows) / 4)
-            disk.say(Progress(step.id, rows * part // 4))
+            disk.say(Progress(step.id, rows * part // 4, batch=_label(run)))
         disk.write(step.id, run[0].index, run[-1].index)
         await self._sleep(0.0)  # the worst moment to be killed: written, and nobody told
         self._tell_batch(step, run)

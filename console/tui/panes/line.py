@@ -8,7 +8,7 @@ from console.tui.figures import short, span
 from console.tui.groups import drifted
 from console.tui.panes.plan import summary
 from console.tui.panes.summary import lagging
-from console.tui.words import batch, fraction, moving, releases, state_word, under_way, waiting
+from console.tui.words import batch, fraction, moving, releases, running, state_word, under_way, waiting
 
 WIDE = 110
 INDENT = "   "
@@ -61,7 +61,7 @@ def _middle(view: RegionView, label: str, room: int) -> Content:
     if under_way(view):
         part = fraction(view)
         cells = max(0, min(40, room - 5))
-        return Content.assemble(bar(part, cells, state_word(view).style), f" {part:4.0%}")
+        return Content.assemble(bar(part, cells, state_word(view).style, running(view)), f" {part:4.0%}")
     return _fitting(_waits(view, label) if waiting(view) else _rests(view), room)
 
 
@@ -97,6 +97,8 @@ def figures(view: RegionView) -> Content:
 def _parts(view: RegionView) -> list[Content]:
     status = view.status
     texts = [f"{short(status.rows_done)}/{short(status.rows_total)} rows"] if status.rows_total else []
+    if moving(view) and status.rows_running:
+        texts[-1] += f" +{short(status.rows_running)}"
     if moving(view) and status.rate:
         texts.append(f"{short(status.rate)}/s")
     if moving(view) and status.eta_seconds is not None and fraction(view) < 1.0:
@@ -104,8 +106,8 @@ def _parts(view: RegionView) -> list[Content]:
     if lag := lagging(view, rows=False):
         texts.append(lag)
     parts = [Content.styled(text, "$text-muted") for text in texts]
-    if running := batch(view):
-        parts.append(said(running.batch, limit=60))
+    if step := batch(view):
+        parts.append(said(step.batch, limit=60))
     elif status.why:
         parts.append(said(status.why, "$text-muted", 200))
     return parts

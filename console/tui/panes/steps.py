@@ -33,33 +33,26 @@ def _planned(step: Step) -> Content:
 
 def _step(step: StepStatus, width: int) -> list[Content]:
     symbol, style = SYMBOLS[step.state]
-    done = step.rows_done + step.batch_rows
+    done = step.rows_done if step.history else step.batch_rows  # a catch-up has no receipts to count by
     total = max(step.rows_total, done)
     moves = total > 0 or step.slices > 0
     bar_cells = min(30, max(0, width // 4 - 4)) if moves else 0
     room = width - 2 - bar_cells - 22
-    part = _part(step, done, total)
+    part = step.fraction if step.history else done / total if total else 0.0
+    ahead = step.batch_rows / total if step.history and total else 0.0
     if not moves:
         name = cell(said(step.id, limit=120), min(48, width - 11))
         return [cell(Content.assemble((symbol, style), " ", name, " ", (step.state, style)), width)]
     head = Content.assemble((symbol, style), " ", cell(said(step.id, limit=120), min(48, room)))
     figures = f"{part:4.0%} {short(done)} / {short(total)}"
-    lines = [cell(Content.assemble(head, " ", bar(part, bar_cells, style), " ", figures), width)]
+    lines = [cell(Content.assemble(head, " ", bar(part, bar_cells, style, ahead), " ", figures), width)]
     if step.state == "running":
         lines.append(cell(_running(step), width))
     return lines
 
 
-def _part(step: StepStatus, done: int, total: int) -> float:
-    if step.state == "done":
-        return 1.0
-    if total:
-        return done / total
-    return step.slices_done / step.slices if step.slices else 0.0
-
-
 def _running(step: StepStatus) -> Content:
-    parts = [f"{short(step.batch_rows)} rows"] if step.batch_rows else []
+    parts = [f"{short(step.batch_rows)} rows so far"] if step.batch_rows else []
     parts += [f"{step.slices_done}/{step.slices} slices"] if step.slices else []
     rate = step.rows_done / step.seconds if step.seconds else 0.0
     if rate:

@@ -8,7 +8,7 @@ from textual.content import Content
 from console.runner.view import RegionView
 from console.tui.drawing import badge, bar, cell, hanging, said, sheet, shown
 from console.tui.figures import count, span
-from console.tui.words import batch, fraction, moving, releases, state_word, under_way
+from console.tui.words import batch, fraction, moving, releases, running, state_word, under_way
 
 WHY_LINES = 4
 
@@ -21,7 +21,7 @@ def draw_summary(view: RegionView, width: int, at: float) -> Content:
     if under_way(view):
         part = fraction(view)
         room = max(0, min(40, width - head.cell_length - 8))
-        head = Content.assemble(head, "  ", bar(part, room, word.style), f" {part:.0%}")
+        head = Content.assemble(head, "  ", bar(part, room, word.style, running(view)), f" {part:.0%}")
     why = _why(view, at)
     return sheet(
         [cell(head, width), cell(_figures(view, at), width), *(hanging(why, 0, width)[:WHY_LINES] if why else [])]
@@ -30,8 +30,9 @@ def draw_summary(view: RegionView, width: int, at: float) -> Content:
 
 def _figures(view: RegionView, at: float) -> Content:
     parts = [said(releases(view), limit=60), *(Content(text) for text in figures(view))]
-    if running := batch(view):
-        parts.append(said(f"batch {running.batch}", limit=60))
+    if step := batch(view):
+        rows = f" ({count(step.batch_rows)} rows so far)" if step.batch_rows else ""
+        parts.append(said(f"batch {step.batch}{rows}", limit=80))
     if under_way(view) and view.status.started:
         parts.append(Content(f"since {_clock(view, view.status.started)} ({span(max(0.0, at - view.status.started))})"))
     return Content(" · ").join(parts)

@@ -1,0 +1,123 @@
+"""What is told of a rollout's progress never falls, whatever dies or arrives late, and ends at what the receipts say."""
+
+import asyncio
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from console.cli.status_text import percent
+from console.model.event import Accepted, BatchDone, BatchStarted, Fenced, Progress, Recorded
+from console.model.live import Day
+from console.model.status import Status, fold, replay
+from console.model.step import Backfill
+from tests.runner.worlds import ADA, PIPELINE, at_event, fake, plan, region, survey
+
+Figures = tuple[int, int, float]  # rows, percent, the share that is drawn
+
+
+def figures(status: Status) -> Figures:
+    return status.rows_done, percent(status), status.fraction
+
+
+async def recorded(days: Sequence[int], priced: int, limit: int, kills: Sequence[int]) -> list[Recorded]:
+    """All that one region told while its agent was killed after some of its events, and what a new one told again."""
+    world = fake("eu")
+    stats = [
+        replace(s, days=tuple(Day(f"2026-01-{i:02}", rows, rows * 10) for i, rows in enumerate(days, 1)))
+        for s in survey("eu").stats
+    ]
+    world.disk.stats = {s.name: s for s in stats}
+    heard: list[Recorded] = []
+    dying: list[asyncio.Task[None]] = []
+    for kill in kills:
+        at_event(world, kill, lambda: dying.append(asyncio.create_task(world.kill_agent())))
+    world.heard.append(heard.append)
+    made = plan(PIPELINE, survey("eu"), region("eu"))
+    # the price is an estimate: what is fenced later may be much more, or less
+    steps = tuple(replace(step, rows=priced) if isinstance(step, Backfill) else step for step in made.steps)
+    world.agent.accept(replace(made, steps=steps, rows_limit=limit), ADA)
+    for _ in range(2000):
+        if world.disk.status.state == "awaiting-confirmation":
+            break
+        world.agent.wake()
+        await asyncio.sleep(0)
+    await asyncio.gather(*dying)
+    return heard
+
+
+def late(told: Sequence[Recorded], seed: int) -> list[Recorded]:
+    """The same, with some of it told once more, and what was said of a running batch also after that batch."""
+    draw = random.Random(seed)
+    out: list[Recorded] = []
+    for one in told:
+        out.append(one)
+        if draw.random() < 0.3:
+            out.append(draw.choice(out))
+        if draw.random() < 0.3 and (said := [r for r in out if isinstance(r.event, Progress)]):
+            out.append(draw.choice(said))
+    return out
+
+
+def never_falls(told: Sequence[Recorded]) -> Status:
+    status, before = Status(), (0, 0, 0.0)
+    for one in told:
+        status = fold(status, one)
+        now = figures(status)
+        assert all(new >= old for new, old in zip(now, before, strict=True)), (one, before, now)
+        before = now
+    return status
+
+
+@settings(max_examples=40)
+@given(
+    days=st.lists(st.integers(0, 5000), min_size=1, max_size=9),
+    priced=st.integers(0, 20_000),
+    limit=st.integers(500, 9000),
+    kills=st.lists(st.integers(1, 60), max_size=4),
+    seed=st.integers(0, 9999),
+)
+def test_progress_never_falls_and_ends_at_the_receipts(
+    days: list[int], priced: int, limit: int, kills: list[int], seed: int
+) -> None:
+    told = asyncio.run(recorded(days, priced, limit, kills))
+    end = never_falls(late(told, seed))
+    receipts = {(r.event.step, r.event.position): r.event.rows_in for r in told if isinstance(r.event, BatchDone)}
+    assert end.rows_done == end.rows_total == sum(receipts.values())
+    assert percent(end) == 100
+    stored = [one for one in told if one.seq]
+    for cut in range(len(stored)):  # an agent or a console that starts anew knows what is stored
+        assert replay(stored[:cut]).rows_done <= replay(stored[: cut + 1]).rows_done
+    assert replay(stored).rows_done == end.rows_done
+
+
+def test_rows_of_two_steps_of_which_one_turns_out_larger_than_priced_do_not_fall_in_percent() -> None:
+    story = [
+        Accepted("r2", "r1", "p", "ada", "laptop", (("a", 100), ("b", 100))),
+        Fenced("a", "t", 1, 1, 100),
+        BatchStarted("a", "x", 1, 1, 1, 100),
+        BatchDone("a", "x", 1, 1, 100, 100, 1, 1.0, 1),
+        Fenced("b", "t", 1, 2, 90_000),
+        BatchDone("b", "x", 1, 2, 45_000, 1, 1, 1.0, 1),
+        BatchDone("b", "y", 2, 2, 45_000, 1, 1, 1.0, 2),
+    ]
+    end = never_falls([Recorded("web-1", i, float(i), event) for i, event in enumerate(story, 1)])
+    assert (end.rows_done, end.fraction) == (90_100, 1.0)
+
+
+@pytest.mark.parametrize("late_by", [1, 2])
+def test_what_is_told_of_a_batch_after_its_end_counts_for_nothing(late_by: int) -> None:
+    """The thread that asks Spark for a job's progress may be slower than the batch."""
+    events = [
+        Fenced("a", "t", 1, 2, 100),
+        BatchStarted("a", "x", 1, 1, 2, 60),
+        BatchDone("a", "x", 1, 2, 60, 60, 1, 1.0, 1),
+        BatchStarted("a", "y", 2, 2, 2, 40),
+    ]
+    accepted = Accepted("r2", "r1", "p", "ada", "laptop", (("a", 100),))
+    stored = [Recorded("web-1", i, float(i), event) for i, event in enumerate([accepted, *events][: 3 + late_by], 1)]
+    status = fold(replay(stored), Recorded("web-1", 0, 9.0, Progress("a", 60, batch="x")))
+    assert (status.rows_done, status.rows_running) == (60, 0)
