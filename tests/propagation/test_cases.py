@@ -119,11 +119,10 @@ def test_raw_sql_is_looked_into() -> None:
     }
 
 
-def test_the_expand_and_swap_of_eugene_ends_in_a_drop_and_a_renaming_in_that_order() -> None:
+def test_the_expand_and_swap_of_eugene_ends_in_a_column_that_takes_the_place_of_another() -> None:
     found = [(name, sql, before) for name, sql, _, before in steps() if name == "eugene/E5/good#4"]
     [(_, sql, before)] = found
     migrations = [to_data(seen.migration) for seen in observe([("m.sql", sql)], before).migrations]
     assert [(m["phase"], m["operation"]) for m in migrations] == [
-        ("post", {"type": "drop_column", "name": "price"}),
-        ("post", {"type": "swap_columns", "columns": {"new_price": "price"}}),
+        ("post", {"type": "replace_column", "name": "price", "from": "new_price"}),
     ]

@@ -226,6 +226,13 @@ def played(start: set[str], found: list[Migration]) -> dict[str, str]:
                 moved = {new: table.pop(old) for old, new in pairs}
                 assert not set(moved) & set(table)
                 table |= moved
+            case ReplaceColumn(name=name, source=None, to=to):
+                assert name in table
+                assert isinstance(to.data_type, Type)
+                table[name] = to.data_type.labels[0]
+            case ReplaceColumn(name=name, source=str(source)):
+                assert name in table
+                table[name] = table.pop(source)
             case ChangeColumn(name=name, to=to):
                 assert name in table
                 assert isinstance(to.data_type, Type)

@@ -86,14 +86,13 @@ def test_each_change_is_one_file_in_the_order_in_which_it_applies_and_twice_is_o
         assert desk.call("observe", sql).exit_code == 0
         operations = [json.loads(path.read_text())["operation"] for path in desk.migrations]
         assert [(found["type"], found["name"]) for found in operations] == [
-            ("drop_column", "a"),
-            ("add_column", "a"),
+            ("replace_column", "a"),
             ("add_column", "b"),
         ]
     later = desk.write("n.sql", "ALTER TABLE issues DROP b")
     assert desk.call("observe", later).exit_code == 0
     assert desk.call("observe", desk.write("o.sql", "ALTER TABLE issues ADD b int")).exit_code == 0
-    assert len(desk.migrations) == 5
+    assert len(desk.migrations) == 4
 
 
 def test_what_is_not_understood_is_refused_by_file_and_line_all_at_once_and_nothing_is_written(desk: Desk) -> None:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.errors import Problem, Problems
-from console.propagation.migration import KEPT, AddColumn, ChangeColumn, DropColumn, SwapColumns
+from console.propagation.migration import KEPT, AddColumn, ChangeColumn, DropColumn, ReplaceColumn, SwapColumns
 from console.propagation.observe.read import compare_dumps, observe, read_schema
 from console.propagation.sql.words import NotUnderstood, statements
 from console.propagation.types import parse
@@ -217,6 +217,8 @@ def told(operation: Any) -> str:
             return "swap " + ",".join(f"{old}>{new}" for old, new in pairs)
         case ChangeColumn(name=name, classification=found):
             return f"{found} {name}"
+        case ReplaceColumn(name=name, source=source):
+            return f"replace {name} by {source or 'a new one'}"
     raise AssertionError(operation)
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from console.errors import Problems
-from console.propagation.migration import AddColumn, ChangeColumn, Facets
+from console.propagation.migration import AddColumn, ChangeColumn, Facets, Migration, ReplaceColumn
 from console.propagation.observe.events import Observation
 from console.propagation.observe.read import observe
 from console.propagation.replication import from_data
@@ -163,17 +163,49 @@ def test_a_column_made_anew_with_a_value_for_every_row_is_one_change_that_drops_
 
 
 @pytest.mark.parametrize(
-    "update", ["UPDATE t SET a2 = a WHERE a > 0;", "UPDATE ONLY public.t AS x SET (b, c) = (1, 2);"]
-)
-def test_values_that_go_with_a_column_dropped_meanwhile_are_told_with_what_to_do(update: str) -> None:
-    some = seen(REMADE.format(update))
-    assert [told(one.migration.operation) for one in some.migrations] == ["drop a", "add a"]
-    [remark] = [one for one in some.remarks if "another column" in one.message]
+    "update", ["", "UPDATE t SET a2 = a WHERE a > 0;", "UPDATE ONLY public.t AS x SET (b, c) = (1, 2);", "UPDATE u SET a2 = a;"]
+)  # fmt: skip
+def test_a_column_made_anew_under_a_name_that_is_dropped_is_told_as_one_change(update: str) -> None:
+    found = seen(REMADE.format(update))
+    to = Facets(parse("int64"), nullable=False, default="0")
+    assert [one.migration for one in found.migrations] == [
+        Migration("post", "public", "t", ReplaceColumn("a", None, to))
+    ]
+    assert not any("another column" in one.message for one in found.remarks)
+
+
+def test_values_for_a_name_that_another_column_gives_up_are_told_with_what_to_do() -> None:
+    found = seen("ALTER TABLE t RENAME a TO old; ALTER TABLE t ADD a int; UPDATE t SET a = old;")
+    assert [told(one.migration.operation) for one in found.migrations] == ["swap a>old", "add a"]
+    [remark] = [one for one in found.remarks if "another column" in one.message]
     assert "UPDATE t SET a = a" in remark.message
-    for nothing in ("", "UPDATE u SET a2 = a;"):
-        found = seen(REMADE.format(nothing))
-        assert [told(one.migration.operation) for one in found.migrations] == ["drop a", "add a"]
-        assert not any("another column" in one.message for one in found.remarks)
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("BEGIN; ALTER TABLE t DROP a; ALTER TABLE t RENAME b TO a; COMMIT", ["t: replace a by b"]),
+        ("ALTER TABLE t DROP a, ADD a int", ["t: replace a by a new one"]),
+        ("ALTER TABLE t DROP a; ALTER TABLE t ADD b2 int; ALTER TABLE t RENAME b2 TO a", ["t: replace a by a new one"]),
+        ("ALTER TABLE t RENAME a TO x; ALTER TABLE t RENAME b TO a; ALTER TABLE t DROP x", ["t: replace a by b"]),
+        ("ALTER TABLE t DROP a; ALTER TABLE t RENAME b TO a; ALTER TABLE t ALTER a TYPE bigint", ["t: replace a by b", "t: widening a"]),
+        ("ALTER TABLE t DROP a; ALTER TABLE t ADD c int; ALTER TABLE t DROP c", ["t: drop a"]),
+        ("BEGIN; ALTER TABLE t DROP a; COMMIT; BEGIN; ALTER TABLE t ADD a int; COMMIT", ["t: drop a", "t: add a"]),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_given_up_and_taken_in_one_transaction_stands_for_another_column(
+    sql: str, expected: list[str]
+) -> None:
+    found = seen(sql, "CREATE TABLE t (id bigint, a int, b int);")
+    assert [f"t: {told(one.migration.operation)}" for one in found.migrations] == expected
+    assert {one.migration.phase for one in found.migrations} == {"post"}
+
+
+def test_names_that_no_consumer_could_tell_apart_are_refused() -> None:
+    shuffle = "ALTER TABLE t DROP a;\nALTER TABLE t RENAME b TO a;\nALTER TABLE t ADD b int;"
+    [(where, message)] = refused(shuffle)
+    assert where.startswith("m.sql:2")
+    assert "may be the same before and after" in message
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from console.errors import Problem
 from console.propagation.migration import (
     CLASSIFICATIONS,
     FACETS,
@@ -14,6 +15,7 @@ from console.propagation.migration import (
     Facets,
     Migration,
     Operation,
+    ReplaceColumn,
     SwapColumns,
     default_phase,
 )
@@ -54,6 +56,20 @@ def fold(transaction: Iterable[Event]) -> list[Observed]:
     return settled(_merged(found))
 
 
+def refused(transaction: Iterable[Event]) -> list[Problem]:
+    """Names that change hands in a way that no consumer of rows could tell."""
+    found = []
+    for (schema, table), columns in _followed(transaction).items():
+        if (column := tangled(columns)) is not None:
+            message = (
+                f"not understood: {schema}.{table}: {column.origin} takes the name {column.name} of a column that is dropped,"
+                f" and another takes the name {column.origin}: the names may be the same before and after"
+            )
+            hint = "make two transactions of it, and apply each before the next"
+            found.append(Problem("S401", message, column.where, hint))
+    return found
+
+
 def lost(transaction: Iterable[Event]) -> list[Remark]:
     """What arrives in the rows of a transaction before the stores have a place for it.
 
@@ -61,17 +77,16 @@ def lost(transaction: Iterable[Event]) -> list[Remark]:
     """
     found = []
     for (schema, table), columns in _followed(transaction).items():
-        taken = {column.origin for column in columns if column.origin is not None}
+        taken = {column.origin for column in columns if column.origin is not None and not column.dropped}
         for column in columns:
             if column.added is None or column.dropped or not column.filled or column.name not in taken:
                 continue
-            if _remade(column, columns) is None:
-                full = f"{schema}.{table}"
-                message = (
-                    f"{full}.{column.name} is another column from here on: the values that UPDATE gives it in this transaction"
-                    f" arrive before the stores have a place for them; afterwards: UPDATE {table} SET {column.name} = {column.name}"
-                )
-                found.append(Remark(column.where, message, full))
+            full = f"{schema}.{table}"
+            message = (
+                f"{full}.{column.name} is another column from here on: the values that UPDATE gives it in this transaction"
+                f" arrive before the stores have a place for them; afterwards: UPDATE {table} SET {column.name} = {column.name}"
+            )
+            found.append(Remark(column.where, message, full))
     return found
 
 
@@ -170,19 +185,24 @@ def _operations(columns: list[_Column]) -> list[tuple[int, Operation, str]]:
     found: list[tuple[int, Operation, str]] = []
     renamed: dict[str, _Column] = {}
     again = {str(gone.origin): column for column in columns if (gone := _remade(column, columns)) is not None}
+    takers = {} if tangled(columns) else _takers(columns)
     for column in columns:
         if column.dropped:
-            if column.origin is not None and (new := again.get(column.origin)) is not None:
+            if column.origin is None:
+                continue
+            if (new := again.get(column.origin)) is not None:
                 found.append((column.rank, _changed(new), column.where))
-            elif column.origin is not None:
+            elif (new := takers.get(column.origin)) is not None:
+                found.append((max(column.rank, new.rank), _replaced(new), new.where))
+            else:
                 found.append((column.rank, DropColumn(column.origin), column.where))
             continue
-        if column in again.values():
+        if column in again.values() or (column.added is not None and column in takers.values()):
             continue
         if column.added is not None:
             found.append((column.rank, replace(column.added, name=column.name), column.where))
             continue
-        if column.origin is not None and column.origin != column.name:
+        if column.origin is not None and column.origin != column.name and column not in takers.values():
             renamed[column.origin] = column
         changed = column.changed
         if changed is not None and (column.times == 1 or changed.to != _known(changed.was, changed.to)):
@@ -200,10 +220,32 @@ def _remade(column: _Column, columns: list[_Column]) -> _Column | None:
     return next((gone for gone in columns if gone.dropped and gone.origin == column.name), None)
 
 
+def _takers(columns: list[_Column]) -> dict[str, _Column]:
+    """Names of columns that are dropped → the columns that have them afterwards."""
+    gone = {column.origin for column in columns if column.dropped and column.origin is not None}
+    return {column.name: column for column in columns if not column.dropped and column.name in gone}
+
+
+def tangled(columns: list[_Column]) -> _Column | None:
+    """A column that takes a dropped one's name while another takes its own: the list of names may be the same as before."""
+    live = {column.name for column in columns if not column.dropped}
+    takers = (column for column in _takers(columns).values() if _remade(column, columns) is None)
+    return next((column for column in takers if column.origin is not None and column.origin in live), None)
+
+
+def _replaced(column: _Column) -> ReplaceColumn:
+    if column.added is None:
+        return ReplaceColumn(column.name, column.origin)
+    return ReplaceColumn(column.name, None, _facets(column.added))
+
+
+def _facets(added: AddColumn) -> Facets:
+    return Facets(added.data_type, added.nullable, added.default)
+
+
 def _changed(column: _Column) -> ChangeColumn:
     assert column.added is not None
-    to = Facets(column.added.data_type, column.added.nullable, column.added.default)
-    return ChangeColumn(column.name, to, Facets(), "destructive")
+    return ChangeColumn(column.name, _facets(column.added), Facets(), "destructive")
 
 
 def _known(was: Facets, to: Facets) -> Facets:
@@ -254,6 +296,8 @@ def _gives(operation: Operation) -> set[str]:
     match operation:
         case DropColumn(name=name):
             return {name}
+        case ReplaceColumn(name=name, source=source):
+            return {name} if source is None else {name, source}
         case SwapColumns(columns=pairs):
             return {name for pair in pairs for name in pair}
         case _:
@@ -266,5 +310,7 @@ def _needs(operation: Operation) -> set[str]:
             return {name}
         case SwapColumns(columns=pairs):
             return {new for _, new in pairs}
+        case ReplaceColumn(name=name):
+            return {name}
         case _:
             return set()

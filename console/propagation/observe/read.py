@@ -21,7 +21,7 @@ from console.propagation.migration_file import MAX_BYTES, written
 from console.propagation.observe.catalog import Catalog
 from console.propagation.observe.classify import differences, unlabelled
 from console.propagation.observe.events import Ignored, Observation, Observed, Remark
-from console.propagation.observe.fold import fold, lost, settled
+from console.propagation.observe.fold import fold, lost, refused, settled
 from console.propagation.observe.scope import GONE, NEW
 from console.propagation.observe.script import Script
 from console.propagation.replication import KINDS, Kind, Replication
@@ -55,6 +55,7 @@ def observe(
     for name, text in files:
         script = Script(text, name, catalog, problems)
         for transaction in script.transactions():
+            problems += refused(transaction)
             found += fold(transaction)
             remarks += lost(transaction)
             ignored += [event for event in transaction if isinstance(event, Ignored)]
