@@ -219,11 +219,16 @@ def set_up_archive() -> None:
     if archive.is_file() and stamp.is_file() and stamp.read_text() == wanted:
         return
     say("preparing the JVM's class archive (once)")
+    stamp.unlink(missing_ok=True)
+    why = "it was not written"
     try:
         run(PYTHON, "-m", "console.agent", "archive")
     except SetupError as error:
-        say(f"without an archive every start of Spark takes some seconds longer: {error}")
-    stamp.write_text(wanted)
+        why = str(error)
+    if archive.is_file():
+        stamp.write_text(wanted)
+    else:
+        say(f"without an archive every start of Spark takes some seconds longer; the next set-up tries again: {why}")
 
 
 # ---------------------------------------------------------------------------------------------------------- clocks
