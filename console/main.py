@@ -25,7 +25,21 @@ def main() -> NoReturn:
             # a name in another alphabet must not end a run on an ASCII terminal
             stream.reconfigure(errors="backslashreplace")
     guard_tracebacks()
-    cli.main(prog_name="console", obj=Session(Wiring(real_drivers, screen, execute)))
+    shown = False
+
+    def show(cockpit: "Cockpit", *, title: str = "", coach: bool = False, readonly: bool = False) -> int:
+        nonlocal shown
+        shown = True
+        return screen(cockpit, title=title, coach=coach, readonly=readonly)
+
+    try:
+        cli.main(prog_name="console", obj=Session(Wiring(real_drivers, show, execute)))
+    except SystemExit as end:
+        if shown and isinstance(end.code, int):
+            from console.process import leave
+
+            leave(end.code)  # threads that the screen began may work on
+        raise
 
 
 if __name__ == "__main__":

@@ -177,14 +177,17 @@ def cli(ctx: click.Context, headless: bool, dry_run: bool, attached: bool) -> in
             refuse_readonly(ctx, "--headless")
         return headless_run(dry_run=dry_run, attached=attached)
     now = session()
-    if now.wiring.screen is None or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    from console.cli.wiring import open_desk, screenless
+
+    screen, why = now.wiring.screen, screenless()
+    if screen is None or why:
         click.echo(ctx.get_help())
-        click.echo("error: no terminal to open the screen on\nhint: console --headless --regions …", err=True)
+        told = why or "there is no screen here"
+        click.echo(f"error: {told}\nhint: console plan, console status and console apply need none", err=True)
         return 64
-    from console.cli.wiring import open_desk
 
     desk = open_desk()
-    return now.wiring.screen(desk.open_fleet(steering=True), title=desk.name, readonly=now.flags.readonly)
+    return screen(desk.open_fleet(steering=True), title=desk.name, readonly=now.flags.readonly)
 
 
 cli.params.extend(common())

@@ -235,6 +235,17 @@ def execute(argv: list[str], stdin: bytes) -> NoReturn:
     os.execve(argv[0], argv, agent_environment())
 
 
+def screenless() -> str:
+    """Why no screen can be opened here; "" where one can."""
+    import os
+    import sys
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        return "no terminal to open the screen on"
+    term = os.environ.get("TERM", "")
+    return f"this terminal (TERM={term}) cannot show the screen" if term in ("dumb", "unknown") else ""
+
+
 def choices(known: Sequence[str], wrong: str) -> dict[str, Any]:
     """The hint for a misspelt name: what was probably meant, and what there is."""
     from difflib import get_close_matches

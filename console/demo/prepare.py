@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import console
-from console.demo.processes import Processes, birth, end
+from console.demo.processes import TERM_SECONDS, Processes, birth, end
 from console.demo.traffic.generate import TICK_SECONDS, TRAFFIC
 from console.demo.traffic.generate import build as build_history
 from console.drivers.local import LocalDriver, local_drivers
@@ -81,6 +81,11 @@ class Demo:
 
 def home_of(root: Path) -> Path:
     return root / ".console" / "demo"
+
+
+def screens(home: Path) -> Processes:
+    """The process with the demo's screen; apart from the others, which it builds anew."""
+    return Processes(home / "screen")
 
 
 def operator() -> Who:
@@ -174,31 +179,41 @@ def start_traffic(demo: Demo, log: Path | None) -> None:
         )  # fmt: skip
 
 
-def stop_traffic(demo: Demo) -> None:
-    for name in demo.processes.names():
-        demo.processes.stop(name)
+async def stop_traffic(demo: Demo, seconds: float = TERM_SECONDS) -> None:
+    names = demo.processes.names()
+    await asyncio.gather(*(asyncio.to_thread(demo.processes.stop, name, seconds) for name in names))
 
 
-async def stop(demo: Demo) -> None:
-    """End the demo's own processes: producers and reader first, then the agents of its regions."""
-    await asyncio.to_thread(stop_traffic, demo)
-    await stop_agents(demo)
+async def stop(demo: Demo, seconds: float = TERM_SECONDS) -> None:
+    """End the demo's own processes: producers and reader first, then the agents of its regions.
+
+    seconds  that each may take to end by itself; what a killed one leaves, the next takes up
+    """
+    await stop_traffic(demo, seconds)
+    await stop_agents(demo, seconds)
 
 
-async def stop_agents(demo: Demo) -> None:
-    for driver in drivers(r for r in demo.regions if Path(r.warehouse).is_dir()).values():
-        with suppress(ConsoleError):  # one that no longer answers is ended below
-            await driver.stop()
+async def stop_agents(demo: Demo, seconds: float = TERM_SECONDS) -> None:
+    async def one(driver: LocalDriver) -> None:
+        with suppress(ConsoleError, TimeoutError):  # one that does not answer is ended below
+            async with asyncio.timeout(seconds):
+                await driver.stop()
         await driver.close()
         if pid := _agent(Path(driver.region.warehouse)):
-            await asyncio.to_thread(end, pid)
+            await asyncio.to_thread(end, pid, seconds)
+
+    there = drivers(r for r in demo.regions if Path(r.warehouse).is_dir())
+    await asyncio.gather(*(one(driver) for driver in there.values()))
 
 
 async def stop_below(home: Path) -> None:
-    """End the demo's own processes whatever the project's files say by now: by their notes, and by the agents' locks."""
-    processes = Processes(home / "run")
-    for name in processes.names():
-        await asyncio.to_thread(processes.stop, name)
+    """End the demo's own processes whatever the project's files say by now: by their notes, and by the agents' locks.
+
+    An open screen of the demo goes first, for it ends what it began.
+    """
+    for processes in (screens(home), Processes(home / "run")):
+        for name in processes.names():
+            await asyncio.to_thread(processes.stop, name)
     agents = [_agent(lock.parent.parent) for lock in home.glob("*/_console/agent.lock")]
     await asyncio.gather(*(asyncio.to_thread(end, pid) for pid in agents if pid))
 

@@ -41,6 +41,15 @@ class Processes:
         self._note(name).write_text(json.dumps({"pid": process.pid, "birth": birth(process.pid)}))
         process.returncode = 0  # it outlives us, and that is no leak to warn of
 
+    def note_self(self, name: str) -> None:
+        """This very process is one of them, until `forget_self`."""
+        self._notes.mkdir(parents=True, exist_ok=True)
+        self._note(name).write_text(json.dumps({"pid": os.getpid(), "birth": birth(os.getpid())}))
+
+    def forget_self(self, name: str) -> None:
+        if self.alive(name) == os.getpid():
+            self._note(name).unlink(missing_ok=True)
+
     def alive(self, name: str) -> int:
         """Its pid, or 0."""
         try:
@@ -50,11 +59,11 @@ class Processes:
         except (OSError, ValueError, KeyError):
             return 0
 
-    def stop(self, name: str) -> bool:
-        """Ask it to end, and end it if it does not. True if it lived."""
+    def stop(self, name: str, seconds: float = TERM_SECONDS) -> bool:
+        """Ask it to end, and end it if it has not after so long. True if it lived."""
         pid = self.alive(name)
         if pid:
-            end(pid)
+            end(pid, seconds)
         self._note(name).unlink(missing_ok=True)
         return bool(pid)
 

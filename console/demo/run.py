@@ -71,7 +71,7 @@ async def headless(demo: Demo, log: Path | None, plant: str, voice: Voice) -> in
             facts[name]["moved"] = sum(step.bytes for step in view.status.steps)
         if all(outcome.error is None for outcome in outcomes):
             await _read_enough(demo, voice)
-        await asyncio.to_thread(stop_traffic, demo)
+        await stop_traffic(demo)
         promoted = all(outcome.state == "live" for outcome in outcomes)
         if promoted:
             voice.say("comparing with an independent computation")

@@ -11,9 +11,11 @@ from typing import Any
 
 from console.demo import Screen
 from console.demo.cockpit import DemoFleet
-from console.demo.prepare import Demo, home_of, stop_below
+from console.demo.prepare import Demo, home_of, screens, stop_below
 from console.demo.prepare import stop as stop_all
 from console.demo.run import Voice, headless, prepare
+
+HURRY_SECONDS = 1.0  # that traffic, and then an agent, may take to end once the screen has gone
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +46,15 @@ def fulfil(root: Path, wish: Wish, screen: Screen | None) -> int:
         return int(_wait(prepare(demo, wish.log, wish.live, voice)))
     if screen is None:
         return int(_wait(headless(demo, wish.log, wish.plant, voice)))
+    screens(demo.home).note_self("screen")
     try:
         return screen(DemoFleet(demo, wish.log), title="console demo", coach=True)
     finally:
+        screens(demo.home).forget_self("screen")
         if wish.live:
             voice.say("traffic and agents go on; console demo --stop ends them")
         else:
-            _wait(stop_all(demo))
+            _wait(stop_all(demo, HURRY_SECONDS))
             voice.say("the demo's processes are ended; console demo goes on from here, --reset begins anew")
 
 

@@ -12,7 +12,9 @@ def run(cockpit: Cockpit, *, title: str = "", coach: bool = False, readonly: boo
     returns   the exit code: 0, or 130, 143 and 129 after SIGINT, SIGTERM and SIGHUP
     """
     from console.tui.session import Session
+    from console.tui.terminal.loop import bounded_loop
 
     app = Session(cockpit, title=title, coach=coach, readonly=readonly)
-    app.run()
+    with bounded_loop() as loop:
+        app.run(loop=loop)
     return app.return_code or 0

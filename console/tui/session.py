@@ -6,6 +6,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 
 from rich.text import Text
@@ -17,7 +18,6 @@ from textual.theme import Theme
 from console.errors import ConsoleError
 from console.runner.view import Cockpit
 from console.text import safe_text
-from console.tui.ascii import Ascii
 from console.tui.deeds import Ask, Deed
 from console.tui.dialogs.dialog import Dialog
 from console.tui.dialogs.question import Asking
@@ -26,10 +26,13 @@ from console.tui.groups import Grouping
 from console.tui.scene import Scene, calls
 from console.tui.screens.home import Home
 from console.tui.screens.stage import Stage
+from console.tui.terminal.ascii import Ascii
+from console.tui.terminal.driver import Terminal
 from console.tui.words import moving, settled
 
 REPAINT_SECONDS = 0.125  # however fast the views change
 REST = 4  # times as long as a repaint took, until the next: keys come first, on a slow machine too
+CLOSE_SECONDS = 2.0  # for links and journal; whoever leaves is not kept by a far side that does not answer
 UNSEEN = 2.0  # seconds after which a repaint that nobody saw, as its screen was closed, counts as over
 ENDINGS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 NIGHT = Theme(
@@ -65,7 +68,7 @@ class Session(App[int]):
         clock: Callable[[], float] = time.time,
         repaint_seconds: float = REPAINT_SECONDS,
     ) -> None:
-        super().__init__()
+        super().__init__(driver_class=Terminal)
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
         self._cockpit = cockpit
         self._clock = clock
@@ -99,7 +102,9 @@ class Session(App[int]):
         self.run_worker(self.errands.carry(Ask("refresh", ())), group="refresh")
 
     async def on_unmount(self) -> None:
-        await self._cockpit.close()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_SECONDS):
+                await self._cockpit.close()
         gc.unfreeze()
 
     def _heed_signals(self) -> None:

@@ -23,7 +23,9 @@ def child(program: str, fresh: Path) -> "subprocess.Popen[bytes]":
 
 
 @pytest.mark.parametrize("program", [SLOWLY, BUSY], ids=["writes", "computes"])
-def test_a_jvm_that_works_is_waited_for_longer_than_one_that_stands_still_may_take(program: str, tmp_path: Path) -> None:
+def test_a_jvm_that_works_is_waited_for_longer_than_one_that_stands_still_may_take(
+    program: str, tmp_path: Path
+) -> None:
     fresh = tmp_path / "classes.new"
     process = child(program, fresh)
     await_end(process, fresh, still=0.8)

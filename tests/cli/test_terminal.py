@@ -20,11 +20,12 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 def on_terminal(tmp_path: Path, typed: bytes, *words: str) -> tuple[int, str]:
     """Exit code, and all that the terminal showed, after typing one answer."""
+    return typing(command(tmp_path, 0, "apply,--regions,us", *words), environment(tmp_path), typed)
+
+
+def typing(words: list[str], env: dict[str, str], typed: bytes = b"") -> tuple[int, str]:
     ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        command(tmp_path, 0, "apply,--regions,us", *words),
-        stdin=theirs, stdout=theirs, stderr=theirs, env=environment(tmp_path),
-    )  # fmt: skip
+    process = subprocess.Popen(words, stdin=theirs, stdout=theirs, stderr=theirs, env=env)
     os.close(theirs)
     os.write(ours, typed)
     shown = b""
@@ -82,3 +83,12 @@ def test_a_plan_with_a_node_that_is_kept_is_drawn_in_colours(tmp_path: Path, wor
     assert code in (0, 2), shown
     assert "Traceback" not in shown
     assert "\x1b[3" in shown
+
+
+@pytest.mark.parametrize("term", ["dumb", "unknown"])
+def test_a_terminal_that_cannot_show_the_screen_gets_the_help_and_exit_64(term: str, tmp_path: Path) -> None:
+    found, shown = typing([sys.executable, "-m", "console.main"], {**environment(tmp_path), "TERM": term})
+    assert found == 64
+    assert "Usage: console" in shown
+    assert shown.splitlines()[-2] == f"error: this terminal (TERM={term}) cannot show the screen"
+    assert "\x1b" not in shown

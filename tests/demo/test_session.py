@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from console.demo.prepare import screens
 from console.demo.processes import Processes, birth
 from console.demo.session import Wish, fulfil
 
@@ -51,14 +52,17 @@ def test_what_runs_is_ended_though_the_projects_files_are_wrong(tmp_path: Path) 
     home = tmp_path / ".console" / "demo"
     processes, warehouse = Processes(home / "run"), home / "eu"
     processes.start("producer-eu", "-c", IDLE)
+    screens(home).start("screen", "-c", IDLE)
     assert (producer := processes.alive("producer-eu"))
+    assert (screen := screens(home).alive("screen"))
     (warehouse / "_console").mkdir(parents=True)
     with subprocess.Popen([sys.executable, "-c", IDLE, "console.agent", str(warehouse)]) as agent:
         (warehouse / "_console" / "agent.lock").write_text(json.dumps({"pid": agent.pid}))
         wish = Wish(prepare=False, live=False, stop=True, reset=False, log=None, plant="")
         try:
             assert fulfil(tmp_path, wish, None) == 0
-            assert (birth(agent.pid), birth(producer)) == ("", "")
+            assert (birth(agent.pid), birth(producer), birth(screen)) == ("", "", "")
         finally:
             agent.kill()
             processes.stop("producer-eu")
+            screens(home).stop("screen")

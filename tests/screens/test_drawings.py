@@ -16,7 +16,6 @@ from console.model.plan import Answer, Rollback
 from console.model.status import StepStatus
 from console.runner.view import Link, RegionView
 from console.text import safe_text
-from console.tui.ascii import plain
 from console.tui.deeds import Deed, coach, objection
 from console.tui.dialogs.gate import gate, rollback
 from console.tui.dialogs.question import Question
@@ -29,6 +28,7 @@ from console.tui.panes.steps import draw_steps
 from console.tui.panes.summary import draw_summary
 from console.tui.panes.witness import draw_witness
 from console.tui.scene import Scene, calls
+from console.tui.terminal.ascii import plain
 from console.tui.words import fraction, moving, settled, state_word
 from console.witness import Sought, Witness, Witnessed
 from tests.screens import scripted as s

@@ -38,11 +38,12 @@ def demo(
 ) -> int:
     """Three regions on this machine with live traffic and a change to make.
 
-    Without a terminal it runs headless to the end and checks itself.
+    Without a terminal, or on a dumb one, it runs headless to the end and checks itself.
     """
     import console.demo
+    from console.cli.wiring import screenless
 
-    screen = None if headless or not (sys.stdin.isatty() and sys.stdout.isatty()) else session().wiring.screen
+    screen = None if headless or screenless() else session().wiring.screen
     return console.demo.command(
         root_of(session().flags),
         prepare=prepare,
