@@ -27,6 +27,22 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """The states of an aggregate's feed that are not reproducible bit by bit, and what one row adds to its sums.
+
+    keys      group columns;  sums  states that are sums of doubles;  sketches  states that are sketches
+    volatile  states that two computations may not repeat (now(), rand())
+    sql       over the views that the feed's reads: `keys`, and under the name of each of `sums` what a row adds; "" for none
+    """
+
+    keys: tuple[str, ...]
+    sums: tuple[str, ...] = ()
+    sketches: tuple[str, ...] = ()
+    volatile: tuple[str, ...] = ()
+    sql: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Feed:
     """One edge source version → target version.
 
@@ -34,6 +50,7 @@ class Feed:
            the target's stored columns, by name: for an aggregate, keys and partial states
     joins  logical tables read at one pinned version per commit
     moved  its target was first filled from another version of the source, and is positioned in this one since
+    terms  of an aggregate; None in a release that an older console made
     """
 
     materialization: str
@@ -42,6 +59,7 @@ class Feed:
     sql: str
     joins: tuple[str, ...] = ()
     moved: bool = field(default=False, metadata=QUIET)
+    terms: Terms | None = field(default=None, metadata=QUIET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from console.model.live import Terms
 from console.model.schema import Column, Table
 from console.planning.sql.meaning import aggregates
 from console.planning.sql.relation import mix
@@ -44,6 +45,7 @@ class Split:
     stored   keys and states, in order;  partial  the feed's query;  read  over the view `stored`
     keys     the group columns;  inexact  columns whose merged value is not reproducible bit by bit
     formats  column → hash of its states' functions and types, a part of its value fingerprint
+    terms    the states that are not reproducible, and what a row adds to them
     """
 
     stored: tuple[Column, ...]
@@ -52,6 +54,7 @@ class Split:
     keys: tuple[str, ...]
     inexact: tuple[str, ...]
     formats: dict[str, str]
+    terms: Terms
 
 
 Final = Callable[[list[exp.Expr]], exp.Expr]
@@ -187,12 +190,16 @@ class _Column:
     read: exp.Expr
     inexact: bool
     format: str
+    adds: tuple[tuple[str, exp.Expr], ...]  # of each sum of doubles: its state, and what one row adds
+    sketches: tuple[str, ...]
 
     @classmethod
     def of(cls, column: Column, part: exp.Expr, text: Text, taken: set[str]) -> "_Column | None":
         tree = exp.Alias(this=part.unalias().copy(), alias=name(column.name))
         calls = [c for c in tree.walk() if isinstance(c, exp.AggFunc) or _is_mean(c)]
         states: list[tuple[Column, exp.Expr]] = []
+        adds: list[tuple[str, exp.Expr]] = []
+        sketches: list[str] = []
         inexact, formats = False, []
         for at, call in enumerate(calls):
             recipe = _recipe(call, column, text)
@@ -211,6 +218,10 @@ class _Column:
                 states.append((Column(stored, state.type), cast(partial, state.type)))
                 merged.append(cast(exp.func(state.merge, exp.column(name(stored)), dialect="spark"), state.type))
                 inexact |= state.inexact
+                if state.inexact and state.type == "double":
+                    adds.append((stored, _added(call, filtered)))
+                elif state.inexact:
+                    sketches.append(stored)
                 formats.append(
                     mix(state.suffix, state.type, state.merge, LG_K if state.merge == "hll_union_agg" else "")
                 )
@@ -224,7 +235,15 @@ class _Column:
                 "aggregate it, or compute it in an endpoint",
             )
         read = cast(tree.this, column.type)
-        return cls(column, tuple(states), read, inexact, mix(*formats))
+        return cls(column, tuple(states), read, inexact, mix(*formats), tuple(adds), tuple(sketches))
+
+
+def _added(call: exp.Expr, filtered: exp.Expr | None) -> exp.Expr:
+    """What one row adds to a sum of doubles; NULL adds nothing."""
+    value = cast((call.expressions[0] if _is_mean(call) else call.this).copy(), "double")
+    if filtered is None:
+        return value
+    return exp.Case(ifs=[exp.If(this=filtered.expression.this.copy(), true=value)])
 
 
 def _is_mean(call: exp.Expr) -> bool:
@@ -317,4 +336,19 @@ def _assemble(
         tuple(key.name for key in keys),
         tuple(b.column.name for b in built if b.inexact),
         {b.column.name: b.format for b in built},
+        _terms(partial_query, keys, built),
     )
+
+
+def _terms(partial: exp.Query, keys: list[Column], built: list[_Column]) -> Terms:
+    """partial: the feed's query, whose GROUP BY the rows behind its sums do without"""
+    names = tuple(key.name for key in keys)
+    adds = [(state, value) for b in built for state, value in b.adds]
+    sketches = tuple(state for b in built for state in b.sketches)
+    if not adds:
+        return Terms(names, sketches=sketches)
+    rows = partial.copy()
+    shown = {part.alias_or_name: part for part in rows.expressions}
+    rows.set("expressions", [*(shown[key] for key in names), *(exp.alias_(value, name(state)) for state, value in adds)])
+    rows.set("group", None)
+    return Terms(names, tuple(state for state, _ in adds), sketches, sql=render(rows))

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.schema import MappingSchema
 
-from console.model.live import Feed
+from console.model.live import Feed, Terms
 from console.model.pipeline import Materialization, Parameter
 from console.model.schema import Column, Table
 from console.planning.sql.aggregates import STORED, Split, split
@@ -166,7 +166,7 @@ def _feed(
     joins = tuple(sorted({source for source, _ in sources(done)} - {driving}))
     sql = parts.partial if parts else _rows(done, table, known)
     return FeedCode(
-        Feed(materialization.name, driving, table.name, sql, joins),
+        Feed(materialization.name, driving, table.name, sql, joins, terms=_terms(parts, relation)),
         parts.stored if parts else table.columns,
         parts.read if parts else plain_read(table.columns),
         relation,
@@ -174,6 +174,15 @@ def _feed(
         {} if parts else _literals(done),
         _exact_types(done, known),
     )
+
+
+def _terms(parts: Split | None, relation: Relation) -> Terms | None:
+    """Of an aggregate, with the states that depend on now(), rand() and the like."""
+    if parts is None:
+        return None
+    shaky = [column for column, value in relation.columns.items() if value.volatile or relation.volatile]
+    states = [state.name for state in parts.stored if f"{state.name.lower()}__".startswith(tuple(f"{n}__" for n in shaky))]
+    return replace(parts.terms, volatile=tuple(states))
 
 
 def _outputs_match(done: exp.Query, table: Table, text: Text) -> bool:
