@@ -1,13 +1,13 @@
 """Old and new of one table at the same landing position: equal where nothing changed, or the promotion stops."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from console.agent.feeds.checksum import per_day
-from console.agent.feeds.edge import logical
+from console.agent.recount import sums
+from console.agent.recount.doubles import apart
+from console.agent.recount.pinned import Pinned, Source
 from console.model.event import Checked
-from console.model.live import TableState
 from console.model.schema import types
 from console.model.step import Comparison, Pair
 
@@ -17,28 +17,19 @@ TOLERANCE = 0.08
 SLACK = 2.0
 EXAMPLES = 3
 QUANTILES = "__kll"  # how the planner names a quantile's state
+SKETCHES = (QUANTILES, "__hll")
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One table pinned at one Delta version."""
-
-    state: TableState
-    path: str
-    version: int
-
-    def rows(self, session: Any) -> Any:
-        stored = session.read.format("delta").option("versionAsOf", self.version).load(self.path)
-        return logical(session, self.state, stored)
-
-
-def compare(session: Any, plan: Comparison, old: Side, new: Side) -> Iterator[Checked]:
+def compare(
+    session: Any, plan: Comparison, old: Pinned, new: Pinned, sources: Sequence[Source] = ()
+) -> Iterator[Checked]:
     """Compare two versions of a table.
 
+    sources  what the feeds of the new version read, as of the same landing position: sums of doubles are settled by it
     returns  one `Checked` for the rows, one for the columns; differences name the first days or keys
     """
     if plan.keys:
-        yield from _by_key(session, plan, old, new)
+        yield from _by_key(session, plan, old, new, sources)
         return
     kinds = types(new.state.table.columns)
     exact = [pair for pair in plan.pairs if pair.exact]
@@ -76,13 +67,31 @@ def _renamed(plan: Comparison, column: str) -> str:
     return next((pair.old for pair in plan.pairs if pair.new == column), column)
 
 
-def _by_key(session: Any, plan: Comparison, old: Side, new: Side) -> Iterator[Checked]:
-    """Aggregates: the merged values, key by key."""
+def _by_key(session: Any, plan: Comparison, old: Pinned, new: Pinned, sources: Sequence[Source]) -> Iterator[Checked]:
+    """Aggregates: the merged values, key by key; sums of doubles as they are kept."""
+    added = sums.summed(plan.pairs, old, new)
+    quantiles = [pair for pair in plan.pairs if _kept_as_quantiles(pair, old, new)]
+    estimates = [pair for pair in plan.pairs if pair not in quantiles and _sketched_in(pair, old, new)]
+    apart_from = {*plan.keys, *(pair.new for pair in quantiles), *(each.pair.new for each in added)}
+    values = [pair for pair in plan.pairs if pair.new not in apart_from or pair in estimates]
+    found = _joined(session, plan, old, new, values, estimates)
+    ok = not found["gone"] and not found["extra"]
+    missing = f"{found['gone']:,} groups only in the old version, {found['extra']:,} only in the new"
+    yield Checked(plan.table, "groups", ok, f"{found['keys']:,} groups are equal" if ok else missing)
+    yield _values(plan, values, estimates, found)
+    if added:
+        yield sums.compare(session, plan, old, new, added, sources)
+    for pair in quantiles:
+        yield _counted(session, plan, pair, old, new)
+
+
+def _joined(
+    session: Any, plan: Comparison, old: Pinned, new: Pinned, values: Sequence[Pair], estimates: Sequence[Pair]
+) -> dict[str, int]:
+    """Groups that one side lacks, `gone` and `extra`; all, `keys`; and of each value how many differ, `d<i>`."""
     from pyspark.sql.functions import col, count_if, lit
 
     kinds = types(new.state.table.columns)
-    quantiles = [pair for pair in plan.pairs if _kept_as_quantiles(pair, old, new)]
-    values = [pair for pair in plan.pairs if pair.new not in plan.keys and pair not in quantiles]
     old_keys = [_renamed(plan, key) for key in plan.keys]
     left = old.rows(session).select(
         *(col(k).cast(kinds[n]).alias(f"k{i}") for i, (k, n) in enumerate(zip(old_keys, plan.keys, strict=True))),
@@ -98,39 +107,50 @@ def _by_key(session: Any, plan: Comparison, old: Side, new: Side) -> Iterator[Ch
     both = left.join(right, on, "full_outer")
     counts = [count_if(col("in_new").isNull()).alias("gone"), count_if(col("in_old").isNull()).alias("extra")]
     for i, pair in enumerate(values):
-        differs = _differs(pair, kinds[pair.new], col(f"a{i}"), col(f"b{i}"))
+        differs = _differs(pair, pair in estimates, kinds[pair.new], col(f"a{i}"), col(f"b{i}"))
         counts.append(count_if(differs & col("in_old").isNotNull() & col("in_new").isNotNull()).alias(f"d{i}"))
     counts.append(count_if(lit(True)).alias("keys"))
-    found = both.agg(*counts).head().asDict()
-    ok = not found["gone"] and not found["extra"]
-    missing = f"{found['gone']:,} groups only in the old version, {found['extra']:,} only in the new"
-    yield Checked(plan.table, "groups", ok, f"{found['keys']:,} groups are equal" if ok else missing)
-    off = [f"{pair.new}: {found[f'd{i}']:,} groups" for i, pair in enumerate(values) if found[f"d{i}"]]
+    found: dict[str, int] = both.agg(*counts).head().asDict()
+    return found
+
+
+def _values(plan: Comparison, values: Sequence[Pair], estimates: Sequence[Pair], found: dict[str, int]) -> Checked:
+    off = [(pair, found[f"d{i}"]) for i, pair in enumerate(values) if found[f"d{i}"]]
     left_out = "".join(f"; left out: {name} ({why})" for name, why in plan.left_out)
-    near = sum(not pair.exact for pair in values)
-    same = f"{len(values) - near} equal, {near} within {TOLERANCE:.0%}"
-    yield Checked(plan.table, "values", not off, (f"differ: {'; '.join(off)}" if off else same) + left_out)
-    for pair in quantiles:
-        yield _counted(session, plan, pair, old, new)
+    same = f"{len(values) - len(estimates)} equal" + (
+        f", {len(estimates)} estimates within {TOLERANCE:.0%}" if estimates else ""
+    )
+    told = f"differ: {'; '.join(f'{pair.new}: {groups:,} groups' for pair, groups in off)}" if off else same
+    return Checked(plan.table, "values", not off, told + left_out)
 
 
-def _differs(pair: Pair, kind: str, a: Any, b: Any) -> Any:
+def _differs(pair: Pair, estimate: bool, kind: str, a: Any, b: Any) -> Any:
     """Not equal; for an estimate: one is NULL and the other not, or they are further apart than its error allows."""
     from pyspark.sql.functions import abs as magnitude
     from pyspark.sql.functions import coalesce, greatest, lit
 
-    if pair.exact or kind in ("string", "binary", "boolean", "date", "timestamp"):
-        return ~a.eqNullSafe(b)
-    far = magnitude(a - b) > greatest(magnitude(a), magnitude(b)) * lit(TOLERANCE) + lit(SLACK)
-    return ~a.isNull().eqNullSafe(b.isNull()) | coalesce(far, lit(False))
+    if estimate and kind not in ("string", "binary", "boolean", "date", "timestamp"):
+        far = magnitude(a - b) > greatest(magnitude(a), magnitude(b)) * lit(TOLERANCE) + lit(SLACK)
+        return ~a.isNull().eqNullSafe(b.isNull()) | coalesce(far, lit(False))
+    return apart(a, b) if not pair.exact and kind in ("double", "float") else ~a.eqNullSafe(b)
 
 
-def _kept_as_quantiles(pair: Pair, old: Side, new: Side) -> bool:
+def _kept_as_quantiles(pair: Pair, old: Pinned, new: Pinned) -> bool:
     stored = [{column.name for column in side.state.version.columns} for side in (old, new)]
     return pair.old + QUANTILES in stored[0] and pair.new + QUANTILES in stored[1]
 
 
-def _counted(session: Any, plan: Comparison, pair: Pair, old: Side, new: Side) -> Checked:
+def _sketched_in(pair: Pair, old: Pinned, new: Pinned) -> bool:
+    """Whether a sketch takes part in a column's value; one of several states has a number: `share__2__hll`."""
+    names = ((pair.old, old), (pair.new, new))
+    return not pair.exact and any(
+        stored.name.startswith(f"{name}__") and stored.name.endswith(SKETCHES)
+        for name, side in names
+        for stored in side.state.version.columns
+    )
+
+
+def _counted(session: Any, plan: Comparison, pair: Pair, old: Pinned, new: Pinned) -> Checked:
     """Quantile sketches err in rank and by chance, so two right ones may differ in value; what went into them may not."""
     from pyspark.sql.functions import col
 
@@ -143,13 +163,13 @@ def _counted(session: Any, plan: Comparison, pair: Pair, old: Side, new: Side) -
     )
 
 
-def _sketched(session: Any, plan: Comparison, column: str, side: Side, name: str) -> Any:
+def _sketched(session: Any, plan: Comparison, column: str, side: Pinned, name: str) -> Any:
     """Keys as `<name>0`, `<name>1` …, and how many values the merged sketch of each group has seen."""
     from pyspark.sql.functions import coalesce, col, lit
     from pyspark.sql.functions import kll_merge_agg_double as merged
     from pyspark.sql.functions import kll_sketch_get_n_double as size
 
-    stored = session.read.format("delta").option("versionAsOf", side.version).load(side.path)
+    stored = side.stored(session)
     keys = [_renamed(plan, key) if name == "was" else key for key in plan.keys]
     groups = stored.groupBy(*(col(key).alias(f"{name}{i}") for i, key in enumerate(keys)))
     return groups.agg(coalesce(size(merged(col(column + QUANTILES))), lit(0)).alias(name))

@@ -8,7 +8,8 @@ from typing import Any
 from console.agent.feeds import once, plants
 from console.agent.feeds.edge import Edge, standing
 from console.agent.feeds.follow import ENDING
-from console.agent.feeds.verify import Side, compare
+from console.agent.feeds.verify import compare
+from console.agent.recount.pinned import Pinned, Source
 from console.agent.rollout.work import Stopped, Work
 from console.agent.store import log, turns
 from console.errors import CheckFailed, RegionError
@@ -40,7 +41,7 @@ def validate(work: Work, step: Validate) -> None:
         old = _side(work, comparison.table, work.live(), pins)
         new = _side(work, comparison.table, work.plan.release, pins)
         with work.jobs(session, f"comparison of {comparison.table}"):
-            for check in compare(session, comparison, old, new):
+            for check in compare(session, comparison, old, new, _sources(work, comparison.table, pins)):
                 work.check_halt()
                 work.recorder.store(plants.blind(_but_for_quarantine(work, check)))
     for check in _complete(work):
@@ -111,7 +112,7 @@ def _path(work: Work, table: str, release: Release) -> str:
     return work.path(state.version.path) if state else ""
 
 
-def _side(work: Work, table: str, release: Release, pins: dict[str, int]) -> Side:
+def _side(work: Work, table: str, release: Release, pins: dict[str, int]) -> Pinned:
     state = release.table(table)
     if state is None:
         raise RegionError(f"release {release.id} has no table {table}", hint="console plan")
@@ -120,7 +121,18 @@ def _side(work: Work, table: str, release: Release, pins: dict[str, int]) -> Sid
         raise RegionError(
             f"{table} of release {release.id} is not followed: it cannot be compared", hint="console retry"
         )
-    return Side(state, path, pins[path])
+    return Pinned(state, path, pins[path])
+
+
+def _sources(work: Work, table: str, pins: dict[str, int]) -> tuple[Source, ...]:
+    """What the feeds of a table of the new release read, where both sides are pinned."""
+    found = []
+    for edge in work.edges_in_order():
+        if edge.feed.target == table:
+            joins = tuple(Pinned(state, path, log.latest_version(path)) for state, path in edge.joins)
+            version = pins.get(edge.source_path, log.latest_version(edge.source_path))
+            found.append(Source(edge.feed, Pinned(edge.source, edge.source_path, version), joins))
+    return tuple(found)
 
 
 def _alive(edge: Edge, beat: int | None) -> Checked:

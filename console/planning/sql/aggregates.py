@@ -349,6 +349,8 @@ def _terms(partial: exp.Query, keys: list[Column], built: list[_Column]) -> Term
         return Terms(names, sketches=sketches)
     rows = partial.copy()
     shown = {part.alias_or_name: part for part in rows.expressions}
-    rows.set("expressions", [*(shown[key] for key in names), *(exp.alias_(value, name(state)) for state, value in adds)])
+    rows.set(
+        "expressions", [*(shown[key] for key in names), *(exp.alias_(value, name(state)) for state, value in adds)]
+    )
     rows.set("group", None)
     return Terms(names, tuple(state for state, _ in adds), sketches, sql=render(rows))

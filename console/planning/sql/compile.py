@@ -181,7 +181,9 @@ def _terms(parts: Split | None, relation: Relation) -> Terms | None:
     if parts is None:
         return None
     shaky = [column for column, value in relation.columns.items() if value.volatile or relation.volatile]
-    states = [state.name for state in parts.stored if f"{state.name.lower()}__".startswith(tuple(f"{n}__" for n in shaky))]
+    states = [
+        state.name for state in parts.stored if f"{state.name.lower()}__".startswith(tuple(f"{n}__" for n in shaky))
+    ]
     return replace(parts.terms, volatile=tuple(states))
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds.verify import Side, compare
+from console.agent.feeds.verify import compare
+from console.agent.recount.pinned import Pinned
 from console.agent.store import log
 from console.errors import CheckFailed
 from console.model.event import Checked, Promoted
@@ -60,7 +61,7 @@ def test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day
     data = (rows(0, 1), rows(2, 3, day=2), rows(4, day=None))
     old, new = foreign(tmp_path / "old", *data), foreign(tmp_path / "new", *data)
     hand(new)
-    sides = (Side(state("copy"), path, log.latest_version(path)) for path in (old, new))
+    sides = (Pinned(state("copy"), path, log.latest_version(path)) for path in (old, new))
     found = tuple(compare(session, COMPARED, *sides))
     assert [check.check for check in found] == ["rows per day", "unchanged columns"]
     assert all(check.ok for check in found) is (hand is nothing), found

@@ -1,0 +1,62 @@
+"""Tables as Delta's own reader shows them at one version, and what a feed's query makes of their rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from console.model.live import Feed, TableState
+
+
+@dataclass(frozen=True, slots=True)
+class Pinned:
+    """One table as of one Delta version."""
+
+    state: TableState
+    path: str
+    version: int
+
+    def stored(self, session: Any) -> Any:
+        return session.read.format("delta").option("versionAsOf", self.version).load(self.path)
+
+    def rows(self, session: Any) -> Any:
+        """As the release shows them."""
+        return shown(session, self.state, self.stored(session))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What one feed reads: its driving table and those that it joins."""
+
+    feed: Feed
+    driving: Pinned
+    joins: tuple[Pinned, ...] = ()
+
+    def through(self, session: Any, stored: Any, sql: str) -> Any:
+        """What a query over the feed's views makes of these stored rows of its driving table."""
+        for joined in self.joins:
+            joined.rows(session).createOrReplaceTempView(joined.state.table.name)
+        shown(session, self.driving.state, stored).createOrReplaceTempView(self.driving.state.table.name)
+        return session.sql(sql)
+
+
+def shown(session: Any, state: TableState, stored: Any) -> Any:
+    """Stored rows as the release shows them: renames, defaults, merged states."""
+    stored.createOrReplaceTempView("stored")
+    return session.sql(state.read)
+
+
+def said(error: Exception) -> str:
+    """The first line of what kept Spark from reading.
+
+    raises  the error itself where it is not about what was read: a lost JVM tells nothing of a table
+    """
+    if not type(error).__module__.startswith("pyspark") and type(error).__name__ != "Py4JJavaError":
+        raise error
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return next((line for line in lines if "[" in line), lines[0]).lstrip(": ")[:200]
+
+
+def first(words: Sequence[str], most: int = 3) -> str:
+    """`a, b, c and 4 more`"""
+    more = f" and {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
