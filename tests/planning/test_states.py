@@ -98,3 +98,27 @@ def test_one_batch_equals_ten(base: duckdb.DuckDBPyConnection, function: str, ar
         totals.append(base.execute(duck(code.read)).fetchall())
     base.execute("DELETE FROM t; INSERT INTO t SELECT * FROM given")
     assert totals[0] == totals[1] == base.execute(f"SELECT day, CAST(n AS BIGINT) FROM ({duck(sql)})").fetchall()
+
+
+def test_what_a_row_adds_to_each_sum_of_doubles_adds_up_to_that_sum() -> None:
+    sql = """SELECT day, sum(f) AS total, mean(f / 3) AS mean, sum(f) FILTER (WHERE i > 2) AS late, max(f) AS most, sum(d) AS exact,
+      sum(f * f) / count(*) - avg(f) * avg(f) AS spread, avg(f * rand()) AS dice, approx_count_distinct(s) AS some
+      FROM t WHERE i <> 4 GROUP BY day"""
+    double = dict.fromkeys(("total", "mean", "late", "most", "spread", "dice"), "double")
+    code = split(sql, day="date", exact="decimal(38,2)", some="bigint", **double)
+    terms = code.feed.terms
+    assert terms is not None
+    assert (terms.keys, terms.sketches, terms.volatile) == (("day",), ("some__hll",), ("dice__sum", "dice__count"))
+    assert terms.sums == ("total", "mean__sum", "late", "spread__1", "spread__3__sum", "spread__4__sum", "dice__sum")
+    sums = [name for name in terms.sums if not name.startswith("dice")]
+    with duckdb.connect(config={"threads": 1}) as base:
+        base.execute("CREATE TABLE t (day DATE, i INT, d DECIMAL(10,2), f DOUBLE, s VARCHAR)")
+        base.execute("INSERT INTO t SELECT DATE '2026-11-01' + CAST(n % 3 AS INT), n % 7, n, n / 8, n FROM range(1, 61) AS r(n)")
+        base.execute("INSERT INTO t VALUES ('2026-11-01', 5, 1, NULL, 'x')")
+        wanted = ", ".join(sums)
+        kept = duck(code.feed.sql).replace("HLL_SKETCH_AGG", "MAX").replace("t.s, 12", "t.s")
+        partial = base.execute(f"SELECT day, {wanted} FROM ({kept}) ORDER BY 1").fetchall()
+        added = ", ".join(f"sum({name})" for name in sums)
+        again = base.execute(f"SELECT day, {added} FROM ({duck(terms.sql)}) GROUP BY 1 ORDER BY 1").fetchall()
+    assert len(partial) == 3
+    assert again == partial

@@ -190,16 +190,12 @@ class _Column:
     read: exp.Expr
     inexact: bool
     format: str
-    adds: tuple[tuple[str, exp.Expr], ...]  # of each sum of doubles: its state, and what one row adds
-    sketches: tuple[str, ...]
 
     @classmethod
     def of(cls, column: Column, part: exp.Expr, text: Text, taken: set[str]) -> "_Column | None":
         tree = exp.Alias(this=part.unalias().copy(), alias=name(column.name))
         calls = [c for c in tree.walk() if isinstance(c, exp.AggFunc) or _is_mean(c)]
         states: list[tuple[Column, exp.Expr]] = []
-        adds: list[tuple[str, exp.Expr]] = []
-        sketches: list[str] = []
         inexact, formats = False, []
         for at, call in enumerate(calls):
             recipe = _recipe(call, column, text)
@@ -218,10 +214,6 @@ class _Column:
                 states.append((Column(stored, state.type), cast(partial, state.type)))
                 merged.append(cast(exp.func(state.merge, exp.column(name(stored)), dialect="spark"), state.type))
                 inexact |= state.inexact
-                if state.inexact and state.type == "double":
-                    adds.append((stored, _added(call, filtered)))
-                elif state.inexact:
-                    sketches.append(stored)
                 formats.append(
                     mix(state.suffix, state.type, state.merge, LG_K if state.merge == "hll_union_agg" else "")
                 )
@@ -235,15 +227,7 @@ class _Column:
                 "aggregate it, or compute it in an endpoint",
             )
         read = cast(tree.this, column.type)
-        return cls(column, tuple(states), read, inexact, mix(*formats), tuple(adds), tuple(sketches))
-
-
-def _added(call: exp.Expr, filtered: exp.Expr | None) -> exp.Expr:
-    """What one row adds to a sum of doubles; NULL adds nothing."""
-    value = cast((call.expressions[0] if _is_mean(call) else call.this).copy(), "double")
-    if filtered is None:
-        return value
-    return exp.Case(ifs=[exp.If(this=filtered.expression.this.copy(), true=value)])
+        return cls(column, tuple(states), read, inexact, mix(*formats))
 
 
 def _is_mean(call: exp.Expr) -> bool:
@@ -341,16 +325,23 @@ def _assemble(
 
 
 def _terms(partial: exp.Query, keys: list[Column], built: list[_Column]) -> Terms:
-    """partial: the feed's query, whose GROUP BY the rows behind its sums do without"""
+    """partial: the feed's query; what it adds up are its rows without GROUP BY"""
     names = tuple(key.name for key in keys)
-    adds = [(state, value) for b in built for state, value in b.adds]
-    sketches = tuple(state for b in built for state in b.sketches)
-    if not adds:
-        return Terms(names, sketches=sketches)
+    states = [state for b in built for state in b.states]
+    sums = [(state.name, _added(part)) for state, part in states if state.type == "double" and part.find(exp.Sum)]
+    sketches = [state.name for state, part in states if state.type == "binary" and not part.find(exp.Min, exp.Max)]
     rows = partial.copy()
     shown = {part.alias_or_name: part for part in rows.expressions}
     rows.set(
-        "expressions", [*(shown[key] for key in names), *(exp.alias_(value, name(state)) for state, value in adds)]
+        "expressions", [*(shown[key] for key in names), *(exp.alias_(value, name(state)) for state, value in sums)]
     )
     rows.set("group", None)
-    return Terms(names, tuple(state for state, _ in adds), sketches, sql=render(rows))
+    return Terms(names, tuple(state for state, _ in sums), tuple(sketches), sql=render(rows) if sums else "")
+
+
+def _added(partial: exp.Expr) -> exp.Expr:
+    """What one row adds to a sum of doubles; NULL adds nothing."""
+    value, where = partial.find(exp.Sum), partial.find(exp.Filter)
+    assert value is not None
+    term = cast(value.this.copy(), "double")
+    return exp.Case(ifs=[exp.If(this=where.expression.this.copy(), true=term)]) if where else term
