@@ -113,7 +113,9 @@ def test_what_a_row_adds_to_each_sum_of_doubles_adds_up_to_that_sum() -> None:
     sums = [name for name in terms.sums if not name.startswith("dice")]
     with duckdb.connect(config={"threads": 1}) as base:
         base.execute("CREATE TABLE t (day DATE, i INT, d DECIMAL(10,2), f DOUBLE, s VARCHAR)")
-        base.execute("INSERT INTO t SELECT DATE '2026-11-01' + CAST(n % 3 AS INT), n % 7, n, n / 8, n FROM range(1, 61) AS r(n)")
+        base.execute(
+            "INSERT INTO t SELECT DATE '2026-11-01' + CAST(n % 3 AS INT), n % 7, n, n / 8, n FROM range(1, 61) AS r(n)"
+        )
         base.execute("INSERT INTO t VALUES ('2026-11-01', 5, 1, NULL, 'x')")
         wanted = ", ".join(sums)
         kept = duck(code.feed.sql).replace("HLL_SKETCH_AGG", "MAX").replace("t.s, 12", "t.s")
