@@ -32,7 +32,7 @@ def by_arrow(monkeypatch: pytest.MonkeyPatch, look: Callable[[pa.Table], None] =
         files = [pq.read_table(file.path, schema=SCHEMA, partitioning="hive") for file in part.files]
         return Rows(pa.concat_tables(files).select(SCHEMA.names).cast(SCHEMA))
 
-    def compute(session: Any, edge: edges.Edge, stored: Rows) -> Rows:
+    def compute(session: Any, edge: edges.Edge, stored: Rows, joined: Any) -> Rows:
         look(stored.table)
         return stored
 

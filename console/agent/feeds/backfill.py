@@ -1,13 +1,13 @@
 """History of one new version: fenced, cut into slices, carried batch by batch (P1)."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from console.agent.feeds import once
-from console.agent.feeds.edge import logical, register
+from console.agent.feeds.edge import logical, pinned, register
 from console.agent.session import JobGroup, Spark
 from console.model.live import TableState
 from console.model.schema import quoted
@@ -59,7 +59,8 @@ def carry(
 
     started = time.monotonic()
     counted = Observation()
-    out = rows_of(session, history, run, counted)
+    joined = pinned(history.joins)
+    out = rows_of(session, history, run, counted, joined)
     if spark.slots:
         out = out.coalesce(max(1, spark.slots - 1))  # a slot stays free for live (rule 10)
     out = clustered(out, history.target)
@@ -69,6 +70,7 @@ def carry(
         "step": history.step.id,
         "slices": [run[0].index, run[-1].index],
         **({"quarantined": history.aside} if history.aside else {}),
+        **({"joins": joined} if joined else {}),
     }
     with spark.job(session, f"{history.target_path}#{run[-1].index}") as group:
         watch(group)
@@ -76,8 +78,14 @@ def carry(
     return Receipt(int(counted.get["rows"]), written, time.monotonic() - started)
 
 
-def rows_of(session: Any, history: History, run: Sequence[Slice], counted: Any = None) -> Any:
-    """The target's rows for a run of slices; `counted` observes how many source rows went in."""
+def rows_of(
+    session: Any,
+    history: History,
+    run: Sequence[Slice],
+    counted: Any = None,
+    joined: Mapping[str, int] | None = None,
+) -> Any:
+    """The target's rows for a run of slices; `counted` observes how many source rows went in, `joined` is as `pinned` gave it."""
     from pyspark.sql.functions import count, lit
 
     rows = part(session, history, run)
@@ -85,7 +93,7 @@ def rows_of(session: Any, history: History, run: Sequence[Slice], counted: Any =
         rows = rows.observe(counted, count(lit(1)).alias("rows"))
     if history.aside and history.step.fragile:
         rows = rows.where(f"NOT coalesce({history.step.fragile.predicate}, false)")
-    register(session, history.joins)
+    register(session, history.joins, pinned(history.joins) if joined is None else joined)
     rows.createOrReplaceTempView(history.step.source)
     columns = [column.name for column in history.target.version.columns]
     return session.sql(history.step.sql).select(*map(quoted, columns))

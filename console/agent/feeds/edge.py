@@ -72,13 +72,16 @@ class Edge:
         moved = 0
         if part.files:
             rows = ranges.read(session, self.source_path, part)
-            out = compute(session, self, rows)
+            joined = pinned(self.joins)
+            out = compute(session, self, rows, joined)
             size = sum(file.bytes for file in part.files)
             if size < ONE_TASK_BYTES:
                 out = out.coalesce(1)  # one small file and one task instead of several
             note = {"kind": "live", "feed": writer.app_id, "from": part.first, "to": part.last, "rows_in": part.rows}
             if part.skipped:
                 note["passed_over"] = list(part.skipped)
+            if joined:
+                note["joins"] = joined
             small = 0 <= part.rows <= SMALL_ROWS and size < ONE_TASK_BYTES and self._takes_small()
             if not (small and once.append_small(out, writer, part.last, note)):
                 once.append(session, out, writer, part.last, note)
@@ -121,13 +124,14 @@ def standing(edges: Iterable[Edge]) -> dict[str, ConsoleError]:
     return found
 
 
-def compute(session: Any, edge: Edge, stored: Any) -> Any:
+def compute(session: Any, edge: Edge, stored: Any, joined: Mapping[str, int]) -> Any:
     """The rows of the target, in its stored columns, that these stored rows of the source give.
 
     stored  a DataFrame with the source's stored columns
+    joined  as `pinned` gave it
     """
     logical(session, edge.source, stored).createOrReplaceTempView(edge.feed.source)
-    register(session, edge.joins)
+    register(session, edge.joins, joined)
     columns = [column.name for column in edge.target.version.columns]
     return session.sql(edge.feed.sql).select(*map(quoted, columns))
 
@@ -138,11 +142,16 @@ def logical(session: Any, state: TableState, stored: Any) -> Any:
     return session.sql(state.read)
 
 
-def register(session: Any, joins: Iterable[tuple[TableState, str]]) -> None:
-    """Joined tables as views, each at one pinned version for the whole commit."""
+def pinned(joins: Iterable[tuple[TableState, str]]) -> dict[str, int]:
+    """Joined table → the version at which one commit reads it; its note keeps them, so that it can be computed again."""
+    return {state.table.name: log.latest_version(path) for state, path in joins}
+
+
+def register(session: Any, joins: Iterable[tuple[TableState, str]], joined: Mapping[str, int]) -> None:
+    """Joined tables as views, each at its version in `joined`."""
     for state, path in joins:
-        pinned = session.read.format("delta").option("versionAsOf", log.latest_version(path)).load(path)
-        logical(session, state, pinned).createOrReplaceTempView(state.table.name)
+        rows = session.read.format("delta").option("versionAsOf", joined[state.table.name]).load(path)
+        logical(session, state, rows).createOrReplaceTempView(state.table.name)
 
 
 def edges_of(release: Release, resolve: Callable[[str], str]) -> tuple[Edge, ...]:

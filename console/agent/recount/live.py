@@ -1,0 +1,190 @@
+"""Live commits of a feed computed again, whole rows: the source's rows as Delta's own reader shows them, through the feed's
+query, against what the target holds.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from console.agent.recount import sample as samples
+from console.agent.recount.doubles import Added, added_up
+from console.agent.recount.files import COMMIT, Span, Unreadable, rows_of
+from console.agent.recount.pinned import Pinned, Source, first, said
+from console.agent.recount.rows import Difference, Shape, differences
+from console.agent.recount.sample import Moved
+from console.agent.recount.sums import judge
+from console.model.live import TableState
+from console.model.schema import quoted
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """What computing again came to. ok None: it could not be done, and `told` says why."""
+
+    ok: bool | None
+    told: str
+    commits: int = 0
+    rows: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A feed to be judged: what it reads, where it writes, and under which id. joined: where its joined tables lie."""
+
+    source: Source
+    target: Pinned
+    app_id: str
+    joined: tuple[tuple[TableState, str], ...] = ()
+
+
+def recount(session: Any, lane: Lane, seed: str) -> Again | None:
+    """Compute a sample of a feed's live commits again; None where it has none.
+
+    seed  which commits are drawn
+    """
+    commits = samples.moved(lane.target.path, lane.app_id)
+    if not commits:
+        return None
+    if why := samples.twice(commits):
+        return Again(False, why)
+    drawn = samples.sample(commits, seed)
+    if not drawn:
+        return Again(None, "every live commit passed over some of its source's commits")
+    name, rows = lane.source.driving.state.table.name, sum(commit.rows for commit in drawn)
+    if lane.joined and any(commit.joins is None for commit in drawn):
+        return Again(
+            None, f"as of which version {_joins(lane)} was read is not noted: an older console moved these rows"
+        )
+    shape = shape_of(lane)
+    if not shape.exact and not shape.sums:
+        return Again(None, "two computations of every column may differ")
+    try:
+        found = _compared(session, lane, drawn, shape)
+    except Unreadable as gone:
+        return Again(None, f"{name}: {gone}; the live commits looked at are of {_days(drawn)}")
+    except Exception as error:
+        return Again(
+            None, f"{name} or {lane.target.state.table.name} can no longer be read: {said(error)} ({_days(drawn)})"
+        )
+    if isinstance(found, str):
+        return Again(None, found)
+    if found:
+        return Again(False, told(found, [commit.version for commit in drawn], name), len(drawn), rows)
+    which = f"{len(drawn)} of {len(commits)} live commits" if len(commits) > 1 else "the one live commit"
+    left = f", but for {first(shape.left_out)}" if shape.left_out else ""
+    return Again(True, f"{which} ({rows:,} rows) computed again from {name}: equal{left}", len(drawn), rows)
+
+
+def told(found: Sequence[Difference], versions: Sequence[int], source: str) -> str:
+    worst = found[0]
+    at = f"version {versions[worst.number]}"
+    more = f"; {len(found)} of {len(versions)} commits differ" if len(found) > 1 else ""
+    if worst.missing or worst.extra:
+        columns = f" ({first(worst.columns)})" if worst.columns else ""
+        figures = f"lacks {worst.missing:,} rows and has {worst.extra:,} others"
+        return f"{at} {figures} than {source} gives as Delta reads it{columns}{more}"
+    what = f"{worst.estimates:,} sketches" if worst.estimates else f"{len(worst.sums):,} sums"
+    return f"{at}: {what} differ from what {source} gives{more}"
+
+
+def shape_of(lane: Lane) -> Shape:
+    """How the target's columns are compared; where an older console does not tell, every double of an aggregate may be a sum."""
+    state, terms = lane.target.state, lane.source.feed.terms
+    columns = state.version.columns
+    if state.table.kind != "aggregate":
+        kept = tuple((c.name, c.type) for c in columns if c.name not in state.inexact)
+        return Shape(kept, left_out=tuple(c.name for c in columns if c.name in state.inexact))
+    sums, sketches, volatile = (terms.sums, terms.sketches, terms.volatile) if terms else _guessed(state)
+    odd = {*sums, *sketches, *volatile}
+    exact = tuple((column.name, column.type) for column in columns if column.name not in odd)
+    return Shape(
+        exact,
+        tuple(name for name in sums if name not in volatile),
+        tuple(name for name in sketches if name not in volatile),
+        volatile,
+    )
+
+
+def _guessed(state: TableState) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    columns = state.version.columns
+    sums = tuple(column.name for column in columns if column.type == "double")
+    sketches = tuple(
+        column.name for column in columns if column.type == "binary" and column.name.endswith(("__hll", "__kll"))
+    )
+    return sums, sketches, ()
+
+
+def _compared(session: Any, lane: Lane, drawn: Sequence[Moved], shape: Shape) -> tuple[Difference, ...] | str:
+    """What differs, sums settled; or why that cannot be told."""
+    came = [Span(i, commit.first, commit.last) for i, commit in enumerate(drawn)]
+    went = [Span(i, commit.version, commit.version) for i, commit in enumerate(drawn)]
+    held = rows_of(session, lane.source.driving, came).cache()
+    stored = rows_of(session, lane.target, went).cache()
+    again = computed(session, lane, held, [commit.joins or {} for commit in drawn]).cache()
+    try:
+        found = differences(stored, again, shape)
+        if any(each.missing or each.extra for each in found):
+            shuffled = computed(session, lane, _shuffled(held), [commit.joins or {} for commit in drawn])
+            if any(each.missing or each.extra for each in differences(shuffled, again, shape)):
+                return f"two computations of {lane.source.feed.materialization} differ: the order of its rows counts"
+        return tuple(each for each in (_settled(session, lane, held, each) for each in found) if each is not None)
+    finally:
+        for frame in (held, stored, again):
+            frame.unpersist()
+
+
+def computed(session: Any, lane: Lane, held: Any, joins: Sequence[dict[str, int]]) -> Any:
+    """What the feed's query makes of each commit's rows, in the target's stored columns and types."""
+    from pyspark.sql.functions import col, lit
+
+    made = None
+    for number, versions in enumerate(joins):
+        source = _as_of(lane, versions)
+        part = source.through(session, held.where(col(COMMIT) == number).drop(COMMIT), lane.source.feed.sql)
+        columns = (col(quoted(c.name)).cast(c.type).alias(c.name) for c in lane.target.state.version.columns)
+        rows = part.select(*columns, lit(number).alias(COMMIT))
+        made = rows if made is None else made.unionByName(rows)
+    return made
+
+
+def _as_of(lane: Lane, versions: dict[str, int]) -> Source:
+    joins = tuple(Pinned(state, path, versions[state.table.name]) for state, path in lane.joined)
+    return Source(lane.source.feed, lane.source.driving, joins)
+
+
+def _shuffled(held: Any) -> Any:
+    from pyspark.sql.functions import rand
+
+    return held.orderBy(rand(7))
+
+
+def _settled(session: Any, lane: Lane, held: Any, found: Difference) -> Difference | None:
+    """Without the sums that are one in another order; None where nothing else differs."""
+    from pyspark.sql.functions import col
+
+    terms = lane.source.feed.terms
+    if not found.sums or found.missing or found.extra or found.estimates:
+        return found
+    if terms is None:
+        raise Unreadable("what its sums add up is not told, for an older console made the release")
+    rows = held.where(col(COMMIT) == found.number).drop(COMMIT)
+    made = lane.source.through(session, rows, terms.sql)
+    off = []
+    for group, name, stored, again in found.sums:
+        where = made
+        for key in terms.keys:
+            where = where.where(col(quoted(key)).eqNullSafe(group[key]))
+        values = added_up(where.selectExpr("0 AS g", quoted(name)), "g", [name]).get((0, name), Added())
+        if judge(values, stored, again) != "same":
+            off.append((group, name, stored, again))
+    return Difference(found.number, sums=tuple(off)) if off else None
+
+
+def _joins(lane: Lane) -> str:
+    return first([state.table.name for state, _ in lane.joined])
+
+
+def _days(drawn: Sequence[Moved]) -> str:
+    days = sorted({time.strftime("%Y-%m-%d", time.gmtime(commit.at_ms / 1000)) for commit in drawn})
+    return days[0] if len(days) == 1 else f"{days[0]} … {days[-1]}"
