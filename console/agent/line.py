@@ -20,6 +20,7 @@ from console.agent.store.ledger import Releases, Rollouts
 from console.agent.store.survey import drop_version, resolve
 from console.errors import CheckFailed, Conflict, RegionError
 from console.model.event import ENDED, Accepted, Ended, Entered, Paused, Promoted, Resumed, RolledBack, StepStarted
+from console.model.fleet import FleetWaves
 from console.model.live import Release
 from console.model.plan import Plan, numbered
 from console.model.status import Status
@@ -76,7 +77,7 @@ class Line:
 
     # -- a rollout's life
 
-    def accept(self, plan: Plan, by: str, host: str, attached: bool = False) -> str:
+    def accept(self, plan: Plan, by: str, host: str, attached: bool = False, fleet: FleetWaves | None = None) -> str:
         """Store the plan and begin; the same plan again only names its rollout.
 
         raises  Conflict if the live release is not the plan's, or another rollout is under way
@@ -98,7 +99,7 @@ class Line:
             plan_digest, plan = plan.digest(), numbered(plan, number)
             steps = tuple((s.id, s.rows if isinstance(s, Backfill) else 0) for s in plan.steps)
             self.releases.propose(plan.release, rollout, by, host)
-            event = Accepted(plan.release.id, plan.live, plan_digest, by, host, steps, plan.allowed, attached)
+            event = Accepted(plan.release.id, plan.live, plan_digest, by, host, steps, plan.allowed, attached, fleet)
             self.recorder.accept(rollout, plan, event)
             self.vigil.attached = attached
             self._carry()

@@ -24,6 +24,7 @@ from console.agent.store.survey import survey
 from console.agent.upkeep import keeper
 from console.errors import ConsoleError, DataError, RegionError
 from console.model import codec
+from console.model.fleet import FleetWaves
 from console.model.live import Live
 from console.model.plan import Plan
 from console.text import redacted
@@ -152,12 +153,15 @@ class Service:
             "releases": [held.row for held in line.releases.all()],
         }
 
-    def accept(self, plan: Any, by: str, host: str, attached: bool = False, console: str = "") -> dict[str, str]:
+    def accept(
+        self, plan: Any, by: str, host: str, attached: bool = False, console: str = "", fleet: Any = None
+    ) -> dict[str, str]:
         decoded = codec.decode(Plan, plan)
+        waves = None if fleet is None else codec.decode(FleetWaves, fleet)
         if decoded.refusals:
             raise DataError(f"the plan is refused: {decoded.refusals[0]}", hint=decoded.refusals[0].hint)
         with helm.steered(self.line(decoded.pipeline), console) as line:
-            return {"rollout": line.accept(decoded, by, host, attached)}
+            return {"rollout": line.accept(decoded, by, host, attached, waves)}
 
     def watch(self, pipeline: str, after: int = 0) -> dict[str, Any]:
         self.line(pipeline)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any, Literal
 
 from console.cli.figures import count, span, table
@@ -11,6 +12,7 @@ from console.model.codec import encode
 from console.model.event import Checked
 from console.model.status import Status, StepStatus
 from console.runner.view import Outcome, RegionView
+from console.runner.waves import Turn
 from console.text import safe_text
 
 Kind = Literal[
@@ -40,11 +42,18 @@ class Told:
     fleeting: bool = False
 
 
-def status_text(views: Sequence[RegionView], errors: Mapping[str, str], now: float | None = None) -> str:
+def status_text(
+    views: Sequence[RegionView],
+    errors: Mapping[str, str],
+    now: float | None = None,
+    *,
+    waits: Mapping[str, Turn] = MappingProxyType({}),
+) -> str:
     """One line per region; below it why it stands still and what to do, and its checks once they are made.
 
     errors  region → why it gave no answer
     now     seconds, UTC; this moment by default
+    waits   regions whose wave of a rollout has not begun
     """
     now = time.time() if now is None else now
     heads = ["region", "state", "done", "rows", "rows/s", "left", "lag", "release", "now"]
@@ -57,13 +66,29 @@ def status_text(views: Sequence[RegionView], errors: Mapping[str, str], now: flo
             continue
         rows.append([name, *_cells(view)])
         notes += [f"{name}: {text}" for text in _notes(view, now)]
+        if turn := waits.get(view.region.name):
+            notes.append(f"{name}: {turn_text(turn)}")
     shown = table(heads, rows, right=(2, 3, 4))
     return "\n".join([shown, *(["", *notes] if notes else [])])
 
 
-def status_data(views: Sequence[RegionView], errors: Mapping[str, str]) -> dict[str, Any]:
+def turn_text(turn: Turn) -> str:
+    """What a region waits for whose wave has not begun, and the command that goes on."""
+    if turn.after:
+        return safe_text(f"wave {turn.wave} has not begun, it waits for {', '.join(turn.after)}")
+    live = f": {', '.join(turn.ahead)} {'is' if len(turn.ahead) == 1 else 'are'} live" if turn.ahead else ""
+    return safe_text(f"wave {turn.wave} has not begun, and may{live}; console apply --regions {turn.region}")
+
+
+def status_data(
+    views: Sequence[RegionView], errors: Mapping[str, str], *, waits: Mapping[str, Turn] = MappingProxyType({})
+) -> dict[str, Any]:
     """For `--output json`: the whole status of each region."""
-    return {"regions": [region_data(view, errors.get(view.region.name, "")) for view in views]}
+    regions = [region_data(view, errors.get(view.region.name, "")) for view in views]
+    for region in regions:
+        turn = waits.get(region["region"])
+        region["waits_for_wave"] = {"wave": turn.wave, "after": list(turn.after)} if turn else None
+    return {"regions": regions}
 
 
 def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
@@ -154,9 +179,9 @@ def _check(check: Checked) -> str:
 
 def percent(status: Status) -> int:
     """How much of the history is done, whole percent, 100 only when nothing is left."""
-    if status.state in ("awaiting-confirmation", "promoting", *_AT_END):
-        return 100
-    return min(99, int(100 * status.fraction))
+    history = [step for step in status.steps if step.history]
+    done = bool(history) and all(step.state == "done" for step in history)
+    return 100 if done else min(99, int(100 * status.fraction))
 
 
 def checks_text(status: Status) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from console.model.event import Promoted, Recorded, RolledBack
+from console.model.fleet import FleetWaves
 from console.model.live import Live, ReleaseRow
 from console.model.plan import Plan
 from console.model.receipt import Finding, Past
@@ -86,9 +87,10 @@ class Driver(Protocol):
         """See that an agent runs, starting one if none does: it takes up what the last one left."""
         ...
 
-    async def accept(self, plan: Plan, who: Who, *, attached: bool = False) -> str:
+    async def accept(self, plan: Plan, who: Who, *, attached: bool = False, fleet: FleetWaves | None = None) -> str:
         """Hand the plan over; the region stores it and carries it on alone up to the gate. Starts an agent if none runs.
 
+        fleet    the waves that it is part of, kept with it
         returns  the rollout's id, `web-7`; the same id when this very plan is already being carried
         raises   Conflict if the live release is another than the plan's, or another rollout is under way
         """

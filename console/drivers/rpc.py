@@ -13,6 +13,7 @@ from console.drivers.protocol import Answer, RegionState, Verb, Who
 from console.errors import Conflict, DataError, Unreachable
 from console.model import codec
 from console.model.event import Promoted, Recorded, RolledBack
+from console.model.fleet import FleetWaves
 from console.model.live import Live
 from console.model.plan import Plan
 from console.model.receipt import Finding, Past
@@ -165,8 +166,10 @@ class RpcDriver:
     async def wake(self) -> None:
         await self._dialed(start=True)
 
-    async def accept(self, plan: Plan, who: Who, *, attached: bool = False) -> str:
+    async def accept(self, plan: Plan, who: Who, *, attached: bool = False, fleet: FleetWaves | None = None) -> str:
         params = {"plan": plan, **_signed(who), "attached": attached}
+        if fleet is not None:
+            params["fleet"] = fleet
         rollout: str = self._with("accept", await self._call("accept", params, _CHANGE), rollout=str)["rollout"]
         return rollout
 

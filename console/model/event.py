@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from console.model.codec import QUIET
+from console.model.fleet import FleetWaves
 
 State = Literal[
     "planned",
@@ -30,6 +31,7 @@ class Accepted:
     steps    (id, estimated rows) in order
     allowed  losses that were accepted by name, `CODE:table`
     attached tied to the console that began it: without a watcher it pauses
+    fleet    None where the region was started alone
     """
 
     release: str
@@ -40,6 +42,7 @@ class Accepted:
     steps: tuple[tuple[str, int], ...]
     allowed: tuple[str, ...] = ()
     attached: bool = field(default=False, metadata=QUIET)
+    fleet: FleetWaves | None = field(default=None, metadata=QUIET)
 
 
 @dataclass(frozen=True, slots=True)

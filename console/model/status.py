@@ -31,6 +31,7 @@ from console.model.event import (
     TakenOver,
     Waiting,
 )
+from console.model.fleet import FleetWaves
 
 LOG_LINES = 200
 
@@ -80,6 +81,7 @@ class Status:
     expiring  how urgently that was said, 0 … 3
     quarantined  rows that do not convert and were set aside
     console, taken_by, taken_at  who took the rollout over from the console that began it; "" while nobody did
+    fleet   the waves that the rollout is part of
     """
 
     rollout: str = ""
@@ -107,6 +109,7 @@ class Status:
     console: str = field(default="", metadata=QUIET)
     taken_by: str = field(default="", metadata=QUIET)
     taken_at: float = field(default=0.0, metadata=QUIET)
+    fleet: FleetWaves | None = field(default=None, metadata=QUIET)
 
     @property
     def shown(self) -> str:
@@ -161,11 +164,11 @@ def fold(status: Status, recorded: Recorded) -> Status:
     changed = max(status.changed, recorded.at) if recorded.seq else status.changed
     status = replace(status, seq=seq, changed=changed)
     match recorded.event:
-        case Accepted(release, was, plan, by, _, steps, _):
+        case Accepted(release, was, plan, by, _, steps):
             fresh = tuple(StepStatus(id, rows_total=rows, planned=rows) for id, rows in steps)
             return Status(
                 recorded.rollout, release, was, plan, by, "planned", seq=seq, started=recorded.at,
-                changed=recorded.at, steps=fresh,
+                changed=recorded.at, steps=fresh, fleet=recorded.event.fleet,
             )  # fmt: skip
         case Fenced() | StepStarted() | BatchStarted() | Progress() | BatchDone() | StepDone() as moved:
             return _moved(status, moved)
@@ -218,7 +221,10 @@ def _moved(status: Status, event: Fenced | StepStarted | BatchStarted | Progress
             first = min(filter(None, (status.until, until)), default=0.0)
             return _step(replace(status, until=first), step, slices=slices, rows_total=rows)
         case StepStarted(step):
-            return _step(status, step, state="running")
+            done = (
+                now.history and now.state == "done"
+            )  # history has its receipts; only what is measured anew is done again
+            return status if done else _step(status, step, state="running")
         case BatchStarted(step, label, _, _, of, _):
             return _step(status, step, state="running", batch=label, batch_rows=0, slices=of)
         case Progress(step, rows, left, batch):

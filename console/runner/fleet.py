@@ -1,15 +1,17 @@
 """All regions of one pipeline: what they hold, what is planned, and carrying it, wave after wave."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Literal
+from uuid import uuid4
 
 from console import paths
 from console.drivers.protocol import Answer, Driver, RegionState, Verb, Who
-from console.errors import Conflict, ConsoleError, DataError, Problems, Unreachable, UsageError
+from console.errors import AtGate, Conflict, ConsoleError, DataError, Problems, Unreachable, UsageError
 from console.model.event import Promoted, RolledBack
+from console.model.fleet import FleetWaves
 from console.model.live import Live
 from console.model.pipeline import Pipeline
 from console.model.plan import Plan
@@ -20,24 +22,12 @@ from console.runner.control import Desk
 from console.runner.journal import Journal
 from console.runner.rollout import Carrier, Manner, OnFailure, nothing_to_do
 from console.runner.view import Outcome, RegionView
-from console.runner.waves import Waves, may_go_on, skipped, waves
+from console.runner.waves import Waves, may_go_on, ready, skipped, waves
 
 HEARD_SECONDS = 30.0  # for the event of a promotion to arrive after its answer
 SEEN_SECONDS = 2.0  # for what a control changed to be told to our own view
 PAUSED_SECONDS = 1.0  # between two looks for the pause file
 Planner = Callable[[Pipeline, Live, Region], Plan]
-
-
-@dataclass
-class _Campaign:
-    """Waves that wait for the gates of the one before to be opened by hand.
-
-    before  regions of that wave that stood at a gate; the others were through
-    """
-
-    before: tuple[str, ...]
-    rest: Waves
-    attached: bool
 
 
 class Fleet:
@@ -85,7 +75,7 @@ class Fleet:
         self._carrier = Carrier(self, self._board, self._followers, self._desk, manner, sleep=sleep)
         self._proofs = Proofs(self._board)
         self._errors: dict[str, ConsoleError] = {}
-        self._campaign: _Campaign | None = None
+        self._going: Counter[str] = Counter()  # regions of the runs that are under way here
         self._tasks: set[asyncio.Task[Any]] = set()
 
     @property
@@ -151,32 +141,41 @@ class Fleet:
     async def run(
         self, regions: Sequence[str] = (), *, yes: bool = False, attached: bool = False
     ) -> tuple[Outcome, ...]:
-        self._campaign = None
         names = self._named(regions)
         order = waves(self._board[name].region for name in names)
         away = sorted(self._carrier.manner.without)
         await self._desk.note_fleet(order, {"yes": yes, "attached": attached, **({"without": away} if away else {})})
-        return await self._waves(order, yes, attached)
+        reviewed = tuple((name, self._desired(name)) for name in names)
+        return await self._waves(order, FleetWaves(uuid4().hex[:12], order, reviewed, attached), yes)
 
-    async def _waves(self, order: Waves, yes: bool, attached: bool) -> tuple[Outcome, ...]:
+    async def _waves(self, order: Waves, fleet: FleetWaves, yes: bool) -> tuple[Outcome, ...]:
+        names = [name for wave in order for name in wave]
+        self._going.update(names)
+        try:
+            return await self._one_by_one(order, fleet, yes)
+        finally:
+            self._going.subtract(names)
+
+    async def _one_by_one(self, order: Waves, fleet: FleetWaves, yes: bool) -> tuple[Outcome, ...]:
         outcomes: tuple[Outcome, ...] = ()
         slots = asyncio.Semaphore(self._parallelism)
 
         async def one(name: str) -> Outcome:
             async with slots:
                 await self._unpaused(name)
-                return await self._carrier.carry(name, yes=yes, attached=attached)
+                return await self._carrier.carry(name, fleet, yes=yes)
 
         for index, wave in enumerate(order):
             told = await asyncio.gather(*(one(name) for name in wave))
             outcomes += tuple(told)
-            if not may_go_on(told):
-                rest = order[index + 1 :]
-                stands = tuple(o.region for o in told if o.error is not None)
-                at_gate = all(o.error is None or o.error.exit_code == 3 for o in told)
-                self._campaign = _Campaign(stands, rest, attached) if rest and at_gate else None
-                return outcomes + skipped(rest)
+            if not may_go_on([self._since(outcome) for outcome in told]):
+                return outcomes + skipped(order[index + 1 :])
         return outcomes
+
+    def _since(self, outcome: Outcome) -> Outcome:
+        """An outcome as it is by now: a person may have opened the gate while others of its wave were still on their way."""
+        opened = isinstance(outcome.error, AtGate) and self._board[outcome.region].status.state == "live"
+        return Outcome(outcome.region, "live") if opened else outcome
 
     async def _unpaused(self, name: str) -> None:
         """Return once this machine's pause file is gone; no region begins meanwhile."""
@@ -189,8 +188,8 @@ class Fleet:
     async def start(self, region: str) -> None:
         await self.hand_over(region)
 
-    async def hand_over(self, region: str, *, attached: bool = False) -> str:
-        """Give the region its pending plan; returns the rollout's id, `web-7`.
+    async def hand_over(self, region: str, fleet: FleetWaves | None = None) -> str:
+        """Give the region its pending plan, with the waves that it is part of; returns the rollout's id, `web-7`.
 
         raises  Problems with the plan's refusals, UsageError if nothing is to do; Conflict as `Driver.accept`
         """
@@ -200,9 +199,10 @@ class Fleet:
         if nothing_to_do(plan):
             raise UsageError(f"{region}: nothing to start, it is what the files say", hint="console plan")
         body = {"plan": plan.digest(), "desired": plan.desired, "live": plan.live}
+        attached, later = fleet is not None and fleet.attached, fleet if fleet and len(fleet.waves) > 1 else None
         try:
             rollout = await self._desk.act(
-                region, "accept", body, lambda: driver.accept(plan, self.who, attached=attached)
+                region, "accept", body, lambda: driver.accept(plan, self.who, attached=attached, fleet=later)
             )
         except Conflict as error:
             rollout = await self._joined(region, plan, error)
@@ -230,6 +230,11 @@ class Fleet:
         if plan is None:
             raise DataError(f"{region}: not planned yet", hint="console plan")
         return plan
+
+    def _desired(self, region: str) -> str:
+        """Digest of the region's pipeline as the files say."""
+        plan = self._board[region].plan
+        return plan.desired if plan else self._pipelines[region].digest()
 
     async def carries(self, region: str, plan: Plan) -> bool:
         """True if the plan that the region carries makes the same change from the same release."""
@@ -271,7 +276,6 @@ class Fleet:
     async def rollback(self, region: str) -> RolledBack:
         driver, live, previous = self.driver(region), self._board[region].live, self._board[region].previous
         rolled = await self._desk.roll_back(driver, region, live, previous)
-        self._campaign = None
         await self._heard(region, rolled.release)
         return rolled
 
@@ -304,21 +308,17 @@ class Fleet:
         )
 
     def _go_on(self, promoted: str) -> None:
-        """After a promotion by hand: when all whose gates the next waves waited for are live, those begin."""
-        campaign = self._campaign
-        if campaign is None or promoted not in campaign.before:
-            return
-        others = [self._board[name].status.state for name in campaign.before if name != promoted]
-        if any(state not in ("live", "cleaned", "none") for state in others):
-            return
-        self._campaign = None
-        self._spawn(self._later_waves(campaign), "waves")
+        """After a promotion by hand: the waves whose turn it is now begin, whichever console began the rollout."""
+        fleet = self._board[promoted].status.fleet
+        wanted = {name: self._desired(name) for name in self.views}
+        if fleet and (rest := ready(self.views, wanted, fleet, self._going)):
+            self._spawn(self._later_waves(rest, fleet), "waves")
 
-    async def _later_waves(self, campaign: _Campaign) -> None:
+    async def _later_waves(self, rest: Waves, fleet: FleetWaves) -> None:
         try:
-            outcomes = await self._waves(campaign.rest, False, campaign.attached)
+            outcomes = await self._waves(rest, fleet, False)
         except ConsoleError as error:
-            outcomes = tuple(Outcome(name, "skipped", error) for name in campaign.rest[0])
+            outcomes = tuple(Outcome(name, "skipped", error) for name in rest[0])
         for outcome in outcomes:
             if outcome.error and outcome.error.exit_code != 3:
                 self._board.set(outcome.region, note=str(outcome.error))

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 from console.drivers.protocol import Driver, Verb
 from console.errors import Conflict, ConsoleError, RegionError, Unreachable
 from console.model.event import Promoted
+from console.model.fleet import FleetWaves
 from console.model.live import ReleaseRow
 from console.model.plan import Plan
 from console.model.status import Status
@@ -30,7 +31,7 @@ class Hands(Protocol):
 
     async def carries(self, region: str, plan: Plan) -> bool: ...
 
-    async def hand_over(self, region: str, *, attached: bool = False) -> str: ...
+    async def hand_over(self, region: str, fleet: FleetWaves | None = None) -> str: ...
 
     async def promote(self, region: str) -> Promoted: ...
 
@@ -76,15 +77,15 @@ class Carrier:
         self.manner = manner
         self._sleep = sleep
 
-    async def carry(self, name: str, *, yes: bool, attached: bool) -> Outcome:
-        """See DESIGN §6. Every ConsoleError ends in the outcome."""
+    async def carry(self, name: str, fleet: FleetWaves, *, yes: bool) -> Outcome:
+        """See DESIGN §6. Every ConsoleError ends in the outcome. fleet: what it is part of."""
         follower = self._followers[name]
         follower.carrying += 1
         try:
             view = self._board[name]
             if view.plan is None and not view.problem:
                 await self._hands.refresh([name])
-            return await self._carried(name, yes, attached)
+            return await self._carried(name, fleet, yes)
         except ConsoleError as error:
             if isinstance(error, Unreachable) and name in self.manner.without:
                 return Outcome(name, "behind")
@@ -92,7 +93,7 @@ class Carrier:
         finally:
             follower.carrying -= 1
 
-    async def _carried(self, name: str, yes: bool, attached: bool) -> Outcome:
+    async def _carried(self, name: str, fleet: FleetWaves, yes: bool) -> Outcome:
         plan, status = self._hands.pending(name), self._board[name].status
         if under_way(status):
             if not await self._hands.carries(name, plan):
@@ -107,19 +108,19 @@ class Carrier:
             return await self._to_the_end(name, status.rollout, yes)
         if nothing_to_do(plan):
             return Outcome(name, "unchanged")
-        return await self._to_the_end(name, await self._handed_over(name, attached), yes)
+        return await self._to_the_end(name, await self._handed_over(name, fleet), yes)
 
-    async def _handed_over(self, name: str, attached: bool) -> str:
+    async def _handed_over(self, name: str, fleet: FleetWaves) -> str:
         """Repeating it is harmless: a region that has accepted the plan names its rollout again."""
         pause = FIRST_SECONDS
         for _ in range(HAND_OVERS - 1):
             try:
-                return await self._hands.hand_over(name, attached=attached)
+                return await self._hands.hand_over(name, fleet)
             except Unreachable as error:
                 self._board.set(name, link="unreachable", link_why=str(error))
             await self._sleep(pause)
             pause *= 4
-        return await self._hands.hand_over(name, attached=attached)
+        return await self._hands.hand_over(name, fleet)
 
     async def _wake(self, name: str) -> None:
         # out of reach is no end: the follower goes on trying, and the wait below has its own patience

@@ -108,6 +108,17 @@ def _next(scene: Scene, view: RegionView) -> tuple[str, list[tuple[str, str]]]:
         return "", [("↑↓", f"go to {gate}: it is at its gate"), ("P", "promote")]
     if view.note:
         return "this screen follows by itself · ", [("l", "log"), ("q", "quit")]
+    if turn := scene.turns.get(name):
+        if turn.after:
+            return f"{name} is wave {turn.wave}, after {', '.join(turn.after)} · ", [
+                ("enter", "see why"),
+                ("s", "start it now"),
+            ]
+        return f"it is the turn of {name}, wave {turn.wave} · ", [
+            ("s", "start"),
+            ("enter", "see why"),
+            ("?", "all keys"),
+        ]
     if waiting(view):
         return "", [("enter", "see why"), ("s", "start"), ("w", "witness"), ("space", "mark"), ("?", "all keys")]
     if view.problem or (view.plan and view.plan.refusals):

@@ -33,7 +33,6 @@ class Errands:
     def __init__(self, cockpit: Cockpit, voice: Voice) -> None:
         self._cockpit = cockpit
         self._voice = voice
-        self.later: frozenset[str] = frozenset()  # regions whose wave had not begun when the last run ended
 
     async def carry(self, ask: Ask) -> None:
         """Do what was asked, or say why not."""
@@ -121,7 +120,6 @@ class Errands:
             outcomes = await self._cockpit.run(regions)
 
         if await self._try("", run):
-            self.later = frozenset(outcome.region for outcome in outcomes if outcome.state == "skipped")
             self._report(outcomes)
 
     def _report(self, outcomes: Sequence[Outcome]) -> None:

@@ -1,9 +1,10 @@
 """What the screens draw from: one frozen value, replaced whole whenever something changed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from console.runner.view import Group, RegionView
+from console.runner.waves import Turn
 from console.tui.words import state_word
 
 
@@ -17,6 +18,7 @@ class Scene:
     readonly  no deed that changes a region
     at        now, seconds since 1970, UTC
     groups    regions whose plans say the same, largest group first
+    turns     regions whose wave of a rollout has not begun
     """
 
     views: Mapping[str, RegionView]
@@ -25,6 +27,7 @@ class Scene:
     readonly: bool = False
     at: float = 0.0
     groups: tuple[Group, ...] = ()
+    turns: Mapping[str, Turn] = field(default_factory=dict)
 
 
 def calls(before: Scene, now: Scene) -> bool:

@@ -17,6 +17,7 @@ from textual.theme import Theme
 
 from console.errors import ConsoleError
 from console.runner.view import Cockpit
+from console.runner.waves import turns
 from console.text import safe_text
 from console.tui.deeds import Ask, Deed
 from console.tui.dialogs.dialog import Dialog
@@ -28,7 +29,7 @@ from console.tui.screens.home import Home
 from console.tui.screens.stage import Stage
 from console.tui.terminal.ascii import Ascii
 from console.tui.terminal.driver import Terminal
-from console.tui.words import moving, settled
+from console.tui.words import moving
 
 REPAINT_SECONDS = 0.125  # however fast the views change
 REST = 4  # times as long as a repaint took, until the next: keys come first, on a slow machine too
@@ -86,7 +87,9 @@ class Session(App[int]):
     def _look(self) -> Scene:
         title, coach, readonly = self._fixed
         views = dict(self._cockpit.views)
-        return Scene(views, title, coach, readonly, self._clock(), self._grouping.of(views))
+        desired = {name: view.plan.desired for name, view in views.items() if view.plan}
+        waiting = turns(views, desired)
+        return Scene(views, title, coach, readonly, self._clock(), self._grouping.of(views), waiting)
 
     def get_line_filters(self) -> list[LineFilter]:
         encoding = getattr(sys.__stderr__, "encoding", None) or "ascii"
@@ -175,12 +178,12 @@ class Session(App[int]):
     def _farewell(self) -> Text | None:
         """Which agents go on without us, and how to come back."""
         going = [name for name, view in self.scene.views.items() if moving(view)]
-        later = [name for name in self.errands.later if settled(self.scene.views[name])]
+        later = sorted(self.scene.turns)
         words = []
         if going:
             words.append(
                 f"{', '.join(going)}: the agents carry on to the gate. `console` shows them, `console pause` stops them."
             )
         if later:
-            words.append(f"{', '.join(sorted(later))}: not begun; waits for a console.")
+            words.append(f"{', '.join(later)}: not begun; `console apply --regions {','.join(later)}` goes on.")
         return Text(safe_text(" ".join(words))) if words else None

@@ -366,3 +366,22 @@ def test_an_inventory_that_changes_during_a_run_is_told_and_changes_nothing_of_i
     assert result.exit_code == 0, result.output
     assert [region.disk.live for region in deployed.regions.values()] == ["r2", "r2"]
     assert result.stderr.count(f"warning: {told}") == 1
+
+
+def test_a_wave_that_has_not_begun_is_named_with_the_command_that_goes_on(deployed: World) -> None:
+    """A command is over when it has promoted: nobody is left who could begin the next wave."""
+    done = deployed.call("apply")
+    assert done.exit_code == 3, done.output
+    told = deployed.call("status").output
+    assert "eu: wave 2 has not begun, it waits for us" in told
+    promoted = deployed.call("promote", "--region", "us", "--yes")
+    assert promoted.exit_code == 0, promoted.output
+    assert promoted.stderr.splitlines()[-1] == "next: console apply --regions eu"
+    told = deployed.call("status").output
+    assert "eu: wave 2 has not begun, and may: us is live; console apply --regions eu" in told
+    (eu,) = [
+        r for r in json.loads(deployed.call("status", "--output", "json").stdout)["regions"] if r["region"] == "eu"
+    ]
+    assert eu["waits_for_wave"] == {"wave": 2, "after": []}
+    assert deployed.call("apply", "--regions", "eu").exit_code == 3
+    assert "has not begun" not in deployed.call("status").output

@@ -19,6 +19,7 @@ from console.cli.wiring import Session, Wiring
 from console.drivers.fake import FakeDriver, FakeRegion
 from console.drivers.protocol import Driver, Who
 from console.errors import ConsoleError, DataError, Problem, Problems, Protocol, RegionError, Unreachable
+from console.model.fleet import FleetWaves
 from console.model.plan import Plan
 from console.model.region import Region
 from console.runner.exits import exit_code
@@ -52,7 +53,7 @@ class Refusing(Failing):
     survey = FakeDriver.survey
     state = FakeDriver.state
 
-    async def accept(self, plan: Plan, who: Who, *, attached: bool = False) -> str:
+    async def accept(self, plan: Plan, who: Who, *, attached: bool = False, fleet: FleetWaves | None = None) -> str:
         raise self.error
 
 

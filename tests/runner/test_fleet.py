@@ -26,7 +26,8 @@ from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.region import Policy, Region
 from console.runner.exits import exit_code
-from tests.runner.worlds import BOB, Brake, World, at_event, ends, fake, plan, refreshed, refusing, until
+from console.runner.waves import turns
+from tests.runner.worlds import BOB, NEW, Brake, World, at_event, ends, fake, plan, refreshed, refusing, until
 
 
 def three(us: Script | None = None, **more: object) -> tuple[FakeRegion, FakeRegion, FakeRegion]:
@@ -311,4 +312,92 @@ async def test_an_agent_that_talks_nonsense_is_a_failure_and_other_regions_go_on
     assert ends(await fleet.run(yes=True))["us"] == ("live", None)
     assert fleet.views["eu"].link == "unreachable"
     assert fleet.views["eu"].status.held == ""
+    await fleet.close()
+
+
+async def test_the_waves_that_waited_begin_from_whichever_console_opens_the_gate(folder: Path) -> None:
+    """The one that began it is gone, and with its machine its journal: the waves stand in the regions."""
+    eu, us, ap = three()
+    world = World(folder, eu, us, ap)
+    first = await refreshed(world)
+    assert ends(await first.run())["eu"] == ("skipped", None)
+    await first.close()
+    second = world.console(BOB)
+    await second.refresh()
+    changes = second.changes()
+    await second.promote("us")
+    async with asyncio.timeout(5):
+        while any(second.views[name].status.state != "awaiting-confirmation" for name in ("eu", "ap")):
+            await anext(changes)
+    await second.close()
+
+
+async def test_a_wave_of_which_one_region_is_not_live_yet_holds_the_next(folder: Path) -> None:
+    eu, us, ap = three()
+    uk = fake("uk", canary=True)
+    world = World(folder, eu, us, ap, uk)
+    first = await refreshed(world)
+    await first.run()
+    await first.close()
+    second = await refreshed(world)
+    await second.promote("us")
+    assert second.views["eu"].status.state == "none"
+    assert turns(second.views, {"eu": NEW})["eu"].after == ("uk",)
+    changes = second.changes()
+    await second.promote("uk")
+    async with asyncio.timeout(5):
+        while second.views["eu"].status.state != "awaiting-confirmation":
+            await anext(changes)
+    await second.close()
+
+
+async def test_a_region_that_was_started_alone_begins_no_other(folder: Path) -> None:
+    eu, us, ap = three()
+    world = World(folder, eu, us, ap)
+    fleet = await refreshed(world)
+    await fleet.run(["us"])
+    await fleet.promote("us")
+    assert turns(fleet.views, dict.fromkeys(fleet.views, NEW)) == {}
+    assert not eu.disk.stored
+    await fleet.close()
+
+
+async def test_a_region_whose_files_have_changed_since_waits_for_a_person(folder: Path) -> None:
+    eu, us, ap = three()
+    world = World(folder, eu, us, ap)
+    first = await refreshed(world)
+    await first.run()
+    await first.close()
+
+    def edited(pipeline: Pipeline, live: Live, where: Region) -> Plan:
+        return replace(plan(pipeline, live, where), desired="edited")
+
+    second = await refreshed(world, planner=edited)
+    await second.promote("us")
+    assert turns(second.views, dict.fromkeys(second.views, "edited")) == {}
+    assert turns(second.views, dict.fromkeys(second.views, NEW)).keys() == {"eu", "ap"}
+    await asyncio.sleep(0.05)
+    assert not eu.disk.stored
+    await second.close()
+
+
+async def test_a_gate_opened_while_its_wave_is_still_on_its_way_lets_the_next_begin(folder: Path) -> None:
+    eu, us, ap = three()
+    brake = Brake()
+    uk = fake("uk", canary=True, brake=brake)
+    world = World(folder, eu, us, ap, uk)
+    fleet = await refreshed(world)
+    brake.hold()
+    run = asyncio.create_task(fleet.run())
+    changes = fleet.changes()
+    while fleet.views["us"].status.state != "awaiting-confirmation":
+        await anext(changes)
+    await fleet.promote("us")
+    brake.release()
+    outcomes = await run
+    assert ends(outcomes)["uk"] == ("awaiting-confirmation", AtGate)
+    await fleet.promote("uk")
+    async with asyncio.timeout(5):
+        while fleet.views["eu"].status.state != "awaiting-confirmation":
+            await anext(changes)
     await fleet.close()

@@ -43,6 +43,7 @@ async def recorded(days: Sequence[int], priced: int, limit: int, kills: Sequence
     for _ in range(2000):
         if world.disk.status.state == "awaiting-confirmation":
             break
+        await asyncio.gather(*dying)
         world.agent.wake()
         await asyncio.sleep(0)
     await asyncio.gather(*dying)
@@ -63,8 +64,9 @@ def late(told: Sequence[Recorded], seed: int) -> list[Recorded]:
 
 
 def never_falls(told: Sequence[Recorded]) -> Status:
-    status, before = Status(), (0, 0, 0.0)
-    for one in told:
+    status = fold(Status(), told[0])
+    before = figures(status)
+    for one in told[1:]:
         status = fold(status, one)
         now = figures(status)
         assert all(new >= old for new, old in zip(now, before, strict=True)), (one, before, now)

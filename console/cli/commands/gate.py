@@ -13,6 +13,7 @@ from console.text import safe_text
 
 if TYPE_CHECKING:
     from console.runner.view import Cockpit, RegionView
+    from console.runner.waves import Waves
 
 Act = Literal["promote", "rollback"]
 
@@ -120,7 +121,10 @@ def _ask(voice: Voice, view: "RegionView", act: Act, question: str) -> None:
 
 async def _act(desk: Desk, voice: Voice, act: Act, confirmed: "dict[str, RegionView]") -> int:
     """Region by region, in the order of waves; the first that fails ends it, for the rest was asked on that ground."""
+    from console.runner.waves import next_waves
+
     done: list[dict[str, Any]] = []
+    later: dict[str, Waves] = {}
     async with desk.fleet() as fleet:
         await refreshed(fleet, desk.names)
         for name in desk.names:
@@ -134,9 +138,22 @@ async def _act(desk: Desk, voice: Voice, act: Act, confirmed: "dict[str, RegionV
                     voice.talk(f"not tried: {', '.join(left)}")
                 raise error
             done.append({"region": name, "release": event.release, "was": event.was, "version": event.version})
+            if act == "promote" and (rest := next_waves(fleet.views[name])):
+                later[name] = rest
             voice.talk(f"{name}  {safe_text(f'{event.was} → {event.release}')}")
     _report(voice, done)
+    for line in dict.fromkeys(_then(rest, desk.names) for rest in later.values()):
+        voice.talk(line)
     return 0
+
+
+def _then(rest: "Waves", promoted: Sequence[str]) -> str:
+    """What goes on after these promotions, and by which command: no wave begins by itself where no console stays."""
+    beside, *waves = rest
+    names = ",".join(safe_text(name) for name in waves[0])
+    others = [safe_text(name) for name in beside if name not in promoted]
+    first = f"when {', '.join(others)} {'is' if len(others) == 1 else 'are'} live too" if others else "next"
+    return f"{first}: console apply --regions {names}"
 
 
 def _unmoved(confirmed: "RegionView", now: "RegionView") -> None:

@@ -25,16 +25,18 @@ def status() -> int:
     from console.cli.commands.schema.arriving import arriving, arriving_data, arriving_text
     from console.cli.interrupt import carry
     from console.cli.status_text import status_data, status_text
+    from console.runner.waves import turns
 
     desk = open_desk()
     voice = Voice(session().flags)
     views, errors = carry(views_of(desk))
     texts = {name: str(error) for name, error in errors.items()}
+    waits = turns({view.region.name: view for view in views}, {n: desk.pipelines[n].digest() for n in desk.names})
     if not voice.json:
-        voice.data(status_text(views, texts))  # before a store is asked: they may take their time
+        voice.data(status_text(views, texts, waits=waits))  # before a store is asked: they may take their time
     left_out = arriving(desk.project.root, desk.name, desk.regions)
     if voice.json:
-        voice.document({**status_data(views, texts), "arriving_but_not_stored": arriving_data(left_out)})
+        voice.document({**status_data(views, texts, waits=waits), "arriving_but_not_stored": arriving_data(left_out)})
     elif told := arriving_text(left_out):
         voice.data(f"\n{told}")
     for name, error in errors.items():

@@ -30,6 +30,7 @@ from console.model.event import (
     StepStarted,
     TakenOver,
 )
+from console.model.fleet import FleetWaves
 from console.model.plan import Plan, numbered
 from console.model.slices import Slice, cut, pack
 from console.model.status import Status
@@ -82,7 +83,7 @@ class FakeAgent:
         self.awake = False
         await self._halt()
 
-    def accept(self, plan: Plan, who: Who) -> str:
+    def accept(self, plan: Plan, who: Who, fleet: FleetWaves | None = None) -> str:
         disk, status = self.disk, self.disk.status
         if plan.region != disk.region:
             raise DataError(f"the plan is for {plan.region}, this is {disk.region}")
@@ -102,7 +103,9 @@ class FakeAgent:
         accepted = numbered(plan, number)
         disk.propose(accepted, who)
         steps = tuple((step.id, step.rows if isinstance(step, Backfill) else 0) for step in plan.steps)
-        event = Accepted(accepted.release.id, plan.live, plan.digest(), who.name, who.host, steps, plan.allowed)
+        event = Accepted(
+            accepted.release.id, plan.live, plan.digest(), who.name, who.host, steps, plan.allowed, fleet=fleet
+        )
         disk.keep(event, rollout=f"{disk.pipeline}-{number}")
         self._carry()
         return disk.status.rollout

@@ -10,6 +10,7 @@ from console.drivers.fake.disk import FakeDisk
 from console.drivers.protocol import Answer, RegionState, Verb, Who
 from console.errors import Conflict, DataError, Unreachable
 from console.model.event import Event, Promoted, Recorded, RolledBack
+from console.model.fleet import FleetWaves
 from console.model.live import Live, Release, ReleaseRow, TableState, TableStats
 from console.model.plan import Plan
 from console.model.receipt import Finding, Past, Receipt
@@ -157,10 +158,10 @@ class FakeDriver:
         await self._arrive("wake")
         self.world.agent.wake()
 
-    async def accept(self, plan: Plan, who: Who, *, attached: bool = False) -> str:
+    async def accept(self, plan: Plan, who: Who, *, attached: bool = False, fleet: FleetWaves | None = None) -> str:
         await self._arrive("accept", plan.pipeline)
         self.world.agent.wake()
-        rollout = self.world.agent.accept(plan, who)
+        rollout = self.world.agent.accept(plan, who, fleet)
         self._leave("accept")
         return rollout
 
