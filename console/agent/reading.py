@@ -41,10 +41,27 @@ def query(
     try:
         found = session.sql(sql, args=bound).limit(limit + 1)
         columns = [[name, kind] for name, kind in found.dtypes]
-        rows = [[plain(value) for value in row] for row in found.collect()]
+        rows = _rows(found)
     except Exception as error:
         raise RegionError(f"the query failed: {_first(error)}", code="E_QUERY") from None
     return {"columns": columns, "rows": rows[:limit], "release": release.id, "truncated": len(rows) > limit}
+
+
+def _rows(found: Any) -> list[list[Any]]:
+    """The rows of a DataFrame; where one holds a time that Python has no value for, every time as Spark writes it."""
+    from pyspark.sql.functions import col, translate
+
+    try:
+        return [[plain(value) for value in row] for row in found.collect()]
+    except (ValueError, OverflowError):
+        pass
+    shown = []
+    for i, (_, kind) in enumerate(found.dtypes):
+        value, timed = col(f"c{i}"), "date" in kind or "timestamp" in kind
+        text = value.cast("string") if timed else value
+        shown.append(translate(text, " ", "T") if kind.startswith("timestamp") else text)
+    renamed = found.toDF(*(f"c{i}" for i in range(len(found.dtypes))))
+    return [[plain(value) for value in row] for row in renamed.select(*shown).collect()]
 
 
 def register(line: Line, session: Any, release: Release, tables: Sequence[str]) -> None:

@@ -1,13 +1,24 @@
-"""How history is cut: slices in a fixed order, and which run of them one batch carries. Pure."""
+"""How history is cut: slices in a fixed order, and which run of them one batch carries. Pure.
+
+A day is named `2026-11-07`. Spark and Delta hold days that no calendar of ours has (a time in milliseconds taken for one
+in seconds lies in the year 58851): those before the first and those after the last share one name at either end. Names
+sort as text like the days they stand for.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
-from itertools import pairwise
+from datetime import date, datetime, timedelta
 
 from console.model.live import Day
 
-HOURS = 24
+HOURS, MICROS_A_DAY = 24, 86_400 * 10**6
+EARLY, LATE = "0000 and before", "after 9999"
+_EPOCH = date(1970, 1, 1).toordinal()
+FIRST, LAST = (
+    date.min.toordinal() - _EPOCH,
+    date.max.toordinal() - _EPOCH,
+)  # days since 1970 that have a name of their own
+_BEGIN, _END = "0001-01-01T00:00:00", "9999-12-31T24:00:00"  # of the times between the two ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +27,8 @@ class Slice:
 
     index       1, 2, … in the plan's fixed order, newest first; the position a batch ends at
     label       `2026-11-07`, `2026-11-07T13` (an hour of a heavy day), or `no day` for rows whose time is NULL
-    first, end  half-open, ISO 8601 UTC; "" is open: the newest slice has no end and the oldest no beginning, so no
-                row can lie outside. Both are "" for the NULL slice.
+    first, end  half-open, ISO 8601 UTC, see `moment`; "" is open: the newest slice has no end and the oldest no
+                beginning, so no row can lie outside. Both are "" for the NULL slice.
     rows, bytes estimates from file statistics
     """
 
@@ -33,34 +44,44 @@ class Slice:
 def cut(days: Iterable[Day], rows_limit: int | None = None, hours: bool = True) -> tuple[Slice, ...]:
     """Cut a table into slices, newest first, the NULL slice last; every possible row is in exactly one.
 
-    days        D entries in any order, from the log at the fence; "" is the NULL day
+    days        D entries in any order, from the log at the fence; "" is the NULL day, `EARLY` and `LATE` the ends
     rows_limit  a day with more rows is cut into its 24 hours
     hours       False where the time column is a date and cannot be cut finer
     returns     the slices; at least two (all rows, NULL rows) even for an empty table
     """
-    known = sorted((day for day in days if day.day), key=lambda day: day.day, reverse=True)
-    nulls = [day for day in days if not day.day]
-    pieces: list[tuple[str, str, int, int]] = []
-    for day in known:
-        start = datetime.combine(date.fromisoformat(day.day), datetime.min.time(), UTC)
-        if hours and rows_limit is not None and day.rows > rows_limit:
-            share = (-(-day.rows // HOURS), -(-day.bytes // HOURS))
-            for hour in reversed(range(HOURS)):
-                at = start + timedelta(hours=hour)
-                pieces.append((f"{day.day}T{hour:02}", _iso(at), *share))
-        else:
-            pieces.append((day.day, _iso(start), day.rows, day.bytes))
-    if not pieces:
-        pieces = [("all", "", 0, 0)]
+    by_name: dict[str, list[Day]] = {}
+    for day in days:
+        by_name.setdefault(day.day, []).append(day)
+    late, early, nulls = (by_name.pop(name, []) for name in (LATE, EARLY, ""))
+    pieces = [piece for name in sorted(by_name, reverse=True) for piece in _pieces(by_name[name], rows_limit, hours)]
+    pieces = pieces or [("all", "", 0, 0)]
+    if late:
+        pieces.insert(0, (LATE, _END, *_sums(late)))
+    oldest, _, *sums = pieces[-1]
+    pieces[-1] = (oldest, _BEGIN if early else "", sums[0], sums[1])
+    if early:
+        pieces.append((EARLY, "", *_sums(early)))
     ends = ["", *(first for _, first, _, _ in pieces[:-1])]
     slices = [
-        Slice(i, label, first if i < len(pieces) else "", end, rows, size)
-        for i, ((label, first, rows, size), end) in enumerate(zip(pieces, ends, strict=True), 1)
+        Slice(index, label, first, end, rows, size)
+        for index, ((label, first, rows, size), end) in enumerate(zip(pieces, ends, strict=True), 1)
     ]
-    slices.append(
-        Slice(len(slices) + 1, "no day", "", "", sum(d.rows for d in nulls), sum(d.bytes for d in nulls), null=True)
-    )
-    return tuple(slices)
+    return (*slices, Slice(len(slices) + 1, "no day", "", "", *_sums(nulls), null=True))
+
+
+def _pieces(days: Sequence[Day], rows_limit: int | None, hours: bool) -> list[tuple[str, str, int, int]]:
+    """One day as it is cut, newest first: label, first moment, rows, bytes."""
+    name, (rows, size) = days[0].day, _sums(days)
+    start = datetime.fromisoformat(name)
+    if not hours or rows_limit is None or rows <= rows_limit:
+        return [(name, start.isoformat(), rows, size)]
+    share = (-(-rows // HOURS), -(-size // HOURS))
+    starts = [(hour, start + timedelta(hours=hour)) for hour in reversed(range(HOURS))]
+    return [(f"{name}T{hour:02}", at.isoformat(), *share) for hour, at in starts]
+
+
+def _sums(days: Sequence[Day]) -> tuple[int, int]:
+    return sum(day.rows for day in days), sum(day.bytes for day in days)
 
 
 def half(slices: Sequence[Slice], since: str = "", until: str = "") -> tuple[Slice, ...]:
@@ -98,14 +119,25 @@ def pack(slices: Sequence[Slice], after: int, rows: float | None, size: float | 
     return tuple(run)
 
 
-def days_between(days: Sequence[Day]) -> tuple[str, ...]:
-    """The days missing between the first and the last: a hole in history that the plan mentions."""
-    known = sorted(date.fromisoformat(day.day) for day in days if day.day)
-    holes: list[str] = []
-    for a, b in pairwise(known):
-        holes += [(a + timedelta(i)).isoformat() for i in range(1, (b - a).days)]
-    return tuple(holes)
+def day_name(number: int) -> str:
+    """The name of a day, counted from 1970; one of the ends for a day that no calendar has."""
+    if FIRST <= number <= LAST:
+        return date.fromordinal(number + _EPOCH).isoformat()
+    return EARLY if number < FIRST else LATE
 
 
-def _iso(at: datetime) -> str:
-    return at.strftime("%Y-%m-%dT%H:%M:%S")
+def day_after(name: str) -> str:
+    """The day after a named one; "" where that has no name of its own."""
+    if name == EARLY:
+        return day_name(FIRST)
+    if name in (LATE, day_name(LAST)):
+        return ""
+    return day_name(date.fromisoformat(name).toordinal() - _EPOCH + 1)
+
+
+def moment(text: str) -> int:
+    """Microseconds since 1970 at which a slice begins or ends; `9999-12-31T24:00:00` is the end of the last named day."""
+    day, _, clock = text.partition("T")
+    hour, minute, second = map(int, clock.split(":"))
+    number = date.fromisoformat(day).toordinal() - _EPOCH
+    return number * MICROS_A_DAY + (hour * 3600 + minute * 60 + second) * 10**6

@@ -6,6 +6,7 @@ from datetime import date, timedelta
 from console.errors import Problem
 from console.model.live import Live, Release, TableState
 from console.model.plan import Action, ColumnChange
+from console.model.slices import EARLY, LATE
 from console.planning.choice import feeds, hybrid, words
 from console.planning.choice.parts import Parts, kept_states, parts, saves
 from console.planning.choice.prove import Proof, proven
@@ -265,7 +266,12 @@ def _expiry(router: _Router, wanted: Wanted) -> str:
     days = sorted(day.day for day in stats.days if day.day) if stats else []
     if keeps is None or not days:
         return ""
-    last = date.fromisoformat(days[-1]) + timedelta(keeps)
+    if days[-1] in (EARLY, LATE):
+        return ""
+    try:
+        last = date.fromisoformat(days[-1]) + timedelta(keeps)
+    except OverflowError:
+        return ""
     return f"; the last row stored so far expires on {last.isoformat()}"
 
 

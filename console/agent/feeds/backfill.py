@@ -3,15 +3,15 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from console.agent.feeds import once
 from console.agent.feeds.edge import logical, pinned, register
 from console.agent.session import JobGroup, Spark
+from console.agent.store import days
 from console.model.live import TableState
 from console.model.schema import quoted
-from console.model.slices import Slice
+from console.model.slices import MICROS_A_DAY, Slice, moment
 from console.model.step import Backfill
 
 
@@ -95,8 +95,7 @@ def rows_of(
         rows = rows.where(f"NOT coalesce({history.step.fragile.predicate}, false)")
     register(session, history.joins, pinned(history.joins) if joined is None else joined)
     rows.createOrReplaceTempView(history.step.source)
-    columns = [column.name for column in history.target.version.columns]
-    return session.sql(history.step.sql).select(*map(quoted, columns))
+    return session.sql(history.step.sql).select(*days.stored(history.target))
 
 
 def clustered(rows: Any, target: TableState) -> Any:
@@ -121,12 +120,13 @@ def count_half(session: Any, step: Backfill, source: TableState, place: tuple[st
 
 
 def count_days(session: Any, source: TableState, path: str, fence: int, time: str) -> list[tuple[str, int]]:
-    """Day (ISO, "" for NULL) and rows of a source as of a version; reads one column."""
-    from pyspark.sql.functions import col, to_date
+    """Day (by its name, "" for NULL) and rows of a source as of a version; reads one column."""
+    from pyspark.sql.functions import col
 
     stored = session.read.format("delta").option("versionAsOf", fence).load(path)
-    days = logical(session, source, stored).groupBy(to_date(col(time)).cast("string").alias("day")).count()
-    return sorted((row["day"] or "", int(row["count"])) for row in days.collect())
+    counted = logical(session, source, stored).groupBy(days.clamped(col(time)).alias("day")).count()
+    found = counted.select(days.named(col("day")).alias("day"), "count").collect()
+    return sorted((row["day"] or "", int(row["count"])) for row in found)
 
 
 def part(session: Any, history: History, run: Sequence[Slice]) -> Any:
@@ -138,22 +138,31 @@ def part(session: Any, history: History, run: Sequence[Slice]) -> Any:
 
 def within(rows: Any, column: str, run: Sequence[Slice]) -> Any:
     """The rows of a run of consecutive slices: one half-open range, with the NULL rows if the run ends with them."""
-    from pyspark.sql.functions import col, lit
+    from pyspark.sql.functions import col
 
     if not column:
         return rows
     ranged = [piece for piece in run if not piece.null]
     condition = None
     if ranged:
+        day = rows.select(col(column).alias("time")).schema["time"].dataType.typeName() == "date"
         condition = col(column).isNotNull()
         if first := ranged[-1].first:
-            condition = condition & (col(column) >= lit(datetime.fromisoformat(first + "+00:00")))
+            condition = condition & (col(column) >= _bound(first, day))
         if end := ranged[0].end:
-            condition = condition & (col(column) < lit(datetime.fromisoformat(end + "+00:00")))
+            condition = condition & (col(column) < _bound(end, day))
     if len(ranged) < len(run):
         empty = col(column).isNull()
         condition = empty if condition is None else condition | empty
     return rows.where(condition)
+
+
+def _bound(text: str, day: bool) -> Any:
+    """A slice's end as a literal of the column's own kind: a day cast to a time would not hold every day that Spark knows."""
+    from pyspark.sql.functions import date_from_unix_date, lit, timestamp_micros
+
+    at = moment(text)
+    return date_from_unix_date(lit(at // MICROS_A_DAY)) if day else timestamp_micros(lit(at))
 
 
 def label(run: Sequence[Slice]) -> str:

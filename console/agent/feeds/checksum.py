@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from console.agent.store import days
 from console.model.schema import quoted
 
 _LOW = 4294967295
@@ -31,7 +32,7 @@ def per_day(rows: Any, time: str, columns: Sequence[tuple[str, str]]) -> Any:
     rows     a DataFrame
     time     the column that tells the day (UTC); "" puts all rows under one NULL day
     columns  (column, Spark type to cast to before hashing): both sides must hash the same type
-    returns  a DataFrame: day date, rows bigint, and per column i `n<i>`, `lo<i>`, `hi<i>`; `lo`/`hi` without a
+    returns  a DataFrame: day as its name, rows bigint, and per column i `n<i>`, `lo<i>`, `hi<i>`; `lo`/`hi` without a
              number are of the whole row, NULL flags interleaved
 
     XOR would let duplicates cancel, sum(xxhash64) overflows, and a plain row hash skips NULLs.
@@ -61,10 +62,11 @@ def can_hash(kind: str) -> bool:
 
 
 def _grouped(rows: Any, time: str, sums: Sequence[Any]) -> Any:
-    from pyspark.sql.functions import col, count, lit, to_date
+    from pyspark.sql.functions import col, count, lit
 
-    day = to_date(col(quoted(time))) if time else lit(None).cast("date")
-    return rows.groupBy(day.alias("day")).agg(count(lit(1)).alias("rows"), *sums)
+    day = days.clamped(col(quoted(time))) if time else lit(None).cast("date")
+    grouped = rows.groupBy(day.alias("day")).agg(count(lit(1)).alias("rows"), *sums)
+    return grouped.withColumn("day", days.named(col("day")))
 
 
 def _values(columns: Sequence[tuple[str, str]]) -> list[Any]:

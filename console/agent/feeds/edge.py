@@ -6,10 +6,9 @@ from typing import Any
 
 from console.agent.feeds import once, ranges
 from console.agent.patience.health import Health
-from console.agent.store import log
+from console.agent.store import days, log
 from console.errors import ConsoleError, FeedStopped
 from console.model.live import Feed, Release, TableState
-from console.model.schema import quoted
 
 RANGE_ROWS = 2_000_000
 ONE_TASK_BYTES = 16 << 20
@@ -132,8 +131,7 @@ def compute(session: Any, edge: Edge, stored: Any, joined: Mapping[str, int]) ->
     """
     logical(session, edge.source, stored).createOrReplaceTempView(edge.feed.source)
     register(session, edge.joins, joined)
-    columns = [column.name for column in edge.target.version.columns]
-    return session.sql(edge.feed.sql).select(*map(quoted, columns))
+    return session.sql(edge.feed.sql).select(*days.stored(edge.target))
 
 
 def logical(session: Any, state: TableState, stored: Any) -> Any:

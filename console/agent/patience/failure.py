@@ -3,13 +3,15 @@
 import re
 from typing import Literal
 
+from console.agent.store.days import OUTSIDE
 from console.errors import ConsoleError
 from console.text import redacted, safe_text
 
-Kind = Literal["memory", "value", "gone", "drift", "passing", "final"]
+Kind = Literal["memory", "day", "value", "gone", "drift", "passing", "final"]
 # Spark's words for it, first match first; class 22 of SQLSTATE is a value that does not fit, class 42 a name or a type
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("memory", re.compile(r"OutOfMemory|UNABLE_TO_ACQUIRE_MEMORY|GC overhead limit|Java heap space")),
+    ("day", re.compile(OUTSIDE)),
     ("value", re.compile(r"CAST_INVALID_INPUT|CAST_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE|CANNOT_PARSE_T|ARITHMETIC_OVERFLOW"
                          r"|DIVIDE_BY_ZERO|DATETIME_OVERFLOW|NOT_NULL_CONSTRAINT|SQLSTATE: 22")),
     ("gone", re.compile(r"FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND|DELTA_VERSION_NOT_FOUND|DELTA_TRUNCATED_TRANSACTION_LOG"

@@ -63,7 +63,7 @@ class Health:
         what = kind(error)
         if isinstance(error, ConsoleError) and not isinstance(error, Unreachable):
             self.stop(error)
-        elif what == "value" or (what in ("drift", "gone") and self.tries + 1 >= UNSURE):
+        elif what in ("value", "day") or (what in ("drift", "gone") and self.tries + 1 >= UNSURE):
             self.stop(_stopped(what, target, cause(error)))
         else:
             self.tries, self.trouble = self.tries + 1, f"{target}: {cause(error)}"
@@ -81,6 +81,12 @@ def _stopped(what: Kind, target: str, why: str) -> FeedStopped:
             return FeedStopped(
                 f"{target}: a value of a live row does not convert: {why}",
                 hint=f"try_cast with a default in the query that feeds {target}, then console apply",
+                code="C301",
+            )
+        case "day":
+            return FeedStopped(
+                f"{target}: a live row belongs to no day that a partition can have: {why}",
+                hint=f"leave such rows out in the query that feeds {target}, then console apply",
                 code="C301",
             )
         case "gone":

@@ -16,11 +16,13 @@ from deltalake import write_deltalake
 
 from console import crash
 from console.agent.feeds import backfill
+from console.agent.patience.failure import Kind
 from console.agent.rollout.work import Work
 from console.agent.store.ledger import opened, plain_id, selected
 from console.errors import RegionError
 from console.model.event import BatchDone
 from console.model.receipt import LEDGER
+from console.model.schema import quoted
 from console.model.slices import Slice
 from console.text import safe_text
 
@@ -52,8 +54,9 @@ def look(work: Work, session: Any, history: backfill.History, run: Sequence[Slic
 
 def _keys(bad: Any, columns: Sequence[str], most: int) -> tuple[str, ...]:
     """`id=e17, ts=2026-11-07 10:00:00` of each row; never the value that is in question."""
-    quoted = [f"`{name.replace('`', '``')}`" for name in columns] or ["'' AS nothing"]
-    found = bad.selectExpr(*quoted).limit(most).collect()
+    # as text: Python has no value for every time that Spark has
+    texts = [f"CAST({quoted(name)} AS STRING)" for name in columns] or ["'' AS nothing"]
+    found = bad.selectExpr(*texts).limit(most).collect()
     return tuple(
         safe_text(", ".join(f"{name}={value}" for name, value in zip(columns, row, strict=False)))[:KEY_LENGTH]
         for row in found
@@ -65,7 +68,9 @@ def left(work: Work) -> int:
     return work.plan.quarantine_rows - sum(done.quarantined for done in work.recorder.events(BatchDone))
 
 
-def refused(work: Work, history: backfill.History, run: Sequence[Slice], found: Found, cause: str) -> RegionError:
+def refused(
+    work: Work, history: backfill.History, run: Sequence[Slice], found: Found, *, cause: str, what: Kind
+) -> RegionError:
     """C301: why these rows fail the rollout, where they are, and what can be done."""
     rows, days, target = found.rows, backfill.label(run), history.step.target
     allowed = work.plan.quarantine_rows
@@ -75,8 +80,9 @@ def refused(work: Work, history: backfill.History, run: Sequence[Slice], found: 
         f"{target}: {rows:,} {'row does' if rows == 1 else 'rows do'} not convert in {days}{budget}: {cause}; at {some}"
     )
     used = allowed - left(work)
+    do = "leave such rows out" if what == "day" else "use try_cast with a default"
     hint = (
-        f"use try_cast with a default in the query that feeds {target}; or correct the rows, then console retry;"
+        f"{do} in the query that feeds {target}; or correct the rows, then console retry;"
         f" or set policy.quarantine_rows to {used + rows} or more to go on without them, discard and apply anew"
     )
     return RegionError(message, hint=hint, code="C301")

@@ -42,6 +42,7 @@ class Tries:
     _session: Any = None
     _reached: int = -1
     _aside: str = ""  # why rows are set aside; "" while none are
+    _what: Kind = "value"  # what sort of failure that is
 
     def begin(self, run: Sequence[Slice], history: backfill.History | None = None, session: Any = None) -> None:
         """About to carry a run; without the rows that do not convert, once the operator's budget is being used.
@@ -55,7 +56,7 @@ class Tries:
         if self._aside and history is not None:
             found = quarantine.look(self.work, session, history, run)
             if found.rows > quarantine.left(self.work):
-                raise quarantine.refused(self.work, history, run, found, self._aside)
+                raise quarantine.refused(self.work, history, run, found, cause=self._aside, what=self._what)
             history.aside = found.rows
 
     def without(self, error: Exception) -> bool:
@@ -63,15 +64,16 @@ class Tries:
 
         raises  RegionError C301 with their number and keys where there are more than may be set aside
         """
-        if kind(error) != "value" or self._history is None or self._aside:
+        what = kind(error)
+        if what not in ("value", "day") or self._history is None or self._aside:
             return False
         found = quarantine.look(self.work, self._session, self._history, self._run)
         if not found.rows:
             return False
         why = cause(error)
         if found.rows > quarantine.left(self.work):
-            raise quarantine.refused(self.work, self._history, self._run, found, why) from error
-        self._aside = why
+            raise quarantine.refused(self.work, self._history, self._run, found, cause=why, what=what) from error
+        self._aside, self._what = why, what
         self.work.recorder.log(f"{self.step.target}: {found.rows} rows do not convert and go to quarantine", "warning")
         return True
 
@@ -166,6 +168,11 @@ def explained(
             hint = f"use try_cast with a default in the query that feeds {step.target}, or correct the rows; then console retry"
             return RegionError(
                 f"{step.target}: a value of {backfill.label(run)} does not convert: {why}", hint=hint, code="C301"
+            )
+        case "day":
+            hint = f"leave such rows out in the query that feeds {step.target}, or correct them; then console retry"
+            return RegionError(
+                f"{step.target}: a row of {backfill.label(run)} has no day: {why}", hint=hint, code="C301"
             )
         case "gone":
             hint = "something deleted them (VACUUM, log clean-up); console discard, then plan again"

@@ -16,7 +16,7 @@ from console.errors import RegionError
 from console.model.event import BatchDone, BatchStarted, Fenced, Paused, Progress, Resumed
 from console.model.live import Day, TableState, TableStats
 from console.model.patience import kept_hours
-from console.model.slices import Slice, cut, half, pack
+from console.model.slices import EARLY, LATE, Slice, cut, half, pack
 from console.model.step import Backfill
 
 FIRST_ROWS = 400_000  # what the first batch carries at most, since it is the one that measures
@@ -147,13 +147,15 @@ def _still_held(step: Backfill, days: tuple[Day, ...]) -> None:
 def _days(
     session: Any, step: Backfill, source: TableState, path: str, days: tuple[Day, ...], *, fence: int
 ) -> tuple[Day, ...]:
-    """Rows a day as of the fence: from file statistics, or counted where too many files span days.
+    """Rows a day as of the fence: from file statistics, or counted where too many files span days, or times may lie
+    outside all days that have a name.
 
     The same at every resume, since the fence does not move.
     """
     vague = sum(day.rows for day in days if not day.exact)
     total = sum(day.rows for day in days)
-    if vague <= total * VAGUE_SHARE:
+    stray = any(day.day in (EARLY, LATE) and not day.exact for day in days)
+    if vague <= total * VAGUE_SHARE and not stray:
         return days
     per_row = sum(day.bytes for day in days) / max(total, 1)
     counted = backfill.count_days(session, source, path, fence, step.time)

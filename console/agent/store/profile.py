@@ -9,11 +9,12 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime
 from typing import Any
 from urllib.parse import unquote, urlparse
 
+from console.agent.store import days
 from console.errors import DataError, RegionError
+from console.model.slices import day_name
 
 _DEPTH = 3  # objects within objects whose keys are told
 _MOST_KEYS = 2000
@@ -106,23 +107,16 @@ def _files(place: str, column: str, when: str) -> list[_File]:
         texts = ", ".join(name for name, kind in fields.items() if kind == "string") or "none"
         raise DataError(f"{place} has no text column {column}", hint=f"--column, one of: {texts}")
     actions = table.get_add_actions(flatten=True)
-    told = {name: actions.column(name).to_pylist() for name in actions.column_names}
-    count = len(told["path"])
-    part = told.get(f"partition.{when}", [None] * count)
-    lows, highs = (told.get(f"{end}.{when}", [None] * count) for end in ("min", "max"))
+    paths, counts = (actions.column(name).to_pylist() for name in ("path", "num_records"))
+    ends = (f"{end}.{when}" for end in ("partition", "min", "max"))
+    part, lows, highs = (
+        days.names(actions.column(end)) if end in actions.column_names else [""] * len(paths) for end in ends
+    )
     root = unquote(urlparse(place).path) if place.startswith("file:") else place
     return [
-        _File(f"{root}/{unquote(path)}", rows or 0, _day(day or low), _day(day or high), _day(day))
-        for path, rows, day, low, high in zip(told["path"], told["num_records"], part, lows, highs, strict=True)
+        _File(f"{root}/{unquote(path)}", rows or 0, day or low, day or high, day)
+        for path, rows, day, low, high in zip(paths, counts, part, lows, highs, strict=True)
     ]
-
-
-def _day(value: Any) -> str:
-    if isinstance(value, datetime):
-        return (value.astimezone(UTC) if value.tzinfo else value).date().isoformat()
-    if isinstance(value, date):
-        return value.isoformat()
-    return str(value)[:10] if value is not None else ""
 
 
 def _evenly(files: list[_File]) -> Iterator[_File]:
@@ -150,11 +144,13 @@ def _rows(file: _File, column: str, when: str, budget: Budget) -> Iterator[tuple
             budget.spent += sum(c.total_compressed_size for c in chunks if c.path_in_schema in wanted)
             read = parquet.read_row_group(group, columns=wanted, use_threads=False)
             if when in wanted and not file.part:
-                days = pc.cast(pc.cast(read.column(when), pa.date32(), safe=False), pa.string())
+                told = pc.cast(pc.cast(read.column(when), pa.date32(), safe=False), pa.int32())
+                coded = told.combine_chunks().dictionary_encode()
+                labels = pa.array(map(day_name, coded.dictionary.to_pylist()), pa.string()).take(coded.indices)
             else:
-                days = pa.array([file.part or file.first or None] * read.num_rows, pa.string())
+                labels = pa.array([file.part or file.first or None] * read.num_rows, pa.string())
             texts = read.column(column) if column in wanted else pa.nulls(read.num_rows, pa.string())
-            yield days, texts
+            yield labels, texts
             if not budget.left:
                 return
 

@@ -3,8 +3,7 @@
 import json
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -13,11 +12,13 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from console import crash
+from console.agent.store import days
 from console.agent.store.ledger import Releases, Rollouts
 from console.errors import RegionError, Unreachable
 from console.model.event import BatchDone
 from console.model.live import Day, Live, Release, TableStats
 from console.model.schema import Column
+from console.model.slices import EARLY, FIRST, LAST, LATE, day_name
 
 MAX_SPAN_DAYS = 40
 _SIMPLE = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
@@ -67,15 +68,15 @@ def table_stats(name: str, path: str, time: str = "", version: int | None = None
     """
     try:
         table = DeltaTable(path, version=version)
+        actions = table.get_add_actions(flatten=True)
     except TableNotFoundError:
         return None
     except (DeltaError, OSError) as error:
         raise Unreachable(f"{name}: {path}: {error}", hint="console doctor") from None
     columns = _columns(json.loads(table.schema().to_json()))
     time = time or next((c.name for c in columns if c.type.startswith("timestamp")), "")
-    actions = table.get_add_actions(flatten=True)
-    files = {field: actions.column(field).to_pylist() for field in actions.column_names}
-    rows, sizes = files.get("num_records", []), files.get("size_bytes", [])
+    files = {name: actions.column(name) for name in actions.column_names}
+    rows, sizes = files["num_records"].to_pylist(), files["size_bytes"].to_pylist()
     protocol = table.protocol()
     return TableStats(
         name,
@@ -110,50 +111,47 @@ def simple_type(kind: Any) -> str:
     return str(kind)
 
 
-def _days(files: dict[str, list[Any]], time: str) -> tuple[Day, ...]:
+def _days(files: Mapping[str, Any], time: str) -> tuple[Day, ...]:
     """Rows and bytes a day, from each file's smallest and largest time; a file over several days is shared out."""
     if not time:
         return ()
-    count = len(files.get("size_bytes", []))
-    part = files.get(f"partition.{time}")
-    lows, highs = part or files.get(f"min.{time}") or [None] * count, part or files.get(f"max.{time}") or [None] * count
-    nulls = files.get(f"null_count.{time}") or [0] * count
-    rows: dict[str, int] = defaultdict(int)
-    sizes: dict[str, int] = defaultdict(int)
+    counts, sizes = files["num_records"].to_pylist(), files["size_bytes"].to_pylist()
+    unknown: list[int | None] = [None] * len(sizes)
+    part = days.numbers(files[f"partition.{time}"]) if f"partition.{time}" in files else None
+    ends = [files.get(f"{end}.{time}") for end in ("min", "max")]
+    lows, highs = (part or (unknown if end is None else days.numbers(end)) for end in ends)
+    nulls = files[f"null_count.{time}"].to_pylist() if f"null_count.{time}" in files else unknown
+    found: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     vague: set[str] = set()
-    for low, high, empty, total, size in zip(
-        lows, highs, nulls, files.get("num_records", [0] * count), files["size_bytes"], strict=True
-    ):
+    for low, high, empty, total, size in zip(lows, highs, nulls, counts, sizes, strict=True):
         known = max(0, (total or 0) - (empty or 0))
-        names = list(_between(low, high))
-        share = names or [""]
+        names = _between(low, high, told=bool(known) and empty is not None)
         if empty:
-            rows[""] += empty
+            found[""][0] += empty
+        share = names or [""]
         for i, day in enumerate(share):
-            rows[day] += known // len(share) + (i < known % len(share))
-            sizes[day] += size // len(share)
+            found[day][0] += known // len(share) + (i < known % len(share))
+            found[day][1] += size // len(share)
         if len(names) > 1:
             vague.update(names)
-    return tuple(Day(day, rows[day], sizes[day], day not in vague) for day in sorted(rows))
+    return tuple(Day(day, found[day][0], found[day][1], day not in vague) for day in sorted(found))
 
 
-def _between(low: Any, high: Any) -> Iterable[str]:
-    if low is None or high is None:
-        return
-    first, last = _date(low), _date(high)
+def _between(low: int | None, high: int | None, *, told: bool) -> list[str]:
+    """Names of the days of a file from its first to its last.
+
+    A time that a log tells in five digits is not read: it lies beyond all days that have a name.
+
+    told  the log has statistics of the file's times
+    """
+    if low is None and high is None:
+        return [EARLY, LATE] if told else []
+    first, last = FIRST - 1 if low is None else low, LAST + 1 if high is None else high
+    if first < FIRST or last > LAST:
+        return sorted({day_name(first), day_name(last)})
     # A stray time makes a file span decades: a few wide steps are as good a guess as ten thousand days. Slices reach
     # from one known day to the next, so what lies between belongs to one of them all the same.
-    stride = 1 + (last - first).days // MAX_SPAN_DAYS
-    for i in range(0, (last - first).days + 1, stride):
-        yield (first + timedelta(i)).isoformat()
-
-
-def _date(value: Any) -> date:
-    if isinstance(value, datetime):
-        return (value.astimezone(UTC) if value.tzinfo else value).date()
-    if isinstance(value, date):
-        return value
-    return date.fromisoformat(str(value)[:10])
+    return [day_name(number) for number in range(first, last + 1, 1 + (last - first) // MAX_SPAN_DAYS)]
 
 
 def _rate(warehouse: Path, pipeline: str, live: Release | None) -> float:

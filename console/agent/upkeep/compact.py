@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from arro3.core import DataType
 from deltalake import DeltaTable
 
 from console import crash
 from console.agent.feeds.backfill import clustered
 from console.agent.feeds.checksum import per_day
-from console.agent.store import log, turns
+from console.agent.store import days, log, turns
 from console.errors import RegionError
 from console.model.live import TableState
 from console.model.schema import quoted
+from console.model.slices import EARLY, LATE
 
 SMALL_BYTES = 32 << 20  # a file below this is small
 MANY = 100  # small files in one partition that are worth a job
@@ -55,13 +57,15 @@ def crowded(table: str, many: int = MANY) -> tuple[Crowd, ...]:
     if any(kinds[name] not in PLAIN for name in columns):
         return ()
     actions = opened.get_add_actions(flatten=True)
-    found = {name: actions.column(name).to_pylist() for name in actions.column_names}
+    sizes, counts = (actions.column(name).to_pylist() for name in ("size_bytes", "num_records"))
     groups: dict[tuple[str | None, ...], list[tuple[int, int]]] = defaultdict(list)
-    parts = [found.get(f"partition.{name}", []) for name in columns]
-    for at, (size, rows) in enumerate(zip(found["size_bytes"], found["num_records"], strict=True)):
-        groups[tuple(None if part[at] is None else str(part[at]) for part in parts)].append((size, rows or 0))
+    parts = [_values(actions, name) for name in columns]
+    for at, (size, rows) in enumerate(zip(sizes, counts, strict=True)):
+        groups[tuple(part[at] for part in parts)].append((size, rows or 0))
     crowds = []
     for key, files in groups.items():
+        if {EARLY, LATE} & set(key):  # several days by one name, which an older console let in
+            continue
         small, size = sum(each < SMALL_BYTES for each, _ in files), sum(each for each, _ in files)
         if small >= many and size <= MOST_BYTES:
             values = tuple(zip(columns, key, strict=True))
@@ -126,10 +130,18 @@ def _where(values: Sequence[tuple[str, str | None]]) -> str:
 
 def _files(table: str, version: int, crowd: Crowd) -> int:
     actions = DeltaTable(table, version=version).get_add_actions(flatten=True)
-    parts = [actions.column(f"partition.{name}").to_pylist() for name, _ in crowd.values]
+    parts = [_values(actions, name) for name, _ in crowd.values]
     wanted = tuple(value for _, value in crowd.values)
     keys = zip(*parts, strict=True) if parts else ((),) * len(actions.column("path").to_pylist())
-    return sum(tuple(None if v is None else str(v) for v in key) == wanted for key in keys)
+    return sum(key == wanted for key in keys)
+
+
+def _values(actions: Any, column: str) -> list[str | None]:
+    """A partition column's value in each file, as text."""
+    held = actions.column(f"partition.{column}")
+    if DataType.is_date32(held.type):
+        return [name or None for name in days.names(held)]
+    return [None if value is None else str(value) for value in held.to_pylist()]
 
 
 def _text(value: str) -> str:

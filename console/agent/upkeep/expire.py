@@ -11,11 +11,15 @@ from console.model.schema import quoted
 
 
 def cutoff(state: TableState, today: date) -> date | None:
-    """The first day that is kept; None where nothing expires: no retention, or no stored time to tell days by."""
+    """The first day that is kept; None where nothing expires: no retention, one longer than the calendar, or no
+    stored time to tell days by."""
     stored = {column.name for column in state.version.columns}
     if state.table.retention_days is None or state.table.time not in stored:
         return None
-    return today - timedelta(days=state.table.retention_days)
+    try:
+        return today - timedelta(days=state.table.retention_days)
+    except OverflowError:  # longer than the calendar
+        return None
 
 
 def expired(session: Any, table: str, state: TableState, keep: date) -> int:

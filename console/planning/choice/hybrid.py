@@ -1,9 +1,9 @@
 """History of which the source holds only the newer part: replay what is there, forward the rest with its defaults."""
 
 from collections.abc import Mapping
-from datetime import date, timedelta
 
 from console.model.live import Live, TableState
+from console.model.slices import day_after
 from console.planning.desired import Wanted
 from console.planning.diff import Diff
 from console.planning.loss.gone import at_most_one, first, gone
@@ -34,7 +34,7 @@ def boundary(wanted: Wanted, live: TableState, source: Wanted | None, region: Li
     if not lost:
         return ""
     start = max(lost[-1], first(held.days))
-    return (date.fromisoformat(start) + timedelta(1)).isoformat()
+    return day_after(start)
 
 
 def _type(source: Wanted, column: str) -> str:

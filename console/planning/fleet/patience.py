@@ -30,7 +30,11 @@ def _breakable(step: Step, release: Release) -> Step:
     source = release.table(step.source) if isinstance(step, Backfill) and not step.stored else None
     if source is None or not isinstance(step, Backfill):
         return step
-    return replace(step, fragile=fragile(step.sql, step.source, source.table))
+    target = release.table(step.target)
+    kinds = {column.name: column.type for column in target.version.columns} if target else {}
+    by = target.version.partition_by if target else ()
+    days = tuple(name for name in by if kinds.get(name, "").startswith(("date", "timestamp")))
+    return replace(step, fragile=fragile(step.sql, step.source, source.table, days))
 
 
 def _asked(live: Live, region: Region, compiled: Callable[[str, Release], Compiled]) -> tuple[Throttle, list[Problem]]:

@@ -1,7 +1,8 @@
 """Which rows of a source hold a value that does not convert: the question that a failing batch asks of its rows.
 
 A batch that meets such a value fails as a whole and names one. The feed's own casts, each asked with TRY_CAST, tell all
-of them; only casts that are made whatever the row holds, since a branch that is not taken converts nothing.
+of them; only casts that are made whatever the row holds, since a branch that is not taken converts nothing. The same
+holds of a day that no partition can have.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ import sqlglot
 from sqlglot import exp
 
 from console.model.schema import Table
+from console.model.slices import FIRST, LAST, day_name
 from console.model.step import Fragile
 from console.planning.sql.spelling.flat import conjuncts, merged
 from console.planning.sql.tree import DIALECT, name, render
@@ -20,11 +22,12 @@ _TEXT = (exp.DataType.Type.TEXT, exp.DataType.Type.VARCHAR, exp.DataType.Type.CH
 
 
 @lru_cache(maxsize=4096)
-def fragile(sql: str, source: str, table: Table) -> Fragile | None:
+def fragile(sql: str, source: str, table: Table, days: tuple[str, ...] = ()) -> Fragile | None:
     """The rows of `source` that make a feed's query fail.
 
     table    the source, whose first columns that are not themselves in question tell where a row is
-    returns  None where no cast can be asked about
+    days     columns of the query by whose day the target is partitioned
+    returns  None where there is nothing that can be asked about
     """
     tree = _flat(sql, source)
     if tree is None:
@@ -32,10 +35,12 @@ def fragile(sql: str, source: str, table: Table) -> Fragile | None:
     alias = tree.args["from_"].this.alias_or_name.lower() if tree.args.get("from_") else source.lower()
     types, grouped = {column.name.lower(): column.type for column in table.columns}, bool(tree.args.get("group"))
     casts = [c for part in tree.expressions for c in _casts(part) if _only(c, alias, grouped) and not _never(c, types)]
-    lost = list(dict.fromkeys(_bare(_lost(cast)) for cast in casts))
+    parts = [part.unalias() for part in tree.expressions if part.alias_or_name in days]
+    parts = [part for part in parts if _only(part, alias, grouped)]
+    lost = list(dict.fromkeys([*(_bare(_lost(cast)) for cast in casts), *(_bare(_outside(part)) for part in parts)]))
     if not lost:
         return None
-    asked = {column.name.lower() for cast in casts for column in cast.find_all(exp.Column)}
+    asked = {column.name.lower() for part in casts for column in part.find_all(exp.Column)}
     where = tree.args.get("where")
     passing = [_bare(_careful(part)) for part in conjuncts(where.this) if _only(part, alias, False)] if where else []
     predicate = " AND ".join(
@@ -108,6 +113,13 @@ def _lost(cast: exp.Expr) -> exp.Expr:
     return exp.and_(
         exp.Not(this=exp.Is(this=exp.paren(value), expression=exp.Null())), exp.Is(this=kept, expression=exp.Null())
     )
+
+
+def _outside(part: exp.Expr) -> exp.Expr:
+    """Whether a partition's day is one that has no name."""
+    first, last = (exp.cast(exp.Literal.string(day_name(number)), "date") for number in (FIRST, LAST))
+    day = exp.cast(exp.paren(_careful(part)), "date")
+    return exp.or_(exp.LT(this=day.copy(), expression=first), exp.GT(this=day, expression=last))
 
 
 def _careful(node: exp.Expr) -> exp.Expr:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import MAXYEAR, MINYEAR
 from functools import lru_cache
 from typing import TypeVar
 
@@ -12,6 +13,7 @@ from sqlglot import exp
 from console.errors import Problem
 from console.model.live import Feed, Live, TableState
 from console.model.schema import Table
+from console.model.slices import EARLY, FIRST, LATE, day_name
 from console.planning.desired import Wanted
 from console.planning.loss.gone import first, gone, missing
 from console.planning.sql.meaning.functions import is_volatile
@@ -258,9 +260,11 @@ def _compared(op: type[exp.Expr], left: exp.Expr, right: exp.Expr, times: Times,
         op, left, right = _TURNED[op], right, left
     side, bound = _side(left, times), _constant(right)
     if side == "year" and bound.isdigit():
-        return not _passes(op, int(day[:4]), int(bound))
+        return _of_years(op, day, int(bound))
     if side not in _TOLD or not _FULL.fullmatch(bound):
         return None
+    if bound < day_name(FIRST) and day == EARLY:
+        return None  # within the days that share a name
     whole, moment = bound[:10], bound[10:].strip(" T0:.") != ""
     if side == "day" and moment:
         return None  # Spark compares the day's first moment
@@ -269,6 +273,15 @@ def _compared(op: type[exp.Expr], left: exp.Expr, right: exp.Expr, times: Times,
     if op is exp.NEQ:
         return False
     return not _passes(_CUT.get(op, op), day, whole)
+
+
+def _of_years(op: type[exp.Expr], day: str, bound: int) -> bool | None:
+    """Whether no row of a day passes a comparison of its year; the ends stand for many years."""
+    if day not in (EARLY, LATE):
+        return not _passes(op, int(day[:4]), bound)
+    if not MINYEAR <= bound <= MAXYEAR:
+        return None
+    return not _passes(op, MINYEAR - 1 if day == EARLY else MAXYEAR + 1, bound)
 
 
 def _passes(op: type[exp.Expr], value: _Told, bound: _Told) -> bool:

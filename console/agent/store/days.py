@@ -1,0 +1,71 @@
+"""The UTC day of a time, wherever one is told: in a log's statistics, and in Spark. Never as Python's own dates on the way,
+for Delta and Spark hold times that these cannot (model/slices)."""
+
+from typing import Any
+
+from arro3.core import DataType
+
+from console.model.live import TableState
+from console.model.schema import quoted
+from console.model.slices import EARLY, FIRST, LAST, LATE, day_name
+
+_A_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
+OUTSIDE = "PARTITION_DAY_OUT_OF_RANGE"  # what Spark's error says of a row that no partition may hold
+
+
+def numbers(column: Any) -> list[int | None]:
+    """Days since 1970 of a column of a log's statistics; None where the log tells none, or tells it in a way that nobody reads."""
+    kind = column.type
+    if DataType.is_date32(kind):
+        return list(column.cast(DataType.int32()).to_pylist())
+    if DataType.is_timestamp(kind):
+        unit = _A_DAY[kind.time_unit]
+        return [None if at is None else at // unit for at in column.cast(DataType.int64()).to_pylist()]
+    return [None] * len(column)
+
+
+def names(column: Any) -> list[str]:
+    """The same by name, "" for None."""
+    return ["" if number is None else day_name(number) for number in numbers(column)]
+
+
+def clamped(time: Any) -> Any:
+    """The day of a column of times as a Spark date, with one day each for all that lie before and after those with a name."""
+    from pyspark.sql.functions import to_date, when
+
+    day = to_date(time)
+    low, high = _day(FIRST - 1), _day(LAST + 1)
+    return when(day < low, low).when(day > high, high).otherwise(day)
+
+
+def named(day: Any) -> Any:
+    """A Spark date as its name; NULL stays NULL."""
+    from pyspark.sql.functions import lit, when
+
+    text = when(day < _day(FIRST), lit(EARLY)).when(day > _day(LAST), lit(LATE))
+    return text.otherwise(day.cast("string"))
+
+
+def stored(target: TableState) -> list[Any]:
+    """The columns that a table stores, of rows that its feed computes.
+
+    A row whose partition is a day without a name ends the job: deltalake cannot write such a partition, nor read its log.
+    """
+    from pyspark.sql.functions import col, lit, raise_error, to_date, when
+
+    kinds = {column.name: column.type for column in target.version.columns}
+    found = []
+    for name, kind in kinds.items():
+        value = col(quoted(name))
+        if name in target.version.partition_by and kind.startswith(("date", "timestamp")):
+            said = f"{OUTSIDE}: {target.table.name}.{name} of a row lies outside the years 0001 to 9999"
+            fits = value.isNull() | to_date(value).between(_day(FIRST), _day(LAST))
+            value = when(fits, value).otherwise(raise_error(lit(said))).alias(name)
+        found.append(value)
+    return found
+
+
+def _day(number: int) -> Any:
+    from pyspark.sql.functions import date_from_unix_date, lit
+
+    return date_from_unix_date(lit(number))
