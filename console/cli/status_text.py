@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from console.cli.figures import count, span, table
 from console.model.codec import encode
-from console.model.event import Checked
+from console.model.event import Ailing, Checked
 from console.model.status import Status, StepStatus
 from console.runner.view import Outcome, RegionView
 from console.runner.waves import Turn
@@ -105,6 +105,8 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
         "rows_total": status.rows_total,
         "rows_per_second": round(status.rate, 1),
         "eta_seconds": status.eta_seconds,
+        "feeds_stand_still": len(status.standing),
+        "feeds": encode(status.ailing),
         "waiting_for": "" if status.held else status.why,
         "may_pause_until": status.reads_until or None,
         "status": encode(status),
@@ -120,7 +122,7 @@ def _cells(view: RegionView) -> list[str]:
     if status.release and status.release != view.live and status.state not in _AT_END:
         release += f" → {status.release}"
     return [
-        status.shown,
+        status.shown + (f", {count(len(status.standing), 'feed')} stopped" if status.standing else ""),
         done,
         rows,
         f"{status.rate:,.0f}" if status.rate else "",
@@ -151,6 +153,7 @@ def pause_budget(status: Status, now: float) -> str:
 def _notes(view: RegionView, now: float) -> list[str]:
     status = view.status
     notes = [f"hint: {safe_text(status.hint)}"] if status.hint else []
+    notes += [line for feed in status.ailing for line in ailing_lines(feed)]
     if status.taken_by and status.state not in _AT_END:
         notes.append(f"{status.rollout} by {safe_text(status.by)}, taken over by {safe_text(status.taken_by)}")
     if status.quarantined:
@@ -164,6 +167,15 @@ def _notes(view: RegionView, now: float) -> list[str]:
         until = datetime.fromtimestamp(status.changed + view.region.policy.keep_failed_hours * 3600, UTC)
         notes.append(f"what it built is kept until {until:%Y-%m-%d %H:%M}Z")
     return [*notes, *(f"check {_check(check)}" for check in status.checks)]
+
+
+def ailing_lines(feed: Ailing) -> list[str]:
+    """Which feed fails and why, and what to do."""
+    below = f", and nothing below it ({', '.join(feed.below)})" if feed.below else ""
+    does = f"gives {feed.path} no more rows{below}" if feed.standing else f"fails, try {feed.tries}"
+    code = f" [{feed.code}]" if feed.code else ""
+    lines = [f"feed {feed.feed} {does}: {feed.why}{code}"]
+    return [safe_text(line) for line in [*lines, *([f"hint: {feed.hint}"] if feed.hint else [])]]
 
 
 def moves(status: Status) -> bool:

@@ -136,12 +136,34 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
+class Ailing:
+    """A live feed whose last try failed.
+
+    feed     its materialization;  target  the logical table that it fills;  path  the version of it
+    tries    that failed, one after the other
+    standing nobody should wait for it: it stopped, or has failed too often to be believed to heal
+    below    logical tables that get no rows either, since they hang below the target
+    """
+
+    feed: str
+    target: str
+    path: str
+    tries: int
+    standing: bool
+    why: str
+    hint: str = ""
+    code: str = ""
+    below: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Lagging:
-    """How far the feeds are behind their sources, summed; never stored."""
+    """How far the feeds are behind their sources, summed, and which of them fail; never stored."""
 
     commits: int
     rows: int
     seconds: float
+    ailing: tuple[Ailing, ...] = field(default=(), metadata=QUIET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any, Literal, assert_never
 from console.model.codec import QUIET
 from console.model.event import (
     Accepted,
+    Ailing,
     BatchDone,
     BatchStarted,
     Checked,
@@ -77,6 +78,7 @@ class Status:
 
     state   where it is; `held` says whether it stands there: paused by someone or failed
     checks  latest validation, one entry a check
+    ailing  live feeds that fail just now
     until   seconds, UTC: the first of its fences whose files may be deleted then; 0 is not known
     expiring  how urgently that was said, 0 … 3
     quarantined  rows that do not convert and were set aside
@@ -110,6 +112,7 @@ class Status:
     taken_by: str = field(default="", metadata=QUIET)
     taken_at: float = field(default=0.0, metadata=QUIET)
     fleet: FleetWaves | None = field(default=None, metadata=QUIET)
+    ailing: tuple[Ailing, ...] = field(default=(), metadata=QUIET)
 
     @property
     def shown(self) -> str:
@@ -120,6 +123,11 @@ class Status:
     def reads_until(self) -> float:
         """Until when it must have read its history, seconds, UTC; 0 where it reads none, or no longer."""
         return self.until if self.state in ("preparing", "backfilling", "catching-up") else 0.0
+
+    @property
+    def standing(self) -> tuple[Ailing, ...]:
+        """Live feeds that nobody should wait for."""
+        return tuple(feed for feed in self.ailing if feed.standing)
 
     @property
     def rows_done(self) -> int:
@@ -182,8 +190,8 @@ def fold(status: Status, recorded: Recorded) -> Status:
             return replace(status, checks=(*kept, check))
         case Waiting(why):
             return status if status.held else replace(status, why=why)
-        case Lagging(commits, rows, seconds):
-            return replace(status, lag_commits=commits, lag_rows=rows, lag_seconds=seconds)
+        case Lagging(commits, rows, seconds, ailing):
+            return replace(status, lag_commits=commits, lag_rows=rows, lag_seconds=seconds, ailing=ailing)
         case Paused(by):
             return replace(status, held="paused", why=f"paused by {by}")
         case Resumed():

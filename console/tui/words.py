@@ -71,6 +71,8 @@ def state_word(view: RegionView) -> Word:
 
 
 def _settled_word(view: RegionView) -> Word:
+    if feeds := view.status.standing:
+        return Word("✗", "feed stopped" if len(feeds) == 1 else f"{len(feeds)} feeds stopped", "bad")
     if view.problem:
         return Word("✗", "no plan", "bad")
     if view.plan is None:
@@ -86,6 +88,16 @@ def _settled_word(view: RegionView) -> Word:
             return Word("-", view.status.state, "quiet")
         case _:
             return Word("○", "change waiting", "busy")
+
+
+def ailing(view: RegionView) -> str:
+    """Why live rows do not flow, the worst feed first; "" where all do."""
+    feeds = sorted(view.status.ailing, key=lambda feed: not feed.standing)
+    if not feeds:
+        return ""
+    more = f" (and {len(feeds) - 1} more)" if len(feeds) > 1 else ""
+    does = "stands still" if feeds[0].standing else f"fails, try {feeds[0].tries}"
+    return f"feed {feeds[0].feed} {does}{more}: {feeds[0].why}"
 
 
 def fraction(view: RegionView) -> float:

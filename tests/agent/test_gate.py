@@ -13,10 +13,13 @@ from deltalake import DeltaTable, write_deltalake
 from console.agent.feeds import once
 from console.agent.feeds.follow import Follower
 from console.agent.line import Line
+from console.agent.rollout.recorder import Recorder
+from console.agent.rollout.validate import _complete
 from console.agent.session import Settings
+from console.agent.store.ledger import Rollouts
 from console.agent.upkeep import keeper
 from console.errors import DataError, FeedStopped
-from console.model.event import Accepted, Checked
+from console.model.event import Accepted, BatchDone, Checked, Fenced
 from console.model.live import Feed, Release
 from console.model.plan import Plan
 from console.model.schema import OnRewrite
@@ -198,3 +201,35 @@ def test_a_person_may_let_the_feeds_go_on_that_fill_or_read_a_table(region: Regi
     assert region.stands() == ""
     with pytest.raises(DataError, match="keeps no table 'nothing'"):
         keeper.accept(region.line, region.follower, "nothing", "ada")
+
+
+# -- history
+
+
+@pytest.mark.parametrize(
+    ("read", "complete"),
+    [
+        ({1: 40, 2: 60}, True),
+        ({1: 40, 2: 59}, False),
+        ({1: 40, 2: 61}, False),
+        ({1: 40}, False),
+        ({}, False),
+        ({1: 100}, True),
+    ],
+)
+def test_a_history_is_complete_when_its_batches_read_every_row_of_its_fence_once(
+    tmp_path: Path, read: dict[int, int], complete: bool
+) -> None:
+    """A batch that was told twice counts once, another step's not at all."""
+    recorder = Recorder(Rollouts(tmp_path, "web"))
+    copy = release("r1", "copy/a-1")
+    plan = Plan(1, "t", "web", "eu", "d", "", "c", (), (Promote(),), copy)
+    recorder.accept("web-1", plan, Accepted("r1", "", "", "ada", "laptop", ()))
+    recorder.store(Fenced("backfill/copy/every", "landing", 7, 2, 100))
+    for position, rows_in in read.items():
+        for _ in range(2):
+            recorder.store(BatchDone("backfill/copy/every", "d", position, 2, rows_in, rows_in, 1, 0.0, position))
+    recorder.store(BatchDone("backfill/other/every", "d", 1, 1, 60, 60, 1, 0.0, 1))
+    (check,) = _complete(cast(Any, SimpleNamespace(recorder=recorder)))
+    assert (check.table, check.check, check.ok) == ("copy", "history is complete", complete)
+    assert f"{sum(read.values())} of 100 rows of landing at version 7" in check.detail

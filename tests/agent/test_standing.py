@@ -4,6 +4,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from types import SimpleNamespace
@@ -133,6 +134,35 @@ def test_a_live_row_that_does_not_convert_stops_its_feed_at_once_and_its_value_i
     wish = scene.follower.aligned("web")
     scene.tick()
     assert wish.result(0) == {scene.landing: 3}, "nobody waits for it, and nobody takes it for level"
+
+
+def test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause_is_gone(scene: Scene) -> None:
+    def full(_: pa.Table) -> None:
+        raise OSError(28, "No space left on device")
+
+    def told() -> list[tuple[str, str, str, int, bool, tuple[str, ...]]]:
+        ailing = scene.follower.lag("web").ailing
+        return [(ill.feed, ill.target, ill.path, ill.tries, ill.standing, ill.below) for ill in ailing]
+
+    place = str(scene.place / "below")
+    DeltaTable.create(place, schema=SCHEMA, **PARTS)
+    below = edge(scene.copy, place)
+    below.feed = replace(below.feed, source="copy", target="below")
+    scene.start(below)
+    scene.tick(4)
+    assert told() == []
+    scene.meets = full
+    scene.arrive(13)
+    for tries in range(1, 10):
+        scene.health._rests_until = 0.0
+        scene.tick()
+        assert told() == [("every", "copy", "copy", tries, tries >= TRIES, ("below",))]
+    (ill,) = scene.follower.lag("web").ailing
+    assert ill.why == "copy: [Errno 28] No space left on device (9 tries)"
+    assert (ill.code, ill.hint) == ("E_FEED", "the agent goes on trying; the cause has to go")
+    scene.meets, scene.health._rests_until = (lambda _: None), 0.0
+    scene.tick()
+    assert told() == []
 
 
 def test_what_may_pass_is_tried_again_after_ever_longer_rests_and_told_after_some(scene: Scene) -> None:

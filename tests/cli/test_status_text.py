@@ -3,7 +3,9 @@
 from dataclasses import replace
 from itertools import pairwise
 
+from console.cli.commands.watching import exit_of, standing
 from console.cli.status_text import percent, region_data, status_text, told
+from console.model.event import Ailing, Lagging, Recorded
 from console.model.region import Region
 from console.model.status import Status, fold, replay
 from console.runner.view import RegionView
@@ -105,3 +107,51 @@ def test_a_pause_shows_for_how_long_its_history_is_kept_and_a_wait_what_it_is_fo
     assert region_data(moving)["waiting_for"] == "outside of 22:00-06:00 UTC"
     gate = replace(views()[21], status=replace(views()[21].status, until=now + 9))
     assert region_data(gate)["may_pause_until"] is None
+
+
+STILL = Ailing(
+    "parse",
+    "requests",
+    "requests/3fa2-1",
+    1,
+    True,
+    "landing\x07: DELETE in version 7",
+    "rebuild",
+    "E_REWRITE",
+    ("by_hour",),
+)
+FAILS = Ailing("hours", "by_hour", "by_hour/99aa-1", 2, False, "by_hour: disk full")
+
+
+def test_a_feed_that_stands_still_is_in_the_table_and_below_it_with_what_to_do() -> None:
+    view = views()[-1]
+    well = status_text([view], {}, 0.0)
+    assert "feed" not in well
+    ill = replace(view, status=fold(view.status, Recorded("web-8", 0, 1.0, Lagging(0, 0, 0.0, (STILL, FAILS)))))
+    lines = status_text([ill], {}, 0.0).splitlines()
+    assert "live, 1 feed stopped" in lines[1]
+    assert lines[3:6] == [
+        "eu: feed parse gives requests/3fa2-1 no more rows, and nothing below it (by_hour): landing\\x07: DELETE in version 7 [E_REWRITE]",
+        "eu: hint: rebuild",
+        "eu: feed hours fails, try 2: by_hour: disk full",
+    ]
+    data = region_data(ill)
+    assert (data["state"], data["feeds_stand_still"]) == ("live", 1)
+    assert [(feed["feed"], feed["standing"], feed["tries"]) for feed in data["feeds"]] == [
+        ("parse", True, 1),
+        ("hours", False, 2),
+    ]
+    well_again = fold(ill.status, Recorded("web-8", 0, 2.0, Lagging(0, 0, 0.0)))
+    assert status_text([replace(ill, status=well_again)], {}, 0.0) == well
+
+
+def test_the_exit_code_of_a_look_says_that_a_feed_stands_still() -> None:
+    view = views()[-1]
+    assert exit_of(view) == 0
+    fails = replace(view, status=replace(view.status, ailing=(FAILS,)))
+    assert (exit_of(fails), standing(fails)) == (0, None)
+    still = replace(view, status=replace(view.status, ailing=(FAILS, STILL)))
+    error = standing(still)
+    assert error is not None
+    assert (exit_of(still), error.exit_code, error.code) == (1, 1, "E_REWRITE")
+    assert str(error) == "eu: no more rows through parse"

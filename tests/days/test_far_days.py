@@ -4,6 +4,7 @@ or is set aside by its key. The truth is a list of integers."""
 import asyncio
 import json
 import random
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
@@ -13,13 +14,17 @@ import pytest
 import pytest_asyncio
 from deltalake import DeltaTable, write_deltalake
 
+from console.model.event import Ailing
+from console.model.status import Status
 from tests.days import draw
 from tests.life.region import ME, LiveRegion
 from tests.life.test_lost_days import written
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
 SEED, ROWS = 20261122, 90
-KEPT_SINCE = (draw.USUAL // draw.A_DAY - 36_500) * draw.A_DAY  # give or take the days of the test itself, which hold no row
+KEPT_SINCE = (
+    draw.USUAL // draw.A_DAY - 36_500
+) * draw.A_DAY  # give or take the days of the test itself, which hold no row
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("payload", pa.string())])
 COLUMNS = "columns: {id: string, ts: timestamp, day: date, ip: string}\n"
 BEFORE = {
@@ -68,7 +73,9 @@ class World:
             pa.array([time for _, time in rows], pa.int64()).cast(pa.timestamp("us", "UTC")),
             pa.array([json.dumps({"ip": id, "ua": "x"}) for id, _ in rows], pa.string()),
         ]
-        write_deltalake(str(self.region.warehouse / "landing"), pa.Table.from_arrays(data, schema=SCHEMA), mode="append")
+        write_deltalake(
+            str(self.region.warehouse / "landing"), pa.Table.from_arrays(data, schema=SCHEMA), mode="append"
+        )
 
     async def held(self, table: str) -> Counter[tuple[str, int | None]]:
         rows = await self.region.table("web", "id, unix_micros(ts) AS us", table)
@@ -127,24 +134,27 @@ async def test_a_live_row_of_a_far_day_stops_the_feed_that_is_partitioned_by_it_
     world.land([draw.NAMED["the first"], draw.NAMED["the last"], None])
     await world.region.quiet(["web"])
     assert await world.held("by_day") == world.partitioned
+    assert await told(world, "status") == (0, [])
     before = world.partitioned
     world.land([draw.USUAL, draw.NAMED["milliseconds for seconds"], draw.NAMED["the year -1"]])
-    async with asyncio.timeout(120):
+    feed = await ailing(world, "daily")
+    assert (feed.target, feed.standing, feed.code) == ("by_day", True, "C301")
+    assert "by_day.day of a row lies outside the years 0001 to 9999" in feed.why
+    assert feed.hint.startswith("leave such rows out in the query that feeds by_day")
+    assert await world.held("by_day") == before
+    async with asyncio.timeout(60):
         while await world.held("whole") != Counter(world.landed):
             await asyncio.sleep(0.5)
-        while not (log := agent_log(world.region)).count("daily stopped"):
-            await asyncio.sleep(0.5)
-    assert "by_day.day of a row lies outside the years 0001 to 9999" in log
-    assert "[C301]; leave such rows out" in log
-    assert await world.held("by_day") == before
+    assert await told(world, "status") == (1, ["daily"])
+    assert await told(world, "watch") == (1, ["daily"])
 
 
 async def test_upkeep_passes_far_days(world: World) -> None:
     region = world.region
     early = Counter(row for row in world.landed if row[1] is not None and row[1] < KEPT_SINCE)
-    done = await region.driver.maintain("web", ME, {"expire": True, "many": 2})
+    done = await region.driver.maintain("web", ME, {"expire": True, "many": 10})
     kinds = {(entry["table"], entry["what"]) for entry in done}
-    assert {("whole", "compacted"), ("whole", "expired"), ("by_day", "compacted")} <= kinds, done
+    assert {("landing", "compacted"), ("whole", "expired")} <= kinds, done
     assert await world.held("whole") == Counter(world.landed) - early
 
 
@@ -154,5 +164,53 @@ async def test_a_query_shows_far_times(world: World) -> None:
     assert [(ts, day) for id, ts, day in rows if id == far] == [("+58851-04-14T23:06:40", "+58851-04-14")]
 
 
-def agent_log(region: LiveRegion) -> str:
-    return "".join(path.read_text() for path in (region.warehouse / "_console").glob("*.log"))
+# -- a feed that stands still is said wherever somebody looks
+
+
+async def test_a_feed_that_keeps_failing_is_told(world: World) -> None:
+    known = set(files(world))
+    world.land([draw.USUAL])
+    (broken,) = set(files(world)) - known
+    whole = broken.read_bytes()
+    broken.write_bytes(whole[:50])
+    feed = await ailing(world, "wholly")
+    assert (feed.target, feed.standing, feed.code) == ("whole", True, "E_FEED")
+    assert feed.tries >= 5
+    assert await told(world, "status") == (1, ["daily", "wholly"])
+    broken.write_bytes(whole)
+
+
+async def test_a_feed_that_stops_in_front_of_a_rewrite_is_told(world: World) -> None:
+    gone = world.landed[0][0]
+    DeltaTable(str(world.region.warehouse / "landing")).delete(f"id = '{gone}'")
+    feed = await ailing(world, "wholly")
+    assert (feed.standing, feed.tries) == (True, 1)
+    code, feeds = await told(world, "status")
+    assert (code, feeds) == (1, ["daily", "wholly"])
+
+
+async def state(world: World) -> Status:
+    return (await world.region.driver.state("web")).status
+
+
+async def ailing(world: World, name: str) -> Ailing:
+    """A feed as soon as nobody should wait for it any more."""
+    async with asyncio.timeout(120):
+        while not (found := tuple(feed for feed in (await state(world)).standing if feed.feed == name)):
+            await asyncio.sleep(0.5)
+    return found[0]
+
+
+async def told(world: World, command: str) -> tuple[int | None, list[str]]:
+    """The exit code of a command, and the feeds of which it says that they stand still."""
+    words = [sys.executable, "-m", "console.main", command, "--project", str(world.region.root), "--output", "json"]
+    process = await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.PIPE)
+    out, _ = await process.communicate()
+    (region,) = json.loads(out.splitlines()[-1] if command == "watch" else out)["regions"]
+    feeds = [feed["feed"] for feed in region["feeds"] if feed["standing"]]
+    assert region["feeds_stand_still"] == len(feeds)
+    return process.returncode, sorted(set(feeds))  # one of each release that is kept current
+
+
+def files(world: World) -> list[Path]:
+    return list((world.region.warehouse / "landing").glob("*.parquet"))

@@ -11,9 +11,9 @@ from textual.content import Content
 
 from console.drivers.replay import Given, Ran
 from console.errors import Problem
-from console.model.event import Checked, State
+from console.model.event import Ailing, Checked, State
 from console.model.plan import Answer, Rollback
-from console.model.status import StepStatus
+from console.model.status import Status, StepStatus
 from console.runner.view import Link, RegionView
 from console.text import safe_text
 from console.tui.deeds import Deed, coach, objection
@@ -22,6 +22,7 @@ from console.tui.dialogs.question import Question
 from console.tui.dialogs.sure import end, start
 from console.tui.figures import short, size, span
 from console.tui.panes.checks import doubt, draw_checks
+from console.tui.panes.line import draw_line
 from console.tui.panes.log import draw_log
 from console.tui.panes.plan import draw_plan
 from console.tui.panes.steps import draw_steps
@@ -43,6 +44,7 @@ steps = st.builds(
     outside, rows, st.floats(0, 1e6), rows,
 )  # fmt: skip
 checks = st.builds(Checked, outside, outside, st.sampled_from([True, False, None]), outside)
+ills = st.builds(Ailing, outside, outside, outside, st.integers(0, 99), st.booleans(), outside, outside)
 ways = st.builds(Rollback, st.booleans(), st.lists(outside, max_size=3).map(tuple), outside)
 answers = st.builds(Answer, st.sampled_from(["endpoint", "copy", "sink"]), outside, outside, outside)
 values = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), outside, st.lists(outside, max_size=2))
@@ -77,7 +79,7 @@ def views(draw: st.DrawFn) -> RegionView:
         view.status, state=draw(st.sampled_from(["none", *get_args(State)])), held=draw(st.sampled_from(["", "paused", "failed"])),
         why=draw(outside), hint=draw(outside), steps=tuple(draw(st.lists(steps, max_size=3))),
         checks=tuple(draw(st.lists(checks, max_size=3))), log=tuple(draw(st.lists(outside, max_size=3))),
-        lag_seconds=draw(st.floats(0, 1e7)), release=draw(outside), was=draw(outside), decided_by=draw(outside),
+        ailing=tuple(draw(st.lists(ills, max_size=2))), lag_seconds=draw(st.floats(0, 1e7)), release=draw(outside), was=draw(outside), decided_by=draw(outside),
     )  # fmt: skip
     assert view.plan is not None
     problems = tuple(Problem("C1", draw(outside), draw(outside), draw(outside), draw(st.sampled_from(["refuse", "warn"]))) for _ in range(draw(st.integers(0, 1))))  # fmt: skip
@@ -183,3 +185,23 @@ def test_a_bell_calls_when_a_person_is_needed_and_not_twice() -> None:
     assert calls(gate_shut, through)
     assert not any(calls(now, now) for now in (moves, gate_shut, broken, through))
     assert not calls(Scene({"us": s.RegionView(s.US)}), through)
+
+
+def test_a_region_whose_feed_stands_still_says_so_in_its_line_and_at_its_head() -> None:
+    ill = Ailing(
+        "parse", "requests", "requests/3f-1", 9, True, "landing: DELETE in version 7", "rebuild it", "E_REWRITE"
+    )
+    live = replace(s.running(s.EU), status=Status(state="live"), plan=None, live="r7")
+    still = replace(live, status=replace(live.status, ailing=(ill,)))
+    assert (state_word(still).text, state_word(still).tone) == ("feed stopped", "bad")
+    for drawn in (
+        Content("\n").join(draw_line(still, "", 120, marked=False, current=True)),
+        draw_summary(still, 120, s.NOON),
+    ):
+        assert "feed stopped" in drawn.plain
+        assert "feed parse stands still: landing: DELETE in version 7" in drawn.plain
+        assert "→ rebuild it" in drawn.plain
+    fails = replace(live, status=replace(live.status, ailing=(replace(ill, standing=False, tries=2),)))
+    assert state_word(fails) == state_word(live)
+    assert "feed parse fails, try 2: landing" in draw_summary(fails, 120, s.NOON).plain
+    assert len(draw_line(live, "", 120, marked=False, current=True)) == 1

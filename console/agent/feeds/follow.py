@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from console.agent.feeds.edge import Edge, standing
@@ -15,7 +15,8 @@ from console.agent.patience.failure import again, cause, told
 from console.agent.session import Spark
 from console.agent.store import log
 from console.errors import CheckFailed, ConsoleError
-from console.model.event import Lagging
+from console.model.event import Ailing, Lagging
+from console.text import redacted, safe_text
 
 HEARTBEAT_COMMITS = 200
 # A position over commits without rows is committed by then as well, for the logs after it may be cleaned up in time: a day
@@ -77,12 +78,12 @@ class Follower(threading.Thread):
             return self._pipelines.get(pipeline, Followed()).edges
 
     def lag(self, pipeline: str) -> Lagging:
-        """How far the pipeline's feeds are behind: by the logs of now, for between two ticks rows land as well."""
+        """How far the pipeline's feeds are behind, by the logs of now, for between two ticks rows land as well; and which fail."""
         with self._guard:
             followed = self._pipelines.get(pipeline, Followed())
         if followed.lag is None or time.monotonic() > followed.stale_at:
             self._measure(pipeline, followed)
-        return followed.lag or Lagging(0, 0, 0.0)
+        return replace(followed.lag or Lagging(0, 0, 0.0), ailing=_ailing(followed.edges))
 
     def aligned(self, pipeline: str) -> "Future[dict[str, int]]":
         """A future of table path → Delta version at which every followed feed of the pipeline has drained its source
@@ -289,6 +290,38 @@ def _as_now(held: Edge | None, edge: Edge) -> Edge:
         held.health.fine()
     held.feed, held.source, held.joins = edge.feed, edge.source, edge.joins
     return held
+
+
+def _ailing(edges: Iterable[Edge]) -> tuple[Ailing, ...]:
+    """The feeds whose last try failed, and what hangs below them. edges: sources before what hangs below them"""
+    edges = tuple(edges)
+    return tuple(_ill(edge, _below(edge, edges)) for edge in edges if edge.health.tries or edge.health.standing)
+
+
+def _ill(edge: Edge, below: tuple[str, ...]) -> Ailing:
+    why = edge.health.standing
+    told = str(why) if why else edge.health.trouble
+    return Ailing(
+        feed=edge.feed.materialization,
+        target=edge.feed.target,
+        path=edge.target.version.path,
+        tries=edge.health.tries,
+        standing=why is not None,
+        why=safe_text(redacted(told)),
+        hint=safe_text(redacted(why.hint)) if why else "",
+        code=why.code if why else "",
+        below=below,
+    )
+
+
+def _below(top: Edge, edges: Iterable[Edge]) -> tuple[str, ...]:
+    """Logical tables that hang below what a feed fills."""
+    reached, names = {top.target_path}, dict[str, None]()
+    for edge in edges:
+        if edge.source_path in reached:
+            reached.add(edge.target_path)
+            names[edge.feed.target] = None
+    return tuple(names)
 
 
 def _crowded() -> float:

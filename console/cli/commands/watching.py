@@ -8,7 +8,8 @@ import click
 from console.cli.flags import command
 from console.cli.voice import Voice
 from console.cli.wiring import Desk, open_desk, session
-from console.errors import ConsoleError, RegionError
+from console.errors import ConsoleError, FeedStopped, RegionError
+from console.runner.exits import worst
 
 if TYPE_CHECKING:
     from console.drivers.protocol import Driver, RegionState
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 
 @command("status", examples="console status\nconsole status --region eu --output json")
 def status() -> int:
-    """Where each region's rollout stands.
+    """Where each region's rollout stands, and whether its live feeds move.
+
+    Exits 1 when a feed stands still: it was stopped, or keeps failing; why, and what to do, is said below the table.
 
     Asks the regions themselves, and starts nothing. Below, columns that arrive in the stores of replication.yaml and are
     not stored there.
@@ -41,7 +44,16 @@ def status() -> int:
         voice.data(f"\n{told}")
     for name, error in errors.items():
         voice.complain(error, "" if name in str(error) else f"{name}: ")
-    return max((error.exit_code for error in errors.values()), default=0)
+    return worst([*errors.values(), *filter(None, map(standing, views))])
+
+
+def standing(view: "RegionView") -> FeedStopped | None:
+    """The error that a region's standing feeds amount to."""
+    feeds = view.status.standing
+    if not feeds:
+        return None
+    names = ", ".join(feed.feed for feed in feeds)
+    return FeedStopped(f"{view.region.name}: no more rows through {names}", hint=feeds[0].hint, code=feeds[0].code)
 
 
 async def views_of(desk: Desk) -> "tuple[list[RegionView], dict[str, ConsoleError]]":
@@ -102,8 +114,8 @@ async def _state(driver: "Driver", pipeline: str) -> "RegionState | ConsoleError
 def watch(timeout: float | None) -> int:
     """Follow the rollouts under way until they end or wait at the gate.
 
-    Exits 0 when all have ended, 3 when one waits at the gate or stands paused, 1 when one has failed, 5 when a region
-    cannot be reached; 1 as well when --timeout is over. Ctrl-C leaves; the agents go on.
+    Exits 0 when all have ended, 3 when one waits at the gate or stands paused, 1 when one has failed or a live feed stands
+    still, 5 when a region cannot be reached; 1 as well when --timeout is over. Ctrl-C leaves; the agents go on.
     """
     from console.cli.commands.carrying import farewell
     from console.cli.interrupt import carry
@@ -130,7 +142,7 @@ def exit_of(view: "RegionView") -> int:
     """The exit code of a command that only followed."""
     if view.link == "unreachable":
         return 5
-    if view.status.held == "failed":
+    if view.status.held == "failed" or view.status.standing:
         return 1
     return 3 if view.status.held or view.status.state == "awaiting-confirmation" else 0
 

@@ -8,7 +8,7 @@ from console.tui.figures import short, span
 from console.tui.groups import drifted
 from console.tui.panes.plan import summary
 from console.tui.panes.summary import lagging
-from console.tui.words import batch, fraction, moving, releases, running, state_word, under_way, waiting
+from console.tui.words import ailing, batch, fraction, moving, releases, running, state_word, under_way, waiting
 
 WIDE = 110
 INDENT = "   "
@@ -28,7 +28,7 @@ def head(width: int) -> Content:
 
 def tall(view: RegionView) -> bool:
     """Whether its line is two cells high: there are figures to show, or something is wrong or said."""
-    return under_way(view) or view.link == "unreachable" or bool(view.problem or view.note)
+    return under_way(view) or view.link == "unreachable" or bool(view.problem or view.note or view.status.ailing)
 
 
 def draw_line(view: RegionView, label: str, width: int, *, marked: bool, current: bool) -> list[Content]:
@@ -87,6 +87,10 @@ def figures(view: RegionView) -> Content:
     if status.held == "failed":
         hint = Content.assemble(" → ", said(status.hint, limit=200)) if status.hint else Content("")
         return Content.assemble(INDENT, said(status.why, "$text-error", 300), hint)
+    if (told := ailing(view)) and (status.standing or not under_way(view)):
+        feed = next(iter(status.standing), status.ailing[0])
+        hint = Content.assemble(" → ", said(feed.hint, limit=200)) if feed.hint else Content("")
+        return Content.assemble(INDENT, said(told, "$text-error" if feed.standing else "$text-warning", 300), hint)
     if view.problem and not under_way(view):
         return said(f"{INDENT}{view.problem}", "$text-error", 300)
     if view.note and not under_way(view):

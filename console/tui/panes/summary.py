@@ -8,7 +8,7 @@ from textual.content import Content
 from console.runner.view import RegionView
 from console.tui.drawing import badge, bar, cell, hanging, said, sheet, shown
 from console.tui.figures import count, span
-from console.tui.words import batch, fraction, moving, releases, running, state_word, under_way
+from console.tui.words import ailing, batch, fraction, moving, releases, running, state_word, under_way
 
 WHY_LINES = 4
 
@@ -67,6 +67,10 @@ def _why(view: RegionView, at: float) -> Content:
     if view.link == "unreachable":
         risk = " · a batch may be running" if moving(view) else ""
         return Content.assemble(said(view.link_why or "no answer", "$text-warning"), (risk, "$text-warning"))
+    if status.held != "failed" and (told := ailing(view)):
+        feed = next(iter(status.standing), status.ailing[0])
+        hint = Content.assemble("  → ", said(feed.hint)) if feed.hint else Content("")
+        return Content.assemble(said(told, "$text-error" if feed.standing else "$text-warning"), hint)
     if status.why:
         style = "$text-error" if status.held == "failed" else "$text-muted"
         hint = Content.assemble("  → ", said(status.hint)) if status.hint else Content("")

@@ -18,6 +18,7 @@ RANGES, LOG, ONCE, FOREIGN = (
 COMPACT, BACKFILL, SUMS = (
     f"console/agent/{name}.py" for name in ("upkeep/compact", "feeds/backfill", "feeds/checksum")
 )
+EDGE = "console/agent/feeds/edge.py"
 FOLLOW, HEALTH = "console/agent/feeds/follow.py", "console/agent/patience/health.py"
 READING, CARRY, KILLED = "console/agent/reading.py", "console/agent/rollout/carry.py", f"{RULES}/test_killed.py"
 AT_GATE = "tests/faults/test_gate.py"
@@ -89,8 +90,14 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a column that differs is none", "console/agent/feeds/verify.py", "    if differing:\n", "    if False:\n", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
     bug("rows a day are not compared", "console/agent/feeds/verify.py", "off = [d for d in days if was.get", "off = [d for d in () if was.get", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
     bug("a check that failed opens the gate", "console/agent/line.py", "for check in status.checks if check.ok is False]", "for check in () if check.ok is False]", f"{BY_HAND}::test_no_gate_opens_past_a_check_that_found_a_difference"),
-    bug("hours of a day begin late", "console/model/slices.py", "at = start + timedelta(hours=hour)", "at = start + timedelta(hours=hour + 1)", "tests/faults/test_clocks.py"),
+    bug("hours of a day begin late", "console/model/slices.py", "start + timedelta(hours=hour)", "start + timedelta(hours=hour + 1)", "tests/faults/test_clocks.py"),
     bug("events are told by their time", "console/model/status.py", "if recorded.seq and recorded.seq <= status.seq and", "if recorded.seq and recorded.at <= status.changed and", "tests/faults/test_clocks.py"),
+    bug("the first kept day expires", "console/agent/upkeep/expire.py", "< lit(first)", "<= lit(first)", f"{KEEPING}::test_the_first_kept_day_is_kept_from_its_first_moment"),
+    bug("a joined table is read as it stands", EDGE, '.option("versionAsOf", log.latest_version(path))', "", f"{BATCHES}::test_a_joined_table_stays_at_one_version_while_a_commit_is_computed"),
+    bug("no history is incomplete", "console/agent/rollout/validate.py", "read == fenced.rows", "True", "tests/agent/test_gate.py::test_a_history_is_complete_when_its_batches_read_every_row_of_its_fence_once"),
+    bug("days without a name are days", "console/agent/store/days.py", "fits = value.isNull() | ", "fits = value.isNull() | value.isNotNull() | ", "tests/days/test_far_days.py"),
+    bug("days without a name have no slice", "console/model/slices.py", "    if late:\n", "    if False:\n", "tests/days/test_slices.py"),
+    bug("a feed that stands still is well", FOLLOW, "if edge.health.tries or edge.health.standing)", "if False)", f"{STANDING}::test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause_is_gone"),
     bug("no gate waits for rows", "console/agent/line.py", "                self._drain(status.release)", "                pass", f"{AT_GATE}::test_while_rows_wait_the_gate_stays_shut_says_how_many_and_gives_up_unchanged"),
     bug("two releases stay previous", "console/agent/store/ledger.py", " WHEN state = 'previous' THEN 'retired'", "", f"{AT_GATE}::test_back_and_back_again_and_on_after_that_until_what_was_before_is_cleaned_up"),
     bug("a compaction before a death flows", COMPACT, '.option("dataChange", "false")', "", f"{RULES}/test_upkeep_killed.py"),

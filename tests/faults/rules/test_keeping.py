@@ -16,9 +16,10 @@ from deltalake import DeltaTable, write_deltalake
 from console.agent.feeds import once, ranges
 from console.agent.store import log
 from console.agent.upkeep.compact import compact, crowded
-from console.agent.upkeep.expire import cutoff, expire
+from console.agent.upkeep.expire import cutoff, expire, expired
 from console.agent.upkeep.vacuum import Need, in_the_way, kept_hours, vacuum
 from console.errors import RegionError
+from console.model.schema import Column
 from tests.faults.rules.tables import edge, foreign, held, rows, state
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
@@ -216,6 +217,35 @@ def test_retention_deletes_whole_days_and_no_feed_below_notices(tmp_path: Path, 
     while feed.step(session, log.latest_version(table)) >= 0:
         pass
     assert held(copy) == [2, 3, 4]
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp"])
+def test_the_first_kept_day_is_kept_from_its_first_moment(tmp_path: Path, session: Any, kind: str) -> None:
+    """`9` is in the year 58851, `8` in the year 0000, and no retention is longer than the calendar."""
+    table, keep, day = str(tmp_path / "t"), date(2026, 11, 2), 86_400 * 10**6
+    start = 20_759 * day
+    times = {
+        1: start - day,
+        2: start - 1,
+        3: start,
+        4: start + 1,
+        5: start + day,
+        9: 20_775_000 * day,
+        8: -719_400 * day,
+    }
+    whole = pa.array([*times.values(), None], pa.int64())
+    when = (
+        pa.array([None if at.as_py() is None else at.as_py() // day for at in whole], pa.int32()).cast(pa.date32())
+        if kind == "date"
+        else whole.cast(pa.timestamp("us", "UTC"))
+    )
+    write_deltalake(table, pa.table({"n": pa.array([*times, 7], pa.int64()), "at": when}))
+    short = state("t", (Column("n", "bigint"), Column("at", kind)), retention_days=10, time="at", partition_by=())
+    assert cutoff(short, date(2026, 11, 12)) == keep
+    assert expired(session, table, short, keep) == 3
+    assert expire(session, table, short, keep) == 3
+    assert held(table) == [3, 4, 5, 7, 9]
+    assert cutoff(state("t", time="day", retention_days=10**6), date(2026, 11, 12)) is None
 
 
 def test_a_table_without_retention_or_without_a_stored_time_expires_nothing() -> None:

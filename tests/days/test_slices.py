@@ -1,0 +1,129 @@
+"""A table cut into slices: every possible time is in exactly one, whatever the log says of its days. Judged by integers."""
+
+import random
+from itertools import pairwise
+
+import pytest
+
+from console.model.live import Day
+from console.model.slices import EARLY, LATE, Slice, cut, day_after, day_name, half, moment, pack
+from tests.days import draw
+
+PLAIN = range(draw.FIRST, draw.LAST + 1)
+
+
+def days(rng: random.Random) -> list[Day]:
+    """Some days of a table, in any order, among them the first, the last, NULL and both ends."""
+    numbers = rng.sample([draw.FIRST, draw.LAST, -354_286, 0, *range(20_750, 20_760)], rng.randrange(6))
+    names = [day_name(number) for number in numbers] + rng.sample(["", EARLY, LATE], rng.randrange(4))
+    rng.shuffle(names)
+    return [Day(name, rng.randrange(1, 3000), rng.randrange(1, 10**6)) for name in names]
+
+
+def holds(piece: Slice, time: int | None) -> bool:
+    if time is None or piece.null:
+        return time is None and piece.null
+    return (not piece.first or moment(piece.first) <= time) and (not piece.end or time < moment(piece.end))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_every_time_is_in_exactly_one_slice_and_each_half_takes_its_own(seed: int) -> None:
+    rng = random.Random(seed)
+    known = days(rng)
+    slices = cut(known, rng.choice([None, 1000]), hours=rng.random() < 0.5)
+    assert [piece.index for piece in slices] == list(range(1, len(slices) + 1))
+    day = day_name(rng.choice([draw.FIRST + 1, 20_755, draw.LAST]))
+    newer, older = half(slices, since=day), half(slices, until=day)
+    assert [piece.index for piece in newer] == list(range(1, len(newer) + 1))
+    for time in draw.times(rng, 60):
+        assert [holds(piece, time) for piece in slices].count(True) == 1
+        in_halves = [[holds(piece, time) for piece in side].count(True) for side in (newer, older)]
+        assert in_halves == ([1, 0] if time is not None and time >= moment(f"{day}T00:00:00") else [0, 1])
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_slices_hold_the_rows_of_their_days_newest_first(seed: int) -> None:
+    rng = random.Random(seed)
+    known = days(rng)
+    slices = cut(known)
+    by_name = {day.day: (day.rows, day.bytes) for day in known}
+    assert {piece.label: (piece.rows, piece.bytes) for piece in slices} == {
+        "no day": by_name.pop("", (0, 0)),
+        **(by_name or {"all": (0, 0)}),
+        **({} if set(by_name) - {EARLY, LATE} else {"all": (0, 0)}),
+    }
+    dated = [piece.label for piece in slices if piece.label not in ("no day", "all")]
+    assert dated == sorted(dated, reverse=True)
+    assert [piece.null for piece in slices] == [False] * (len(slices) - 1) + [True]
+    assert all(newer.first == older.end for newer, older in pairwise(slices[:-1]))
+
+
+@pytest.mark.parametrize(("day", "first", "end"), [(EARLY, "", "0001-01-01"), (LATE, "9999-12-31T24", "")])
+def test_days_without_a_name_have_a_slice_of_their_own_at_their_end(day: str, first: str, end: str) -> None:
+    usual = Day("2026-11-07", 5, 50)
+    (piece,) = (piece for piece in cut([usual, Day(day, 3, 30)], rows_limit=1) if piece.label == day)
+    assert (piece.first[: len(first)], piece.end[: len(end)]) == (first, end)
+    assert (bool(piece.first), bool(piece.end), piece.rows, piece.bytes) == (bool(first), bool(end), 3, 30)
+
+
+def test_a_heavy_day_is_cut_into_hours_of_equal_shares_rounded_up() -> None:
+    hours = cut([Day("2026-11-07", 49, 25)], rows_limit=48)[:-1]
+    assert [(piece.label, piece.rows, piece.bytes) for piece in hours] == [
+        (f"2026-11-07T{hour:02}", 3, 2) for hour in reversed(range(24))
+    ]
+    assert [piece.first for piece in hours] == [*(f"2026-11-07T{hour:02}:00:00" for hour in range(23, 0, -1)), ""]
+    assert len(cut([Day("2026-11-07", 48, 25)], rows_limit=48)) == 2
+    assert len(cut([Day("2026-11-07", 49, 25)], rows_limit=48, hours=False)) == 2
+    assert len(cut([Day("2026-11-07", 49, 25)])) == 2
+
+
+def test_an_empty_table_is_cut_into_all_and_no_day() -> None:
+    assert cut(()) == (Slice(1, "all", "", "", 0, 0), Slice(2, "no day", "", "", 0, 0, null=True))
+
+
+def test_each_day_has_a_name_that_sorts_as_it_does() -> None:
+    numbers = [draw.FIRST - 1, draw.FIRST, -354_286, -354_285, -1, 0, 1, 20_758, draw.LAST, draw.LAST + 1]
+    names = [day_name(number) for number in numbers]
+    assert names == sorted(names)
+    assert names == [
+        EARLY, "0001-01-01", "0999-12-31", "1000-01-01", "1969-12-31", "1970-01-01", "1970-01-02", "2026-11-01",
+        "9999-12-31", LATE,
+    ]  # fmt: skip
+    assert [day_after(name) for name in names] == [
+        "0001-01-01", "0001-01-02", "1000-01-01", "1000-01-02", "1970-01-01", "1970-01-02", "1970-01-03", "2026-11-02",
+        "", "",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", [draw.FIRST, -354_286, -1, 0, 20_758, draw.LAST])
+def test_a_moment_is_so_many_microseconds_since_1970(number: int) -> None:
+    assert moment(f"{day_name(number)}T00:00:00") == number * draw.A_DAY
+    assert moment(f"{day_name(number)}T13:02:03") == number * draw.A_DAY + (13 * 3600 + 2 * 60 + 3) * 10**6
+    assert moment("9999-12-31T24:00:00") == (draw.LAST + 1) * draw.A_DAY
+
+
+def piece(index: int, rows: int, size: int = 0) -> Slice:
+    return Slice(index, str(index), "", "", rows, size)
+
+
+@pytest.mark.parametrize(
+    ("after", "rows", "size", "taken"),
+    [
+        (0, None, None, [1, 2, 3, 4]),
+        (2, None, None, [3, 4]),
+        (4, None, None, []),
+        (0, 30, None, [1, 2]),
+        (0, 29, None, [1]),
+        (0, 5, None, [1]),
+        (1, 50, None, [2, 3]),
+        (0, None, 2, [1, 2]),
+        (0, None, 1, [1]),
+        (0, 30, 1, [1]),
+        (0, 10, 2, [1]),
+    ],
+)
+def test_a_batch_is_a_run_of_whole_slices_within_both_limits_and_at_least_one(
+    after: int, rows: float | None, size: float | None, taken: list[int]
+) -> None:
+    slices = [piece(1, 10, 1), piece(2, 20, 1), piece(3, 30, 1), piece(4, 40, 1)]
+    assert [one.index for one in pack(slices, after, rows, size)] == taken
