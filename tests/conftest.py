@@ -18,6 +18,7 @@ SLOW = (
     "tests/cli/test_ground",
     "tests/cli/test_review",
     "tests/cli/test_terminal",
+    "tests/days/",
     "tests/demo/",
     "tests/faults/",
     "tests/hostile/",

@@ -19,7 +19,7 @@ COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
         "plan": ("change", "Show what apply would do, region by region."),
         "check": ("review.check", "Judge the files, and plan them offline against a snapshot or an older commit."),
         "apply": ("change", "Carry a plan through the regions, up to the gate; with --yes through it."),
-        "status": ("watching", "Where each region's rollout stands."),
+        "status": ("watching", "Where each region's rollout stands, and whether its live feeds move."),
         "watch": ("watching", "Follow the rollouts under way until they end or wait at the gate."),
         "promote": ("gate", "Open the gate: make the checked release live, in one commit."),
         "rollback": ("gate", "Go back to the previous release, in one commit."),

@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from console.agent.feeds import backfill, once, ranges
 from console.agent.feeds.checksum import per_day
-from console.agent.feeds.edge import register
+from console.agent.feeds.edge import pinned, register
 from console.agent.session import Settings, Spark
 from console.agent.store import log
 from console.model.live import TableState
@@ -50,11 +50,12 @@ def test_a_range_reads_the_rows_its_commits_added_in_the_schema_of_its_end_witho
 def test_a_joined_table_stays_at_one_version_while_a_commit_is_computed(tmp_path: Path, session: Any) -> None:
     """Rows of it that come in meanwhile would be seen by one branch of a query and not by the other."""
     table = foreign(tmp_path / "rates", rows(1), rows(2))
-    register(session, [(state("rates"), table)])
+    joins = [(state("rates"), table)]
+    register(session, joins, pinned(joins))
     seen = session.sql("SELECT n FROM rates")
     session.createDataFrame([(3, None)], "n bigint, day date").write.format("delta").mode("append").save(table)
     assert sorted(row["n"] for row in seen.collect()) == [1, 2]
-    register(session, [(state("rates"), table)])
+    register(session, joins, pinned(joins))
     assert sorted(row["n"] for row in session.sql("SELECT n FROM rates").collect()) == [1, 2, 3]
 
 
