@@ -82,6 +82,16 @@ class Problems(DataError):
         return cls(f"{problems[0]}{more}", hint=problems[0].hint, code=problems[0].code, problems=tuple(problems))
 
 
+def no_warehouse(region: str, path: object, file: str = "the region's file") -> DataError:
+    """The inventory names a place where nothing is: misspelt, not made yet, or on a disk that is not mounted.
+
+    Not `Unreachable`: to try again alone never helps.
+    """
+    lead = f"{region}: " if region else ""
+    hint = f"correct `warehouse:` in {file}; for a new region: mkdir -p {path}; or mount its disk"
+    return DataError(f"{lead}there is no warehouse at {path}", hint=hint, code="E_NO_WAREHOUSE")
+
+
 class RegionError(ConsoleError):
     """A region, job or check failed; live was not touched."""
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from console import __version__, paths
-from console.errors import ConsoleError, Unreachable
+from console.errors import ConsoleError, no_warehouse
 from console.model import codec
 from console.text import guard_tracebacks, hide, redacted
 
@@ -129,7 +129,7 @@ def _serve(place: str, config: str) -> int:
 
     warehouse = refuse_remote(place)
     if not warehouse.is_dir():
-        raise Unreachable(f"no warehouse at {warehouse}", hint="mount it, or create the directory for a new region")
+        raise no_warehouse("", warehouse)
     kept = warehouse / "_console" / "agent.json"
     text = sys.stdin.read() if config == "-" else kept.read_text() if kept.exists() else "{}"
     settings = load_settings(text)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from console.errors import Conflict, RegionError, Unreachable
+from console.errors import Conflict, RegionError, no_warehouse
 
 _BYTES = 1 << 16
 ASK_SECONDS = 8.0  # for an agent to stop by itself: it ends its feeds' jobs first
@@ -54,9 +54,9 @@ def lock_path(warehouse: Path) -> Path:
 
 
 def holder(warehouse: Path) -> Holder:
-    """raises  Unreachable if there is no warehouse; RegionError if its lock cannot be opened"""
+    """raises  DataError if there is no warehouse; RegionError if its lock cannot be opened"""
     if not warehouse.is_dir():
-        raise Unreachable(f"no warehouse at {warehouse}", hint="mount it, or correct `warehouse:`")
+        raise no_warehouse("", warehouse)
     path = lock_path(warehouse)
     try:
         fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)

@@ -17,7 +17,7 @@ from console import paths
 from console.drivers.frames import Link
 from console.drivers.rpc import RpcDriver, Surveyed, greet
 from console.drivers.survey import Ask, Surveyor, agent_command, agent_environment
-from console.errors import Conflict, ConsoleError, DataError, RegionError, Unreachable
+from console.errors import Conflict, ConsoleError, DataError, RegionError, Unreachable, no_warehouse
 from console.model.region import Region
 
 _LOG_BYTES = 4 << 20  # beyond it the log moves aside before the next start
@@ -93,11 +93,9 @@ class LocalReach:
         if path is None or path.is_dir():
             return
         if path.exists():
-            raise DataError(f"{self._region.name}: the warehouse {path} is no directory", hint=self._inventory())
-        raise Unreachable(f"{self._region.name}: there is no warehouse at {path}", hint=self._inventory())
-
-    def _inventory(self) -> str:
-        return f"correct `warehouse:` in {self._region.where or 'the inventory'}, or mount it"
+            hint = f"correct `warehouse:` in {self._region.where or 'the inventory'}"
+            raise DataError(f"{self._region.name}: the warehouse {path} is no directory", hint=hint)
+        raise no_warehouse(self._region.name, path, self._region.where or "the inventory")
 
     async def _met(self) -> Link | None:
         """A link to whichever agent holds the warehouse, at our socket or at the one that its lock names."""

@@ -14,7 +14,7 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 from console import crash
 from console.agent.store import days
 from console.agent.store.ledger import Releases, Rollouts
-from console.errors import RegionError, Unreachable
+from console.errors import RegionError, Unreachable, no_warehouse
 from console.model.event import BatchDone
 from console.model.live import Day, Live, Release, TableStats
 from console.model.schema import Column
@@ -32,12 +32,10 @@ def resolve(warehouse: Path, path: str) -> str:
 def survey(warehouse: Path, region: str, pipeline: str, landing: Sequence[str]) -> Live:
     """Everything the planner may know of one region.
 
-    raises  Unreachable if the warehouse is not there
+    raises  DataError if the warehouse is not there
     """
     if not warehouse.is_dir():
-        raise Unreachable(
-            f"{region}: no warehouse at {warehouse}", hint="mount it, or correct `warehouse:` in the region's file"
-        )
+        raise no_warehouse(region, warehouse)
     held = Releases(warehouse, pipeline).all()
     live = next((h.release for h in held if h.row.state == "live"), None)
     places = (

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from console.runner.waves import Waves
 
 Act = Literal["promote", "rollback"]
+NOTHING = "nothing"  # was live before a region's first release
 
 
 @command("promote", changes=True, examples="console promote --region eu\nconsole promote --regions eu,us --yes")
@@ -65,7 +66,7 @@ def _answer(voice: Voice, view: "RegionView", act: Act) -> None:
     name = view.region.name
     if act == "promote":
         _fit_for_promotion(view)
-        question = f"{view.live or 'nothing'} → {view.status.release}"
+        question = f"{view.live or NOTHING} → {view.status.release}"
     else:
         if not view.previous:
             raise Conflict(f"{name}: no previous release to go back to", hint=f"console status --region {name}")
@@ -140,7 +141,7 @@ async def _act(desk: Desk, voice: Voice, act: Act, confirmed: "dict[str, RegionV
             done.append({"region": name, "release": event.release, "was": event.was, "version": event.version})
             if act == "promote" and (rest := next_waves(fleet.views[name])):
                 later[name] = rest
-            voice.talk(f"{name}  {safe_text(f'{event.was} → {event.release}')}")
+            voice.talk(f"{name}  {safe_text(f'{event.was or NOTHING} → {event.release}')}")
     _report(voice, done)
     for line in dict.fromkeys(_then(rest, desk.names) for rest in later.values()):
         voice.talk(line)
@@ -161,7 +162,7 @@ def _unmoved(confirmed: "RegionView", now: "RegionView") -> None:
     before = (confirmed.live, confirmed.previous, confirmed.status.rollout)
     if before != (now.live, now.previous, now.status.rollout):
         name, by = now.region.name, now.status.decided_by
-        told = f"{now.live or 'nothing'} is live, {now.status.shown}" + (f" by {by}" if by else "")
+        told = f"{now.live or NOTHING} is live, {now.status.shown}" + (f" by {by}" if by else "")
         raise Conflict(f"{name}: moved while it was confirmed: {told}", hint=f"console status --region {name}")
 
 
@@ -170,7 +171,9 @@ def _report(voice: Voice, done: Sequence[dict[str, Any]]) -> None:
         voice.document({"regions": list(done)})
     elif not voice.json:
         for entry in done:
-            voice.data(f"{entry['region']}: {safe_text(entry['release'])} is live (was {safe_text(entry['was'])})")
+            voice.data(
+                f"{entry['region']}: {safe_text(entry['release'])} is live (was {safe_text(entry['was'] or NOTHING)})"
+            )
 
 
 async def refreshed(cockpit: "Cockpit", names: Sequence[str]) -> None:

@@ -14,7 +14,7 @@ import click
 from console.cli.flags import command
 from console.cli.voice import FORMAT_VERSION, Voice
 from console.cli.wiring import Desk, choices, open_desk, session
-from console.errors import Conflict, ConsoleError, DataError, UsageError
+from console.errors import Conflict, ConsoleError, DataError, RegionError, UsageError
 from console.text import safe_text
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def _ask(
         async with desk.reach() as drivers:
             live = await drivers[region].survey(desk.name, desk.landing(region))
             if live.release is None:
-                raise Conflict(f"{region}: nothing is live yet", hint=f"console apply --region {region}")
+                raise _nothing_live(region)
             sql, parameters = find(live.release)
             args = typed(parameters, given)
             compiled = compile_query(sql, live.release, parameters)
@@ -95,6 +95,12 @@ def _ask(
 
     _show(voice, carry(work()), limit)
     return 0
+
+
+def _nothing_live(region: str) -> RegionError:
+    """Nobody was first and no lock is held: there is nothing to read until somebody builds it."""
+    hint = f"console apply --regions {region}, then console promote --region {region}"
+    return RegionError(f"{region}: nothing is live yet", hint=hint, code="E_NOTHING_LIVE")
 
 
 def _given(params: Sequence[str]) -> dict[str, str]:
@@ -240,7 +246,7 @@ def _run(kind: Literal["copy", "sink"], name: str, run: str = "") -> int:
         async with desk.reach() as drivers:
             live = await drivers[region].survey(desk.name, desk.landing(region))
             if live.release is None:
-                raise Conflict(f"{region}: nothing is live yet", hint=f"console apply --region {region}")
+                raise _nothing_live(region)
             known = [node.name for node in (live.release.copies if kind == "copy" else live.release.sinks)]
             if name not in known:
                 raise UsageError(f"release {live.release.id} has no {kind} {name!r}", **choices(known, name))

@@ -24,7 +24,7 @@ from console.drivers.frames import FRAME
 from console.drivers.ground import Found
 from console.drivers.local import LocalReach, local_path, see_peer
 from console.drivers.survey import Ask, Sample, Surveyor, raw_answers, raw_profile
-from console.errors import ConsoleError, DataError, RegionError, Unreachable
+from console.errors import ConsoleError, DataError, RegionError, Unreachable, no_warehouse
 from console.model import codec
 from console.model.region import Region
 
@@ -166,7 +166,7 @@ async def _agent(request: Request) -> Found:
 def _see_directory(request: Request) -> None:
     path = local_path(request.warehouse)
     if path is not None and not path.is_dir():
-        raise Unreachable(f"{request.region}: there is no warehouse at {path}", hint="create it there, or mount it")
+        raise no_warehouse(request.region, path)
 
 
 async def _door(request: Request) -> Path:
