@@ -177,16 +177,23 @@ class Follower:
                 await task
 
     def meet(self, state: RegionState) -> None:
-        """Take over what the region says it is, unless our view is already further."""
+        """Take over what the region says it is, unless our view is already further: what is live is then ours, too."""
         mine, told = self._board[self._name].status, state.status
         if mine.rollout == told.rollout and told.rollout:
             if told.seq < mine.seq:
-                told = mine
-            elif not told.lag_seconds:  # what is fleeting the region does not keep, and we may have heard it
+                return
+            if not told.lag_seconds:  # what is fleeting the region does not keep, and we may have heard it
                 told = replace(told, lag_commits=mine.lag_commits, lag_rows=mine.lag_rows, lag_seconds=mine.lag_seconds)
             told = replace(told, log=told.log or mine.log)
         self._board.set(self._name, status=told, live=state.live, previous=state.previous, accepted=state.plan)
         self._accepted = (state.status.rollout, state.plan)
+
+    def _met(self, state: RegionState) -> None:
+        """Likewise, where nobody plans anew of himself: a plan from another release is none."""
+        self.meet(state)
+        view = self._board[self._name]
+        if view.plan is not None and view.plan.live != view.live:
+            self._decided(self._name)
 
     async def accepted(self) -> Plan | None:
         """The plan that the region carries, asked for where the last one told is of another rollout."""
@@ -200,7 +207,7 @@ class Follower:
             try:
                 if self.carrying:
                     await self._driver.wake()
-                self.meet(await self._driver.state(self._pipeline))
+                self._met(await self._driver.state(self._pipeline))
                 self._board.set(self._name, link="connected" if self.carrying else "connecting", link_why="")
                 async with aclosing(self._watched()) as events:
                     async for recorded in events:

@@ -97,7 +97,8 @@ class Fleet:
     async def refresh(self, regions: Sequence[str] = ()) -> None:
         await asyncio.gather(*(self._refresh(name) for name in self._named(regions)))
 
-    async def _refresh(self, name: str) -> None:
+    async def _refresh(self, name: str, again: int = 3) -> None:
+        """Survey and plan. What is live may change meanwhile, or another refresh that began later may end first."""
         if self._board[name].link == "idle":
             self._board.set(name, link="connecting")
         try:
@@ -111,6 +112,8 @@ class Fleet:
         else:
             self._errors.pop(name, None)
             self._board.set(name, plan=plan, problem="", witness=self._proofs.beside(name, plan, live))
+            if again and plan.live != self._board[name].live:
+                await self._refresh(name, again - 1)
         if self._board[name].link == "connecting":
             self._board.set(name, link="idle")
 

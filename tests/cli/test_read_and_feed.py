@@ -42,7 +42,7 @@ def test_an_endpoint_takes_typed_parameters_and_defaults(deployed: World) -> Non
 
 def test_a_region_without_a_release_has_nothing_to_ask(world: World) -> None:
     result = world.call("query", "--region", "us", "SELECT 1")
-    assert result.exit_code == 4
+    assert result.exit_code == 1
     assert "nothing is live yet" in result.stderr
 
 
