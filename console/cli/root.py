@@ -187,7 +187,7 @@ def cli(ctx: click.Context, headless: bool, dry_run: bool, attached: bool) -> in
         return 64
 
     desk = open_desk()
-    return screen(desk.open_fleet(steering=True), title=desk.name, readonly=now.flags.readonly)
+    return screen(desk.open_fleet(steering=True), title=desk.name, coach=True, readonly=now.flags.readonly)
 
 
 cli.params.extend(common())

@@ -33,6 +33,7 @@ from console.model.event import (
     Waiting,
 )
 from console.model.fleet import FleetWaves
+from console.model.logline import logline
 
 LOG_LINES = 200
 
@@ -167,6 +168,12 @@ def fold(status: Status, recorded: Recorded) -> Status:
     """Apply one event. The only place where a status changes; a stored event met twice counts once."""
     if recorded.seq and recorded.seq <= status.seq and recorded.rollout == status.rollout:
         return status
+    after = _folded(status, recorded)
+    line = logline(recorded.event, recorded.at)
+    return replace(after, log=(*after.log, line)[-LOG_LINES:]) if line else after
+
+
+def _folded(status: Status, recorded: Recorded) -> Status:
     seq = recorded.seq or status.seq
     # what is fleeting changes nothing: a lag told once a second must not keep a failure young
     changed = max(status.changed, recorded.at) if recorded.seq else status.changed
@@ -199,27 +206,22 @@ def fold(status: Status, recorded: Recorded) -> Status:
         case Failed(_, why, hint):
             return replace(status, held="failed", why=why, hint=hint)
         case Expiring() | DriverLost() | TakenOver() | Logged() as said:
-            return _said(status, said, recorded.at)
+            return _told(status, said, recorded.at)
         case _:
             assert_never(recorded.event)
 
 
-def _said(status: Status, event: Expiring | DriverLost | TakenOver | Logged, at: float) -> Status:
-    """What the operator's log has a line for."""
+def _told(status: Status, event: Expiring | DriverLost | TakenOver | Logged, at: float) -> Status:
+    """What the operator's log has a line for, and little else changes."""
     match event:
         case Expiring(_, level, told):
-            line, hint = f"warning: {told}", status.hint if status.held == "failed" else told
-            status = replace(status, expiring=level, hint=hint)
-        case DriverLost(step, why):
-            line = f"warning: Spark went away in {step}" + (f": {why}" if why else "")
+            return replace(status, expiring=level, hint=status.hint if status.held == "failed" else told)
         case TakenOver(by, host, console):
-            line = f"{by} on {host} took the rollout over"
-            status = replace(status, console=console, taken_by=f"{by} on {host}", taken_at=at)
-        case Logged(text, urgency):
-            line = text if urgency == "info" else f"{urgency}: {text}"
+            return replace(status, console=console, taken_by=f"{by} on {host}", taken_at=at)
+        case DriverLost() | Logged():
+            return status
         case _:
             assert_never(event)
-    return replace(status, log=(*status.log, line)[-LOG_LINES:])
 
 
 def _moved(status: Status, event: Fenced | StepStarted | BatchStarted | Progress | BatchDone | StepDone) -> Status:

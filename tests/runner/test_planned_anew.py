@@ -18,7 +18,9 @@ def shown(fleet: Fleet) -> tuple[str, str, bool]:
     return view.live, view.plan.live if view.plan else "", bool(view.plan and view.plan.changes)
 
 
-async def test_a_plan_that_was_begun_before_a_rollback_and_ends_after_it_is_not_the_one_that_stays(folder: Path) -> None:
+async def test_a_plan_that_was_begun_before_a_rollback_and_ends_after_it_is_not_the_one_that_stays(
+    folder: Path,
+) -> None:
     slow, go_on = threading.Event(), threading.Event()
     planning: list[bool] = []
 

@@ -24,19 +24,22 @@ from console.runner.view import Cockpit, Outcome, RegionView
 
 if TYPE_CHECKING:
     from console.cli.wiring import Planner
-    from console.drivers.protocol import Driver
+    from console.drivers.protocol import Driver, RegionState
     from console.planning import Ground
     from console.witness import Witnesses
 
 EVERY_SECONDS = 5.0  # between two lines of the same fleeting kind about one region
 
 
-async def plan_and_ground(desk: Desk) -> "tuple[tuple[Plan, ...], tuple[Ground, ...]]":
+async def plan_and_ground(
+    desk: Desk, states: "dict[str, RegionState] | None" = None
+) -> "tuple[tuple[Plan, ...], tuple[Ground, ...]]":
     """Survey every region and plan it; and what each plan rests on there.
 
+    states  filled with what the regions say of their rollouts, where that is wanted
     raises  Problems with all that is wrong in any region; else the first error of a survey
     """
-    answers = await _answers(desk)
+    answers = await _answers(desk, states)
     plans = _planned(desk, answers)
     if desk.probing:
         from console.cli.plan.probing import probe_all
@@ -60,9 +63,9 @@ async def survey_all(desk: Desk) -> tuple[Live, ...]:
     return tuple(live for live in answers if not isinstance(live, ConsoleError))
 
 
-async def _answers(desk: Desk) -> list[Live | ConsoleError]:
+async def _answers(desk: Desk, states: "dict[str, RegionState] | None" = None) -> list[Live | ConsoleError]:
     async with desk.reach() as drivers:
-        surveys = asyncio.gather(*(_survey(desk, drivers[name], name) for name in desk.names))
+        surveys = asyncio.gather(*(_survey(desk, drivers[name], name, states) for name in desk.names))
         # half a second of imports, while another process reads the regions' logs
         await asyncio.to_thread(import_module, "console.planning")
         return await surveys
@@ -102,11 +105,18 @@ def _all_used(desk: Desk, plans: Sequence[Plan]) -> None:
         raise UsageError(f"--allow-destructive {name} accepts nothing: no plan would lose that", hint=hint)
 
 
-async def _survey(desk: Desk, driver: "Driver", name: str) -> Live | ConsoleError:
-    try:
-        return await driver.survey(desk.name, desk.landing(name))
-    except ConsoleError as error:
-        return error
+async def _survey(
+    desk: Desk, driver: "Driver", name: str, states: "dict[str, RegionState] | None"
+) -> Live | ConsoleError:
+    async def state() -> None:
+        if states is not None:
+            with suppress(ConsoleError):  # the survey says it
+                states[name] = await driver.state(desk.name)
+
+    found, _ = await asyncio.gather(driver.survey(desk.name, desk.landing(name)), state(), return_exceptions=True)
+    if isinstance(found, BaseException) and not isinstance(found, ConsoleError):
+        raise found
+    return found
 
 
 def _structural(pipeline: Pipeline) -> tuple[Problem, ...]:
@@ -180,17 +190,32 @@ def moved_since(reviewed: Plan, fresh: Plan) -> list[str]:
 
 
 def show_plans(
-    voice: Voice, desk: Desk, plans: Sequence[Plan], *, explain: bool = False, sought: "Witnesses | None" = None
+    voice: Voice,
+    desk: Desk,
+    plans: Sequence[Plan],
+    *,
+    explain: bool = False,
+    sought: "Witnesses | None" = None,
+    states: "Mapping[str, RegionState] | None" = None,
 ) -> None:
-    """Print the plans as data: text, or one JSON document; with the witnesses where they were sought."""
+    """Print the plans as data: text, or one JSON document; with the witnesses where they were sought.
+
+    states  what the regions say of their rollouts; those under way are told
+    """
+    from console.cli.plan.standing import standing, standing_data, standing_text
     from console.cli.plan.witness import witnesses_data, witnesses_text
 
+    stands = standing(plans, states or {})
     if voice.json:
-        voice.document({**plan_data(plans), **({"witnesses": witnesses_data(sought)} if sought is not None else {})})
+        more: dict[str, Any] = {} if states is None else {"rollouts": [standing_data(*one) for one in stands]}
+        more |= {} if sought is None else {"witnesses": witnesses_data(sought)}
+        voice.document({**plan_data(plans), **more})
         return
     if sought is not None:
         voice.data(witnesses_text(sought) + "\n")
-    voice.data(plan_text(plans, explain=explain, paint=voice.paint))
+    for one in stands:
+        voice.data(standing_text(*one))
+    voice.data(("\n" if stands else "") + plan_text(plans, explain=explain, paint=voice.paint))
 
 
 def announce(voice: Voice, desk: Desk, plans: Sequence[Plan]) -> None:

@@ -11,8 +11,9 @@ from console.cli.wiring import Desk, open_desk, root_of, session
 from console.errors import Conflict, DataError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from console.drivers.protocol import RegionState
     from console.model.plan import Plan
     from console.planning import Ground
     from console.project.saved import Saved
@@ -39,11 +40,13 @@ def plan(out: Path | None, explain: bool, detailed_exitcode: bool, witness: bool
     """
     desk = open_desk()
     voice = Voice(session().flags)
-    plans, grounds = _planned(desk)
+    states: dict[str, RegionState] = {}
+    plans, grounds = _planned(desk, states)
     sought = _witnesses(desk, plans) if witness else None
     return _show(
-        desk, voice, plans, out=out, grounds=grounds, explain=explain, detailed=detailed_exitcode, sought=sought
-    )
+        desk, voice, plans, out=out, grounds=grounds, explain=explain, detailed=detailed_exitcode, sought=sought,
+        states=states,
+    )  # fmt: skip
 
 
 @command(
@@ -94,11 +97,11 @@ def _go(desk: Desk, voice: Voice, plans: "list[Plan]", *, dry_run: bool, attache
     return run(desk, voice, plans, attached=attached)
 
 
-def _planned(desk: Desk) -> "tuple[list[Plan], Sequence[Ground]]":
+def _planned(desk: Desk, states: "dict[str, RegionState] | None" = None) -> "tuple[list[Plan], Sequence[Ground]]":
     from console.cli.commands.carrying import plan_and_ground
     from console.cli.interrupt import carry
 
-    plans, grounds = carry(plan_and_ground(desk))
+    plans, grounds = carry(plan_and_ground(desk, states))
     return list(plans), grounds
 
 
@@ -120,10 +123,11 @@ def _show(
     explain: bool = False,
     detailed: bool = False,
     sought: "Witnesses | None" = None,
+    states: "Mapping[str, RegionState] | None" = None,
 ) -> int:
     from console.cli.commands.carrying import refused, show_plans
 
-    show_plans(voice, desk, plans, explain=explain, sought=sought)
+    show_plans(voice, desk, plans, explain=explain, sought=sought, states=states)
     if refusal := refused(plans):
         # the document above already holds these problems
         voice.complain(refusal)

@@ -1,5 +1,7 @@
 """The operator's log of one region: the latest lines, each cut to what a screen can hold."""
 
+import re
+
 from textual.content import Content
 
 from console.runner.view import RegionView
@@ -7,15 +9,18 @@ from console.tui.drawing import said, sheet
 
 LINE = 300  # characters; one cell of a megabyte freezes a terminal
 LEVELS = {"error: ": "$text-error", "warning: ": "$text-warning"}
+FAILED = re.compile(r"\d\d:\d\d:\d\dZ failed ")
 
 
 def draw_log(view: RegionView, width: int, at: float) -> Content:
     """Oldest first, as the status keeps them."""
     if not view.status.log:
-        return Content.styled("no line yet: the region's agent speaks here while it works.", "$text-muted")
+        return Content.styled("no line yet: what the region's rollouts do is told here.", "$text-muted")
     return sheet(_line(line) for line in view.status.log)
 
 
 def _line(line: str) -> Content:
     style = next((style for start, style in LEVELS.items() if line.startswith(start)), "")
+    if FAILED.match(line):
+        style = LEVELS["error: "]
     return said(line, style, LINE)

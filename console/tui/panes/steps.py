@@ -7,7 +7,7 @@ from console.model.step import Backfill, Step
 from console.runner.view import RegionView
 from console.tui.drawing import bar, cell, hanging, keys, said, sheet
 from console.tui.figures import count, plural, short, span
-from console.tui.words import STYLES
+from console.tui.words import STYLES, under_way
 
 SYMBOLS = {"waiting": ("·", STYLES["quiet"]), "running": ("▶", STYLES["busy"]), "done": ("✓", STYLES["good"])}
 MANY = 200
@@ -15,11 +15,15 @@ MANY = 200
 
 def draw_steps(view: RegionView, width: int, at: float) -> Content:
     """One line a step, a second one under the step whose batch runs."""
-    if steps := view.status.steps:
-        return sheet(line for step in steps[:MANY] for line in _step(step, width))
+    steps = [line for step in view.status.steps[:MANY] for line in _step(step, width)]
+    if steps and under_way(view):
+        return sheet(steps)
     if view.plan and view.plan.steps:
         lines = [cell(_planned(step), width) for step in view.plan.steps[:MANY]]
         return sheet([*lines, Content(""), keys(("s", "start"))])
+    if steps:
+        over = f"nothing is under way; {view.status.rollout}, {view.status.state}, took these steps:"
+        return sheet([*hanging(said(over, "$text-muted", 200), 0, width), *steps])
     nothing = Content.assemble("no step was begun: ", keys(("esc", "back to the regions"), ("r", "refresh")))
     return sheet(hanging(nothing, 0, width))
 

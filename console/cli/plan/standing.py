@@ -1,0 +1,60 @@
+"""Rollouts that stand or move in the regions that are planned: what is planned anew has to wait for them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from console.drivers.protocol import RegionState
+from console.model.plan import Plan
+from console.runner.board import under_way
+from console.text import safe_text
+
+
+def standing(plans: Sequence[Plan], states: Mapping[str, RegionState]) -> tuple[tuple[Plan, RegionState], ...]:
+    """Those whose region carries a rollout, or holds one at its gate."""
+    return tuple(
+        (plan, states[plan.region]) for plan in plans if plan.region in states and _stands(states[plan.region])
+    )
+
+
+def standing_text(plan: Plan, state: RegionState) -> str:
+    """`us: web-2 (r1 → r2) is at its gate with this change; console promote --region us makes it live, …`."""
+    region, status = safe_text(plan.region), state.status
+    which = (
+        f"{region}: {safe_text(status.rollout)} ({safe_text(status.was or 'nothing')} → {safe_text(status.release)})"
+    )
+    with_what = "" if state.plan is None else " with this change" if _same(plan, state) else " with another change"
+    match status.held or status.state:
+        case "failed":
+            now, then = (
+                "has failed",
+                f"console retry --region {region} goes on, console discard --region {region} drops it",
+            )
+        case "paused":
+            now, then = "is paused", f"console resume --region {region} goes on"
+        case "awaiting-confirmation":
+            now = "is at its gate"
+            then = f"console promote --region {region} makes it live, console cancel --region {region} drops it"
+        case word:
+            now, then = f"is {word}", f"console watch --region {region} follows it"
+    return f"{which} {now}{with_what}; {then}"
+
+
+def standing_data(plan: Plan, state: RegionState) -> dict[str, Any]:
+    """For `--output json`. same  whether it carries the change that is planned; None where its region does not say."""
+    status = state.status
+    return {
+        "region": plan.region,
+        "rollout": status.rollout,
+        "release": status.release,
+        "was": status.was,
+        "state": status.shown,
+        "same": None if state.plan is None else _same(plan, state),
+    }
+
+
+def _stands(state: RegionState) -> bool:
+    return bool(state.status.held) or under_way(state.status)
+
+
+def _same(plan: Plan, state: RegionState) -> bool:
+    return state.plan is not None and (state.plan.desired, state.plan.live) == (plan.desired, plan.live)

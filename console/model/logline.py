@@ -1,0 +1,72 @@
+"""What the operator's log says of each event: one line, with its time. Pure; what moves many times a second has none."""
+
+from datetime import UTC, datetime
+
+from console.model.event import (
+    Accepted,
+    BatchDone,
+    Checked,
+    DriverLost,
+    Ended,
+    Entered,
+    Event,
+    Expiring,
+    Failed,
+    Fenced,
+    Logged,
+    Paused,
+    Promoted,
+    Resumed,
+    RolledBack,
+    StepDone,
+    TakenOver,
+)
+
+CHECKED = {True: "ok", False: "differs", None: "inconclusive"}
+
+
+def logline(event: Event, at: float) -> str:
+    """`12:03:11Z backfilling`; "" for what is not worth a line.
+
+    at  seconds since 1970, UTC
+    """
+    match event:
+        case Logged(text, level):
+            return text if level == "info" else f"{level}: {text}"
+        case Expiring(_, _, told):
+            return f"warning: {told}"
+        case DriverLost(step, why):
+            return f"warning: Spark went away in {step}" + (f": {why}" if why else "")
+        case TakenOver(by, host, _):
+            return f"{by} on {host} took the rollout over"
+    said = _said(event)
+    return f"{datetime.fromtimestamp(at, UTC):%H:%M:%S}Z {said}" if said else ""
+
+
+def _said(event: Event) -> str:
+    match event:
+        case Accepted(release, was, _, by):
+            return f"{was or 'nothing'} → {release}, planned by {by}"
+        case Entered(state):
+            return state
+        case Fenced(step, source, version, slices, rows):
+            return f"{step}: {rows:,} rows of {source} up to version {version}, in {slices} slices"
+        case BatchDone(step, label, position, of, _, rows, _, seconds):
+            return f"{step} {label}: {rows:,} rows in {seconds:.1f} s, {position} of {of} slices"
+        case StepDone(step):
+            return f"{step} done"
+        case Checked(table, check, ok, detail):
+            return f"check {table} {check}: {CHECKED[ok]}" + (f" ({detail})" if detail else "")
+        case Paused(by):
+            return f"paused by {by}"
+        case Resumed(by):
+            return f"goes on, by {by}" if by else "goes on"
+        case Failed(step, why):
+            return f"failed in {step}: {why}"
+        case Promoted(release, was, by):
+            return f"{release} is live, it was {was or 'nothing'}: promoted by {by}"
+        case RolledBack(release, was, by):
+            return f"{release} is live again, it was {was}: rolled back by {by}"
+        case Ended(state, by):
+            return f"{state}, by {by}" if by else state
+    return ""

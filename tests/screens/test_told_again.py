@@ -1,0 +1,30 @@
+"""A screen that is opened late tells what happened before: the log's lines, and which rollout the steps were."""
+
+from dataclasses import replace
+
+from console.model.status import replay
+from console.tui.panes.log import draw_log
+from console.tui.panes.steps import draw_steps
+from tests.cli.sample import story
+from tests.screens import scripted as s
+
+
+def test_the_log_tells_the_whole_rollout_with_its_times() -> None:
+    view = s.RegionView(s.US, status=replay(story()))
+    lines = draw_log(view, 120, 0.0).plain.splitlines()
+    assert lines[0] == "00:16:41Z r7 → r8, planned by ada@laptop"
+    assert "00:16:47Z backfill/requests: 100 rows of landing up to version 41, in 2 slices" in lines
+    assert "00:16:50Z backfill/requests 2026-11-07: 60 rows in 3.0 s, 1 of 2 slices" in lines
+    assert "00:16:53Z failed in backfill/requests: disk full" in lines
+    assert "00:17:00Z check requests live rows: inconclusive (no row arrived)" in lines
+    assert lines[-1] == "00:17:02Z r8 is live, it was r7: promoted by ada@laptop"
+
+
+def test_steps_of_a_rollout_that_is_over_are_not_shown_as_those_of_one_under_way() -> None:
+    over = s.RegionView(s.US, status=replay(story()))
+    assert draw_steps(over, 80, 0.0).plain.startswith("nothing is under way; web-8, live, took these steps:\n")
+    going = replace(over, status=replay(story()[:10]))
+    assert "nothing is under way" not in draw_steps(going, 80, 0.0).plain
+    planned = replace(over, plan=s.waiting(s.US, 400).plan)
+    assert "web-8" not in draw_steps(planned, 80, 0.0).plain
+    assert draw_steps(planned, 80, 0.0).plain.startswith("· ")
