@@ -98,7 +98,6 @@ class Fleet:
         await asyncio.gather(*(self._refresh(name) for name in self._named(regions)))
 
     async def _refresh(self, name: str, again: int = 3) -> None:
-        """Survey and plan. What is live may change meanwhile, or another refresh that began later may end first."""
         if self._board[name].link == "idle":
             self._board.set(name, link="connecting")
         try:
@@ -107,22 +106,20 @@ class Fleet:
         except ConsoleError as error:
             self._errors[name] = error
             link = "unreachable" if error.exit_code == 5 else self._board[name].link
-            why = str(error) if link == "unreachable" else ""
-            self._board.set(name, plan=None, problem=str(error), link=link, link_why=why)
+            why = str(error)
+            self._board.set(name, plan=None, problem=why, link=link, link_why=why if link == "unreachable" else "")
         else:
             self._errors.pop(name, None)
             self._board.set(name, plan=plan, problem="", witness=self._proofs.beside(name, plan, live))
-            if again and plan.live != self._board[name].live:
+            if again and plan.live != self._board[name].live:  # which changed meanwhile
                 await self._refresh(name, again - 1)
         if self._board[name].link == "connecting":
             self._board.set(name, link="idle")
 
     async def _ask(self, name: str) -> Live:
-        driver, landing = self._drivers[name], _landing(self._pipelines[name])
-        found = await asyncio.gather(
-            driver.survey(self.pipeline, landing), driver.state(self.pipeline), return_exceptions=True
-        )
-        live, state = found
+        driver, asked = self._drivers[name], (self.pipeline, _landing(self._pipelines[name]))
+        both = driver.survey(*asked), driver.state(self.pipeline)
+        live, state = await asyncio.gather(*both, return_exceptions=True)
         if isinstance(state, RegionState):
             self._followers[name].meet(state)
             self._followers[name].start()

@@ -2,15 +2,15 @@
 
 import asyncio
 import gc
-import time
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from console.cli.interrupt import carry
 from console.cli.plan_text import plan_data, plan_text, summary, summary_line
-from console.cli.status_text import outcomes_data, outcomes_text, told
+from console.cli.status_text import outcomes_data, outcomes_text
+from console.cli.telling import telling
 from console.cli.voice import Voice
 from console.cli.wiring import Desk, plan_of, session
 from console.errors import Conflict, ConsoleError, Problem, Problems, Unreachable, UsageError
@@ -20,15 +20,13 @@ from console.model.live import Live
 from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.region import Region
-from console.runner.view import Cockpit, Outcome, RegionView
+from console.runner.view import Outcome, RegionView
 
 if TYPE_CHECKING:
     from console.cli.wiring import Planner
     from console.drivers.protocol import Driver, RegionState
     from console.planning import Ground
     from console.witness import Witnesses
-
-EVERY_SECONDS = 5.0  # between two lines of the same fleeting kind about one region
 
 
 async def plan_and_ground(
@@ -231,49 +229,6 @@ def announce(voice: Voice, desk: Desk, plans: Sequence[Plan]) -> None:
             entry = {"code": problem.code, "severity": problem.severity, "message": problem.message}
             voice.line({"type": "diagnostic", "region": plan.region, **entry, "hint": problem.hint})
     voice.line({"type": "change_summary", "text": summary_line(plans), **summary(plans)})
-
-
-class Teller:
-    """Turns views into lines: on stderr for people, as typed lines on stdout with JSON."""
-
-    def __init__(self, voice: Voice, views: Mapping[str, RegionView]) -> None:
-        self._voice = voice
-        self._known = dict(views)
-        self._spoke: dict[tuple[str, str], float] = {}
-
-    def tell(self, view: RegionView) -> None:
-        """Say what is new about one region since it was last told."""
-        name = view.region.name
-        for said in told(self._known.get(name, RegionView(view.region)), view):
-            now = time.monotonic()
-            if said.fleeting and now - self._spoke.get((name, said.kind), 0.0) < EVERY_SECONDS:
-                continue
-            if said.fleeting:
-                self._spoke[name, said.kind] = now
-            if self._voice.json:
-                self._voice.line({"type": said.kind, "region": name, "at": time.time(), **said.data})
-            else:
-                self._voice.talk(f"{name}  {said.text}")
-        self._known[name] = view
-
-    async def listen(self, cockpit: Cockpit) -> None:
-        async for view in cockpit.changes():
-            self.tell(view)
-
-
-@asynccontextmanager
-async def telling(cockpit: Cockpit, voice: Voice) -> AsyncIterator[Teller]:
-    """Tell every change while the body runs, and at its end what was left to tell."""
-    teller = Teller(voice, cockpit.views)
-    listener = asyncio.create_task(teller.listen(cockpit))
-    try:
-        yield teller
-    finally:
-        listener.cancel()
-        with suppress(asyncio.CancelledError):
-            await listener
-        for view in cockpit.views.values():
-            teller.tell(view)
 
 
 def farewell(views: Mapping[str, RegionView], attached: bool = False) -> str:

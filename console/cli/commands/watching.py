@@ -161,7 +161,7 @@ async def still(cockpit: "Cockpit") -> None:
 
 
 async def _until_still(desk: Desk, voice: Voice, seen: "dict[str, RegionView]", timeout: float | None) -> None:
-    from console.cli.commands.carrying import telling
+    from console.cli.telling import telling
 
     async with desk.fleet() as fleet:
         try:

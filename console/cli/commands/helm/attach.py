@@ -42,8 +42,8 @@ def attach(take_over: bool) -> int:
 
 
 async def _attached(desk: Desk, voice: Voice, seen: "dict[str, RegionView]", take_over: bool) -> int:
-    from console.cli.commands.carrying import telling
     from console.cli.commands.watching import exit_of, still
+    from console.cli.telling import telling
     from console.model.event import ENDED
 
     name = desk.names[0]
