@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from console import planning
 from console.agent.store.survey import survey, table_stats
-from console.cli.plan_text import plan_data, plan_text
+from console.cli.plan.text import plan_data, plan_text
 from console.errors import Problem
 from console.model.live import Live, Release, TableState
 from console.model.pipeline import Override, Pipeline

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.plan_text import plan_data, plan_text, step_text, summary_line
+from console.cli.plan.text import plan_data, plan_text, step_text, summary_line
 from console.errors import Problem
 from console.model.codec import decode
 from console.model.plan import NodeChange, Plan

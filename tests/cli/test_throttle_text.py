@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from console.cli.commands.carrying import moved_since
-from console.cli.plan_text import plan_text
+from console.cli.plan.text import plan_text
 from console.model.patience import Throttle
 from tests.cli import sample
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from console.cli.plan_text import plan_text
+from console.cli.plan.text import plan_text
 from console.errors import Problems
 from console.model.codec import encode
 from console.planning import plan

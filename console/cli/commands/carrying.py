@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from console.cli.interrupt import carry
-from console.cli.plan_text import plan_data, plan_text, summary, summary_line
+from console.cli.plan.text import plan_data, plan_text, summary, summary_line
 from console.cli.status_text import outcomes_data, outcomes_text
 from console.cli.telling import telling
 from console.cli.voice import Voice
