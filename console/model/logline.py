@@ -1,7 +1,5 @@
 """What the operator's log says of each event: one line, with its time. Pure; what moves many times a second has none."""
 
-from datetime import UTC, datetime
-
 from console.model.event import (
     Accepted,
     BatchDone,
@@ -40,7 +38,8 @@ def logline(event: Event, at: float) -> str:
         case TakenOver(by, host, _):
             return f"{by} on {host} took the rollout over"
     said = _said(event)
-    return f"{datetime.fromtimestamp(at, UTC):%H:%M:%S}Z {said}" if said else ""
+    second = int(at) % 86_400
+    return f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z {said}" if said else ""
 
 
 def _said(event: Event) -> str:
