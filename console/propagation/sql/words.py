@@ -4,23 +4,31 @@ source  PostgreSQL 15 documentation, §4.1 (lexical structure); psql's own lines
 """
 
 import re
+import string
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, Literal
 
-Kind = Literal["word", "name", "text", "number", "sign", "mark"]
+Kind = Literal["word", "name", "text", "bits", "number", "sign", "mark"]
 
+_LONGEST: Final = 63  # bytes of a name
+_SMALL: Final = {ord(letter): letter.lower() for letter in string.ascii_uppercase}  # no other letter is folded in UTF-8
 _DEEPEST: Final = 200  # brackets in brackets; each level is read again by the one around it
-_SPACE: Final = re.compile(r"\s+")
-_LINE_COMMENT: Final = re.compile(r"--[^\n]*")
-_WORD: Final = re.compile(r"[^\W\d][\w$]*")
-_NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F_]+|(?:\d[\d_]*(?:\.(?!\.)\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
-_DOLLAR: Final = re.compile(r"\$(?:[^\W\d]\w*)?\$")
+_SPACE: Final = re.compile(r"[ \t\n\r\f]+")
+_LINE_COMMENT: Final = re.compile(r"--[^\n\r]*")
+# whatever is not ASCII is a letter to PostgreSQL, a no-break space included
+_LETTER: Final = r"[A-Za-z_\x80-\U0010ffff]"
+_WORD: Final = re.compile(rf"{_LETTER}(?:{_LETTER}|[0-9$])*")
+_NUMBER: Final = re.compile(r"(?a:0[xX][0-9a-fA-F_]+|(?:\d[\d_]*(?:\.(?!\.)\d*)?|\.\d+)(?:[eE][+-]?\d+)?)")
+_DOLLAR: Final = re.compile(rf"\$(?:{_LETTER}(?:{_LETTER}|[0-9])*)?\$")
 _PLAIN: Final = re.compile(r"'((?:[^']|'')*)'")
 _ESCAPED: Final = re.compile(r"[eE]'((?:[^'\\]|\\.|'')*)'", re.DOTALL)
+_REST: Final = re.compile(_ESCAPED.pattern.removeprefix("[eE]"), re.DOTALL)
 _BITS: Final = re.compile(r"[bBxX]'([0-9a-fA-F]*)'")
 _NATIONAL: Final = re.compile(r"[nN]'((?:[^']|'')*)'")
+# a text that goes on behind a line break is one text
+_MORE: Final = re.compile(r"[ \t\f]*[\n\r](?:[ \t\n\r\f]|--[^\n\r]*[\n\r])*(?=')")
 _UNICODE: Final = re.compile(r"[uU]&[\"']")
 _NAME: Final = re.compile(r'"((?:[^"]|"")+)"')
 _LETTERS: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -56,7 +64,7 @@ class NotUnderstood(Exception):
 class Word:
     """One token.
 
-    text   a word in lower case, a quoted name or text without its quotes, a number or sign as written; a mark is the
+    text   a word or name as PostgreSQL keeps it, a text without its quotes, a number or sign as written; a mark is the
            comment behind which a file goes back
     start  offset in the file, `end` the one after it
     """
@@ -233,13 +241,15 @@ class _Reader:
         if _UNICODE.match(source, at):
             raise self._wrong("a text or name with Unicode escapes", "write the characters themselves")
         if found := _ESCAPED.match(source, at):
-            return "text", _unescaped(found[1]), found.end()
+            inside, end = self._text(found, _REST)
+            return "text", _unescaped(inside), end
         if found := _NATIONAL.match(source, at) or _PLAIN.match(source, at):
-            return "text", found[1].replace("''", "'"), found.end()
+            inside, end = self._text(found, _PLAIN)
+            return "text", inside.replace("''", "'"), end
         if found := _BITS.match(source, at):
-            return "text", found[1], found.end()
+            return "bits", found[1], found.end()
         if found := _NAME.match(source, at):
-            return "name", found[1].replace('""', '"'), found.end()
+            return "name", kept(found[1].replace('""', '"')), found.end()
         if source[at] in "'\"":
             raise self._wrong("a quote does not end")
         if found := _DOLLAR.match(source, at):
@@ -248,10 +258,20 @@ class _Reader:
                 raise self._wrong(f"the text that {found[0]} begins does not end")
             return "text", source[found.end() : end], end + len(found[0])
         if found := _WORD.match(source, at):
-            return "word", found[0].lower(), found.end()
+            return "word", kept(found[0].translate(_SMALL)), found.end()
         if found := _NUMBER.match(source, at):
             return "number", found[0], found.end()
         return "sign", *(("::", at + 2) if source.startswith("::", at) else (source[at], at + 1))
+
+    def _text(self, found: re.Match[str], form: re.Pattern[str]) -> tuple[str, int]:
+        """The inside of a text that may go on behind line breaks, and where it ends."""
+        inside, end = found[1], found.end()
+        while more := _MORE.match(self.source, end):
+            rest = form.match(self.source, more.end())
+            if rest is None:
+                raise self._wrong("a quote does not end")
+            inside, end = inside + rest[1], rest.end()
+        return inside, end
 
     def _place(self) -> tuple[int, int]:
         new = self.source.count("\n", self._counted, self.at)
@@ -264,6 +284,11 @@ class _Reader:
     def _wrong(self, message: str, hint: str = "") -> NotUnderstood:
         line, column = self._place()
         return NotUnderstood(message, line, column, hint)
+
+
+def kept(name: str) -> str:
+    """A name as PostgreSQL keeps it: as many whole characters as go into 63 bytes, in a database of UTF-8."""
+    return name.encode()[:_LONGEST].decode(errors="ignore")
 
 
 def _heading(comment: str) -> str:

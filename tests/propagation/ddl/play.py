@@ -1,0 +1,170 @@
+"""A random script in a real server: drawn statement by statement, those that PostgreSQL refuses left out."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+
+import psycopg
+from psycopg.rows import dict_row
+
+from tests.propagation.ddl import forms  # noqa: F401  they make themselves known
+from tests.propagation.ddl.catalog import Name, Relation, snapshot
+from tests.propagation.ddl.drawing import Draw, statement
+from tests.propagation.servers.postgres import Postgres
+
+SETUP = {"creates": 10, "types": 5, "table": 3, "column": 3, "views": 2, "routines": 1}
+BODY = {"column": 18, "table": 6, "moves": 6, "creates": 7, "types": 8, "views": 4, "path": 4, "routines": 5, "transactions": 9, "lexing": 2}
+FIRST = (
+    "CREATE TABLE t1 (id bigint PRIMARY KEY, a int, b text DEFAULT 'b', c varchar(10) NOT NULL DEFAULT '')",
+    "CREATE TABLE t2 (id int, a numeric(10,2), n timestamptz DEFAULT now())", "CREATE SCHEMA app", 'CREATE SCHEMA "Odd Schema"', "CREATE SCHEMA other",
+    "CREATE TYPE mood AS ENUM ('ok', 'ill', 'a')", "CREATE DOMAIN dom AS int", "CREATE TYPE comp AS (a int, b text)", "CREATE TABLE app.t1 (id int, z text)",
+)  # fmt: skip
+_CLEAN = """
+DO $$ DECLARE s text; BEGIN
+  FOR s IN SELECT evtname FROM pg_event_trigger LOOP EXECUTE format('DROP EVENT TRIGGER %I', s); END LOOP;
+  FOR s IN SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema' LOOP
+    EXECUTE format('DROP SCHEMA %I CASCADE', s);
+  END LOOP;
+  CREATE SCHEMA public;
+END $$
+"""
+_TYPES = """
+SELECT t.typtype AS kind, n.nspname AS schema, t.typname AS name FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
+ LEFT JOIN pg_class c ON c.oid = t.typrelid
+ WHERE n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') AND t.typtype IN ('e', 'd', 'c', 'r') AND coalesce(c.relkind, 'c') = 'c'
+"""
+_ALONE = ("savepoint", "rollback", "release", "commit", "end", "abort", "begin", "start")
+
+
+@dataclass
+class Script:
+    """What was drawn, and the catalog around it.
+
+    rows  table → column → value as text, of the row that was there before
+    """
+
+    setup: str
+    body: str
+    families: list[str]
+    before: dict[Name, Relation]
+    after: dict[Name, Relation]
+
+
+class Stage:
+    """One database in which script after script is played."""
+
+    def __init__(self, postgres: Postgres) -> None:
+        self._dsn = postgres.dsn("ddl")
+        with psycopg.connect(postgres.dsn(), autocommit=True) as admin:
+            admin.execute("CREATE DATABASE ddl")
+        self.judge = self._connect()
+
+    def _connect(self) -> psycopg.Connection[Any]:
+        connection = psycopg.connect(self._dsn, autocommit=True, row_factory=dict_row)
+        connection.execute("SET client_min_messages = error")
+        return connection
+
+    def same(self, literal: str, expression: str, kind: str) -> bool:
+        """A literal is the value of an expression, as a value of this type."""
+        try:
+            row = self.judge.execute(f"SELECT ({literal})::{kind}::text IS NOT DISTINCT FROM ({expression})::{kind}::text AS same").fetchone()
+        except psycopg.Error:
+            return False
+        return bool(row and row["same"])
+
+    def play(self, seed: int) -> Script:
+        r = Random(f"ddl-{seed}")
+        self.judge.execute(_CLEAN)
+        with self._connect() as connection:
+            first = _Session(connection, Draw(r))
+            for text in FIRST:
+                first.take("creates", text)
+            first.draw(SETUP, r.randint(0, 7))
+            setup = first.finish()
+            before = snapshot(self.judge)
+        with self._connect() as connection:
+            second = _Session(connection, Draw(r))
+            whole = r.random() < 0.3
+            if whole:
+                second.draw = second.draw  # noqa: PLW0127
+            second.draw(BODY, r.choice((1, 1, 2, 3, 4, 6)))
+            body = second.finish()
+            return Script(setup, body, second.families, before, snapshot(self.judge))
+
+
+class _Session:
+    """Statements that the server took, in one session."""
+
+    def __init__(self, connection: psycopg.Connection[Any], draw: Draw) -> None:
+        self._connection, self.d = connection, draw
+        self.taken: list[str] = []
+        self.families: list[str] = []
+
+    def draw(self, families: dict[str, int], count: int) -> None:
+        for _ in range(count * 6):
+            if len(self.taken) >= count:
+                return
+            self._look()
+            self.take(*statement(self.d, families))
+
+    def take(self, family: str, text: str) -> None:
+        with self._guarded(text) as guarded:
+            self._connection.execute(text.encode())
+            guarded.append(True)
+        if guarded:
+            self.taken.append(text)
+            self.families.append(family)
+            self._follow(text)
+
+    @contextmanager
+    def _guarded(self, text: str) -> Iterator[list[bool]]:
+        alone = not self.d.inside or text.split()[0].lower() in _ALONE
+        done: list[bool] = []
+        if not alone:
+            self._connection.execute('SAVEPOINT "the judge"')
+        try:
+            yield done
+        except psycopg.Error:
+            if not alone:
+                self._connection.execute('ROLLBACK TO "the judge"')
+        if not alone:
+            self._connection.execute('RELEASE "the judge"')
+
+    def _follow(self, text: str) -> None:
+        words = text.lower().split()
+        chained = words[-2:] == ["and", "chain"]
+        if words[0] in ("begin", "start"):
+            self.d.inside = True
+        elif words[0] == "savepoint":
+            self.d.savepoints.append(text.split()[1])
+        elif words[0] in ("commit", "end", "abort") or (words[0] == "rollback" and "to" not in words):
+            self.d.inside, self.d.savepoints = self.d.inside and chained, []
+        elif words[0] == "rollback":
+            at = len(self.d.savepoints) - 1 - self.d.savepoints[::-1].index(text.split()[-1])
+            self.d.savepoints = self.d.savepoints[: at + 1]
+        elif words[0] == "release":
+            at = len(self.d.savepoints) - 1 - self.d.savepoints[::-1].index(text.split()[-1])
+            self.d.savepoints = self.d.savepoints[:at]
+
+    def _look(self) -> None:
+        self.d.relations = snapshot(self._connection)
+        self.d.types = {}
+        for row in self._connection.execute(_TYPES).fetchall():
+            self.d.types.setdefault(row["kind"], []).append((row["schema"], row["name"]))
+        schemas = "SELECT nspname AS name FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'"
+        routines = "SELECT proname AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'"
+        constraints = "SELECT conname AS name FROM pg_constraint WHERE conrelid > 0 OR contypid > 0 ORDER BY 1"
+        self.d.schemas = self._names(schemas)
+        self.d.routines, self.d.constraints = self._names(routines), self._names(constraints)[-40:]
+
+    def _names(self, sql: str) -> list[str]:
+        return [row["name"] for row in self._connection.execute(sql.encode()).fetchall()]
+
+    def finish(self) -> str:
+        if self.d.inside:
+            text = self.d.r.choice(("COMMIT", "COMMIT", "COMMIT", "ROLLBACK", "END"))
+            self._connection.execute(text.encode())
+            self.taken.append(text)
+        return ";\n".join(self.taken) + (";\n" if self.taken else "")
