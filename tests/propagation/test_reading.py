@@ -285,7 +285,7 @@ def test_settings_locks_and_transactions_are_not_worth_a_line(sql: str) -> None:
         "DROP TYPE e CASCADE", "DROP EXTENSION hstore CASCADE", "DROP SCHEMA s CASCADE", "DROP OWNED BY me", "CREATE TABLE x (id)",
         "ALTER TYPE c ADD ATTRIBUTE b int", "ALTER DOMAIN d DROP NOT NULL", "ALTER TABLE known DROP nobody",
         "ALTER TABLE known ADD n int", "ALTER TABLE known RENAME n TO d", "ALTER TABLE :tab ADD a int", "123", "'text'",
-        "BEGIN; ALTER TABLE t ADD a int; SAVEPOINT s; ROLLBACK TO s", "ALTER TABLE t ADD a int[", "ALTER TABLE t ADD a numeric(x)",
+        "BEGIN; ALTER TABLE t ADD a int; SAVEPOINT s; ROLLBACK TO r", "ALTER TABLE t ADD a int[", "ALTER TABLE t ADD a numeric(x)",
     ],
 )  # fmt: skip
 def test_what_is_not_understood_is_refused_with_file_line_and_a_hint(sql: str) -> None:

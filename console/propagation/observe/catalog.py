@@ -1,101 +1,32 @@
 """The tables and types that the files read so far define, as far as they do."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Final
 
+from console.propagation.observe.table.known import Known
 from console.propagation.sql.cursor import Cursor, Name
 from console.propagation.sql.postgres import UserTypes, Written
-from console.propagation.tables import Column, Table
+from console.propagation.tables import Table
 
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """One table.
-
-    whole      its CREATE TABLE was read: a column that is not here does not exist
-    new        created in the transaction that is being read
-    temporary  gone with its session
-    partition  part of another table, whose changes are its own
-    checks     (constraint, columns) that a CHECK of the table keeps from being NULL where nothing else does
-    unproven   the same of those that are NOT VALID yet
-    parents    the tables that it inherits from
-    own        the columns that it declares itself: they stay when a parent's go
-    """
-
-    schema: str
-    name: str
-    columns: tuple[Column, ...] = ()
-    key: tuple[str, ...] = ()
-    whole: bool = False
-    new: bool = False
-    temporary: bool = False
-    partition: bool = False
-    checks: tuple[tuple[str, frozenset[str]], ...] = ()
-    unproven: tuple[tuple[str, frozenset[str]], ...] = ()
-    parents: tuple[Name, ...] = ()
-    own: frozenset[str] = frozenset()
-
-    @property
-    def full(self) -> str:
-        return f"{self.schema}.{self.name}"
-
-    def column(self, name: str) -> Column | None:
-        return next((column for column in self.columns if column.name == name), None)
-
-    def with_column(self, column: Column) -> "Known":
-        """The column in its place, or at the end."""
-        if self.column(column.name) is None:
-            return replace(self, columns=(*self.columns, column))
-        return replace(self, columns=tuple(column if old.name == column.name else old for old in self.columns))
-
-    def without(self, name: str) -> "Known":
-        kept = tuple(column for column in self.columns if column.name != name)
-        return replace(self, columns=kept, key=() if name in self.key else self.key, own=self.own - {name})
-
-    def renamed(self, old: str, new: str) -> "Known":
-        columns = tuple(replace(c, name=new) if c.name == old else c for c in self.columns)
-        own = frozenset(new if name == old else name for name in self.own)
-        return replace(self, columns=columns, key=tuple(new if name == old else name for name in self.key), own=own)
-
-    def checked(self, constraint: str, names: frozenset[str], *, valid: bool) -> "Known":
-        """The table with a CHECK that keeps these columns from being NULL."""
-        if not valid:
-            return replace(self, unproven=(*self.unproven, (constraint, names)))
-        softly = frozenset(c.name for c in self.columns if c.name in names and c.nullable)
-        return replace(self.required(names), checks=(*self.checks, (constraint, softly)))
-
-    def validated(self, constraint: str) -> "Known":
-        names = dict(self.unproven).get(constraint, frozenset())
-        left = tuple(entry for entry in self.unproven if entry[0] != constraint)
-        return replace(self, unproven=left).checked(constraint, names, valid=True) if names else self
-
-    def unchecked(self, constraint: str) -> "tuple[Known, frozenset[str]]":
-        """The table without a CHECK, and the columns that may be NULL from now on."""
-        names = dict(self.checks).get(constraint, frozenset())
-        columns = tuple(replace(c, nullable=True) if c.name in names else c for c in self.columns)
-        left = tuple(entry for entry in self.checks if entry[0] != constraint)
-        unproven = tuple(entry for entry in self.unproven if entry[0] != constraint)
-        return replace(self, columns=columns, checks=left, unproven=unproven), names
-
-    def hardened(self, name: str) -> "Known":
-        """NOT NULL by itself: no CHECK that goes changes that."""
-        return replace(self, checks=tuple((constraint, names - {name}) for constraint, names in self.checks))
-
-    def required(self, names: "frozenset[str] | tuple[str, ...]") -> "Known":
-        columns = tuple(replace(c, nullable=False) if c.name in names else c for c in self.columns)
-        return replace(self, columns=columns)
+TEMP: Final = "pg_temp"
 
 
 @dataclass
 class Catalog:
     """What is known.
 
-    schema   where names without one live;  home  the same as a session begins
-    outside  the schema that a SET LOCAL gives back at the end of its transaction
+    schema   where things without one are made;  path  where they are looked for
+    outside  the path that a SET LOCAL gives back at the end of its transaction;  home  the one that a session begins with
     replicated  the tables that any store has, where somebody said; None: all of them
     indexes  the plain columns of unique ones
     views    and foreign tables: ALTER TABLE takes them, but nothing of them replicates
     left     names that tables gave up, and the tables as they were then
     origins  a table's name → the one that it had at first
+    schemas  those that are known to be there
+    learned  files said what was there before
+    routines a function's name → nothing that it does changes a table; views that call one are here too
+    armed    a trigger or a rule that may alter tables once rows are written
     """
 
     tables: dict[Name, Known] = field(default_factory=dict)
@@ -105,34 +36,67 @@ class Catalog:
     views: set[Name] = field(default_factory=set)
     left: dict[Name, Known] = field(default_factory=dict)
     origins: dict[Name, Name] = field(default_factory=dict)
-    outside: str | None = None
+    outside: tuple[str, ...] | None = None
     replicated: frozenset[Name] | None = None
+    schemas: set[str] = field(default_factory=set)
+    learned: bool = False
+    routines: dict[str, bool] = field(default_factory=dict)
+    armed: str = ""
 
     def __post_init__(self) -> None:
-        self.home = self.schema
+        self.home: tuple[str, ...] = (self.schema,)
+        self.schemas |= {"public", self.schema}
+        self.look(self.home)
+
+    def look(self, path: Sequence[str]) -> None:
+        """Names without a schema are looked for along a path, and made in the first schema of it."""
+        self.path = self.types.path = tuple(path)
+        self.schema = path[0] if path else ""
 
     def full(self, name: Name) -> Name:
-        return (name[0] or self.schema, name[1])
+        """The relation that is meant: the first along the path; one that is not known is taken to be where it would be made."""
+        if name[0]:
+            return (TEMP if name[0].startswith(TEMP) else name[0], name[1])
+        order = self.path if TEMP in self.path else (TEMP, *self.path)
+        found = ((schema, name[1]) for schema in order)
+        return next((one for one in found if one in self.tables or one in self.views), self.made(name))
+
+    def made(self, name: Name) -> Name:
+        """The name of what is about to be made."""
+        schema = name[0] or self.schema
+        return (TEMP if schema.startswith(TEMP) else schema, name[1])
+
+    def settles(self, name: Name, cursor: Cursor) -> None:
+        """raises NotUnderstood where it is not known in which schema something is made"""
+        if not name[0] and self.schema not in self.schemas and len(self.path) != 1:
+            raise cursor.wrong(
+                f"whether the schema {self.schema} is there is not known", "write the name with its schema"
+            )
 
     def table(self, name: Name) -> Known:
         """A table by its full name; one that no file defines is known to exist, and nothing more."""
         return self.tables.get(name) or Known(*name)
 
     def put(self, table: Known) -> None:
-        self.tables[(table.schema, table.name)] = table
+        self.tables[table.place] = table
 
     def concerns(self, name: Name) -> bool:
         """Some store has the table."""
         return self.replicated is None or name in self.replicated
 
     def below(self, name: Name) -> tuple[Name, ...]:
-        """The tables that inherit from a table at once."""
+        """The tables that inherit from a table at once, or are its partitions."""
         return tuple(found for found, table in self.tables.items() if name in table.parents)
 
     def copy(self) -> "Catalog":
-        found = replace(self, tables=dict(self.tables), types=UserTypes(dict(self.types.found)), views=set(self.views))
-        found.indexes, found.left, found.origins = dict(self.indexes), dict(self.left), dict(self.origins)
-        found.home = self.home
+        kept: dict[str, Any] = {
+            name: value.copy() if isinstance(value, dict | set) else value
+            for name, value in vars(self).items()
+            if name not in ("home", "path", "types")
+        }
+        found = Catalog(**kept, types=UserTypes(dict(self.types.found), self.path))
+        found.home, found.path, found.schema = self.home, self.path, self.schema
+        found.types.path = self.path
         return found
 
     def restore(self, before: "Catalog") -> None:
@@ -141,12 +105,31 @@ class Catalog:
 
     def settle(self) -> None:
         """A transaction has ended: what it created is there, and what was set for it alone is not."""
-        self.tables = {name: replace(table, new=False) for name, table in self.tables.items()}
-        self.schema, self.outside = self.outside or self.schema, None
+        left = {name: table for name, table in self.tables.items() if not table.fleeting}
+        self.tables = {name: replace(table, new=False) for name, table in left.items()}
+        if self.outside is not None:
+            self.look(self.outside)
+        self.outside = None
 
     def forget_moves(self) -> None:
         """What was learnt is the past: whoever has a name now has it rightly."""
         self.left, self.origins = {}, {}
+
+    def begin_anew(self) -> None:
+        """Another session: it looks where a session begins to, and has none of the other's temporary tables."""
+        self.tables = {name: table for name, table in self.tables.items() if not table.temporary}
+        self.outside = None
+        self.look(self.home)
+
+    def moved(self, table: Known, name: Name) -> None:
+        """A table under another name; what inherits from it still does."""
+        old = table.place
+        self.tables.pop(old, None)
+        self.put(replace(table, schema=name[0], name=name[1]))
+        for child in self.below(old):
+            below = self.table(child)
+            parents = tuple(name if parent == old else parent for parent in below.parents)
+            self.put(replace(below, parents=parents))
 
     def all(self) -> tuple[Table, ...]:
         """Every whole table that outlives its session and is no part of another, by name."""
@@ -156,6 +139,6 @@ class Catalog:
 
 def define_type(cursor: Cursor, catalog: Catalog, name: Name, written: Written) -> None:
     """raises NotUnderstood where the statement goes on"""
-    catalog.types.found[catalog.full(name)] = written
+    catalog.types.found[catalog.made(name)] = written
     if not cursor.done:
         raise cursor.wrong("expected the end of the statement")

@@ -1,31 +1,37 @@
-"""CREATE TABLE, CREATE TYPE and CREATE DOMAIN: what later statements build on. They are no changes themselves."""
+"""CREATE TABLE and CREATE INDEX: what later statements build on. They are no changes themselves."""
 
 from dataclasses import replace
 from typing import Final
 
-from console.propagation.observe.catalog import Catalog, Known, define_type
-from console.propagation.sql.columns import IDENTITY, Definition, read_column, required_by
+from console.propagation.observe.catalog import TEMP, Catalog
+from console.propagation.observe.objects.types import create_type
+from console.propagation.observe.table.known import Known
+from console.propagation.sql.columns import IDENTITY, Definition, read_check, read_column
 from console.propagation.sql.cursor import Cursor, Name
-from console.propagation.sql.postgres import Written, read_type
 from console.propagation.sql.words import Statement, statements
-from console.propagation.types import Type
 
-TABLE_CONSTRAINTS: Final = ("constraint", "primary", "unique", "check", "foreign", "exclude")
+TABLE_CONSTRAINTS: Final = ("constraint", "primary", "unique", "check", "foreign")
 
 
-def create_table(cursor: Cursor, catalog: Catalog) -> Known:
+def create_table(cursor: Cursor, catalog: Catalog, *, temporary: bool = False) -> Known:
     """CREATE TABLE, from behind TABLE; the table is put into the catalog.
 
     raises  NotUnderstood
     """
-    cursor.take("if", "not", "exists")
-    name = catalog.full(cursor.qualified())
-    if (there := catalog.tables.get(name)) is not None and there.whole:
+    careful = cursor.take("if", "not", "exists")
+    written = cursor.qualified()
+    name = (TEMP, written[1]) if temporary else catalog.made(written)
+    temporary = name[0] == TEMP
+    if not temporary:
+        catalog.settles(written, cursor)
+    there = catalog.tables.get(name)
+    if there is not None and (there.whole or careful):
         return there
-    table = Known(*name, whole=True, new=True)
+    table = Known(*name, whole=True, new=True, temporary=temporary)
     if cursor.take("partition", "of"):
-        parent = catalog.table(catalog.full(cursor.qualified()))
-        table = replace(parent, schema=name[0], name=name[1], new=True, partition=True)
+        parent = catalog.full(cursor.qualified())
+        table = replace(catalog.table(parent), schema=name[0], name=name[1], new=True, temporary=temporary)
+        table = replace(table, partition=True, parents=(parent,), own=frozenset())
     elif cursor.take("of"):
         cursor.qualified()
         table = replace(table, whole=False)
@@ -35,26 +41,54 @@ def create_table(cursor: Cursor, catalog: Catalog) -> Known:
         table = replace(table, whole=False) if query else _elements(inside, catalog, table)
     else:
         table = replace(table, whole=False)  # CREATE TABLE … AS: its columns are a query's
-    table = _inherited(cursor, catalog, table)
+    table = _behind(cursor, catalog, table)
     catalog.put(table)
     return table
 
 
+def constraint_is_next(part: Cursor) -> bool:
+    """What follows is a constraint of the table; `exclude` may be a column's name as well."""
+    return part.sees_any(*TABLE_CONSTRAINTS) or part.sees("exclude", "(") or part.sees("exclude", "using")
+
+
 def _elements(inside: Cursor, catalog: Catalog, table: Known) -> Known:
+    keys = []
     for part in inside.parts():
         if part.take("like"):
-            model = catalog.table(catalog.full(part.qualified()))
-            for column in model.columns:
-                table = table.with_column(column)
-            table = replace(table, whole=table.whole and model.whole)
-        elif part.sees_any(*TABLE_CONSTRAINTS):
-            table = constrained(part, table, catalog)
+            table = _like(part, catalog, table)
+        elif constraint_is_next(part):
+            keys.append(part)
         else:
-            definition = read_column(part, catalog.types, catalog.schema)
-            table = table.with_column(definition.column)
-            if definition.key:
-                table = replace(table, key=(definition.name,))
+            table = table.defined(read_column(part, catalog.types, catalog.schema))
+    for part in keys:  # they may stand before the columns that they name
+        table = constrained(part, table, catalog)
     return table
+
+
+def _like(part: Cursor, catalog: Catalog, table: Known) -> Known:
+    """The columns of another table, with as much of what they have as is asked for."""
+    model = catalog.table(catalog.full(part.qualified()))
+    taken: set[str] = set()
+    while not part.done:
+        including = part.take("including")
+        if not including:
+            part.expect("excluding")
+        what = part.name()
+        every = ("defaults", "generated", "identity", "constraints", "indexes") if what == "all" else (what,)
+        taken = taken | set(every) if including else taken - set(every)
+    for column in model.columns:
+        kept = {"generated": "generated", IDENTITY: "identity"}.get(column.computed, "defaults") in taken
+        table = table.with_column(column if kept else replace(column, default=None, computed=""))
+    reads = model.reads if "generated" in taken else ()
+    return replace(
+        table,
+        whole=table.whole and model.whole,
+        firm=table.firm | model.firm,
+        bound=table.bound | model.bound,
+        checks=(*table.checks, *(model.checks if "constraints" in taken else ())),
+        reads=(*table.reads, *reads),
+        key=model.key if "indexes" in taken and model.key else table.key,
+    ).settled()
 
 
 def constrained(part: Cursor, table: Known, catalog: Catalog) -> Known:
@@ -65,36 +99,50 @@ def constrained(part: Cursor, table: Known, catalog: Catalog) -> Known:
             key = catalog.indexes.get(part.name(), ())
         else:
             key = tuple(column.name() for column in part.bracketed().parts())
-        for column in key:
-            table = table.hardened(column)
-        return replace(table.required(key), key=key)
+        return replace(table, key=key, firm=table.firm | set(key)).settled()
     if part.take("check"):
-        condition = required_by(part.bracketed())
-        # a CHECK that is NOT VALID says nothing about the rows that are there
-        named = name or f"{table.name}_{'_'.join(sorted(condition))}_check"
-        return table.checked(named, condition, valid=not part.sees("not", "valid")) if condition else table
+        return replace(table, checks=(*table.checks, read_check(part, name))).settled()
     return table
 
 
-def _inherited(cursor: Cursor, catalog: Catalog, table: Known) -> Known:
-    """The table with its parents' columns before its own; one that both have is one column."""
-    declared = table.columns
-    table = replace(table, own=frozenset(column.name for column in declared))
+def _behind(cursor: Cursor, catalog: Catalog, table: Known) -> Known:
+    """What stands behind a table's elements: the parents whose columns come before its own, when it goes again."""
+    declared = table
+    table = replace(table, own=table.own or frozenset(column.name for column in table.columns))
+    if table.partition:
+        table = replace(table, own=frozenset())
     while not cursor.done:
         if cursor.take("inherits"):
-            table = replace(table, columns=())
-            for parent in cursor.bracketed().parts():
-                name = catalog.full(parent.qualified())
-                above = catalog.table(name)
-                for column in above.columns:
-                    # an identity stays with the table that has it
-                    table = table.with_column(replace(column, computed="") if column.computed == IDENTITY else column)
-                table = replace(table, whole=table.whole and above.whole, parents=(*table.parents, name))
-            for column in declared:
-                table = table.with_column(column)
+            table = _inherited(cursor.bracketed(), catalog, declared)
+        elif cursor.take("on", "commit", "drop"):
+            table = replace(table, fleeting=True)
         else:
             cursor.at += 1
     return table
+
+
+def _inherited(parents: Cursor, catalog: Catalog, declared: Known) -> Known:
+    table = replace(declared, columns=(), own=frozenset(column.name for column in declared.columns))
+    for parent in parents.parts():
+        name = catalog.full(parent.qualified())
+        above = catalog.table(name)
+        for column in above.columns:
+            there = table.column(column.name)
+            # an identity stays with the table that has it
+            taken = replace(column, computed="") if column.computed == IDENTITY else column
+            table = table if there is not None else table.with_column(taken)
+        table = replace(
+            table,
+            whole=table.whole and above.whole,
+            parents=(*table.parents, name),
+            firm=table.firm | above.firm,
+            bound=table.bound | above.bound,
+            checks=(*table.checks, *(check for check in above.checks if not check.own)),
+            reads=(*table.reads, *above.reads),
+        )
+    for column in declared.columns:
+        table = table.with_column(column)
+    return table.settled()
 
 
 def create_index(cursor: Cursor, catalog: Catalog) -> None:
@@ -114,18 +162,6 @@ def create_index(cursor: Cursor, catalog: Catalog) -> None:
     parts = cursor.bracketed().parts()
     if all(part.end - part.at == 1 for part in parts):
         catalog.indexes[name] = tuple(part.name() for part in parts)
-
-
-def create_view(cursor: Cursor, catalog: Catalog) -> None:
-    """CREATE VIEW and CREATE FOREIGN TABLE, from the first word: nothing of them replicates. Others are passed by."""
-    if not cursor.take("create"):
-        return
-    cursor.take("or", "replace")
-    for word in ("global", "local", "temporary", "temp", "recursive", "materialized"):
-        cursor.take(word)
-    if cursor.take("view") or cursor.take("foreign", "table"):
-        cursor.take("if", "not", "exists")
-        catalog.views.add(catalog.full(cursor.qualified()))
 
 
 def guarded(statement: Statement, catalog: Catalog) -> str:
@@ -152,7 +188,7 @@ def guarded(statement: Statement, catalog: Catalog) -> str:
         elif not (cursor.sees("exception", "when", "duplicate_object", "then", "null") or cursor.sees("end")):
             return ""
     for cursor in types:
-        name = catalog.full(Cursor(cursor.statement, cursor.at, cursor.end).qualified())
+        name = catalog.made(Cursor(cursor.statement, cursor.at, cursor.end).qualified())
         if name not in catalog.types.found:
             create_type(cursor, catalog)
     return "create_type" if types else "add_constraint" if constraints else ""
@@ -170,70 +206,24 @@ def _adds_foreign_key(cursor: Cursor) -> bool:
     return cursor.sees("foreign", "key") and len(cursor.parts()) == 1
 
 
-def create_type(cursor: Cursor, catalog: Catalog) -> Name:
-    """CREATE TYPE, from behind TYPE."""
-    name = cursor.qualified()
-    if cursor.take("as", "enum"):
-        inside = cursor.bracketed()
-        labels = tuple(part.text() for part in inside.parts())
-        written = Written(".".join(part for part in name if part), Type("enum", labels=labels))
-        define_type(cursor, catalog, name, written)
-    return name
-
-
-def create_domain(cursor: Cursor, catalog: Catalog) -> Name:
-    """CREATE DOMAIN, from behind DOMAIN: its values are those of the type below."""
-    name = cursor.qualified()
-    cursor.take("as")
-    base = read_type(cursor, catalog.types, catalog.schema)
-    required = base.required
-    while not cursor.done:
-        required |= cursor.sees("not", "null") or cursor.sees("value", "is", "not", "null")
-        cursor.at += 1
-    written = Written(".".join(part for part in name if part), base.type, required=required, unknown=base.unknown)
-    catalog.types.found[catalog.full(name)] = written
-    return name
-
-
-def alter_type(cursor: Cursor, catalog: Catalog) -> str:
-    """ALTER TYPE, from behind TYPE: a new enum value is remembered.
-
-    returns  what to warn of, or ""
-    raises   NotUnderstood for changes that reach into columns
-    """
-    name = catalog.full(cursor.qualified())
-    shown = ".".join(name)
-    if cursor.take("add", "value"):
-        cursor.take("if", "not", "exists")
-        known, value = catalog.types.found.get(name), cursor.text()
-        if known is not None and known.type.name == "enum":
-            labels = (*known.type.labels, value)
-            catalog.types.found[name] = replace(known, type=replace(known.type, labels=labels))
-        return ""
-    if cursor.take("rename", "value"):
-        return (
-            f"rows that hold the old value of {shown} keep it in the stores: PostgreSQL does not publish the renaming"
-        )
-    if cursor.sees_any("owner", "set", "rename"):
-        if cursor.take("rename", "to"):
-            _rename_type(name, (name[0], cursor.name()), catalog)
-        return ""
-    raise cursor.wrong(
-        f"a change of the composite type {shown}", "say which columns hold it, and change them one by one"
-    )
-
-
-def _rename_type(old: Name, new: Name, catalog: Catalog) -> None:
-    """A type under another name: the columns that have it keep it, whatever gets the old name later."""
-    known = catalog.types.found.pop(old, None)
-    if known is None:
-        return
-    written = replace(known, postgres=".".join(new))
-    catalog.types.found[new] = written
-    names = {known.postgres: written.postgres, f"{known.postgres}[]": f"{written.postgres}[]"}
-    for table in list(catalog.tables.values()):
-        columns = tuple(replace(c, postgres=names.get(c.postgres, c.postgres)) for c in table.columns)
-        catalog.put(replace(table, columns=columns))
+def selected_into(cursor: Cursor, catalog: Catalog) -> Name | None:
+    """The table that SELECT … INTO makes; None for another query."""
+    found = Cursor(cursor.statement, cursor.at, cursor.end)
+    if not found.sees_any("select", "with"):
+        return None
+    found.until("into", "insert", "update", "delete", "merge")
+    if not found.take("into"):
+        return None
+    temporary = False
+    for word in ("local", "global", "temporary", "temp", "unlogged"):
+        temporary |= found.take(word) and word in ("temporary", "temp")
+    found.take("table")
+    name = found.qualified()
+    full = (TEMP, name[1]) if temporary else catalog.made(name)
+    if full[0] != TEMP:
+        catalog.settles(name, found)
+    catalog.put(Known(*full, new=True, temporary=full[0] == TEMP))
+    return full
 
 
 def definition_of(column: Definition) -> str:

@@ -49,6 +49,7 @@ def observe(
     if replication is not None:
         catalog.replicated = frozenset((entry.schema, entry.table) for entry in replication.tables)
     problems = _learn(catalog, schema)
+    catalog.learned = bool(schema)
     found: list[Observed] = []
     ignored: list[Ignored] = []
     remarks: list[Remark] = []

@@ -95,12 +95,21 @@ _OBJECTS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     (("table",), "table"),
 )
 _REASONS: Final = {"view": VIEWS, "data": _DATA}
-# with CASCADE they drop columns that nobody names
-_REACHING: Final = ("type", "domain", "extension", "schema", "function", "operator", "collation", "owned")
-_CHANGES: Final = ("alter", "create", "drop", "execute", "call", "rename", "import")
+# with CASCADE these drop no column; all others may drop some that nobody names
+_HARMLESS: Final = (
+    "index",
+    "sequence",
+    "trigger",
+    "rule",
+    "policy",
+    "statistics",
+    "publication",
+    "storage",
+    "database",
+)
 
 
-def ignored(cursor: Cursor) -> tuple[str, str] | None:
+def ignored(cursor: Cursor, catalog: Catalog) -> tuple[str, str] | None:
     """The kind of a statement that changes no column, and the reason to leave it out; None where it is not known.
 
     raises  NotUnderstood for what may hide a change of a column
@@ -110,20 +119,20 @@ def ignored(cursor: Cursor) -> tuple[str, str] | None:
     if first.kind not in ("word", "sign"):
         return None
     if first.text in ("do", "call", "execute"):
-        return _hiding(cursor)
+        return _hiding(cursor, catalog)
     if first.text in ("create", "alter", "drop"):
-        return _object(Cursor(cursor.statement, cursor.at, cursor.end), first.text)
+        return _object(Cursor(cursor.statement, cursor.at, cursor.end), first.text, catalog)
     return _STARTS.get(first.text)
 
 
-def _object(cursor: Cursor, verb: str) -> tuple[str, str] | None:
+def _object(cursor: Cursor, verb: str, catalog: Catalog) -> tuple[str, str] | None:
     cursor.at += 1
     cursor.take("or", "replace")
     for word in ("global", "local", "temporary", "temp", "unlogged"):
         cursor.take(word)
     for words, kind in _OBJECTS:
         if cursor.take(*words):
-            if verb == "drop" and _cascades(cursor) and words[0] in _REACHING:
+            if verb == "drop" and _cascades(cursor) and not (kind in _HARMLESS or _drops_views(kind, cursor, catalog)):
                 raise cursor.wrong(
                     f"{verb} {words[0]} … cascade takes columns along without naming them",
                     "drop the columns by name first, then leave CASCADE out",
@@ -136,24 +145,28 @@ def _object(cursor: Cursor, verb: str) -> tuple[str, str] | None:
     return None
 
 
+def _drops_views(kind: str, cursor: Cursor, catalog: Catalog) -> bool:
+    """Views take no column along, unless one has a view's rows for its values."""
+    types = {column.postgres for table in catalog.tables.values() for column in table.columns}
+    return kind == "view" and not any(
+        shown.rpartition(".")[2].removesuffix("[]") == word.text
+        for shown in types
+        for word in cursor.statement.words[cursor.at : cursor.end]
+        if word.kind in ("word", "name")
+    )
+
+
 def _cascades(cursor: Cursor) -> bool:
     last = cursor.statement.words[cursor.end - 1]
     return last.kind == "word" and last.text == "cascade"
 
 
-def _hiding(cursor: Cursor) -> tuple[str, str]:
+def _hiding(cursor: Cursor, catalog: Catalog) -> tuple[str, str]:
     """A DO block is data as long as nothing in it could change a table; CALL and EXECUTE run what is not in the file."""
-    from console.propagation.sql.words import statements
+    from console.propagation.observe.routines.calls import harmless_body
 
     bodies = [word.text for word in cursor.statement.words if word.kind == "text"]
-    inside = {
-        word.text
-        for body in bodies
-        for found in statements(body, headings=False)
-        for word in found.words
-        if word.kind == "word"
-    }
-    if not cursor.sees("do") or inside & set(_CHANGES):
+    if not cursor.sees("do") or not harmless_body(bodies, catalog):
         hint = "write the changes of tables as statements of their own"
         what = "a DO block that can change tables" if cursor.sees("do") else "what it runs is not in the file"
         raise cursor.wrong(what, hint)

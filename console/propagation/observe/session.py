@@ -3,31 +3,44 @@
 source  PostgreSQL 15 documentation, SET, set_config (§9.27.1), §5.9.3 (search_path)
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from console.propagation.observe.catalog import Catalog
+from console.propagation.observe.catalog import TEMP, Catalog
 from console.propagation.sql.cursor import Cursor
-from console.propagation.sql.words import Statement, statements
+from console.propagation.sql.words import Statement, kept, statements
 
 _PATH: Final = "search_path"
-_PASSED: Final = ("", "$user", "pg_catalog", "pg_temp")
+_PASSED: Final = ("", "$user", "pg_catalog")
+_STRINGS: Final = "standard_conforming_strings"
 _HINT: Final = "write SET search_path TO … as a statement of its own, or write names with their schema"
 
 
-def follow_path(statement: Statement, catalog: Catalog) -> None:
+def follow_path(statement: Statement, catalog: Catalog, *, inside: bool) -> None:
     """`SET search_path TO app, public` and the like: names without a schema are looked for there from now on.
 
+    inside  within a transaction that the file opens
     raises  NotUnderstood where a statement sets it to what is not written there
     """
     cursor = Cursor.over(statement)
     if cursor.take("reset"):
         if cursor.sees_any(_PATH, "all"):
-            catalog.schema, catalog.outside = catalog.home, None
+            _look(catalog, catalog.home, False)
+    elif cursor.take("discard"):
+        if cursor.sees("all"):
+            catalog.begin_anew()
+        elif cursor.sees("temp") or cursor.sees("temporary"):
+            catalog.tables = {name: table for name, table in catalog.tables.items() if not table.temporary}
     elif cursor.take("set"):
         local = cursor.take("local")
         if not local:
             cursor.take("session")
+        if cursor.take(_STRINGS) and not any(word.text in ("on", "true", "1") for word in statement.words):
+            raise cursor.wrong("texts in which a backslash does not mean itself", "write E'…' where it does not")
+        if local and not inside and cursor.sees_any(_PATH, "schema"):
+            raise cursor.wrong(
+                "SET LOCAL outside of a transaction of the file", "leave LOCAL out, or write BEGIN … COMMIT"
+            )
         if cursor.take("schema"):
             _look(catalog, [cursor.text()], local)
         elif cursor.take(_PATH) and (cursor.take("=") or cursor.take("to")):
@@ -37,27 +50,35 @@ def follow_path(statement: Statement, catalog: Catalog) -> None:
             raise cursor.wrong("it sets search_path", _HINT)
         cursor.take("pg_catalog", ".")
         cursor.expect("set_config")
-        inside = cursor.bracketed()
-        parts = inside.parts()
+        bracket = cursor.bracketed()
+        parts = bracket.parts()
         if len(parts) != 3 or not cursor.done or parts[2].end - parts[2].at != 1:
             raise cursor.wrong("it sets search_path in a way that is not followed", _HINT)
         local = parts[2].sees("true")
+        if local and not inside:
+            raise cursor.wrong("search_path for a transaction that the file does not open", "write BEGIN … COMMIT")
         _look(catalog, list(_listed(parts[1].text())), local)
 
 
 def _sets_path(statement: Statement) -> bool:
-    config = any(word.kind == "word" and word.text == "set_config" for word in statement.words)
-    return config and any(word.kind == "text" and word.text.lower() == _PATH for word in statement.words)
+    """It calls set_config with that setting's name, or with one that is not written there."""
+    for at, word in enumerate(statement.words[:-3]):
+        if word.kind in ("word", "name") and word.text == "set_config":
+            name, behind = statement.words[at + 2 : at + 4]
+            plain = name.kind == "text" and behind.text == ","
+            if not plain or name.text.lower() in (_PATH, _STRINGS):
+                return True
+    return False
 
 
 def _names(cursor: Cursor, catalog: Catalog) -> Iterator[str]:
     if cursor.sees("default"):
-        yield catalog.home
+        yield from catalog.home
         return
     for part in cursor.parts():
         word = part.peek()
         if word is not None:
-            yield word.text
+            yield kept(word.text)
 
 
 def _listed(text: str) -> Iterator[str]:
@@ -67,16 +88,15 @@ def _listed(text: str) -> Iterator[str]:
             yield part.name()
 
 
-def _look(catalog: Catalog, names: list[str], local: bool) -> None:
-    """The first schema of the path; a path without one leaves only names that have theirs."""
-    found = next((name for name in names if name not in _PASSED), None)
-    if found is None:
-        return
+def _look(catalog: Catalog, names: Sequence[str], local: bool) -> None:
+    """The schemas of the path; a path without one leaves only names that have theirs."""
+    found = tuple(TEMP if name.startswith(TEMP) else name for name in names if name not in _PASSED)
     if local:
-        catalog.outside = catalog.outside or catalog.schema
+        catalog.outside = catalog.outside or catalog.path
     else:
         catalog.outside = None
-    catalog.schema = found
+    if found:
+        catalog.look(found)
 
 
 def chains(statement: Statement) -> bool:

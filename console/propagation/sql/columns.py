@@ -3,7 +3,7 @@
 source  PostgreSQL 15 documentation, CREATE TABLE (column_constraint)
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from console.propagation.sql.cursor import Cursor
@@ -20,11 +20,31 @@ GENERATED: Final = "generated"
 SERIAL: Final = "serial"
 
 
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A CHECK.
+
+    name      "" where PostgreSQL chooses it
+    columns   those that it keeps from being NULL, as far as that is plain
+    mentions  every name in its condition
+    valid     NOT VALID says nothing about the rows that are there
+    own       NO INHERIT: tables below do not have it
+    """
+
+    name: str
+    columns: frozenset[str]
+    mentions: frozenset[str]
+    valid: bool = True
+    own: bool = False
+
+
 @dataclass
 class Definition:
     """A column being read.
 
-    key  it says PRIMARY KEY itself
+    nullable  neither it nor its key forbids NULL; its type and its checks may
+    key       it says PRIMARY KEY itself
+    reads     of a generated column: every name in its expression
     """
 
     name: str
@@ -33,10 +53,14 @@ class Definition:
     default: str | None = None
     computed: str = ""
     key: bool = False
+    checks: list[Check] = field(default_factory=list)
+    reads: frozenset[str] = frozenset()
 
     @property
     def column(self) -> Column:
-        return Column(self.name, self.written.postgres, self.written.type, self.nullable, self.default, self.computed)
+        kept = self.written.required or any(self.name in check.columns for check in self.checks if check.valid)
+        nullable = self.nullable and not kept
+        return Column(self.name, self.written.postgres, self.written.type, nullable, self.default, self.computed)
 
 
 def read_column(cursor: Cursor, types: UserTypes, schema: str) -> Definition:
@@ -46,10 +70,14 @@ def read_column(cursor: Cursor, types: UserTypes, schema: str) -> Definition:
     """
     name = cursor.name()
     written = read_type(cursor, types, schema)
-    found = Definition(name, written, nullable=not (written.serial or written.required))
+    found = Definition(name, written, nullable=not written.serial)
     found.computed = SERIAL if written.serial else ""
+    defaulted = False
     while not cursor.done:
+        defaulted |= cursor.sees("default") or cursor.sees("generated")
         _constraint(cursor, found, types, schema)
+    if not defaulted and not written.serial:
+        found.default, found.computed = written.default, written.computed
     return found
 
 
@@ -69,8 +97,7 @@ def read_default(cursor: Cursor, found: Definition, types: UserTypes, schema: st
 
 
 def _constraint(cursor: Cursor, found: Definition, types: UserTypes, schema: str) -> None:
-    if cursor.take("constraint"):
-        cursor.name()
+    name = cursor.name() if cursor.take("constraint") else ""
     if cursor.take("not", "null"):
         found.nullable = False
         cursor.take("no", "inherit")
@@ -81,9 +108,7 @@ def _constraint(cursor: Cursor, found: Definition, types: UserTypes, schema: str
     elif cursor.take("generated"):
         _generated(cursor, found)
     elif cursor.take("check"):
-        if required_by(cursor.bracketed()) == {found.name}:
-            found.nullable = False
-        cursor.take("no", "inherit")
+        found.checks.append(read_check(cursor, name))
     elif cursor.take("primary", "key"):
         found.nullable, found.key = False, True
         _index(cursor)
@@ -112,7 +137,7 @@ def _generated(cursor: Cursor, found: Definition) -> None:
         if cursor.sees("("):
             cursor.bracketed()
         return
-    cursor.bracketed()
+    found.reads = mentioned(cursor.bracketed())
     found.computed = GENERATED
     if not cursor.take("stored"):
         cursor.take("virtual")
@@ -153,6 +178,24 @@ def _deferral(cursor: Cursor) -> bool:
         or cursor.take("enforced")
         or cursor.take("not", "enforced")
     )
+
+
+def read_check(cursor: Cursor, name: str) -> Check:
+    """From behind CHECK."""
+    condition = cursor.bracketed()
+    mentions = mentioned(condition)
+    columns = required_by(condition)
+    own = cursor.take("no", "inherit")
+    valid = not cursor.take("not", "valid")
+    return Check(name, columns, mentions, valid, own or cursor.take("no", "inherit"))
+
+
+def mentioned(expression: Cursor) -> frozenset[str]:
+    """Every name in an expression that is neither called nor a type: a column of the table, if it has one of that name."""
+    words = expression.statement.words[expression.at : expression.end]
+    other = {at for at, word in enumerate(words[1:]) if word.kind == "sign" and word.text in "(."}
+    other |= {at for at, word in enumerate(words, 1) if word.kind != "text" and word.text in ("::", "as")}
+    return frozenset(w.text for at, w in enumerate(words) if w.kind in ("word", "name") and at not in other)
 
 
 def required_by(check: Cursor) -> frozenset[str]:

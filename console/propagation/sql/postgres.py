@@ -43,6 +43,13 @@ PRINTED: Final = (
     "tstzmultirange", "tstzrange", "tsvector", "xml",
 )  # fmt: skip
 _TIMES: Final = {"time": "time", "timetz": "time_tz", "timestamp": "timestamp", "timestamptz": "timestamp_tz"}
+# the types of pg_catalog by their own names, as far as they differ from what SQL calls them
+_CATALOGUED: Final = frozenset(
+    (
+        "bool", "int2", "int4", "int8", "oid", "float4", "float8", "text", "name", "bytea", "date", "uuid", "json", "jsonb",
+        "numeric", "varchar", "bpchar", "char", "interval", "bit", "varbit", *_TIMES, *PRINTED,
+    )
+)  # fmt: skip
 _FIELDS: Final = ("year", "month", "day", "hour", "minute", "second", "to")
 
 
@@ -53,6 +60,7 @@ class Written:
     postgres  PostgreSQL's own full spelling
     serial    an integer with a sequence behind it
     required  a domain that forbids NULL
+    default   a domain's, for columns without one of their own; computed  the same where only PostgreSQL can tell it
     unknown   a type that nothing read so far defines: its values are taken as text
     """
 
@@ -61,21 +69,40 @@ class Written:
     serial: bool = False
     required: bool = False
     unknown: bool = False
+    default: str | None = None
+    computed: str = ""
+
+
+_INFORMATION: Final = {
+    "cardinal_number": Written("information_schema.cardinal_number", Type("int32")),
+    "character_data": Written("information_schema.character_data", Type("string")),
+    "sql_identifier": Written("information_schema.sql_identifier", Type("string")),
+    "time_stamp": Written("information_schema.time_stamp", timed("timestamp_tz", 2)),
+    "yes_or_no": Written("information_schema.yes_or_no", Type("string")),
+}
 
 
 @dataclass
 class UserTypes:
-    """Enums, domains and others that the files define; filled in while they are read."""
+    """Enums, domains and others that the files define; filled in while they are read.
+
+    path  the schemas in which a name without one is looked for
+    """
 
     found: dict[Name, Written] = field(default_factory=dict)
+    path: tuple[str, ...] = ()
 
     def find(self, name: Name, schema: str) -> Written | None:
-        """A type by its name; one written without a schema is looked for in the current one, then anywhere."""
+        """A type by its name."""
+        return self.found.get(self.full(name, schema))
+
+    def full(self, name: Name, schema: str) -> Name:
+        """Where a type is; one written without a schema is looked for along the path, then anywhere."""
         if name[0]:
-            return self.found.get(name)
-        here = self.found.get((schema, name[1]))
-        others = [written for known, written in self.found.items() if known[1] == name[1]]
-        return here or (others[0] if len(others) == 1 else None)
+            return name
+        here = [(place, name[1]) for place in (*self.path, schema) if (place, name[1]) in self.found]
+        others = [known for known in self.found if known[1] == name[1]]
+        return here[0] if here else others[0] if len(others) == 1 else (schema, name[1])
 
 
 def read_type(cursor: Cursor, types: UserTypes, schema: str) -> Written:
@@ -100,31 +127,34 @@ def read_type(cursor: Cursor, types: UserTypes, schema: str) -> Written:
     if not dimensions:
         return written
     # PostgreSQL neither keeps nor checks how many dimensions were written
-    return Written(f"{written.postgres}[]", array(written.type), written.serial, written.required, written.unknown)
+    return Written(f"{written.postgres}[]", array(written.type), written.serial, unknown=written.unknown)
 
 
 def _element(cursor: Cursor, types: UserTypes, schema: str) -> Written:
     start = cursor.peek()
     name = cursor.qualified()
-    quoted = start is not None and start.kind == "name"
-    if name[0] in ("", "pg_catalog") and not (quoted and not name[0]):
-        if (own := _own(cursor, name[1], types, schema)) is not None:
+    exact = name[0] == "pg_catalog" or (start is not None and start.kind == "name" and not name[0])
+    if name[0] in ("", "pg_catalog"):
+        own = _catalogued(cursor, name[1]) if exact else _own(cursor, name[1], types, schema)
+        if own is not None:
             return own
-    elif (name == ("pg_catalog", "char") or (quoted and name == ("", "char"))) and not cursor.sees("("):
-        return Written('"char"', Type("string"))
-    if name[1] == "citext":
+    if name[0] == "information_schema" and name[1] in _INFORMATION:
+        return _INFORMATION[name[1]]
+    if name[1] == "citext" and types.find(name, schema) is None:
         return Written("citext", Type("string"))
     modifiers = f"({cursor.bracketed()})" if cursor.sees("(") else ""
     if (known := types.find(name, schema)) is not None:
         return known
+    if name[1].startswith("_") and (known := types.find((name[0], name[1][1:]), schema)) is not None:
+        return Written(f"{known.postgres}[]", array(known.type))
     full = ".".join(part for part in name if part)
     return Written(full + modifiers, Type("text_of", of=full), unknown=True)
 
 
 def _own(cursor: Cursor, name: str, types: UserTypes, schema: str) -> Written | None:
     """A type of PostgreSQL's own, whose first word has been read; None where it is none."""
-    if types.find(("", name), schema) is not None and name not in ("char", "character", "time", "timestamp"):
-        return None
+    if name.startswith("_") and (element := _catalogued(cursor, name)) is not None:
+        return element
     if name in SERIAL:
         full, generic = PLAIN[SERIAL[name]]
         return Written(full, generic, serial=True)
@@ -141,11 +171,13 @@ def _own(cursor: Cursor, name: str, types: UserTypes, schema: str) -> Written | 
     if name in _TIMES:
         return _time(cursor, name)
     if name == "interval":
+        start = cursor.at
         while cursor.sees_any(*_FIELDS):
             cursor.at += 1
         _modifiers(cursor)
-        return Written("interval", Type("interval"))
-    if name in PLAIN:
+        shown = str(Cursor(cursor.statement, start, cursor.at))
+        return Written(f"interval {shown}".strip(), Type("interval"))
+    if name in PLAIN and name != "citext":
         return Written(*PLAIN[name])
     if name in ("bit", "varbit"):
         varying = cursor.take("varying") or name == "varbit"
@@ -153,6 +185,18 @@ def _own(cursor: Cursor, name: str, types: UserTypes, schema: str) -> Written | 
         digits = _modifiers(cursor)
         return Written(full + (f"({digits[0]})" if digits else ""), Type("text_of", of=full))
     return Written(name, Type("text_of", of=name)) if name in PRINTED else None
+
+
+def _catalogued(cursor: Cursor, name: str) -> Written | None:
+    """A type by the name that PostgreSQL's catalog has for it, which may differ from SQL's: a quoted one, `_int4`."""
+    if name.startswith("_") and name[1:] in _CATALOGUED:
+        element = _catalogued(cursor, name[1:])
+        return element and Written(f"{element.postgres}[]", array(element.type))
+    if name not in _CATALOGUED:
+        return None
+    if name == "char":
+        return Written('"char"', Type("string"))
+    return _own(cursor, name, UserTypes(), "")
 
 
 def _characters(cursor: Cursor, name: str) -> Written:

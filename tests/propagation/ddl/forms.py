@@ -1,7 +1,7 @@
 """The forms themselves. source  PostgreSQL 15 documentation, SQL Commands"""
 
-from tests.propagation.ddl.drawing import CHECKS, Draw, definitions, form, forms
-from tests.propagation.ddl.words import DEFAULTED
+from tests.propagation.ddl.drawing import FORMS, Draw, definitions, form, forms
+from tests.propagation.ddl.words import CHECKS, DEFAULTED
 
 forms(
     "column", 6,
@@ -37,7 +37,15 @@ forms(
     "moves", 3,
     "ALTER TABLE{ifx}{t} RENAME TO {n}", "ALTER TABLE{ifx}{t} RENAME TO t1", "ALTER TABLE {t} RENAME TO t2", "ALTER TABLE{ifx}{t} SET SCHEMA {s}", "DROP TABLE{ifx}{t}{cas}", "DROP TABLE {t}, {o}{cas}",
 )  # fmt: skip
-forms("moves", 1, "ALTER SCHEMA {s} RENAME TO {n}", "DROP SCHEMA{ifx}{s}{cas}", "CREATE SCHEMA{ine}{n}", "CREATE SCHEMA {n} CREATE TABLE t1 (x int)", "CREATE SCHEMA {n} CREATE TABLE t2 (x int) CREATE VIEW v2 AS SELECT x FROM t2")
+forms(
+    "moves",
+    1,
+    "ALTER SCHEMA {s} RENAME TO {n}",
+    "DROP SCHEMA{ifx}{s}{cas}",
+    "CREATE SCHEMA{ine}{n}",
+    "CREATE SCHEMA {n} CREATE TABLE t1 (x int)",
+    "CREATE SCHEMA {n} CREATE TABLE t2 (x int) CREATE VIEW v2 AS SELECT x FROM t2",
+)
 forms(
     "creates", 2,
     "CREATE TABLE{ine}{nt} AS SELECT * FROM {t}", "CREATE TABLE {nt} AS TABLE {t} WITH NO DATA", "CREATE TABLE {nt} (x, y) AS SELECT 1, 2", "CREATE TABLE {nt} AS VALUES (1, 'a')", "SELECT {c} INTO {nt} FROM {t}", "SELECT * INTO TEMP {n} FROM {t}",
@@ -103,9 +111,31 @@ def create_table(d: Draw) -> str:
 def transaction(d: Draw) -> str:
     r = d.r
     if not d.inside:
-        return r.choice(("BEGIN", "BEGIN", "START TRANSACTION", "BEGIN ISOLATION LEVEL SERIALIZABLE", "BEGIN", "COMMIT", "ROLLBACK"))
-    options = ["COMMIT", "ROLLBACK", "END", "ABORT", "COMMIT AND CHAIN", "ROLLBACK AND CHAIN", "SAVEPOINT a", "SAVEPOINT B", 'SAVEPOINT "b"', "BEGIN", "SET TRANSACTION READ WRITE"]
+        return r.choice(
+            ("BEGIN", "BEGIN", "START TRANSACTION", "BEGIN ISOLATION LEVEL SERIALIZABLE", "BEGIN", "COMMIT", "ROLLBACK")
+        )
+    options = [
+        "COMMIT",
+        "ROLLBACK",
+        "END",
+        "ABORT",
+        "COMMIT AND CHAIN",
+        "ROLLBACK AND CHAIN",
+        "SAVEPOINT a",
+        "SAVEPOINT B",
+        'SAVEPOINT "b"',
+        "BEGIN",
+        "SET TRANSACTION READ WRITE",
+    ]
     if d.savepoints:
         name = r.choice(d.savepoints)
-        options += [f"ROLLBACK TO {name}", f"ROLLBACK TO SAVEPOINT {name}", f"RELEASE {name}", f"ROLLBACK WORK TO {name}"] * 2
+        options += [
+            f"ROLLBACK TO {name}",
+            f"ROLLBACK TO SAVEPOINT {name}",
+            f"RELEASE {name}",
+            f"ROLLBACK WORK TO {name}",
+        ] * 2
     return r.choice(options)
+
+
+__all__ = ["FORMS"]

@@ -119,7 +119,7 @@ def _changed(was: Played, to: Facets, kind: str) -> Played:
     if to.nullable is not KEPT:
         found = replace(found, nullable=bool(to.nullable))
     if to.default is not KEPT:
-        found = replace(found, default=to.default, defaulted=True)  # type: ignore[arg-type]
+        found = replace(found, default=None if to.default is None else str(to.default), defaulted=True)
     return replace(found, remade=KEPT not in (to.data_type, to.nullable, to.default) and kind == "destructive")
 
 
@@ -153,6 +153,10 @@ def _default(name: str, mine: Played, real: Truth, same: Same) -> list[str]:
         return []
     if real.expression is None:
         return [f"{name} has no default, not {mine.default}"]
-    if mine.default in ("now()", "[]") or real.generic in ("text_of",) or same(mine.default, real.expression, real.shown):
+    if (
+        mine.default in ("now()", "[]")
+        or real.generic in ("text_of",)
+        or same(mine.default, real.expression, real.shown)
+    ):
         return []
     return [f"{name} has the default {real.expression}, not {mine.default}"]

@@ -9,13 +9,24 @@ from typing import Any
 import psycopg
 from psycopg.rows import dict_row
 
-from tests.propagation.ddl import forms  # noqa: F401  they make themselves known
 from tests.propagation.ddl.catalog import Name, Relation, snapshot
 from tests.propagation.ddl.drawing import Draw, statement
+from tests.propagation.ddl.forms import FORMS
 from tests.propagation.servers.postgres import Postgres
 
 SETUP = {"creates": 10, "types": 5, "table": 3, "column": 3, "views": 2, "routines": 1}
-BODY = {"column": 18, "table": 6, "moves": 6, "creates": 7, "types": 8, "views": 4, "path": 4, "routines": 5, "transactions": 9, "lexing": 2}
+BODY = {
+    "column": 18,
+    "table": 6,
+    "moves": 6,
+    "creates": 7,
+    "types": 8,
+    "views": 4,
+    "path": 4,
+    "routines": 5,
+    "transactions": 9,
+    "lexing": 2,
+}
 FIRST = (
     "CREATE TABLE t1 (id bigint PRIMARY KEY, a int, b text DEFAULT 'b', c varchar(10) NOT NULL DEFAULT '')",
     "CREATE TABLE t2 (id int, a numeric(10,2), n timestamptz DEFAULT now())", "CREATE SCHEMA app", 'CREATE SCHEMA "Odd Schema"', "CREATE SCHEMA other",
@@ -69,7 +80,9 @@ class Stage:
     def same(self, literal: str, expression: str, kind: str) -> bool:
         """A literal is the value of an expression, as a value of this type."""
         try:
-            row = self.judge.execute(f"SELECT ({literal})::{kind}::text IS NOT DISTINCT FROM ({expression})::{kind}::text AS same").fetchone()
+            row = self.judge.execute(
+                f"SELECT ({literal})::{kind}::text IS NOT DISTINCT FROM ({expression})::{kind}::text AS same"
+            ).fetchone()
         except psycopg.Error:
             return False
         return bool(row and row["same"])
@@ -86,9 +99,6 @@ class Stage:
             before = snapshot(self.judge)
         with self._connect() as connection:
             second = _Session(connection, Draw(r))
-            whole = r.random() < 0.3
-            if whole:
-                second.draw = second.draw  # noqa: PLW0127
             second.draw(BODY, r.choice((1, 1, 2, 3, 4, 6)))
             body = second.finish()
             return Script(setup, body, second.families, before, snapshot(self.judge))
@@ -107,7 +117,7 @@ class _Session:
             if len(self.taken) >= count:
                 return
             self._look()
-            self.take(*statement(self.d, families))
+            self.take(*statement(self.d, FORMS, families))
 
     def take(self, family: str, text: str) -> None:
         with self._guarded(text) as guarded:
@@ -120,7 +130,7 @@ class _Session:
 
     @contextmanager
     def _guarded(self, text: str) -> Iterator[list[bool]]:
-        alone = not self.d.inside or text.split()[0].lower() in _ALONE
+        alone = not self.d.inside or text.split(maxsplit=1)[0].lower() in _ALONE
         done: list[bool] = []
         if not alone:
             self._connection.execute('SAVEPOINT "the judge"')
@@ -142,10 +152,10 @@ class _Session:
         elif words[0] in ("commit", "end", "abort") or (words[0] == "rollback" and "to" not in words):
             self.d.inside, self.d.savepoints = self.d.inside and chained, []
         elif words[0] == "rollback":
-            at = len(self.d.savepoints) - 1 - self.d.savepoints[::-1].index(text.split()[-1])
+            at = len(self.d.savepoints) - 1 - self.d.savepoints[::-1].index(text.rsplit(maxsplit=1)[-1])
             self.d.savepoints = self.d.savepoints[: at + 1]
         elif words[0] == "release":
-            at = len(self.d.savepoints) - 1 - self.d.savepoints[::-1].index(text.split()[-1])
+            at = len(self.d.savepoints) - 1 - self.d.savepoints[::-1].index(text.rsplit(maxsplit=1)[-1])
             self.d.savepoints = self.d.savepoints[:at]
 
     def _look(self) -> None:

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from console.propagation.migration import Operation
-from console.propagation.observe.catalog import Catalog, Known
+from console.propagation.migration import ChangeColumn, Facets, Operation
+from console.propagation.observe.catalog import Catalog
 from console.propagation.observe.classify import differences
 from console.propagation.observe.events import Change, Event, Ignored, Remark
+from console.propagation.observe.table.known import Known
 from console.propagation.sql.cursor import Cursor, Name
 from console.propagation.sql.words import NotUnderstood, Word
 
@@ -44,7 +45,20 @@ class Action:
             return self.ignored(part, "create_table", "the table is temporary")
         if self.table.new:
             return self.ignored(part, "create_table", "the table is created in the same transaction")
+        named = self.catalog.replicated is not None and self.name in self.catalog.replicated
+        if self.table.partition and not named:
+            return self.ignored(part, "partition", "it is a partition: the table that it is part of says what changes")
         return Change(*self.name, operation, self.place(part.at))
+
+    def becomes(self, table: Known, part: Cursor, but: str = "") -> Iterator[Event]:
+        """The table is another from here on; columns that nothing keeps from being NULL any more are told, `but` one."""
+        before = self.table
+        self.catalog.put(table)
+        for column in table.columns:
+            was = before.column(column.name)
+            if column.nullable and was is not None and not was.nullable and column.name != but:
+                to, facets = Facets(nullable=True), Facets(nullable=False)
+                yield self.change(part, ChangeColumn(column.name, to, facets, "widening"))
 
     def must_have(self, name: str, part: Cursor) -> None:
         if self.table.whole and self.table.column(name) is None:

@@ -6,12 +6,14 @@ source  PostgreSQL 15 documentation, ALTER TABLE
 from collections.abc import Iterator
 from dataclasses import replace
 
-from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, Facets, SwapColumns
-from console.propagation.observe.create import TABLE_CONSTRAINTS, constrained, definition_of
+from console.propagation.migration import AddColumn, DropColumn, SwapColumns
+from console.propagation.observe.create import constrained, constraint_is_next, definition_of
 from console.propagation.observe.events import Event
+from console.propagation.observe.objects.relations import move_view
 from console.propagation.observe.scope import STAYS, VIEWS
 from console.propagation.observe.table.action import taken
 from console.propagation.observe.table.column import ColumnAction
+from console.propagation.observe.table.known import Known
 from console.propagation.observe.table.passed import COLUMN_IGNORED, IGNORED, KEY, OF_THE_DATABASE, reason
 from console.propagation.sql.columns import GENERATED, IDENTITY, SERIAL, Definition, read_column
 from console.propagation.sql.cursor import Cursor, Name
@@ -29,7 +31,7 @@ class Alteration(ColumnAction):
         if cursor.take("all", "in", "tablespace"):
             yield self.ignored(cursor, "storage", OF_THE_DATABASE)
             return
-        cursor.take("if", "exists")
+        careful = cursor.take("if", "exists")
         only = cursor.take("only")
         self.name = self.catalog.full(cursor.qualified())
         cursor.take("*")
@@ -37,12 +39,21 @@ class Alteration(ColumnAction):
             raise cursor.wrong("expected what to alter")
         if self.name in self.catalog.views and self.name not in self.catalog.tables:
             yield self.ignored(cursor, "alter_view", VIEWS)
+            move_view(cursor, self.name, self.catalog)
             return
-        for part in cursor.parts():
+        if careful and self.name not in self.catalog.tables and not self._is_there():
+            raise cursor.wrong(
+                f"whether {'.'.join(self.name)} is there is not known", "leave IF EXISTS out, or the statement"
+            )
+        for part in sorted(cursor.parts(), key=_rank):
             again = Cursor(part.statement, part.at, part.end)
             yield from self._action(part)
             if not only:
                 yield from self._below(again)
+
+    def _is_there(self) -> bool:
+        replicated = self.catalog.replicated
+        return not self.catalog.learned or (replicated is not None and self.name in replicated)
 
     def _below(self, part: Cursor) -> Iterator[Event]:
         """The same action on the tables that inherit from this one, and on those below them."""
@@ -60,13 +71,13 @@ class Alteration(ColumnAction):
         for words, kind in IGNORED:
             if part.sees(*words):
                 self._attach(part)
-                yield from self._checks(part, whole)
                 yield self.ignored(whole, kind, reason(whole.sees))
+                yield from self._checks(part, whole)
                 return
         if part.take("rename"):
             yield from self._rename(part, whole)
         elif part.take("set", "schema"):
-            yield from self._moved((part.name(), self.name[1]), whole)
+            yield from self.moved((part.name(), self.name[1]), whole)
         elif part.take("add"):
             yield from self._add(part, whole)
         elif part.take("drop"):
@@ -84,30 +95,41 @@ class Alteration(ColumnAction):
         for verb in ("attach", "detach"):
             if part.take(verb, "partition"):
                 child = self.catalog.table(self.catalog.full(part.qualified()))
-                self.catalog.put(replace(child, partition=verb == "attach"))
+                attached = verb == "attach"
+                parents, own = ((self.name,), frozenset[str]()) if attached else ((), frozenset(_names(child)))
+                self.catalog.put(replace(child, partition=attached, parents=parents, own=own))
         if part.sees("inherit") or part.sees("no", "inherit"):
             gone, at = part.take("no"), part.at
             parent = self.catalog.full(Cursor(part.statement, at + 1, part.end).qualified())
             left = tuple(name for name in self.table.parents if name != parent)
             # a column that comes from no parent any more is the table's own
-            own = self.table.own | {column.name for column in self.table.columns} if gone else self.table.own
+            own = self.table.own | _names(self.table) if gone else self.table.own
             self.catalog.put(replace(self.table, parents=left if gone else (*left, parent), own=own))
 
     def _checks(self, part: Cursor, whole: Cursor) -> Iterator[Event]:
         """A CHECK that kept columns from being NULL is proven, or goes: then the stores must take NULL."""
-        if part.take("validate", "constraint"):
-            self.catalog.put(self.table.validated(part.name()))
-        elif part.take("drop", "constraint"):
-            part.take("if", "exists")
-            table, loosened = self.table.unchecked(part.name())
-            for name in sorted(loosened):
-                to, was = Facets(nullable=True), Facets(nullable=False)
-                yield self.change(whole, ChangeColumn(name, to, was, "widening"))
-            self.catalog.put(table)
+        verb = next((word for word in ("validate", "drop", "rename") if part.take(word, "constraint")), "")
+        if not verb:
+            return
+        part.take("if", "exists")
+        name, table = part.name(), self.table
+        try:
+            check = table.check(name)
+        except ValueError as error:
+            raise part.wrong(str(error), "give the constraints of the table names of their own") from None
+        if check is None:
+            return
+        now = None
+        if verb == "rename":
+            part.expect("to")
+            now = replace(check, name=part.name())
+        elif verb == "validate":
+            now = replace(check, valid=True)
+        yield from self.becomes(table.changed(check, now), whole)
 
     def _rename(self, part: Cursor, whole: Cursor) -> Iterator[Event]:
         if part.take("to"):
-            yield from self._moved((self.name[0], part.name()), whole)
+            yield from self.moved((self.name[0], part.name()), whole)
             return
         part.take("column")
         old = part.name()
@@ -118,14 +140,13 @@ class Alteration(ColumnAction):
         yield self.change(whole, SwapColumns(((old, new),)))
         self.catalog.put(self.table.renamed(old, new))
 
-    def _moved(self, new: Name, whole: Cursor) -> Iterator[Event]:
+    def moved(self, new: Name, whole: Cursor) -> Iterator[Event]:
         table, name = self.table, ".".join(new)
         first = self.catalog.origins.pop(self.name, self.name)
         before = self.catalog.left.pop(new, None)
         if not (table.new or table.temporary):
             self.catalog.left.setdefault(self.name, table)
         self.catalog.origins[new] = first
-        self.catalog.tables.pop(self.name, None)
         if before is None or first == new or not self.catalog.concerns(new):
             message = f"stores know it as {'.'.join(self.name)}: rows of {name} need a name in replication.yaml"
             yield self.ignored(whole, "rename_table", message)
@@ -136,16 +157,13 @@ class Alteration(ColumnAction):
             after = replace(table, schema=new[0], name=new[1])
             yield from taken(before, after, whole.statement.words[whole.at], self.place(whole.at))
             table = replace(table, new=False)
-        self.catalog.put(replace(table, schema=new[0], name=new[1]))
-        for child in self.catalog.below(self.name):
-            below = self.catalog.table(child)
-            parents = tuple(new if parent == self.name else parent for parent in below.parents)
-            self.catalog.put(replace(below, parents=parents))
+        self.catalog.moved(table, new)
 
     def _add(self, part: Cursor, whole: Cursor) -> Iterator[Event]:
-        if not part.take("column") and part.sees_any(*TABLE_CONSTRAINTS):
+        if not part.take("column") and constraint_is_next(part):
             key = self.table.key
             self.catalog.put(constrained(part, self.table, self.catalog))
+            self._keyed()
             part.at = part.end
             yield self.ignored(
                 whole,
@@ -162,8 +180,15 @@ class Alteration(ColumnAction):
         column = definition.column
         yield self.change(whole, AddColumn(column.name, column.type, column.nullable, column.default))
         yield from self._remarks(definition, whole)
-        table = self.table.with_column(column)
+        table = self.table.defined(definition)
         self.catalog.put(table if self.inherited else replace(table, own=table.own | {column.name}))
+
+    def _keyed(self) -> None:
+        """A primary key forbids NULL in the tables below as well, though they have no key of it."""
+        for name in self.catalog.below(self.name):
+            below = self.catalog.table(name)
+            self.catalog.put(replace(below, firm=below.firm | set(self.table.key)).settled())
+            Alteration(self.cursor, self.catalog, self.place, name)._keyed()
 
     def _remarks(self, definition: Definition, whole: Cursor) -> Iterator[Event]:
         if self.table.new or self.table.temporary:
@@ -178,7 +203,8 @@ class Alteration(ColumnAction):
         part.take("column")
         careful = part.take("if", "exists")
         name = part.name()
-        if not part.take("cascade"):
+        cascades = part.take("cascade")
+        if not cascades:
             part.take("restrict")
         if careful and self.table.whole and self.table.column(name) is None:
             yield self.ignored(whole, "drop_column", "the table has no such column")
@@ -188,7 +214,15 @@ class Alteration(ColumnAction):
             return
         self.must_have(name, whole)
         yield self.change(whole, DropColumn(name))
-        self.catalog.put(self.table.without(name))
+        for generated in self.table.generated_from(name) if cascades else ():
+            yield self.change(whole, DropColumn(generated))
+            self.catalog.put(self.table.without(generated))
+        if cascades and not self.table.whole:
+            message = (
+                f"columns of {'.'.join(self.name)} that are computed from {name} go along: --schema DUMP tells them"
+            )
+            yield self.remark(whole, message)
+        yield from self.becomes(self.table.without(name), whole)
 
     def _keeps(self, name: str) -> bool:
         """An inherited column that is declared here too, or comes from another parent, is not dropped with a parent's."""
@@ -196,19 +230,41 @@ class Alteration(ColumnAction):
         return name in self.table.own or any(column is not None for column in others)
 
 
+def _names(table: Known) -> frozenset[str]:
+    return frozenset(column.name for column in table.columns)
+
+
+def _rank(part: Cursor) -> int:
+    """PostgreSQL does the actions of one ALTER TABLE by what they are, whatever the order they are written in."""
+    inside = Cursor(part.statement, part.at, part.end)
+    if inside.take("drop"):
+        return 0
+    if inside.take("alter"):
+        inside.take("column")
+        inside.at += 1
+        if inside.sees("type") or inside.sees("set", "data"):
+            return 1
+        return 0 if inside.sees("drop") else 3
+    if inside.take("add"):
+        return 3 if constraint_is_next(inside) else 2
+    return 4
+
+
 def _inherits(part: Cursor) -> bool:
     """An action that reaches the tables below: of columns and of CHECKs, but no identity, key or name of a table."""
     inside = Cursor(part.statement, part.at, part.end)
     if inside.take("add"):
+        if not constraint_is_next(inside):
+            return True
         if inside.take("constraint"):
             inside.name()
-        return inside.sees("check") or not inside.sees_any(*TABLE_CONSTRAINTS)
+        return inside.sees("check") and inside.statement.words[inside.end - 1].text != "inherit"
     if inside.take("rename"):
-        return not inside.sees_any("to", "constraint")
+        return not inside.sees("to")
     if inside.take("alter"):
         inside.take("column")
         inside.at += 1
-        return not any(inside.sees(*words) for words in COLUMN_IGNORED)
+        return inside.sees("drop", "expression") or not any(inside.sees(*words) for words in COLUMN_IGNORED)
     return inside.sees("drop") or inside.sees("validate")
 
 

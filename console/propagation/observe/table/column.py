@@ -45,6 +45,9 @@ class ColumnAction(Action):
             self.catalog.put(self.table.with_column(replace(was, computed=IDENTITY)))
         elif was is not None and part.sees("drop", "identity"):
             self.catalog.put(self.table.with_column(replace(was, computed="")))
+        elif was is not None and part.sees("drop", "expression"):
+            reads = tuple(entry for entry in self.table.reads if entry[0] != was.name)
+            self.catalog.put(replace(self.table.with_column(replace(was, computed="")), reads=reads))
 
     def _type(self, part: Cursor, whole: Cursor, name: str, was: Column | None) -> Iterator[Event]:
         written = read_type(part, self.catalog.types, self.catalog.schema)
@@ -67,23 +70,25 @@ class ColumnAction(Action):
             yield self.remark(whole, definition_of(Definition(name, written)))
         if found == "destructive" and not (self.table.new or self.table.temporary):
             yield self.remark(whole, f"{'.'.join(self.name)}.{name}: {_why(was, written, own)}")
-        column = was or Column(name, "", written.type)
-        default = recast(column.default, written.type, written.postgres)
-        column = replace(column, postgres=written.postgres, type=written.type, default=default)
-        self.catalog.put(self.table.with_column(column))
+        if was is None:
+            return
+        default = recast(was.default, written.type, written.postgres)
+        table = self.table.with_column(replace(was, postgres=written.postgres, type=written.type, default=default))
+        bound = table.bound | {name} if written.required else table.bound - {name}
+        yield from self.becomes(replace(table, bound=bound).settled(), whole)
 
     def _nullable(self, whole: Cursor, name: str, was: Column | None, *, nullable: bool) -> Iterator[Event]:
-        if not nullable:
-            self.catalog.put(self.table.hardened(name))
-        if was is not None and was.nullable is nullable:
+        if was is not None:
+            firm = self.table.firm - {name} if nullable else self.table.firm | {name}
+            self.catalog.put(replace(self.table, firm=firm).settled())
+        now = self.table.column(name)
+        if was is not None and now is not None and was.nullable is now.nullable:
             already = "NULL is allowed already" if nullable else "NULL is forbidden already"
             yield self.ignored(whole, "drop_not_null" if nullable else "set_not_null", already)
             return
         facets = Facets(nullable=was.nullable) if was else Facets()
         found = ChangeColumn(name, Facets(nullable=nullable), facets, "widening" if nullable else "safe")
         yield self.change(whole, found)
-        if was is not None:
-            self.catalog.put(self.table.with_column(replace(was, nullable=nullable)))
 
     def _default(self, part: Cursor, whole: Cursor, name: str, was: Column | None) -> Iterator[Event]:
         definition = Definition(name, _unwritten(was))

@@ -1,0 +1,211 @@
+"""What a statement runs that is not written in it: functions, triggers, rules. Whatever may alter a table there is refused.
+
+source  PostgreSQL 15 documentation, CREATE FUNCTION, CREATE TRIGGER, CREATE RULE, §4.2.6 (function calls)
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from console.propagation.observe.catalog import Catalog
+from console.propagation.observe.routines.builtin import FUNCTIONS, SYNTAX
+from console.propagation.sql.cursor import Cursor
+from console.propagation.sql.words import NotUnderstood, Statement, Word, statements
+
+_HINT: Final = (
+    "write the changes of tables as statements of their own; give the files that define what is called (--schema)"
+)
+_LANGUAGES: Final = ("sql", "plpgsql")
+# words of a routine that changes a table, or where names are looked for
+_CHANGES: Final = frozenset(
+    ("alter", "create", "drop", "execute", "call", "do", "rename", "import", "prepare", "set_config", "search_path")
+)
+_RUNS: Final = (
+    "select", "insert", "update", "delete", "merge", "with", "values", "table", "copy", "explain", "declare", "refresh", "(",
+)  # fmt: skip
+_WRITES: Final = ("insert", "update", "delete", "merge", "copy", "truncate")
+# words behind which a name in front of a bracket is none of a function
+_NAMED: Final = ("into", "as", "references", "::", "update", "table")
+_LEAD: Final = """
+    all analyse analyze and any array as asc asymmetric between by call case check collate column constraint default
+    desc distinct do elsif else end escape except execute exists exit filter for from full group having if ilike in
+    inner intersect into is isnull join lateral left like limit loop natural not notice notnull null offset on only
+    or order outer over overlaps perform placing query raise range recursive return returning right rows select set
+    similar some strict symmetric tablesample then to union update using value values verbose when where while
+    window with
+"""
+# other words than these in front of a name make it an alias: `FROM t x (a, b)`
+_LEADING: Final = frozenset(_LEAD.split())
+
+
+def refuse_hidden(statement: Statement, catalog: Catalog) -> None:
+    """raises NotUnderstood where a statement runs what may alter a table, or what no file defines"""
+    words, first = statement.words, statement.words[0]
+    runs = first.kind in ("word", "sign") and first.text in _RUNS
+    texts = [word.text for word in words[:8] if word.kind == "word"]
+    if _defines(texts):
+        return
+    runs = runs or (first.text == "create" and _asks(statement))
+    for name, word in _called(words):
+        safe = _harmless(name, catalog)
+        if safe is False or (safe is None and runs):
+            raise _wrong(word, f"whether {name}(…) alters a table is not known")
+    if not runs and first.text not in _WRITES:
+        return
+    for word in words:
+        if word.kind in ("word", "name") and catalog.routines.get(word.text) is False:
+            raise _wrong(word, f"{word.text} may run what alters a table")
+    writes = next((word for word in words if word.kind == "word" and word.text in _WRITES), None)
+    if writes is not None and catalog.armed:
+        raise _wrong(writes, f"a trigger or rule that may alter a table ({catalog.armed})")
+    if writes is not None:
+        _refuse_catalogs(words)
+
+
+def _defines(texts: Sequence[str]) -> bool:
+    """What is defined is looked at by itself; what is named only is not run."""
+    kinds = ("function", "procedure", "routine", "view", "rule", "trigger", "aggregate", "index")
+    if texts[:1] == ["create"]:
+        return any(kind in texts for kind in kinds) and "materialized" not in texts
+    return (texts[:1] in (["alter"], ["drop"]) and any(kind in texts[:3] for kind in kinds)) or texts[:1] in (
+        ["comment"], ["grant"], ["revoke"], ["security"], ["do"], ["call"], ["execute"],
+    )  # fmt: skip
+
+
+def _asks(statement: Statement) -> bool:
+    """CREATE TABLE … AS and CREATE MATERIALIZED VIEW … AS run their query."""
+    cursor = Cursor.over(statement)
+    texts = [word.text for word in statement.words[:6] if word.kind == "word"]
+    cursor.until("as")
+    return not cursor.done and ("table" in texts or "materialized" in texts)
+
+
+def _refuse_catalogs(words: Sequence[Word]) -> None:
+    """The catalogs are tables, too: who writes to them alters tables behind PostgreSQL's own back."""
+    for at, word in enumerate(words):
+        into = word.kind == "word" and word.text in ("into", "update", "from", "copy", "only")
+        target = words[at + 1 : at + 4]
+        if into and target and target[0].text in ("pg_catalog", "information_schema"):
+            target = target[2:]
+        if into and target and target[0].kind in ("word", "name") and target[0].text.startswith("pg_"):
+            first = words[0].text
+            if first in _WRITES and (word.text != "from" or first == "delete"):
+                raise _wrong(target[0], f"a change of PostgreSQL's own catalog {target[0].text}")
+
+
+def remember(statement: Statement, catalog: Catalog) -> None:
+    """Functions, views, triggers and rules, for the statements behind that run them.
+
+    raises  NotUnderstood for what would run with every statement behind
+    """
+    cursor = Cursor.over(statement)
+    if not cursor.take("create"):
+        return
+    cursor.take("or", "replace")
+    for word in ("temporary", "temp", "recursive", "materialized", "constraint"):
+        cursor.take(word)
+    if cursor.take("function") or cursor.take("procedure"):
+        name = cursor.qualified()[1]
+        catalog.routines[name] = catalog.routines.get(name, True) and _is_harmless(statement, name, catalog)
+    elif cursor.take("view"):
+        if any(_harmless(name, catalog) is not True for name, _ in _called(statement.words[cursor.at + 1 :])):
+            catalog.routines[cursor.qualified()[1]] = False
+    elif cursor.take("event", "trigger"):
+        function = _executed(statement)
+        if _harmless(function, catalog) is not True:
+            raise cursor.wrong(f"from here on {function} runs with every statement, and may alter tables", _HINT)
+    elif cursor.take("trigger"):
+        if _harmless(_executed(statement), catalog) is not True:
+            catalog.armed = f"{cursor.name()}, of {_executed(statement)}"
+    elif cursor.take("rule"):
+        name = cursor.name()
+        if name == "_RETURN":
+            raise cursor.wrong("a rule that makes a view of a table", "create a view")
+        if any(_harmless(called, catalog) is not True for called, _ in _called(statement.words[cursor.at :])):
+            catalog.armed = name
+
+
+def _executed(statement: Statement) -> str:
+    """The function behind EXECUTE FUNCTION."""
+    cursor = Cursor.over(statement)
+    cursor.until("execute")
+    cursor.take("execute")
+    if not (cursor.take("function") or cursor.take("procedure")):
+        raise cursor.wrong("expected EXECUTE FUNCTION")
+    return cursor.qualified()[1]
+
+
+def _is_harmless(statement: Statement, name: str, catalog: Catalog) -> bool:
+    cursor = Cursor.over(statement)
+    cursor.until("language")
+    language = cursor.peek(1)
+    if not cursor.done and (language is None or language.text.lower() not in _LANGUAGES):
+        return False
+    head = Cursor.over(statement)
+    head.until("begin", "return")
+    bodies = [word.text for word in statement.words if word.kind == "text" and word is not language]
+    return harmless_body(bodies, catalog, name) and not _hides(statement.words[head.at :], catalog, name)
+
+
+def harmless_body(bodies: Sequence[str], catalog: Catalog, name: str = "") -> bool:
+    """Nothing in a routine's body changes a table, as far as that is plain."""
+    try:
+        found = [statement.words for body in bodies for statement in statements(body, headings=False)]
+    except NotUnderstood:
+        return False
+    return not any(_hides(words, catalog, name) for words in found)
+
+
+def _hides(words: Sequence[Word], catalog: Catalog, name: str) -> bool:
+    if any(word.kind == "word" and word.text in _CHANGES for word in words):
+        return True
+    if any(word.kind == "text" and word.text.lower() == "search_path" for word in words):
+        return True
+    if any(
+        word.kind in ("word", "name") and word.text.startswith("pg_") and word.text not in FUNCTIONS for word in words
+    ):
+        return any(word.kind == "word" and word.text in _WRITES for word in words)
+    return any(called != name and _harmless(called, catalog) is not True for called, _ in _called(words))
+
+
+def _harmless(name: str, catalog: Catalog) -> bool | None:
+    """None: nobody knows."""
+    known = catalog.routines.get(name)
+    if known is not None:
+        return known
+    return True if name in FUNCTIONS or any(found[1] == name for found in catalog.types.found) else None
+
+
+def _called(words: Sequence[Word]) -> Iterator[tuple[str, Word]]:
+    """The names of functions that are called, as far as names in front of brackets are such."""
+    for at, word in enumerate(words[:-1]):
+        behind = words[at + 1]
+        if word.kind not in ("word", "name") or behind.kind != "sign" or behind.text != "(":
+            continue
+        if word.kind == "word" and word.text in SYNTAX:
+            continue
+        start = at
+        while start >= 2 and words[start - 1].text == "." and words[start - 1].kind == "sign":
+            start -= 2
+        before = words[start - 1] if start else None
+        if before is None or not (_names(before) or _is_common(words, at, before)):
+            yield word.text, word
+
+
+def _names(before: Word) -> bool:
+    """What stands in front makes of a name something else than a function: a table, a type, an alias."""
+    if before.kind == "word":
+        return before.text in _NAMED or before.text not in _LEADING
+    return before.kind in ("name", "text", "number") or before.text in ("::", ")", "]")
+
+
+def _is_common(words: Sequence[Word], at: int, before: Word) -> bool:
+    """`WITH w (a, b) AS (…)`"""
+    if words[0].text != "with" or before.text not in ("with", "recursive", ","):
+        return False
+    end = next((n for n in range(at, len(words)) if words[n].text == ")" and words[n].kind == "sign"), len(words))
+    plain = all(word.kind in ("word", "name") or word.text == "," for word in words[at + 2 : end])
+    return plain and end + 1 < len(words) and words[end + 1].text == "as"
+
+
+def _wrong(word: Word, message: str) -> NotUnderstood:
+    return NotUnderstood(message, word.line, word.column, _HINT)
