@@ -20,7 +20,7 @@ from console.model.schema import Column, Table
 from console.planning.sql.meaning import aggregates
 from console.planning.sql.relation import mix
 from console.planning.sql.spelling.argument import INTEGERS, certain, decimal, settled
-from console.planning.sql.tree import Text, cast, kind, name, render
+from console.planning.sql.tree import DIALECT, Text, cast, kind, name, render
 
 STORED = "stored"
 LG_K = 12  # HLL: 2**12 registers, about 1.6 % error
@@ -98,20 +98,20 @@ def _extreme(call: exp.Expr, type: str) -> Recipe:
 
 def _distinct(call: exp.Expr, type: str) -> Recipe:
     argument = call.this.copy() if type in _HLL_TAKES else cast(call.this.copy(), "string")
-    sketch = exp.func("hll_sketch_agg", argument, exp.Literal.number(LG_K), dialect="spark")
+    sketch = exp.func("hll_sketch_agg", argument, exp.Literal.number(LG_K), dialect=DIALECT)
     state = State("hll", "binary", sketch, "hll_union_agg", True)
     return [state], lambda s: exp.func(
-        "coalesce", exp.func("hll_sketch_estimate", s[0], dialect="spark"), exp.Literal.number(0)
+        "coalesce", exp.func("hll_sketch_estimate", s[0], dialect=DIALECT), exp.Literal.number(0)
     )
 
 
 def _quantile(call: exp.Expr, type: str) -> Recipe:
-    sketch = exp.func("kll_sketch_agg_double", cast(call.this.copy(), "double"), dialect="spark")
+    sketch = exp.func("kll_sketch_agg_double", cast(call.this.copy(), "double"), dialect=DIALECT)
     fraction = cast(call.args["quantile"].copy(), "double")
 
     def final(states: list[exp.Expr]) -> exp.Expr:
-        seen = exp.func("kll_sketch_get_n_double", states[0].copy(), dialect="spark")
-        found = exp.func("kll_sketch_get_quantile_double", states[0].copy(), fraction.copy(), dialect="spark")
+        seen = exp.func("kll_sketch_get_n_double", states[0].copy(), dialect=DIALECT)
+        found = exp.func("kll_sketch_get_quantile_double", states[0].copy(), fraction.copy(), dialect=DIALECT)
         # an empty sketch has no quantile and raises
         return exp.Case(ifs=[exp.If(this=exp.GT(this=seen, expression=exp.Literal.number(0)), true=found)])
 
@@ -212,7 +212,7 @@ class _Column:
                 if filtered is not None:
                     partial = exp.Filter(this=partial, expression=filtered.expression.copy())
                 states.append((Column(stored, state.type), cast(partial, state.type)))
-                merged.append(cast(exp.func(state.merge, exp.column(name(stored)), dialect="spark"), state.type))
+                merged.append(cast(exp.func(state.merge, exp.column(name(stored)), dialect=DIALECT), state.type))
                 inexact |= state.inexact
                 formats.append(
                     mix(state.suffix, state.type, state.merge, LG_K if state.merge == "hll_union_agg" else "")

@@ -316,7 +316,7 @@ def _exact_types(done: exp.Query, known: Known) -> dict[str, str]:
     for part in done.selects:
         value = part.unalias().unnest()
         if isinstance(value, exp.Cast):
-            found[part.alias_or_name] = kind(value.to.sql("spark"))
+            found[part.alias_or_name] = kind(value.to.sql(DIALECT))
         elif isinstance(value, exp.Column) and aliases.get(value.table.lower()) in physical and inferred(value):
             found[part.alias_or_name] = inferred(value)
     return found

@@ -23,7 +23,7 @@ from console.planning.sql.spelling import quotes
 from console.planning.sql.spelling.literal import literal
 from console.planning.sql.spelling.written import AsRead
 
-DIALECT = "spark"
+DIALECT = AsRead
 Tables = Mapping[str, Mapping[str, str]]  # table → column → Spark type, as declared
 _FIRST = {"SELECT", "WITH", "FROM", "("}
 BROKEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  # sqlglot, of a call with odd arguments
@@ -242,7 +242,7 @@ def name(text: str) -> exp.Identifier:
 def render(tree: exp.Expr) -> str:
     """Plain Spark SQL, comments left out; what sqlglot cannot write for Spark raises."""
     with strict():
-        text: str = tree.sql(AsRead, comments=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
+        text: str = tree.sql(DIALECT, comments=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
     return text
 
 

@@ -6,13 +6,13 @@ from typing import ClassVar
 
 import sqlglot
 from sqlglot import TokenType, exp
-from sqlglot.dialects.spark import Spark
 from sqlglot.errors import SqlglotError
-from sqlglot.parsers.spark import SparkParser
 
 from console.planning.sql.meaning import Meaning, Unclear, evaluated
 from console.planning.sql.relation import Relation
 from console.planning.sql.spelling import quotes
+from console.planning.sql.spelling.pipes import Pipes
+from console.planning.sql.spelling.written import AsRead
 from console.planning.sql.tree import BROKEN, DIALECT, misfit
 
 BYTES = 1024 * 1024
@@ -28,14 +28,12 @@ REWRITTEN = frozenset([
 ])  # fmt: skip
 
 
-class _Parser(SparkParser):
-    FUNCTIONS: ClassVar = {name: build for name, build in SparkParser.FUNCTIONS.items() if name not in REWRITTEN}
-    FUNCTION_PARSERS: ClassVar = {
-        name: read for name, read in SparkParser.FUNCTION_PARSERS.items() if name not in REWRITTEN
-    }
+class _Parser(Pipes):
+    FUNCTIONS: ClassVar = {name: build for name, build in Pipes.FUNCTIONS.items() if name not in REWRITTEN}
+    FUNCTION_PARSERS: ClassVar = {name: read for name, read in Pipes.FUNCTION_PARSERS.items() if name not in REWRITTEN}
 
 
-class AsWritten(Spark):
+class AsWritten(AsRead):
     """Spark's SQL with such calls as they stand."""
 
     Parser = _Parser

@@ -1,10 +1,14 @@
-"""Trees back to Spark SQL, where sqlglot would write a call that only mostly does what was read."""
+"""Spark's SQL as Spark reads it: sqlglot's dialect where it reads another thing, or would write a call that only mostly does
+what was read."""
 
 from typing import ClassVar
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 from sqlglot.generators.spark import SparkGenerator
+
+from console.planning.sql.spelling.operators import parenthesised
+from console.planning.sql.spelling.pipes import Pipes
 
 
 def _to_date(self: SparkGenerator, node: exp.TsOrDsToDate) -> str:
@@ -25,10 +29,24 @@ def _log(self: SparkGenerator, node: exp.Log) -> str:
 
 
 class _Generator(SparkGenerator):
-    TRANSFORMS: ClassVar = {**SparkGenerator.TRANSFORMS, exp.TsOrDsToDate: _to_date, exp.Log: _log}
+    TRANSFORMS: ClassVar = {
+        **SparkGenerator.TRANSFORMS,
+        exp.TsOrDsToDate: _to_date,
+        exp.Log: _log,
+        # a comparison, where IS NOT DISTINCT FROM would be a predicate, which binds looser
+        exp.NullSafeEQ: lambda self, node: self.binary(node, "<=>"),
+        exp.BitwiseLeftShift: lambda self, node: self.binary(node, "<<"),
+        exp.BitwiseRightShift: lambda self, node: self.binary(node, ">>"),
+    }
+
+    def preprocess(self, expression: exp.Expr) -> exp.Expr:
+        return parenthesised(super().preprocess(expression))
 
 
 class AsRead(Spark):
     """Spark's SQL as it was read."""
 
+    INTERSECT_BINDS_TIGHTER_THAN_UNION_AND_EXCEPT = True
+
+    Parser = Pipes
     Generator = _Generator

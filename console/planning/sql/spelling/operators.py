@@ -1,0 +1,236 @@
+"""Which of Spark's operators binds tighter: expressions are read by it, and written back by it.
+
+    OR < AND < NOT < one predicate (BETWEEN, IN, LIKE, RLIKE, IS) < comparisons < | < ^ < & < shifts < + - || < * / % DIV
+    < unary + - ~ < COLLATE, ::, [], .
+
+source  the rules booleanExpression, predicate and valueExpression of Spark's SqlBaseParser.g4
+"""
+
+from enum import IntEnum
+
+from sqlglot import TokenType, exp
+from sqlglot.parsers.spark import SparkParser
+
+
+class Level(IntEnum):
+    """How tight an operator binds, the loosest first."""
+
+    OR = 0
+    AND = 1
+    NOT = 2
+    PREDICATE = 3
+    COMPARISON = 4
+    BIT_OR = 5
+    BIT_XOR = 6
+    BIT_AND = 7
+    SHIFT = 8
+    SUM = 9
+    PRODUCT = 10
+    UNARY = 11
+    PRIMARY = 12
+
+
+_TOKENS: dict[TokenType, tuple[Level, type[exp.Binary]]] = {
+    TokenType.EQ: (Level.COMPARISON, exp.EQ),
+    TokenType.NEQ: (Level.COMPARISON, exp.NEQ),
+    TokenType.NULLSAFE_EQ: (Level.COMPARISON, exp.NullSafeEQ),
+    TokenType.LT: (Level.COMPARISON, exp.LT),
+    TokenType.LTE: (Level.COMPARISON, exp.LTE),
+    TokenType.GT: (Level.COMPARISON, exp.GT),
+    TokenType.GTE: (Level.COMPARISON, exp.GTE),
+    TokenType.PIPE: (Level.BIT_OR, exp.BitwiseOr),
+    TokenType.CARET: (Level.BIT_XOR, exp.BitwiseXor),
+    TokenType.AMP: (Level.BIT_AND, exp.BitwiseAnd),
+    TokenType.PLUS: (Level.SUM, exp.Add),
+    TokenType.DASH: (Level.SUM, exp.Sub),
+    TokenType.DPIPE: (Level.SUM, exp.DPipe),
+    TokenType.STAR: (Level.PRODUCT, exp.Mul),
+    TokenType.SLASH: (Level.PRODUCT, exp.Div),
+    TokenType.MOD: (Level.PRODUCT, exp.Mod),
+    TokenType.DIV: (Level.PRODUCT, exp.IntDiv),
+}
+# what is written between or before its operands; all else, calls above all, keeps its operands apart by itself
+_LEVELS: dict[type[exp.Expr], Level] = {
+    **{kind: level for level, kind in _TOKENS.values()},
+    exp.Or: Level.OR, exp.And: Level.AND, exp.Not: Level.NOT, exp.Between: Level.PREDICATE, exp.In: Level.PREDICATE,
+    exp.Like: Level.PREDICATE, exp.ILike: Level.PREDICATE, exp.Escape: Level.PREDICATE, exp.RegexpLike: Level.PREDICATE,
+    exp.Is: Level.PREDICATE, exp.NullSafeNEQ: Level.PREDICATE, exp.Neg: Level.UNARY, exp.BitwiseNot: Level.UNARY,
+    exp.BitwiseLeftShift: Level.SHIFT, exp.BitwiseRightShift: Level.SHIFT,
+}  # fmt: skip
+_PREDICATES = (
+    TokenType.BETWEEN, TokenType.IN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE, TokenType.IS,
+)  # fmt: skip
+_POSTFIX = (exp.Bracket, exp.Dot, exp.Collate)
+_UNARY_SIGNS = {TokenType.DASH: exp.Neg, TokenType.TILDE: exp.BitwiseNot}
+_LITERAL_ENDS = (TokenType.DCOLON, TokenType.COLLATE, TokenType.L_BRACKET, TokenType.DOT)
+
+
+class Operators(SparkParser):
+    """Reads operators as Spark does; sqlglot's own levels are those of most other engines."""
+
+    def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
+        """NOT of a condition, or a value with at most one predicate."""
+        if self._match(TokenType.NOT):
+            return self.expression(exp.Not(this=self._parse_equality()))
+        this = self._parse_bitwise()
+        if this is None or not parse_is:
+            return this
+        negated = self._curr.token_type == TokenType.NOT and self._next.token_type in _PREDICATES
+        if not negated and self._curr.token_type not in _PREDICATES:
+            return this
+        found = self._predicate(this)
+        if self._curr.token_type in (*_PREDICATES, *_TOKENS):
+            self.raise_error("Spark takes one predicate after a value: put it in parentheses")
+        return found
+
+    def _predicate(self, this: exp.Expr) -> exp.Expr | None:
+        negated = bool(self._match(TokenType.NOT))
+        self._match_set(_PREDICATES)
+        kind = self._prev.token_type
+        if kind == TokenType.IS:
+            return self._is(this)
+        found = self.RANGE_PARSERS[kind](self, this)
+        return self._negate_range(found) if negated else found
+
+    def _is(self, this: exp.Expr) -> exp.Expr | None:
+        negated = bool(self._match(TokenType.NOT))
+        if self._match_text_seq("DISTINCT", "FROM"):
+            kind = exp.NullSafeEQ if negated else exp.NullSafeNEQ
+            return self.expression(kind(this=this, expression=self._parse_bitwise()))
+        if self._match_set((TokenType.TRUE, TokenType.FALSE)):
+            said: exp.Expr = exp.Boolean(this=self._prev.token_type == TokenType.TRUE)
+        elif self._match(TokenType.NULL) or self._match_text_seq("UNKNOWN"):
+            said = exp.Null()
+        else:
+            self.raise_error("IS is followed by NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM")
+            return None
+        found = self.expression(exp.Is(this=this, expression=said))
+        return self.expression(exp.Not(this=found)) if negated else found
+
+    def _parse_comparison(self, this: exp.Expr | None = None) -> exp.Expr | None:
+        return self._operators(Level.COMPARISON, this)
+
+    def _parse_range(self, this: exp.Expr | None = None, parse_is: bool = False) -> exp.Expr | None:
+        return this or self._parse_bitwise()
+
+    def _parse_bitwise(self) -> exp.Expr | None:
+        """Spark's valueExpression, comparisons included."""
+        return self._operators(Level.COMPARISON)
+
+    def _parse_term(self, parse_mod: bool = True) -> exp.Expr | None:
+        return self._operators(Level.SUM, percent=parse_mod)
+
+    def _parse_factor(self, parse_mod: bool = True) -> exp.Expr | None:
+        return self._operators(Level.PRODUCT, percent=parse_mod)
+
+    def _operators(self, loosest: Level, this: exp.Expr | None = None, percent: bool = True) -> exp.Expr | None:
+        """Operators of this level and the tighter ones, those of one level from left to right."""
+        this = this or self._parse_unary()
+        while this is not None and (found := self._operator(percent)) is not None and found[0] >= loosest:
+            level, kind, length = found
+            index = self._index
+            self._advance(length)
+            word, comments = self._prev.text, self._prev_comments
+            right = self._operators(Level(level + 1), percent=percent)
+            if right is None and kind is exp.IntDiv and word.isalpha():  # a name
+                self._retreat(index)
+                return this
+            if kind is None:
+                this = self.expression(exp.Anonymous(this="shiftrightunsigned", expressions=[this, right]))
+                continue
+            this = self.expression(kind(this=this, expression=right), comments=comments)
+            if isinstance(this, exp.Div):
+                this.set("typed", self.dialect.TYPED_DIVISION)
+                this.set("safe", self.dialect.SAFE_DIVISION)
+            elif isinstance(this, exp.DPipe):
+                this.set("safe", not self.dialect.STRICT_STRING_CONCAT)
+        return this
+
+    def _operator(self, percent: bool) -> tuple[Level, type[exp.Binary] | None, int] | None:
+        """The operator that comes next, and of how many tokens it is; None as its kind for `>>>`."""
+        token = self._curr.token_type
+        if token in (TokenType.LT, TokenType.GT):
+            length = self._run_of(token)
+            if length == 2:
+                return Level.SHIFT, exp.BitwiseLeftShift if token == TokenType.LT else exp.BitwiseRightShift, 2
+            if length == 3 and token == TokenType.GT:
+                return Level.SHIFT, None, 3
+        if token == TokenType.MOD and not percent:
+            return None
+        if (found := _TOKENS.get(token)) is None:
+            return None
+        return *found, 1
+
+    def _run_of(self, token: TokenType) -> int:
+        """How many of these follow each other without a space."""
+        length = 1
+        while (at := self._index + length) < len(self._tokens):
+            before, after = self._tokens[at - 1], self._tokens[at]
+            if after.token_type != token or after.start != before.end + 1:
+                break
+            length += 1
+        return length
+
+    def _parse_unary(self) -> exp.Expr | None:
+        if self._match(TokenType.PLUS):  # which makes a number of a text
+            return self.expression(exp.Anonymous(this="positive", expressions=[self._parse_unary()]))
+        if self._match_set(_UNARY_SIGNS):
+            sign = self._prev.token_type
+            if sign == TokenType.DASH and (literal := self._negative_literal()) is not None:
+                return literal
+            return self.expression(_UNARY_SIGNS[sign](this=self._parse_unary()))
+        return self._collated(self._parse_type())
+
+    def _collated(self, this: exp.Expr | None) -> exp.Expr | None:
+        while this is not None and self._match(TokenType.COLLATE):
+            names = self._parse_csv(self._parse_id_var, sep=TokenType.DOT)
+            collation = exp.var(".".join(name.name for name in names))
+            this = self._parse_column_ops(self.expression(exp.Collate(this=this, expression=collation)))
+        return this
+
+    def _negative_literal(self) -> exp.Expr | None:
+        """`-1::string` is '-1': to Spark the sign belongs to the literal, before what is applied to it."""
+        if self._curr.token_type != TokenType.NUMBER or self._next.token_type not in _LITERAL_ENDS:
+            return None
+        digits = self._parse_primary()
+        return self._collated(self._parse_column_ops(self.expression(exp.Paren(this=exp.Neg(this=digits)))))
+
+
+def parenthesised(tree: exp.Expr) -> exp.Expr:
+    """The same tree with parentheses wherever Spark would otherwise read another one; changed in place."""
+    for node in list(tree.walk()):
+        for key, least in _needs(node):
+            operand = node.args.get(key)
+            if isinstance(operand, exp.Expr) and level(operand) < least:
+                node.set(key, exp.Paren(this=operand))
+    return tree
+
+
+def _needs(node: exp.Expr) -> list[tuple[str, int]]:
+    """The operands of a node, and how tight each must bind."""
+    own = _LEVELS.get(type(node))
+    match node:
+        case exp.And() | exp.Or():
+            return [("this", level(node)), ("expression", level(node))]
+        case exp.Not():
+            return [("this", Level.NOT)]
+        case exp.Escape():
+            return [("this", Level.PREDICATE)]
+        case exp.Between():
+            return [(key, Level.COMPARISON) for key in ("this", "low", "high")]
+        case exp.In():
+            return [("this", Level.COMPARISON)]
+        case _ if own is Level.PREDICATE:
+            return [("this", Level.COMPARISON), ("expression", Level.COMPARISON)]
+        case exp.Neg() | exp.BitwiseNot():
+            return [("this", Level.UNARY)]
+        case _ if isinstance(node, _POSTFIX):
+            return [("this", Level.PRIMARY)]
+        case _ if own is not None:
+            return [("this", own), ("expression", own + 1)]
+    return []
+
+
+def level(node: exp.Expr) -> int:
+    """How tight a node binds what it is written with."""
+    return _LEVELS.get(type(node), Level.PRIMARY)
