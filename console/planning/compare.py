@@ -125,6 +125,10 @@ def _rows(old: Meaning, new: Meaning) -> tuple[Verdict, str]:
     before, after = set(old.notes), set(new.notes)
     moved = [what for what, _ in (*new.notes, *old.notes)]
     differ = {what for what, _ in before ^ after}
+    if old.ties != new.ties and (tied := {call for call, _ in old.ties} & {call for call, _ in new.ties}):
+        came = [{arrival for call, arrival in one.ties if call in tied} for one in (old, new)]
+        if came[0] != came[1]:
+            return "unknown", "rows that tie are taken in the order in which they come, and that order may differ"
     if old.relation.rows == new.relation.rows:
         return "same", "the order of the rows differs, which a table does not keep" if "ORDER BY" in differ else ""
     if doubts := old.relation.doubts ^ new.relation.doubts:

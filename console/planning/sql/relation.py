@@ -69,6 +69,7 @@ class Relation:
     unique  values of which no two rows have the same, if any are known
     doubts  why more rows may come about than is known
     order   in which the rows come, "" where in none: it matters to what counts or collects them, and to nothing else
+    came    how they came about before they were made one part, where that tells in which order ties come
     marks   what a feed must know of how the rows come about: `join`, `inner join`, `group`, `distinct`, `window`,
             `limit`, `generate`, `set`
     """
@@ -84,10 +85,16 @@ class Relation:
     unique: frozenset[str] | None = None
     doubts: frozenset[str] = frozenset()
     order: str = ""
+    came: str = ""
 
     @property
     def rows(self) -> str:
         return mix("rows", *sorted(self.parts), "where", *sorted(self.filters))
+
+    @property
+    def arrival(self) -> str:
+        """What the order of rows depends on that nothing else puts in order: the same rows from sides swapped come otherwise."""
+        return mix("arrival", *self.parts, self.order, self.came)
 
     def every(self) -> list[Value]:
         """All its values, those of unknown columns last."""
@@ -126,7 +133,7 @@ class Relation:
     def sealed(self, part: str, mark: str = "") -> "Relation":
         """Rows of which only `part` tells which they are, in no order; the values stay what they are in each of them."""
         marks = self.marks | ({mark} if mark else set())
-        return replace(self, parts=(part,), filters=frozenset(), bare=True, marks=marks, order="")
+        return replace(self, parts=(part,), filters=frozenset(), bare=True, marks=marks, order="", came=self.arrival)
 
     def narrowed(self, conditions: Iterable[Value]) -> "Relation":
         """The rows that pass these as well."""

@@ -118,7 +118,10 @@ def _columns_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
             if column.table and not _visible(scope, column.table):
                 text.say("S108", f"{column.table}.{column.name}: no table here is called {column.table}", column)
                 good = False
+        shown = _outputs(scope, tables) if isinstance(scope.expression, exp.SetOperation) else set()
         for column in scope.unqualified_columns:
+            if column.name.lower() in shown:  # ORDER BY of a set operation names what it shows
+                continue
             holders = [alias for alias, source in scope.sources.items() if column.name in _outputs(source, tables)]
             if len(holders) > 1:
                 text.say("S109", f"{column.name} is ambiguous: {' and '.join(holders)} have it", column)

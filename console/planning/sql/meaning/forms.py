@@ -97,6 +97,11 @@ def in_windows(node: exp.Window, named: Mapping[str, exp.Expr]) -> list[exp.Expr
     return found
 
 
+def by_rows(frame: str) -> bool:
+    """Whether a frame ends between rows that tie."""
+    return frame.startswith("ROWS:") and frame != "ROWS:UNBOUNDED PRECEDING:UNBOUNDED FOLLOWING:"
+
+
 def frame(spec: exp.Expr) -> str:
     def edge(which: str) -> str:
         at, side = spec.args.get(which), spec.args.get(f"{which}_side") or ""

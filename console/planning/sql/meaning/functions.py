@@ -17,6 +17,8 @@ SYNONYMS = {
     "dayofmonth": "day",
     "to_unix_timestamp": "unix_timestamp",
 }
+_RANKS = (exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)  # the same for all that tie
+_BY_POSITION = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile, exp.NthValue, exp.FirstValue, exp.LastValue)
 SAME = {"FirstValue": "First", "LastValue": "Last"}
 # every call says something new, also within one statement
 _FRESH = {"Rand", "Randn", "Uuid", "Shuffle", "RandStr"}
@@ -90,6 +92,15 @@ def takes_order(call: exp.Expr) -> bool:
     if isinstance(call.parent, exp.WithinGroup):
         return False  # it has an order of its own
     return is_volatile(call) or isinstance(call, exp.GroupConcat) or strange(call)
+
+
+def takes_ties(call: exp.Expr, by_rows: bool) -> bool:
+    """Whether a window function says another thing where rows that tie come in another order."""
+    while isinstance(call, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter)):
+        call = call.this
+    if isinstance(call, _RANKS):
+        return False
+    return by_rows or isinstance(call, _BY_POSITION) or takes_order(call)
 
 
 def windows(node: exp.Expr) -> bool:

@@ -23,10 +23,11 @@ _CLAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """relation: what the query gives;  notes: what it is made of, as (what it is called, hash)"""
+    """relation: what the query gives;  notes: what it is made of, as (what it is called, hash);  ties: as in `Run`"""
 
     relation: Relation
     notes: tuple[tuple[str, str], ...] = ()
+    ties: frozenset[tuple[str, str]] = frozenset()
 
 
 def meaning(tree: exp.Query, tables: Mapping[str, Relation]) -> Relation:
@@ -59,7 +60,7 @@ def evaluated(tree: exp.Expr, tables: Mapping[str, Relation], strict: bool) -> M
     """
     run = Run(dict(tables), strict, query_in)
     found = query_in(tree, Scope(run, {}))
-    return Meaning(found, tuple(run.notes))
+    return Meaning(found, tuple(run.notes), frozenset(run.ties))
 
 
 def query_in(tree: exp.Expr, scope: Scope) -> Relation:
@@ -136,7 +137,7 @@ class _Select:
             rows = rows.narrowed(conditions)
         rows, values = self._grouped(rows)
         rows = self._having(rows, values)
-        values.rows = rows.rows
+        values.rows, values.arrival = rows.rows, rows.arrival
         rows = self._projected(rows, values)
         if qualify := self.tree.args.get("qualify"):
             seen = replace(values, aliases=self._aliases(), done=self._done())
@@ -176,7 +177,9 @@ class _Select:
 
     def _grouped(self, rows: Relation) -> tuple[Relation, Values]:
         group = self.tree.args.get("group")
-        plain = Values(self.scope, rows=rows.rows, order=rows.order, windows=self._windows())
+        plain = Values(
+            self.scope, rows.rows, rows.order, arrival=rows.arrival, unique=rows.unique, windows=self._windows()
+        )
         asked = [
             *self.tree.expressions,
             *(self.tree.args[k] for k in ("having", "qualify", "order") if self.tree.args.get(k)),
@@ -189,7 +192,7 @@ class _Select:
         reads = rows.reads.union(*(value.reads for value in found.values.values()))
         made = replace(rows.sealed(part if group else mix("one row"), "group"), reads=reads)
         made = replace(made, columns={}, rest=(), unique=frozenset(found.values) if found.plain else None)
-        values = replace(plain, group=part + self._order_of(found), keys=frozenset(found.values))
+        values = replace(plain, group=part + self._order_of(found), keys=frozenset(found.values), unique=made.unique)
         return made, values
 
     def _order_of(self, found: Grouping) -> str:

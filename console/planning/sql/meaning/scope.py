@@ -26,6 +26,7 @@ class Run:
     numbers  calls that say something new each time, numbered as they are met
     lenient  for lineage: a name that nothing has costs its own column only, and count(*) reads what it counts
     notes    what was met, as (what it is called, its hash): where two queries differ is told from them
+    ties     (what takes rows in an order that may leave ties, in which order those come)
     named    (table, column) that are named anywhere, also where nothing that the query gives depends on them
     """
 
@@ -36,6 +37,7 @@ class Run:
     numbers: dict[int, tuple[int, exp.Expr]] = field(default_factory=dict)
     steps: int = 0
     notes: list[tuple[str, str]] = field(default_factory=list)
+    ties: set[tuple[str, str]] = field(default_factory=set)
     named: set[tuple[str, str]] = field(default_factory=set)
 
     def step(self) -> None:

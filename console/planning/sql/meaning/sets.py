@@ -96,6 +96,7 @@ def _made(part: str, columns: dict[str, Value], relations: list[Relation], mark:
         doubts=frozenset().union(*(one.doubts for one in relations)),
         bare=True,
         order=either_order(relations) if mark == "union" else "",
+        came=mix(mark, *(one.arrival for one in relations)),
     )
 
 
@@ -152,6 +153,9 @@ def limited(tree: exp.Expr, rows: Relation, values: Values, shown: list[Value]) 
         return rows
     ends = [node.sql(DIALECT).lower() for node in (limit, offset) if node is not None]
     values.scope.run.notes.append(("LIMIT", mix(rows.order, *ends)))
+    shows = {value.hash for value in rows.every()}
+    if not values.total({value.hash for value in by}, rows.unique) and not shows <= {value.hash for value in by}:
+        values.scope.run.ties.add((mix("limit", rows.rows, order, *ends), rows.arrival))
     kept = rows.sealed(mix("limit", rows.rows, rows.order, *ends), "limit")
     reads = rows.reads.union(*(value.reads for value in by))
     return replace(kept, volatile=True, unique=rows.unique, order=rows.order, reads=reads)

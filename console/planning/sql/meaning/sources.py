@@ -207,7 +207,9 @@ def _product(left: From, right: From, side: str, conditions: list[Value]) -> Fro
         right.tagged([part])
     if len(parts) > _PARTS:
         raise Unclear("it unfolds into too many sources")
-    made = replace(made, parts=parts, filters=filters, bare=False, order=either_order([left.rows, right.rows]))
+    came = mix(side, left.rows.arrival, right.rows.arrival)
+    order = either_order([left.rows, right.rows])
+    made = replace(made, parts=parts, filters=filters, bare=False, order=order, came=came)
     return From(made, {**left.views, **right.views}, {**left.merged, **right.merged}, left.hidden | right.hidden)
 
 

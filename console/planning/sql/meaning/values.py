@@ -1,5 +1,6 @@
 """Expressions to values: the hash of the operator and of its operands, many spellings of one thing brought to one."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -23,7 +24,8 @@ _FRAME = "default frame"
 class Values:
     """Evaluates the expressions of one SELECT.
 
-    rows     the rows that windows and calls like rand() run over;  order  in which they come
+    rows     the rows that windows and calls like rand() run over;  order  in which they come;  arrival  and ties among them
+    unique   values of which no two of these rows have the same, None where none are known
     group    what is aggregated, "" where nothing is;  keys  hashes of the GROUP BY's values
     aliases  outputs that a clause may name;  done  those that are evaluated;  first  whether they win over columns of
              the same name
@@ -40,6 +42,8 @@ class Values:
     windows: dict[str, exp.Expr] = field(default_factory=dict)
     bound: list[dict[str, Value]] = field(default_factory=list)
     inside: int = 0
+    arrival: str = ""
+    unique: frozenset[str] | None = None
     truths: Truths = field(init=False)
 
     def __post_init__(self) -> None:
@@ -47,6 +51,11 @@ class Values:
 
     def conjuncts(self, node: exp.Expr) -> list[Value]:
         return self.truths.conjuncts(node)
+
+    def total(self, by: Iterable[str], unique: frozenset[str] | None = None) -> bool:
+        """Whether rows in an order by these values have no ties."""
+        unique = unique if unique is not None else self.unique
+        return unique is not None and unique <= set(by)
 
     def value(self, node: exp.Expr) -> Value:
         """One expression.
@@ -175,7 +184,9 @@ class Values:
             found = self.scope.plain(name) if sure or may or self.inside else None
             grouped = found is not None and found.hash in self.keys
             sure, may = grouped or (sure and bool(self.inside)), may and not grouped and bool(self.inside)
-        if (sure and not self.first) or forms.mentions(alias, name):
+        if not self.first and (self.inside or not (self.keys or self.group)):
+            sure = sure or forms.mentions(alias, name)  # what an alias is made of by its own name is the source's
+        if sure and not self.first:
             return self.scope.named(name)
         if name in self.done:
             found = self.done[name]
@@ -280,7 +291,13 @@ class Values:
             frame = _FRAME
         before = "" if order else self.order  # rows without an order of their own come in that of the source
         label = f"window/{self.rows}{before}/{len(partition)}/{frame}"
-        return combined(label, [function, *(partition[key] for key in sorted(partition)), *order])
+        made = combined(label, [function, *(partition[key] for key in sorted(partition)), *order])
+        if not functions.takes_ties(node.this, forms.by_rows(frame)):
+            return made
+        if self.total({*partition, *(value.hash for value in order)}):
+            return made
+        self.scope.run.ties.add((made.hash, self.arrival))
+        return replace(made, hash=mix("ties", self.arrival, made.hash))
 
     def _lambda(self, node: exp.Lambda) -> Value:
         depth = len(self.bound)

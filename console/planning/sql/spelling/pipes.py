@@ -73,21 +73,19 @@ class Pipes(Operators):
         if token == TokenType.SELECT:
             return self._piped_select(piped)
         if self._match(TokenType.ALIAS):
-            return _Piped(_select(piped.query, self._name()), "", named=True)
+            return _Piped(_select(piped.query, self._name()), open=True)
         if token == TokenType.WHERE:
-            made = piped.bounded()
-            made.set("where", self._parse_where())
-            return _Piped(made, piped.name if piped.relation else "")
+            return self._piped_where(piped)
         if token in _ORGANIZES:
             return self._piped_order(piped)
         if token in (TokenType.PIVOT, TokenType.UNPIVOT):
-            made = piped.opened()
+            made = piped.alone()
             made.args["from_"].this.set("pivots", self._parse_pivots())
-            return _Piped(made, "")
+            return _Piped(made)
         if token == TokenType.TABLE_SAMPLE:
-            made = piped.opened()
+            made = piped.alone()
             made.args["from_"].this.set("sample", self._parse_table_sample())
-            return _Piped(made, piped.name)
+            return _Piped(made, _only_name(made))
         if self._match_text_seq("EXTEND"):
             return self._projected(piped, [exp.Star(), *self._piped_expressions("EXTEND")])
         if self._match_text_seq("AGGREGATE"):
@@ -109,7 +107,16 @@ class Pipes(Operators):
     def _projected(self, piped: "_Piped", expressions: list[exp.Expr]) -> "_Piped":
         made = piped.opened()
         made.set("expressions", expressions)
-        return _Piped(made, piped.name)
+        return _Piped(made, _only_name(made))
+
+    def _piped_where(self, piped: "_Piped") -> "_Piped":
+        made = piped.opened()
+        where, before = self._parse_where(), made.args.get("where")
+        if before is not None and where is not None:
+            both = exp.And(this=exp.Paren(this=before.this), expression=exp.Paren(this=where.this))
+            where = exp.Where(this=both)
+        made.set("where", where)
+        return _Piped(made, open=True)
 
     def _piped_expressions(self, operator: str) -> list[exp.Expr]:
         found = self._parse_expressions()
@@ -127,22 +134,21 @@ class Pipes(Operators):
         if not isinstance(found, exp.Select) or any(held for key, held in found.args.items() if key not in _SELECTS):
             self.raise_error("|> SELECT takes expressions and WINDOW: every other clause is a |> of its own")
             return piped
-        self._without_aggregates("SELECT", found.expressions)
         if _organized(found) and self._match(TokenType.PIPE_GT, advance=False):
             self.raise_error("ORDER BY and LIMIT in front of |> need a |> of their own")
         made = piped.opened()
         for key, held in found.args.items():
             made.set(key, held)
-        return _Piped(made, "" if made.args.get("distinct") else piped.name)
+        return _Piped(made, _only_name(made))
 
     def _piped_order(self, piped: "_Piped") -> "_Piped":
-        made = piped.bounded()
+        made = piped.opened()
         before = {key for key, held in made.args.items() if held}
         made = self._parse_query_modifiers(made)
         added = {key for key, held in made.args.items() if held} - before
         if len(added) != 1 and added != {"limit", "offset"}:
             self.raise_error("ORDER BY and LIMIT each need a |> of their own")
-        return _Piped(made, piped.name if piped.relation else "")
+        return _Piped(made, _only_name(made))
 
     def _piped_aggregate(self, piped: "_Piped") -> "_Piped":
         found = [] if self._match(TokenType.GROUP_BY, advance=False) else self._parse_expressions()
@@ -164,7 +170,7 @@ class Pipes(Operators):
         made.set("expressions", [*(key.copy() for key in keys), *found])
         if grouped:
             made.set("group", exp.Group(expressions=[key.unalias() for key in keys]))
-        return _Piped(made, "")
+        return _Piped(made)
 
     def _piped_set(self, piped: "_Piped") -> "_Piped":
         """Each assignment sees those before it."""
@@ -200,52 +206,53 @@ class Pipes(Operators):
                         united.set(key, held)
                 if self._match(TokenType.PIPE_GT, advance=False):
                     self.raise_error("ORDER BY and LIMIT in front of |> need a |> of their own")
-            return _Piped(united, "")
-        made = piped.opened()
+            return _Piped(united)
+        made = piped.unfiltered()
         join = self._parse_join()
         if join is None or not join.this:
             self._retreat(start)
             self.raise_error(f"|> {word} is not understood")
             return piped
         made.append("joins", join)
-        return _Piped(made, "", joined=True)
+        return _Piped(made, open=True)
 
 
 class _Piped:
     """A query as far as it was read, and what the next operator sees of it.
 
-    name      by which its columns may still be called, "" for none
-    relation  whether it is one table or a query with a name, which WHERE and ORDER BY look into
-    bare      whether it is a FROM alone, to which clauses can be added as they are
+    name  by which its columns may still be called, "" for none
+    open  whether it is FROM and WHERE alone: the next operator sees the sources themselves
     """
 
-    def __init__(self, query: exp.Query, name: str, joined: bool = False, named: bool = False, bare: bool = False) -> None:
-        self.query, self.name = query, name
-        self.relation = named
-        self.bare = bare or joined or named
+    def __init__(self, query: exp.Query, name: str = "", open: bool = False) -> None:
+        self.query, self.name, self.open = query, name, open
 
     @classmethod
     def of(cls, query: exp.Expr) -> "_Piped":
-        if isinstance(query, exp.Select) and _only_from(query):
-            from_ = query.args["from_"].this
-            alone = isinstance(from_, (exp.Table, exp.Subquery)) and not any(
-                from_.args.get(key) for key in ("joins", "laterals", "pivots", "sample")
-            )
-            alone = alone and not query.args.get("joins") and not query.args.get("laterals")
-            return cls(query, from_.alias_or_name if alone else "", named=alone, bare=True)
-        return cls(query if isinstance(query, exp.Query) else _select(query), "")
+        if isinstance(query, exp.Select):
+            return cls(query, _only_name(query), open=_only_from(query))
+        return cls(query if isinstance(query, exp.Query) else _select(query))
 
     def opened(self) -> exp.Select:
-        """A SELECT whose sources are what the operators that project, group and join see."""
-        if self.bare and isinstance(self.query, exp.Select):
+        """A SELECT whose sources are what an operator sees."""
+        if self.open and isinstance(self.query, exp.Select):
             return self.query
         return _select(self.query, exp.to_identifier(self.name) if self.name else None)
 
-    def bounded(self) -> exp.Select:
-        """A SELECT over it as over a subquery: names of what is within are gone, unless it is one relation."""
-        if self.relation and isinstance(self.query, exp.Select):
-            return self.query
-        return _select(self.query)
+    def unfiltered(self) -> exp.Select:
+        """The same without WHERE, which acts before a join."""
+        if not self.open or not self.query.args.get("where"):
+            return self.opened()
+        name = _only_name(self.query)
+        return _select(self.query, exp.to_identifier(name) if name else None)
+
+    def alone(self) -> exp.Select:
+        """The same of one source without clauses of its own, which all of what came before is."""
+        made = self.unfiltered()
+        of = made.args["from_"].this
+        if _only_name(made) and not any(of.args.get(key) for key in ("pivots", "sample")):
+            return made
+        return made if made is not self.query and isinstance(of, exp.Subquery) else _select(made)
 
 
 def _select(query: exp.Expr, alias: exp.Identifier | None = None) -> exp.Select:
@@ -280,3 +287,12 @@ def _aggregates(node: exp.Expr) -> bool:
         if (named or isinstance(call, exp.AggFunc)) and call.find_ancestor(exp.Window) is None:
             return True
     return False
+
+
+def _only_name(query: exp.Query) -> str:
+    """The name of the only source of a SELECT, "" where there are several, or none."""
+    from_ = query.args.get("from_")
+    if not isinstance(query, exp.Select) or from_ is None or query.args.get("joins") or query.args.get("laterals"):
+        return ""
+    beside = any(from_.this.args.get(key) for key in ("joins", "laterals", "pivots"))
+    return "" if beside else str(from_.this.alias_or_name)

@@ -1,0 +1,232 @@
+"""Random queries over hostile rows: few names and values, so that what could be confused is."""
+
+from random import Random
+
+TABLES = {
+    "t": {"a": "int", "k": "int", "id": "int", "b": "string", "c": "double", "flag": "boolean"},
+    "u": {"a": "int", "k": "int", "v": "int", "w": "string"},
+}
+# ties, repeats, NULLs, negatives, NaN; small enough that a join and a cross join differ
+ROWS = {
+    "t": [
+        "(1, 1, 1, '1', 1.0D, true)", "(2, 1, 2, '2', 0.5D, false)", "(2, 1, 3, '2', double('NaN'), true)",
+        "(3, 2, 4, '10', -1.0D, NULL)", "(NULL, 2, 5, NULL, NULL, false)", "(-1, NULL, 6, '-1', 0.5D, true)",
+        "(5, 3, 7, '5', 2.0D, NULL)", "(2, 1, 3, '2', double('NaN'), true)", "(0, NULL, -8, '0', -0.0D, false)",
+    ],
+    "u": ["(1, 1, 10, '1')", "(2, 1, NULL, '2')", "(2, 3, 7, NULL)", "(NULL, NULL, 7, '3')", "(4, 2, -7, '1')", "(3, 2, 2, '2')"],
+}  # fmt: skip
+INTS, NAMES = ("a", "k", "id"), ("a", "k", "id", "x", "y", "b")
+_BITS = ("+", "-", "*", "%", "&", "|", "^", "<<", ">>", "div")
+_COMPARED = ("=", "<>", "<", "<=", ">", ">=", "<=>", "==", "!=")
+
+
+def views() -> list[str]:
+    """Statements that make the tables."""
+    return [
+        f"CREATE OR REPLACE TEMP VIEW {name} AS SELECT * FROM VALUES {', '.join(rows)} AS {name}({', '.join(TABLES[name])})"
+        for name, rows in ROWS.items()
+    ]
+
+
+class Draw:
+    """Queries by seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.by = Random(seed)
+
+    def chance(self, share: float) -> bool:
+        return self.by.random() < share
+
+    def number(self, depth: int, names: tuple[str, ...] = INTS) -> str:
+        """An integer expression without needless parentheses: how it binds is the question."""
+        if depth <= 0 or self.chance(0.3):
+            return self.by.choice([*names, *names, "1", "2", "3", "-1"])
+        draw = self.by.random()
+        if draw < 0.7:
+            left, sign, right = self.number(depth - 1, names), self.by.choice(_BITS), self.number(depth - 1, names)
+            if sign in ("%", "div"):
+                right = "3"
+            if sign in ("<<", ">>"):
+                right = "1"
+            if sign == "*":
+                right = "2"
+            return f"{left} {sign} {right}"
+        if draw < 0.8:
+            return f"{self.by.choice(['- ', '~ ', '+ '])}{self.number(depth - 1, names)}"
+        if draw < 0.9:
+            return f"({self.number(depth - 1, names)})"
+        return f"coalesce({self.number(depth - 1, names)}, {self.number(depth - 1, names)})"
+
+    def condition(self, depth: int, names: tuple[str, ...] = INTS) -> str:
+        draw = self.by.random()
+        if depth > 0 and draw < 0.35:
+            return f"{self.condition(depth - 1, names)} {self.by.choice(['and', 'or'])} {self.condition(depth - 1, names)}"
+        if depth > 0 and draw < 0.45:
+            return f"{self.by.choice(['not ', '! '])}{self.condition(depth - 1, names)}"
+        one, no = self.number(depth - 1, names), self.by.choice(["", "not "])
+        if draw < 0.6:
+            return f"{one} {self.by.choice(_COMPARED)} {self.number(depth - 1, names)}"
+        if draw < 0.65:
+            # comparisons are of one level, from left to right
+            return f"{one} < {self.number(0, names)} {self.by.choice(_COMPARED)} ({self.number(0, names)} > 1)"
+        if draw < 0.72:
+            return f"{one} is {no}null"
+        if draw < 0.8:
+            return f"{one} {no}in (1, {self.number(0, names)}, 2)"
+        if draw < 0.88:
+            return f"{one} {no}between {self.number(0, names)} and {self.number(0, names)}"
+        if draw < 0.94:
+            return f"{one} is {no}distinct from {self.number(0, names)}"
+        return f"({self.condition(depth - 1, names)}) {self.by.choice(['is true', 'is not false', '= true', '<> false'])}"
+
+    def items(self, names: tuple[str, ...], least: int = 1) -> list[tuple[str, str]]:
+        """(expression, alias) of a SELECT, which may name its sources' columns anew and its own aliases."""
+        found: list[tuple[str, str]] = []
+        free = list(NAMES)
+        for _ in range(self.by.randint(least, 3)):
+            alias = free.pop(self.by.randrange(len(free)))
+            seen = (*names, *(name for _, name in found)) if self.chance(0.3) else names
+            of = self.by.choice(names) if self.chance(0.3) else self.number(2, seen)
+            found.append((of, alias))
+        return found
+
+    def order(self, outputs: list[str], names: tuple[str, ...]) -> str:
+        """ORDER BY by whatever may be named, made total by all that is shown."""
+        keys = []
+        for _ in range(self.by.randint(1, 2)):
+            of = self.by.choice([*outputs, *names, str(self.by.randint(1, len(outputs))), f"- {self.by.choice(outputs)}"])
+            keys.append(of + self.by.choice(["", "", " desc", " nulls last", " desc nulls first"]))
+        rest = [str(at + 1) for at in range(len(outputs))]
+        return "order by " + ", ".join([*keys, *rest])
+
+    def select(self, depth: int = 1) -> tuple[str, list[str]]:
+        """A SELECT and the names it shows."""
+        source, names = self.source(depth)
+        where = f" where {self.condition(2, names)}" if self.chance(0.5) else ""
+        draw = self.by.random()
+        if draw < 0.3:
+            return self._grouped(source, names, where)
+        items = self.items(names)
+        if draw < 0.45:
+            over = f"order by {self.by.choice([*names, items[0][1]])}, {', '.join(names)}"
+            part = f"partition by {self.by.choice(names)} " if self.chance(0.5) else ""
+            call = self.by.choice(["row_number()", "rank()", "count(*)", f"sum({self.by.choice(names)})", "dense_rank()"])
+            items.append((f"{call} over ({part}{over})", "n"))
+        listed = ", ".join(of if of == alias and self.chance(0.5) else f"{of} as {alias}" for of, alias in items)
+        outputs = [alias for _, alias in items]
+        distinct = "distinct " if self.chance(0.15) else ""
+        tail = ""
+        if self.chance(0.5):
+            seen = tuple(outputs) if distinct else names
+            tail = f" {self.order(outputs, seen)}" + (f" limit {self.by.randint(1, 5)}" if self.chance(0.7) else "")
+        return f"select {distinct}{listed} from {source}{where}{tail}", outputs
+
+    def _grouped(self, source: str, names: tuple[str, ...], where: str) -> tuple[str, list[str]]:
+        key, name = self.by.choice(names), self.by.choice(["x", "a", "k"])
+        of = self.by.choice([key, f"{key} + 1", f"- {key}", f"{key} & 2"])
+        by = self.by.choice([of, of, "1", name, "all"])
+        more = self.by.choice([name_ for name_ in ("y", "b", "id", "k") if name_ != name])
+        arg = self.by.choice(names)
+        call = self.by.choice(["count(*)", f"sum({arg})", f"max({arg} + {arg})", f"count_if({arg} > 1)", f"min({arg}) + 1"])
+        having = ""
+        if self.chance(0.4):
+            having = f" having {self.by.choice([more, 'count(*)', name, call, f'max({arg})'])} > {self.by.randint(-1, 2)}"
+        tail = ""
+        if self.chance(0.5):
+            asked = self.by.choice([more, name, "1", call, f"- {more}", f"max({arg})"])
+            tail = f" order by {asked}, 1, 2" + (f" limit {self.by.randint(1, 3)}" if self.chance(0.7) else "")
+        return f"select {of} as {name}, {call} as {more} from {source}{where} group by {by}{having}{tail}", [name, more]
+
+    def source(self, depth: int) -> tuple[str, tuple[str, ...]]:
+        draw = self.by.random()
+        if depth <= 0 or draw < 0.5:
+            return ("t", INTS) if self.chance(0.7) else ("u", ("a", "k", "v"))
+        if draw < 0.75:
+            sql, outputs = self.query(depth - 1)
+            return f"({sql})" + self.by.choice(["", " as q"]), tuple(name for name in outputs if name != "b") or ("1",)
+        side = self.by.choice(["", "left ", "full ", "right ", "left semi ", "left anti ", "cross "])
+        on = "" if side == "cross " else " on t.a = u.a" if self.chance(0.5) else " on t.k < u.v or t.a <=> u.a"
+        if side in ("left semi ", "left anti "):
+            return f"t {side}join u{on}", INTS
+        return f"t {side}join u{on}", ("t.a", "u.k", "v", "id")
+
+    def united(self, depth: int) -> tuple[str, list[str]]:
+        """Set operations of several levels: INTERSECT binds tighter."""
+        parts = []
+        for _ in range(self.by.randint(2, 3)):
+            of, name = self.by.choice(["t", "u"]), self.by.choice(["a", "k"])
+            where = f" where {self.condition(1, ('a', 'k'))}" if self.chance(0.3) else ""
+            parts.append(f"select {name} from {of}{where}")
+        sql = parts[0]
+        for part in parts[1:]:
+            how = self.by.choice(["union", "union all", "intersect", "except", "minus", "intersect all", "except all"])
+            sql += f" {how} {part}"
+        name = parts[0].split()[1]
+        return sql + (f" order by {name} limit {self.by.randint(1, 4)}" if self.chance(0.4) else ""), [name]
+
+    def query(self, depth: int = 1) -> tuple[str, list[str]]:
+        draw = self.by.random()
+        if draw < 0.5:
+            return self.select(depth)
+        return self.piped(depth) if draw < 0.8 else self.united(depth)
+
+    def piped(self, depth: int) -> tuple[str, list[str]]:
+        """FROM … and one to four operators."""
+        start, names = self.source(depth - 1)
+        sql, names, alias = f"from {start}", tuple(n for n in names if "." not in n), start if start in ("t", "u") else ""
+        outputs = list(names)
+        if "join" in start:
+            items = self.items(names or ("v",))
+            sql += f" |> select {', '.join(f'{of} as {name}' for of, name in items)}"
+            outputs, alias = [name for _, name in items], ""
+        elif start in ("t", "u"):
+            sql += f" |> select {', '.join(names)}" if self.chance(0.5) else ""
+            outputs = list(names) if "select" in sql else list(TABLES[start])
+        for _ in range(self.by.randint(1, 4)):
+            numbers = tuple(name for name in outputs if name not in ("b", "c", "flag", "w"))
+            if not numbers:
+                break
+            said, outputs, alias = self._operator(outputs, numbers, alias)
+            sql += f" |> {said}"
+        return sql, outputs
+
+    def _operator(self, outputs: list[str], numbers: tuple[str, ...], alias: str) -> tuple[str, list[str], str]:
+        draw = self.by.randrange(12)
+        every = ", ".join(str(at + 1) for at in range(len(outputs)))
+        match draw:
+            case 0:
+                items = self.items(numbers)
+                distinct = self.by.choice(["", "distinct "])
+                return f"select {distinct}{', '.join(f'{of} as {name}' for of, name in items)}", [n for _, n in items], ""
+            case 1 | 2:
+                seen = f"{alias}.{numbers[0]} > 0 or " if alias and self.chance(0.4) else ""
+                return f"where {seen}{self.condition(1, numbers)}", outputs, alias
+            case 3 if free := [name for name in ("x", "y", "z") if name not in outputs]:
+                return f"extend {self.number(2, numbers)} as {free[0]}", [*outputs, free[0]], ""
+            case 4:
+                return f"set {numbers[0]} = {self.number(1, numbers)}", outputs, ""
+            case 5 if len(outputs) > 1:
+                gone = self.by.choice(outputs)
+                return f"drop {gone}", [name for name in outputs if name != gone], ""
+            case 6:
+                return "as q", outputs, "q"
+            case 7:
+                return f"order by {self.by.choice(numbers)} desc, {every}", outputs, ""
+            case 8:
+                # what comes before has no order of its own to be asked for
+                return f"order by {every} |> limit {self.by.randint(1, 4)}", outputs, ""
+            case 9:
+                key = self.by.choice(numbers)
+                call = self.by.choice(["count(*)", f"sum({self.by.choice(numbers)})", f"max({self.by.choice(numbers)})"])
+                if self.chance(0.3):
+                    return f"aggregate {call} as n", ["n"], ""
+                return f"aggregate {call} as n group by {key}" + self.by.choice(["", " as g"]), self._keys(key), ""
+            case 10 if len(outputs) == 1:
+                how = self.by.choice(["union all", "union", "except", "intersect"])
+                return f"{how} (select a from u)", outputs, ""
+            case 11 if alias:
+                return f"join (select v, w from u) as j on {alias}.{numbers[0]} = j.v", [*outputs, "v", "w"], ""
+        return f"where {self.condition(1, numbers)}", outputs, alias
+
+    def _keys(self, key: str) -> list[str]:
+        return ["n"]

@@ -1,0 +1,80 @@
+"""What Spark says of a text: the tree its parser makes, and the rows it gives."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.planning.oracle.draw import views
+
+_SETTINGS = {
+    "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.sql.session.timeZone": "UTC",
+    "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.driver.memory": "1g",
+    "spark.log.level": "OFF", "spark.log.structuredLogging.enabled": "false",
+}  # fmt: skip
+
+
+class Refused(Exception):
+    """Spark does not run a text."""
+
+
+class Spark:
+    """One session with the tables of `draw`."""
+
+    def __init__(self, session: Any) -> None:
+        self.session = session
+        self.parser = session._jsparkSession.sessionState().sqlParser()
+        for statement in views():
+            session.sql(statement)
+        self._known: dict[str, list[tuple[str, ...]] | Refused] = {}
+
+    def expression(self, text: str) -> str:
+        """The tree of an expression, in which spellings of one thing that Spark's parser tells apart are one.
+
+        raises  Refused
+        """
+        try:
+            said: str = self.parser.parseExpression(text).toString()
+        except Exception as error:
+            raise Refused(str(error).partition("\n\tat ")[0][:300]) from None
+        return said.lower().replace("isnotnull(", "not isnull(").replace("'positive(", "positive(")
+
+    def rows(self, sql: str) -> list[tuple[str, ...]]:
+        """The rows in order.
+
+        raises  Refused
+        """
+        if sql not in self._known:
+            try:
+                found = self.session.sql(sql)
+                names = tuple(found.columns)
+                self._known[sql] = [names, *(tuple(map(repr, row)) for row in found.collect())]
+            except Exception as error:
+                self._known[sql] = Refused(str(error).partition("\n")[0][:300])
+        known = self._known[sql]
+        if isinstance(known, Refused):
+            raise known
+        return known
+
+    def multiset(self, sql: str) -> Counter[tuple[str, ...]]:
+        """The rows without their order, columns by name.
+
+        raises  Refused
+        """
+        names, *rows = self.rows(sql)
+        at = sorted(range(len(names)), key=lambda i: names[i].lower())
+        return Counter([tuple(names[i].lower() for i in at), *(tuple(row[i] for i in at) for row in rows)])
+
+
+@contextmanager
+def started() -> Iterator[Spark]:
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[1]")
+    for name, value in _SETTINGS.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    try:
+        yield Spark(session)
+    finally:
+        session.stop()
