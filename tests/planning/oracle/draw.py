@@ -28,6 +28,16 @@ def views() -> list[str]:
     ]
 
 
+_ATOMS = (
+    "a", "b", "k", "4", "-1", "'x'", "flag", "s.x", "arr[0]", "(a + k)", "t.a", "true", "null", "f(a)", "1.5", "a::int",
+    "cast(a as string)", "-2::string", "case when a then b else k end", "(b collate UTF8_LCASE)", "interval 1 day",
+    "exists(arr, x -> x > 1)", "count(*) over (partition by a order by k)",
+)  # fmt: skip
+_OPERATORS = (
+    "+", "-", "*", "/", "%", "div", "||", "&", "|", "^", "<<", ">>", "=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "and", "or",
+)  # fmt: skip
+
+
 class Draw:
     """Queries by seed."""
 
@@ -36,6 +46,111 @@ class Draw:
 
     def chance(self, share: float) -> bool:
         return self.by.random() < share
+
+    def expression(self, depth: int) -> str:
+        """Any operators in a row, whatever the types: to be parsed and never run."""
+        draw = self.by.random()
+        if depth <= 0 or draw < 0.22:
+            return self.by.choice(_ATOMS)
+        if draw < 0.72:
+            return f"{self.expression(depth - 1)} {self.by.choice(_OPERATORS)} {self.expression(depth - 1)}"
+        if draw < 0.8:
+            return self.by.choice(["- ", "+ ", "~ ", "not ", "! "]) + self.expression(depth - 1)
+        one, no = self.expression(depth - 1), self.by.choice(["", "not "])
+        other, last = self.expression(depth - 2), self.expression(depth - 2)
+        said = self.by.choice([
+            f"{no}between {other} and {last}", f"{no}in ({other}, {last})", f"{no}like {other}", f"{no}rlike {other}",
+            f"is {no}null", f"is {no}true", f"is {no}false", f"is {no}distinct from {other}", f"{no}ilike {other}",
+        ])  # fmt: skip
+        return f"{one} {said}"
+
+    def variants(self) -> list[str]:
+        """Texts that are nearly one: a word moved, left out or put another way, of which some mean the same."""
+        a, k = self.by.sample(["a", "k"], 2)
+        n, m = self.by.choice(["1", "2"]), self.by.choice(["1", "2", "3"])
+        signs = self.by.sample(["&", "|", "^", "+", "-", "*"], 2)
+        kept = self.by.choice([f"{a} > {n}", f"{k} = {n}", f"{a} is not null", f"not {a} = {n}"])
+        family = self.by.randrange(9)
+        if family == 0:
+            one = f"{a} {signs[0]} {n} {signs[1]} {k}"
+            sides = [
+                f"({a} {signs[0]} {n}) {signs[1]} {k}",
+                f"{a} {signs[0]} ({n} {signs[1]} {k})",
+                f"{k} {signs[1]} {n} {signs[0]} {a}",
+            ]
+            return [f"select {x} as x from t" for x in (one, *sides)]
+        if family == 1:
+            stages = [
+                f"where {kept}",
+                f"order by {a}, {k}, id |> limit {m}",
+                f"select {a}, {k}, id",
+                f"set {a} = {a} + {n}",
+            ]
+            orders = [self.by.sample(stages, len(stages)) for _ in range(4)]
+            return ["from t |> " + " |> ".join(stages) for stages in orders]
+        if family == 2:
+            return [
+                f"select {of} as {name} from t order by {by}, 1 limit {m}"
+                for of in (f"- {a}", a) for name in (a, "x") for by in (name, f"t.{a}", f"- {name}", f"- t.{a}", "1")
+            ]  # fmt: skip
+        if family == 3:
+            by = [f"order by {k}", f"order by {k}, id", f"order by {a}, {k}"]
+            call = self.by.choice(["row_number()", "rank()", f"lag({a})", f"first_value({a})", f"sum({a})", "ntile(2)"])
+            below = [
+                "t",
+                "(select * from t order by id)",
+                "(select * from t order by id desc)",
+                "(select * from t where true)",
+            ]
+            return [f"select id, {call} over ({o}) as n from {b}" for o in by for b in below]
+        if family == 4:
+            sets = ["union", "union all", "intersect", "except"]
+            one, other = self.by.sample(sets, 2)
+            p, q, r = f"select {a} from t", "select a from u", "select k from u"
+            return [
+                f"{p} {one} {q} {other} {r}",
+                f"({p} {one} {q}) {other} {r}",
+                f"{p} {one} ({q} {other} {r})",
+                f"{p} {other} {r} {one} {q}",
+            ]
+        if family == 5:
+            sides = ["", "left ", "right ", "full "]
+            on = [f"t.{a} = u.{k}", f"t.{a} <=> u.{k}", f"t.{a} = u.{k} and u.v > {n}", f"t.{a} = u.{k} and t.id > {n}"]
+            where = ["", " where u.v > 1", " where t.id > 1", " where u.v is null", f" where u.{k} is not null"]
+            return [f"select t.id, u.v from t {s}join u on {o}{w}" for s in sides for o in on for w in where]
+        if family == 6:
+            bys = [k, f"{k}, {a}", f"{k} + 0", "x"]
+            where = ["", f" where {k} > {n}", f" where {a} > {n}"]
+            having = [
+                "",
+                f" having {k} > {n}",
+                f" having count(*) > {n}",
+                f" having sum({a}) > {n}",
+                f" having max({a}) > {n}",
+            ]
+            return [
+                f"select {k} as x, sum({a}) as {a} from t{w} group by {b}{h}"
+                for w in where
+                for b in bys[:2]
+                for h in having
+            ]
+        if family == 7:
+            p, q = f"{a} > {n}", f"{k} = {m}"
+            return [f"select id from t where {c}" for c in (
+                f"{p} and {q}", f"{q} and {p}", f"not (not {p} or not {q})", f"{p} and ({p} or {q})", p, f"({p}) = true",
+                f"{p} and {a} is not null", f"({p}) is true", f"not ({p}) is false", f"({p}) is not false", f"not not {p}",
+                f"coalesce({p}, false)", f"coalesce({p}, true)", f"if({p}, true, false)", f"case when {p} then {q} else false end",
+                f"{p} and {p} or {p}", f"({p} and {q}) or ({p} and not {q})", f"({p}) <=> true", f"{a} >= {n} + 1", f"{a} not in ({n}) and {a} > 0",
+            )]  # fmt: skip
+        counts = [
+            f"count_if({kept})", f"count(*) filter (where {kept})", f"sum(case when {kept} then 1 else 0 end)",
+            f"count(case when {kept} then 1 end)", f"sum(if({kept}, 1, 0))", f"count(nullif({kept}, false))",
+            f"sum(case when {kept} then 1 end)", f"count({kept})", f"count(case when {kept} then {k} end)",
+            f"coalesce(sum(case when {kept} then 1 else 0 end), 0)", f"count(if({kept}, 1, 0))", f"bool_or({kept})",
+            f"any({kept})", f"max({kept})", f"every({kept})", f"min({kept})", f"count({k}) filter (where {kept})",
+        ]  # fmt: skip
+        groups = ["", f" group by {k}"]
+        return [f"select {count} as n from t{group}" for count in counts for group in groups]
 
     def number(self, depth: int, names: tuple[str, ...] = INTS) -> str:
         """An integer expression without needless parentheses: how it binds is the question."""
@@ -60,7 +175,9 @@ class Draw:
     def condition(self, depth: int, names: tuple[str, ...] = INTS) -> str:
         draw = self.by.random()
         if depth > 0 and draw < 0.35:
-            return f"{self.condition(depth - 1, names)} {self.by.choice(['and', 'or'])} {self.condition(depth - 1, names)}"
+            return (
+                f"{self.condition(depth - 1, names)} {self.by.choice(['and', 'or'])} {self.condition(depth - 1, names)}"
+            )
         if depth > 0 and draw < 0.45:
             return f"{self.by.choice(['not ', '! '])}{self.condition(depth - 1, names)}"
         one, no = self.number(depth - 1, names), self.by.choice(["", "not "])
@@ -77,7 +194,9 @@ class Draw:
             return f"{one} {no}between {self.number(0, names)} and {self.number(0, names)}"
         if draw < 0.94:
             return f"{one} is {no}distinct from {self.number(0, names)}"
-        return f"({self.condition(depth - 1, names)}) {self.by.choice(['is true', 'is not false', '= true', '<> false'])}"
+        return (
+            f"({self.condition(depth - 1, names)}) {self.by.choice(['is true', 'is not false', '= true', '<> false'])}"
+        )
 
     def items(self, names: tuple[str, ...], least: int = 1) -> list[tuple[str, str]]:
         """(expression, alias) of a SELECT, which may name its sources' columns anew and its own aliases."""
@@ -94,7 +213,9 @@ class Draw:
         """ORDER BY by whatever may be named, made total by all that is shown."""
         keys = []
         for _ in range(self.by.randint(1, 2)):
-            of = self.by.choice([*outputs, *names, str(self.by.randint(1, len(outputs))), f"- {self.by.choice(outputs)}"])
+            of = self.by.choice(
+                [*outputs, *names, str(self.by.randint(1, len(outputs))), f"- {self.by.choice(outputs)}"]
+            )
             keys.append(of + self.by.choice(["", "", " desc", " nulls last", " desc nulls first"]))
         rest = [str(at + 1) for at in range(len(outputs))]
         return "order by " + ", ".join([*keys, *rest])
@@ -110,7 +231,9 @@ class Draw:
         if draw < 0.45:
             over = f"order by {self.by.choice([*names, items[0][1]])}, {', '.join(names)}"
             part = f"partition by {self.by.choice(names)} " if self.chance(0.5) else ""
-            call = self.by.choice(["row_number()", "rank()", "count(*)", f"sum({self.by.choice(names)})", "dense_rank()"])
+            call = self.by.choice(
+                ["row_number()", "rank()", "count(*)", f"sum({self.by.choice(names)})", "dense_rank()"]
+            )
             items.append((f"{call} over ({part}{over})", "n"))
         listed = ", ".join(of if of == alias and self.chance(0.5) else f"{of} as {alias}" for of, alias in items)
         outputs = [alias for _, alias in items]
@@ -127,10 +250,14 @@ class Draw:
         by = self.by.choice([of, of, "1", name, "all"])
         more = self.by.choice([name_ for name_ in ("y", "b", "id", "k") if name_ != name])
         arg = self.by.choice(names)
-        call = self.by.choice(["count(*)", f"sum({arg})", f"max({arg} + {arg})", f"count_if({arg} > 1)", f"min({arg}) + 1"])
+        call = self.by.choice(
+            ["count(*)", f"sum({arg})", f"max({arg} + {arg})", f"count_if({arg} > 1)", f"min({arg}) + 1"]
+        )
         having = ""
         if self.chance(0.4):
-            having = f" having {self.by.choice([more, 'count(*)', name, call, f'max({arg})'])} > {self.by.randint(-1, 2)}"
+            having = (
+                f" having {self.by.choice([more, 'count(*)', name, call, f'max({arg})'])} > {self.by.randint(-1, 2)}"
+            )
         tail = ""
         if self.chance(0.5):
             asked = self.by.choice([more, name, "1", call, f"- {more}", f"max({arg})"])
@@ -173,7 +300,11 @@ class Draw:
     def piped(self, depth: int) -> tuple[str, list[str]]:
         """FROM … and one to four operators."""
         start, names = self.source(depth - 1)
-        sql, names, alias = f"from {start}", tuple(n for n in names if "." not in n), start if start in ("t", "u") else ""
+        sql, names, alias = (
+            f"from {start}",
+            tuple(n for n in names if "." not in n),
+            start if start in ("t", "u") else "",
+        )
         outputs = list(names)
         if "join" in start:
             items = self.items(names or ("v",))
@@ -197,7 +328,11 @@ class Draw:
             case 0:
                 items = self.items(numbers)
                 distinct = self.by.choice(["", "distinct "])
-                return f"select {distinct}{', '.join(f'{of} as {name}' for of, name in items)}", [n for _, n in items], ""
+                return (
+                    f"select {distinct}{', '.join(f'{of} as {name}' for of, name in items)}",
+                    [n for _, n in items],
+                    "",
+                )
             case 1 | 2:
                 seen = f"{alias}.{numbers[0]} > 0 or " if alias and self.chance(0.4) else ""
                 return f"where {seen}{self.condition(1, numbers)}", outputs, alias
@@ -217,7 +352,9 @@ class Draw:
                 return f"order by {every} |> limit {self.by.randint(1, 4)}", outputs, ""
             case 9:
                 key = self.by.choice(numbers)
-                call = self.by.choice(["count(*)", f"sum({self.by.choice(numbers)})", f"max({self.by.choice(numbers)})"])
+                call = self.by.choice(
+                    ["count(*)", f"sum({self.by.choice(numbers)})", f"max({self.by.choice(numbers)})"]
+                )
                 if self.chance(0.3):
                     return f"aggregate {call} as n", ["n"], ""
                 return f"aggregate {call} as n group by {key}" + self.by.choice(["", " as g"]), self._keys(key), ""

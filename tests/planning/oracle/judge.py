@@ -10,6 +10,7 @@ from tests.planning.oracle.draw import views
 _SETTINGS = {
     "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "1", "spark.sql.session.timeZone": "UTC",
     "spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN", "spark.driver.memory": "1g",
+    "spark.sql.adaptive.enabled": "false",
     "spark.log.level": "OFF", "spark.log.structuredLogging.enabled": "false",
 }  # fmt: skip
 
@@ -27,6 +28,7 @@ class Spark:
         for statement in views():
             session.sql(statement)
         self._known: dict[str, list[tuple[str, ...]] | Refused] = {}
+        self._frames: dict[str, Any] = {}
 
     def expression(self, text: str) -> str:
         """The tree of an expression, in which spellings of one thing that Spark's parser tells apart are one.
@@ -39,16 +41,38 @@ class Spark:
             raise Refused(str(error).partition("\n\tat ")[0][:300]) from None
         return said.lower().replace("isnotnull(", "not isnull(").replace("'positive(", "positive(")
 
+    def frame(self, sql: str) -> Any:
+        """The query analyzed and not run.
+
+        raises  Refused
+        """
+        if sql not in self._frames:
+            try:
+                self._frames[sql] = self.session.sql(sql)
+            except Exception as error:
+                self._frames[sql] = Refused(str(error).partition("\n")[0][:300])
+        if isinstance(found := self._frames[sql], Refused):
+            raise found
+        return found
+
+    def alike(self, one: str, other: str) -> bool:
+        """Whether Spark's optimizer makes one plan of both: then their rows need not be asked for.
+
+        raises  Refused
+        """
+        plans = [self.frame(sql)._jdf.queryExecution().optimizedPlan() for sql in (one, other)]
+        return self.frame(one).columns == self.frame(other).columns and bool(plans[0].sameResult(plans[1]))
+
     def rows(self, sql: str) -> list[tuple[str, ...]]:
-        """The rows in order.
+        """The names of the columns, and the rows in order.
 
         raises  Refused
         """
         if sql not in self._known:
+            found = self.frame(sql)
             try:
-                found = self.session.sql(sql)
-                names = tuple(found.columns)
-                self._known[sql] = [names, *(tuple(map(repr, row)) for row in found.collect())]
+                rows = [tuple(map(repr, row)) for row in found.collect()]
+                self._known[sql] = [tuple(name.lower() for name in found.columns), *rows]
             except Exception as error:
                 self._known[sql] = Refused(str(error).partition("\n")[0][:300])
         known = self._known[sql]

@@ -76,10 +76,10 @@ class Values:
         self.inside += 1
         made = self._spelled(call) or self._generic(call)
         self.inside -= 1
+        if functions.over_window(call):
+            return made  # whose order is the window's
         if self.order and functions.takes_order(call):
             made = replace(made, hash=mix("in order", self.order, made.hash))
-        if functions.over_window(call):
-            return made
         return replace(made, hash=mix("aggregate", self.group, made.hash))
 
     def _spelled(self, node: exp.Expr) -> Value | None:
@@ -294,7 +294,10 @@ class Values:
         made = combined(label, [function, *(partition[key] for key in sorted(partition)), *order])
         if not functions.takes_ties(node.this, forms.by_rows(frame)):
             return made
-        if self.total({*partition, *(value.hash for value in order)}):
+        keys = (
+            self.value(part.this if isinstance(part, exp.Ordered) else part) for o in orders for part in o.expressions
+        )
+        if self.total({*partition, *(key.hash for key in keys)}):
             return made
         self.scope.run.ties.add((made.hash, self.arrival))
         return replace(made, hash=mix("ties", self.arrival, made.hash))

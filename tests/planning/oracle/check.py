@@ -1,0 +1,164 @@
+"""Drawn texts held against Spark."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.parsers.spark import SparkParser
+
+from console.planning.compare import compare
+from console.planning.sql.compile import Known, query
+from console.planning.sql.meaning import Unclear
+from console.planning.sql.spelling import lenient
+from console.planning.sql.spelling.operators import Level, level
+from console.planning.sql.tree import DIALECT, Text
+from tests.planning.oracle.draw import TABLES, Draw
+from tests.planning.oracle.judge import Refused, Spark
+
+KNOWN = Known(TABLES)
+OTHERS = SparkParser
+
+
+@dataclass
+class Found:
+    """What came out of so many texts. refused: by us although Spark takes it;  wrong: (seed, what differs)"""
+
+    agree: int = 0
+    refused: int = 0
+    not_spark: int = 0
+    wrong: list[tuple[int, str]] = field(default_factory=list)
+
+    def add(self, other: "Found") -> None:
+        self.agree += other.agree
+        self.refused += other.refused
+        self.not_spark += other.not_spark
+        self.wrong += other.wrong
+
+
+def expressions(spark: Spark, seeds: Iterable[int]) -> Found:
+    """Our tree, with every pair of parentheses written and again with as few as we write, is Spark's."""
+    found = Found()
+    for seed in seeds:
+        text = Draw(seed).expression(4)
+        try:
+            theirs = spark.expression(text)
+        except Refused:
+            found.not_spark += 1
+            continue
+        try:
+            tree = sqlglot.parse_one(f"SELECT {text}", read=DIALECT).selects[0]
+        except SqlglotError:
+            found.refused += 1
+            continue
+        for ours in (grouped(tree).sql(DIALECT), bare(tree).sql(DIALECT)):
+            try:
+                said = spark.expression(ours)
+            except Refused as error:
+                said = str(error)
+            if said != theirs:
+                found.wrong.append((seed, f"{text}\n  to Spark {theirs}\n  ours     {said}"))
+                break
+        else:
+            found.agree += 1
+    return found
+
+
+def grouped(tree: exp.Expr) -> exp.Expr:
+    """Every operator in parentheses of its own."""
+
+    def wrapped(node: exp.Expr) -> exp.Expr:
+        operands = [(key, held) for key, held in node.args.items() if isinstance(held, exp.Expr)]
+        for key, held in operands:
+            if level(node) < Level.PRIMARY and level(held) < Level.PRIMARY and not isinstance(node, exp.Escape):
+                node.set(key, exp.Paren(this=held))
+        return node
+
+    return tree.copy().transform(wrapped)
+
+
+def bare(tree: exp.Expr) -> exp.Expr:
+    """Without the parentheses that were written: the writer puts them where they are needed."""
+    return tree.copy().transform(lambda node: node.this if isinstance(node, exp.Paren) else node)
+
+
+def statements(spark: Spark, seeds: Iterable[int]) -> Found:
+    """What is compiled of a text gives its rows, in its order where it has one."""
+    found = Found()
+    for seed in seeds:
+        sql, _ = Draw(seed).query()
+        try:
+            spark.frame(sql)
+        except Refused:
+            found.not_spark += 1
+            continue
+        done = query(Text(sql), KNOWN)
+        if done is None:
+            found.refused += 1
+        elif (differs := _differ(spark, sql, done.sql)) is None:
+            found.not_spark += 1
+        elif differs:
+            found.wrong.append((seed, f"{sql}\n  sent {done.sql}\n  {differs}"))
+        else:
+            found.agree += 1
+    return found
+
+
+def _differ(spark: Spark, sql: str, sent: str) -> str | None:
+    """ "" where the rows are the same, None where the text itself fails on them."""
+    try:
+        if spark.alike(sql, sent):
+            return ""
+    except Refused as error:
+        return f"Spark does not take it: {error}"
+    try:
+        want = spark.rows(sql)
+    except Refused:
+        return None
+    try:
+        have = spark.rows(sent)
+    except Refused as error:
+        return f"Spark does not run it: {error}"
+    ordered = "order by" in sql.rsplit("|>", 1)[-1].rsplit(")", 1)[-1]
+    if want[0] == have[0] and (want[1:] == have[1:] if ordered else sorted(want[1:]) == sorted(have[1:])):
+        return ""
+    return f"{want} became {have}"
+
+
+def pairs(spark: Spark, seeds: Iterable[int]) -> Found:
+    """Texts of few names, gathered by what we take them to mean; each gathering has one set of rows."""
+    found, alike = Found(), defaultdict(list)
+    for seed in seeds:
+        for sql in Draw(seed).variants():
+            try:
+                said = lenient.understood(lenient.parsed(sql), SCHEMA)
+            except Unclear:
+                continue
+            columns = tuple((name, value.hash) for name, value in sorted(said.relation.columns.items()))
+            alike[said.relation.rows, columns].append((seed, sql))
+    for texts in alike.values():
+        first = texts[0][1]
+        for seed, sql in {sql: (seed, sql) for seed, sql in texts[1:] if sql != first}.values():
+            if not compare(first, sql, TABLES).equal:
+                continue
+            try:
+                same = spark.alike(first, sql) or spark.multiset(first) == spark.multiset(sql)
+            except Refused:
+                found.not_spark += 1
+                continue
+            if same:
+                found.agree += 1
+            else:
+                found.wrong.append((seed, f"{first}\n{sql}\n  {spark.rows(first)}\n  {spark.rows(sql)}"))
+    return found
+
+
+def _schema() -> dict[str, object]:
+    from console.planning.compare import _source
+
+    return {name: _source(name, columns) for name, columns in TABLES.items()}
+
+
+SCHEMA = _schema()

@@ -1,0 +1,48 @@
+"""Spark judges what we read, what we send and what we call the same: nothing of ours takes part in the truth.
+
+`make soak` draws for an hour (`soak.py`).
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.planning.oracle import check
+from tests.planning.oracle.judge import Spark, started
+
+pytestmark = pytest.mark.spark
+SEED = 20261122
+EXPRESSIONS, STATEMENTS, TEXTS = 1500, 70, 160
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Spark]:
+    with started() as session:
+        yield session
+
+
+def test_sparks_own_parser_makes_our_tree_of_every_expression(spark: Spark) -> None:
+    found = check.expressions(spark, range(SEED, SEED + EXPRESSIONS))
+    assert found.wrong == []
+    assert found.agree > EXPRESSIONS * 0.3
+    assert found.refused < EXPRESSIONS * 0.02
+
+
+def test_what_we_send_gives_the_rows_of_what_was_written(spark: Spark) -> None:
+    found = check.statements(spark, range(SEED, SEED + STATEMENTS))
+    assert found.wrong == []
+    assert found.agree > STATEMENTS * 0.75
+    assert found.refused < STATEMENTS * 0.1
+
+
+def test_of_two_texts_called_the_same_spark_gives_the_same_rows(spark: Spark) -> None:
+    found = check.pairs(spark, range(SEED, SEED + TEXTS))
+    assert found.wrong == []
+    assert found.agree > 20
+
+
+def test_a_reader_with_the_levels_of_other_engines_is_caught(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted bug: sqlglot's own parser."""
+    monkeypatch.setattr("console.planning.sql.spelling.written.AsRead.Parser", check.OTHERS)
+    monkeypatch.setattr("console.planning.sql.spelling.written.AsRead.parser_class", check.OTHERS)
+    assert len(check.expressions(spark, range(SEED, SEED + 300)).wrong) > 10
