@@ -72,7 +72,8 @@ def grouped(tree: exp.Expr) -> exp.Expr:
     def wrapped(node: exp.Expr) -> exp.Expr:
         operands = [(key, held) for key, held in node.args.items() if isinstance(held, exp.Expr)]
         for key, held in operands:
-            if level(node) < Level.PRIMARY and level(held) < Level.PRIMARY and not isinstance(node, exp.Escape):
+            chained = type(held) is type(node) and isinstance(node, exp.Connector)  # Spark balances its chains
+            if not chained and level(node) < Level.PRIMARY and level(held) < Level.PRIMARY:
                 node.set(key, exp.Paren(this=held))
         return node
 

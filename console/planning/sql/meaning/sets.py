@@ -8,6 +8,7 @@ from sqlglot import exp
 from console.planning.sql.meaning.scope import Scope, Unclear
 from console.planning.sql.meaning.truth import ordinal
 from console.planning.sql.meaning.values import Values
+from console.planning.sql.meaning.windowed import total
 from console.planning.sql.relation import Relation, Rest, Value, combined, mix
 from console.planning.sql.tree import DIALECT
 
@@ -154,7 +155,7 @@ def limited(tree: exp.Expr, rows: Relation, values: Values, shown: list[Value]) 
     ends = [node.sql(DIALECT).lower() for node in (limit, offset) if node is not None]
     values.scope.run.notes.append(("LIMIT", mix(rows.order, *ends)))
     shows = {value.hash for value in rows.every()}
-    if not values.total({value.hash for value in by}, rows.unique) and not shows <= {value.hash for value in by}:
+    if not total({value.hash for value in by}, rows.unique) and not shows <= {value.hash for value in by}:
         values.scope.run.ties.add((mix("limit", rows.rows, order, *ends), rows.arrival))
     kept = rows.sealed(mix("limit", rows.rows, rows.order, *ends), "limit")
     reads = rows.reads.union(*(value.reads for value in by))

@@ -1,6 +1,5 @@
 """Expressions to values: the hash of the operator and of its operands, many spellings of one thing brought to one."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
@@ -8,6 +7,7 @@ from sqlglot import exp
 from console.planning.sql.meaning import forms, functions
 from console.planning.sql.meaning.scope import Scope, Unclear, counted
 from console.planning.sql.meaning.truth import CONDITIONS, Truths, integer, turned
+from console.planning.sql.meaning.windowed import windowed
 from console.planning.sql.relation import Relation, Value, combined, mix
 
 _COMMUTES = (exp.Add, exp.Mul, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.Greatest, exp.Least)
@@ -17,7 +17,6 @@ _DATE_PARTS = {
     "dayofmonth": "Day", "weekofyear": "WeekOfYear",
 }  # fmt: skip
 _SAID = {"big_int", "_type"}  # what the parser adds by itself
-_FRAME = "default frame"
 
 
 @dataclass(slots=True)
@@ -51,11 +50,6 @@ class Values:
 
     def conjuncts(self, node: exp.Expr) -> list[Value]:
         return self.truths.conjuncts(node)
-
-    def total(self, by: Iterable[str], unique: frozenset[str] | None = None) -> bool:
-        """Whether rows in an order by these values have no ties."""
-        unique = unique if unique is not None else self.unique
-        return unique is not None and unique <= set(by)
 
     def value(self, node: exp.Expr) -> Value:
         """One expression.
@@ -105,7 +99,7 @@ class Values:
             case exp.Count():
                 return self._count(node)
             case exp.Window():
-                return self._window(node)
+                return windowed(node, self)
             case exp.Lambda():
                 return self._lambda(node)
             case exp.Struct():
@@ -274,33 +268,6 @@ class Values:
             parts = sorted((self.value(part) for part in of.expressions), key=lambda value: value.hash)
             return combined("Count/distinct", parts)
         return combined("Count", [self.value(of), *(self.value(part) for part in node.expressions)])
-
-    def _window(self, node: exp.Window) -> Value:
-        self.inside += 1
-        function = self.value(node.this)
-        self.inside -= 1
-        given = forms.in_windows(node, self.windows)
-        partition = {v.hash: v for one in given for v in map(self.value, one.args.get("partition_by") or [])}
-        orders = [one.args["order"] for one in given if one.args.get("order")]
-        order = [self.value(part) for each in orders for part in each.expressions]
-        frames = [one.args["spec"] for one in given if one.args.get("spec")]
-        frame = forms.frame(frames[-1]) if frames else _FRAME
-        if frame == (
-            "RANGE:UNBOUNDED PRECEDING:CURRENT ROW:" if order else "ROWS:UNBOUNDED PRECEDING:UNBOUNDED FOLLOWING:"
-        ):
-            frame = _FRAME
-        before = "" if order else self.order  # rows without an order of their own come in that of the source
-        label = f"window/{self.rows}{before}/{len(partition)}/{frame}"
-        made = combined(label, [function, *(partition[key] for key in sorted(partition)), *order])
-        if not functions.takes_ties(node.this, forms.by_rows(frame)):
-            return made
-        keys = (
-            self.value(part.this if isinstance(part, exp.Ordered) else part) for o in orders for part in o.expressions
-        )
-        if self.total({*partition, *(key.hash for key in keys)}):
-            return made
-        self.scope.run.ties.add((made.hash, self.arrival))
-        return replace(made, hash=mix("ties", self.arrival, made.hash))
 
     def _lambda(self, node: exp.Lambda) -> Value:
         depth = len(self.bound)
