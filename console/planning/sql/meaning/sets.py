@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from console.planning.sql.meaning.rewrites.truth import ordinal
 from console.planning.sql.meaning.scope import Scope, Unclear
-from console.planning.sql.meaning.truth import ordinal
 from console.planning.sql.meaning.values import Values
 from console.planning.sql.meaning.windowed import total
 from console.planning.sql.relation import Relation, Rest, Value, combined, mix

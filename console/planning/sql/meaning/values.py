@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from console.planning.sql.meaning import forms, functions
+from console.planning.sql.meaning.rewrites.truth import CONDITIONS, Truths, integer, turned
 from console.planning.sql.meaning.scope import Scope, Unclear, counted
-from console.planning.sql.meaning.truth import CONDITIONS, Truths, integer, turned
 from console.planning.sql.meaning.windowed import windowed
 from console.planning.sql.relation import Relation, Value, combined, mix
 
