@@ -2,9 +2,19 @@
 
 import hashlib
 import os
+import re
 from pathlib import Path
 
 _REASON_BYTES = 200
+# deltalake ends itself on the first ones, and takes `%41` for `A` and a backslash for a slash: another folder
+_UNFIT = re.compile(r"[\[\]^|\\]|%[0-9A-Fa-f]{2}")
+UNFIT = "rename the folder, or mount it elsewhere: without [ ] ^ | \\, and without % in front of two digits"
+
+
+def unfit(path: str) -> str:
+    """What in a path of this disk keeps a Delta table from lying there, "" where nothing does."""
+    found = _UNFIT.search(path)
+    return found[0] if found else ""
 
 
 def _own(path: Path) -> Path:

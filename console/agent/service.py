@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-from console import __version__
+from console import __version__, paths
 from console.agent import reading
 from console.agent.feeds.follow import Follower
 from console.agent.intake import Intake
@@ -258,4 +258,6 @@ def refuse_remote(warehouse: str) -> Path:
             hint="use a directory on a disk of the region's host",
             code="E_STORE",
         )
+    if what := paths.unfit(text):
+        raise RegionError(f"{warehouse}: no Delta table can lie below {what!r}", hint=paths.UNFIT, code="E_PATH")
     return Path(text)

@@ -146,7 +146,10 @@ class Day:
 class TableStats:
     """What the Delta log of one table says, read without Spark. `version` is the Delta version it was read at.
 
+    rows        without those that deletion vectors delete
     properties  the table's `delta.*` settings, sorted; others may hold what is nobody's business
+    reader      of its features those that a reader must know
+    uncounted   files whose writer left no statistics: their rows are in none of the numbers
     """
 
     name: str
@@ -160,6 +163,8 @@ class TableStats:
     days: tuple[Day, ...] = ()
     features: tuple[str, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
+    reader: tuple[str, ...] = ()
+    uncounted: int = 0
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote
 
+from console import paths
 from console.errors import Problem, Problems
 from console.model.patience import Throttle
 from console.model.region import Limits, Policy, Prices, Region, Spark, Ssh
@@ -193,6 +194,13 @@ def place_of(warehouse: str, root: Path, remote: bool) -> tuple[str, str, str]:
 
 
 def _local(path: str, root: Path, remote: bool) -> tuple[str, str, str]:
+    place, why, hint = _on_disk(path, root, remote)
+    if what := paths.unfit(place):
+        return "", f"no Delta table can lie below `{what}`", paths.UNFIT
+    return place, why, hint
+
+
+def _on_disk(path: str, root: Path, remote: bool) -> tuple[str, str, str]:
     if "\\" in path or re.match(r"[A-Za-z]:", path) or path.startswith("~"):
         return "", f"`{path[:60]}` is neither a plain path nor a URI", "write an absolute path"
     pure = PurePosixPath(path)

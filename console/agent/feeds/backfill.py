@@ -7,6 +7,7 @@ from typing import Any
 
 from console.agent.feeds import once
 from console.agent.feeds.edge import logical, pinned, register
+from console.agent.feeds.whole import stored_at
 from console.agent.session import JobGroup, Spark
 from console.agent.store import days
 from console.model.live import TableState
@@ -115,7 +116,7 @@ def count_rows(session: Any, history: History, run: Sequence[Slice]) -> int:
 
 def count_half(session: Any, step: Backfill, source: TableState, place: tuple[str, int], run: Sequence[Slice]) -> int:
     """Rows of a source, given as its path and the fence, in one half of a hybrid."""
-    stored = session.read.format("delta").option("versionAsOf", place[1]).load(place[0])
+    stored = stored_at(session, *place)
     return int(within(logical(session, source, stored), step.time, run).count())
 
 
@@ -123,7 +124,7 @@ def count_days(session: Any, source: TableState, path: str, fence: int, time: st
     """Day (by its name, "" for NULL) and rows of a source as of a version; reads one column."""
     from pyspark.sql.functions import col
 
-    stored = session.read.format("delta").option("versionAsOf", fence).load(path)
+    stored = stored_at(session, path, fence)
     counted = logical(session, source, stored).groupBy(days.clamped(col(time)).alias("day")).count()
     found = counted.select(days.named(col("day")).alias("day"), "count").collect()
     return sorted((row["day"] or "", int(row["count"])) for row in found)
@@ -131,7 +132,7 @@ def count_days(session: Any, source: TableState, path: str, fence: int, time: st
 
 def part(session: Any, history: History, run: Sequence[Slice]) -> Any:
     """The source's rows of a run of slices as of the fence, as its release shows them."""
-    stored = session.read.format("delta").option("versionAsOf", history.fence).load(history.source_path)
+    stored = stored_at(session, history.source_path, history.fence)
     rows = stored if history.step.stored else logical(session, history.source, stored)
     return within(rows, history.step.time, run)
 

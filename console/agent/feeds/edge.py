@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from console.agent.feeds import once, ranges
+from console.agent.feeds import excerpt, once, ranges
+from console.agent.feeds.whole import stored_at
 from console.agent.patience.health import Health
 from console.agent.store import days, log
 from console.errors import ConsoleError, FeedStopped
@@ -70,24 +72,27 @@ class Edge:
             return -1
         moved = 0
         if part.files:
-            rows = ranges.read(session, self.source_path, part)
-            joined = pinned(self.joins)
-            out = compute(session, self, rows, joined)
-            size = sum(file.bytes for file in part.files)
-            if size < ONE_TASK_BYTES:
-                out = out.coalesce(1)  # one small file and one task instead of several
-            note = {"kind": "live", "feed": writer.app_id, "from": part.first, "to": part.last, "rows_in": part.rows}
-            if part.skipped:
-                note["passed_over"] = list(part.skipped)
-            if joined:
-                note["joins"] = joined
-            small = 0 <= part.rows <= SMALL_ROWS and size < ONE_TASK_BYTES and self._takes_small()
-            if not (small and once.append_small(out, writer, part.last, note)):
-                once.append(session, out, writer, part.last, note)
+            with excerpt.place(self.target_path) as scratch:
+                self._carry(session, writer, part, scratch)
             moved = part.rows
         self.seen = part.last
         self.rows_moved += moved
         return moved
+
+    def _carry(self, session: Any, writer: once.Writer, part: ranges.Range, scratch: Path) -> None:
+        joined = pinned(self.joins)
+        out = compute(session, self, ranges.read(session, self.source_path, part, scratch), joined)
+        size = sum(file.bytes for file in part.files)
+        if size < ONE_TASK_BYTES:
+            out = out.coalesce(1)  # one small file and one task instead of several
+        note = {"kind": "live", "feed": writer.app_id, "from": part.first, "to": part.last, "rows_in": part.rows}
+        if part.skipped:
+            note["passed_over"] = list(part.skipped)
+        if joined:
+            note["joins"] = joined
+        small = 0 <= part.rows <= SMALL_ROWS and size < ONE_TASK_BYTES and self._takes_small()
+        if not (small and once.append_small(out, writer, part.last, note)):
+            once.append(session, out, writer, part.last, note)
 
     def _takes_small(self) -> bool:
         if self.small is None:
@@ -148,7 +153,7 @@ def pinned(joins: Iterable[tuple[TableState, str]]) -> dict[str, int]:
 def register(session: Any, joins: Iterable[tuple[TableState, str]], joined: Mapping[str, int]) -> None:
     """Joined tables as views, each at its version in `joined`."""
     for state, path in joins:
-        rows = session.read.format("delta").option("versionAsOf", joined[state.table.name]).load(path)
+        rows = stored_at(session, path, joined[state.table.name])
         logical(session, state, rows).createOrReplaceTempView(state.table.name)
 
 

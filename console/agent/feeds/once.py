@@ -234,7 +234,7 @@ def _by_deltalake(data: Any, writer: Writer, position: int, note: dict[str, Any]
             raise _skipped(writer, position)
         schema = pa.schema(table.schema().to_arrow())
         try:
-            data = schema.empty_table() if data is None else data.cast(schema)
+            data = schema.empty_table() if data is None else _blank_is_null(table, data.cast(schema))
         except (pa.ArrowException, ValueError):  # the plain one: somebody added a column, which Spark fills with NULL
             return None
         crash.point(f"before-commit-{note.get('kind', '')}")
@@ -244,6 +244,18 @@ def _by_deltalake(data: Any, writer: Writer, position: int, note: dict[str, Any]
         write_deltalake(table, data, mode="append", commit_properties=properties)
         crash.point(f"after-commit-{note.get('kind', '')}")
     return _read_back(writer, before, number, position)
+
+
+def _blank_is_null(table: DeltaTable, data: Any) -> Any:
+    """Empty text in a partition column as Spark writes it: deltalake would spell it out in the log, where it is no value."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for at, field in enumerate(data.schema):
+        if field.name in table.metadata().partition_columns and field.type in (pa.string(), pa.large_string()):
+            held = data.column(at)
+            data = data.set_column(at, field, pc.if_else(pc.equal(held, ""), pa.scalar(None, field.type), held))
+    return data
 
 
 def takes_small(target: str) -> bool:

@@ -4,11 +4,13 @@ Ranges are read by file, from the log's add actions, on every source alike: a ch
 end, breaks at schema changes and costs more the more commits it unites (docs/decisions/0001).
 """
 
-import json
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
+from console.agent.feeds import appended
 from console.agent.store import log
+from console.agent.store.shape import shape_of
 from console.errors import FeedStopped
 from console.model.schema import OnRewrite
 
@@ -78,13 +80,12 @@ def pending(source: str, position: int, end: int) -> tuple[int, int, float]:
     return len(found), rows, max(0.0, (found[-1].at_ms - found[0].at_ms) / 1000)
 
 
-def read(session: Any, source: str, part: Range) -> Any:
-    """The rows that a range appended, in the source's schema as of its end; exactly the files its commits added."""
-    from pyspark.sql.types import StructType
+def read(session: Any, source: str, part: Range, scratch: Path) -> Any:
+    """The rows that a range appended, in the source's schema as of its end; exactly the files its commits added.
 
-    schema = StructType.fromJson(json.loads(log.schema_json(source, part.last)))
-    reader = session.read.schema(schema).option("basePath", str(log.local(source)))
-    return reader.parquet(*(file.path for file in part.files))
+    scratch  a folder that has to stay until they were read; see `excerpt.place`
+    """
+    return appended.rows(session, source, shape_of(source, part.last), part.files, scratch)
 
 
 def _stops(commit: log.Commit, policy: OnRewrite) -> bool:

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
@@ -38,10 +39,10 @@ def unreadable(path: str, place: Place) -> Gone:
         return Gone("another table stands in its place", table=True)
     for version in [place.version, place.before] if place.before >= 0 else [place.version]:
         try:
-            files = DeltaTable(path, version=version).file_uris()
+            files = DeltaTable(path, version=version).get_add_actions().column("path").to_pylist()
         except (DeltaError, OSError):
             return Gone(f"its log no longer reaches back to version {version}")
-        missing = sum(not log.local(uri).exists() for uri in files)
+        missing = sum(not Path(log.place_of(log.local(path), file)).exists() for file in files)
         if missing:
             return Gone(f"{missing} of {len(files)} files of version {version} were removed, as VACUUM does")
     return Gone()

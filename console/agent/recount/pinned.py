@@ -4,7 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from deltalake import DeltaTable
+
 from console.model.live import Feed, TableState
+from console.model.schema import quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +19,14 @@ class Pinned:
     version: int
 
     def stored(self, session: Any) -> Any:
-        return session.read.format("delta").option("versionAsOf", self.version).load(self.path)
+        """Its rows, but for one thing that Delta's own reader leaves as the log spells it: an empty text in a partition
+        column is NULL by the protocol."""
+        from pyspark.sql.functions import lit, nullif
+
+        rows = session.read.format("delta").option("versionAsOf", self.version).load(self.path)
+        by = DeltaTable(self.path, version=self.version).metadata().partition_columns
+        texts = [field.name for field in rows.schema if field.name in by and field.dataType.typeName() == "string"]
+        return rows.withColumns({name: nullif(rows[quoted(name)], lit("")) for name in texts}) if texts else rows
 
     def rows(self, session: Any) -> Any:
         """As the release shows them."""

@@ -97,6 +97,7 @@ def open_history(work: Work, step: Backfill, session: Any) -> backfill.History:
     rows = stats.rows
     if fenced is None and (step.since or step.until):
         _still_held(step, stats.days)
+    if fenced is None and (step.since or step.until or stats.uncounted):
         with work.jobs(session, f"rows of {step.id}"):
             rows = backfill.count_half(session, step, source, (source_path, fence), slices)
     if fenced is not None and fenced.slices != len(slices):

@@ -27,11 +27,18 @@ LATE = "log retention was shorter than the feed's delay; rebuild the table (`con
 
 @dataclass(frozen=True, slots=True)
 class AddedFile:
-    """One data file a commit added. rows is -1 where the writer left no statistics."""
+    """One data file a commit added.
+
+    rows    those that its deletion vector leaves; -1 where the writer left no statistics
+    values  partition values as the log says them, by physical column name; never told from names of folders
+    vector  its deletion vector as the log's JSON, "" where it has none
+    """
 
     path: str  # absolute
     rows: int
     bytes: int
+    values: tuple[tuple[str, str | None], ...] = ()
+    vector: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,14 +239,27 @@ def _parse(root: Path, version: int, actions: list[dict[str, Any]]) -> Commit:
 
 
 def _file(root: Path, add: dict[str, Any]) -> AddedFile:
-    if add.get("deletionVector"):
-        raise RegionError(
-            f"{root}: deletion vectors cannot flow", hint="write the source without deletion vectors", code="E_DV"
-        )
-    raw = unquote(str(add["path"]))
-    path = urlparse(raw).path if raw.startswith("file:") else raw
     stats = json.loads(add["stats"]) if add.get("stats") else {}
-    return AddedFile(str(root / path), int(stats.get("numRecords", -1)), int(add.get("size", 0)))
+    vector = add.get("deletionVector")
+    rows = int(stats.get("numRecords", -1))
+    return AddedFile(
+        place_of(root, str(add["path"])),
+        rows - int(vector["cardinality"]) if vector and rows >= 0 else rows,
+        int(add.get("size", 0)),
+        tuple(sorted((name, value or None) for name, value in (add.get("partitionValues") or {}).items())),
+        json.dumps(vector) if vector else "",
+    )
+
+
+def place_of(root: Path, path: str) -> str:
+    """Where a file lies that a log names: relative to its table or by a URI, either way in the escapes of URIs.
+
+    returns  an absolute path; of another store than the local disk the URI as it stands
+    """
+    scheme, colon, rest = path.partition(":")
+    if not (colon and scheme.isalnum()):
+        return str(root / unquote(path))
+    return unquote("/" + rest.lstrip("/")) if scheme == "file" else path
 
 
 def _note(text: object) -> dict[str, Any]:

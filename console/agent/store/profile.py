@@ -10,9 +10,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote, urlparse
 
-from console.agent.store import days
+from console.agent.store import days, log
+from console.agent.store.shape import stored_as
 from console.errors import DataError, RegionError
 from console.model.slices import day_name
 
@@ -69,7 +69,7 @@ def profile(place: str, column: str, when: str, budget: Budget) -> dict[str, Any
     place, column, when  the table, its JSON text, and its time column ("" where there is none)
     raises  DataError for a column that is not there or no text; RegionError where there is no table
     """
-    files = _files(place, column, when)
+    files, column, when = _files(place, column, when)
     seen, whole = _Seen(), set[str]()
     for file in _evenly(files):
         if not budget.left:
@@ -94,7 +94,8 @@ def profile(place: str, column: str, when: str, budget: Budget) -> dict[str, Any
     }  # fmt: skip
 
 
-def _files(place: str, column: str, when: str) -> list[_File]:
+def _files(place: str, column: str, when: str) -> tuple[list[_File], str, str]:
+    """The files, and the names that the two columns have in them."""
     from deltalake import DeltaTable
     from deltalake.exceptions import TableNotFoundError
 
@@ -102,21 +103,23 @@ def _files(place: str, column: str, when: str) -> list[_File]:
         table = DeltaTable(place)
     except TableNotFoundError:
         raise RegionError(f"{place} is no Delta table", hint="console doctor") from None
-    fields = {f["name"]: f["type"] for f in json.loads(table.schema().to_json())["fields"]}
+    schema = json.loads(table.schema().to_json())
+    fields = {f["name"]: f["type"] for f in schema["fields"]}
     if fields.get(column) != "string":
         texts = ", ".join(name for name, kind in fields.items() if kind == "string") or "none"
         raise DataError(f"{place} has no text column {column}", hint=f"--column, one of: {texts}")
     actions = table.get_add_actions(flatten=True)
     paths, counts = (actions.column(name).to_pylist() for name in ("path", "num_records"))
-    ends = (f"{end}.{when}" for end in ("partition", "min", "max"))
+    stored, stored_when = stored_as(schema, column), stored_as(schema, when)
+    ends = (f"partition.{when}", f"min.{stored_when}", f"max.{stored_when}")
     part, lows, highs = (
         days.names(actions.column(end)) if end in actions.column_names else [""] * len(paths) for end in ends
     )
-    root = unquote(urlparse(place).path) if place.startswith("file:") else place
-    return [
-        _File(f"{root}/{unquote(path)}", rows or 0, day or low, day or high, day)
+    found = [
+        _File(log.place_of(log.local(place), path), rows or 0, day or low, day or high, day)
         for path, rows, day, low, high in zip(paths, counts, part, lows, highs, strict=True)
     ]
+    return found, stored, stored_when
 
 
 def _evenly(files: list[_File]) -> Iterator[_File]:

@@ -12,8 +12,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from console import crash
-from console.agent.store import days
+from console.agent.store import days, log
 from console.agent.store.ledger import Releases, Rollouts
+from console.agent.store.shape import stored_as
 from console.errors import RegionError, Unreachable, no_warehouse
 from console.model.event import BatchDone
 from console.model.live import Day, Live, Release, TableStats
@@ -71,24 +72,46 @@ def table_stats(name: str, path: str, time: str = "", version: int | None = None
         return None
     except (DeltaError, OSError) as error:
         raise Unreachable(f"{name}: {path}: {error}", hint="console doctor") from None
-    columns = _columns(json.loads(table.schema().to_json()))
+    schema = json.loads(table.schema().to_json())
+    columns = _columns(schema)
     time = time or next((c.name for c in columns if c.type.startswith("timestamp")), "")
     files = {name: actions.column(name) for name in actions.column_names}
-    rows, sizes = files["num_records"].to_pylist(), files["size_bytes"].to_pylist()
+    counts = files["num_records"].to_pylist()
     protocol = table.protocol()
+    if "deletionVectors" in (protocol.reader_features or ()):
+        counts = _left(table, path, files["path"].to_pylist(), counts)
+    sizes = files["size_bytes"].to_pylist()
     return TableStats(
         name,
         path,
         table.version(),
-        sum(r or 0 for r in rows),
+        sum(rows or 0 for rows in counts),
         sum(sizes),
         len(sizes),
         columns,
         tuple(table.metadata().partition_columns),
-        _days(files, time),
+        _days(files, time, stored_as(schema, time), counts),
         tuple(sorted({*(protocol.reader_features or ()), *(protocol.writer_features or ())})),
         tuple(sorted((k, str(v)) for k, v in table.metadata().configuration.items() if k.startswith("delta."))),
+        tuple(sorted(protocol.reader_features or ())),
+        sum(rows is None for rows in counts),
     )
+
+
+def _left(table: DeltaTable, path: str, files: Sequence[str], counts: Sequence[int | None]) -> list[int | None]:
+    """The rows of each file that deletion vectors leave of as many as its statistics tell."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    root, gone = log.local(path), dict[str, int]()
+    for batch in table.deletion_vectors():
+        held = pa.record_batch(batch)
+        for place, kept in zip(held.column("filepath").to_pylist(), held.column("selection_vector"), strict=True):
+            gone[log.place_of(root, place)] = len(kept.values) - (pc.sum(kept.values).as_py() or 0)
+    return [
+        None if rows is None else rows - gone.get(log.place_of(root, file), 0)
+        for file, rows in zip(files, counts, strict=True)
+    ]
 
 
 def _columns(schema: dict[str, Any]) -> tuple[Column, ...]:
@@ -109,16 +132,20 @@ def simple_type(kind: Any) -> str:
     return str(kind)
 
 
-def _days(files: Mapping[str, Any], time: str) -> tuple[Day, ...]:
-    """Rows and bytes a day, from each file's smallest and largest time; a file over several days is shared out."""
+def _days(files: Mapping[str, Any], time: str, stored: str, counts: Sequence[int | None]) -> tuple[Day, ...]:
+    """Rows and bytes a day, from each file's smallest and largest time; a file over several days is shared out.
+
+    stored  the time column's name in the statistics
+    counts  rows of each file
+    """
     if not time:
         return ()
-    counts, sizes = files["num_records"].to_pylist(), files["size_bytes"].to_pylist()
+    sizes = files["size_bytes"].to_pylist()
     unknown: list[int | None] = [None] * len(sizes)
     part = days.numbers(files[f"partition.{time}"]) if f"partition.{time}" in files else None
-    ends = [files.get(f"{end}.{time}") for end in ("min", "max")]
+    ends = [files.get(f"{end}.{stored}") for end in ("min", "max")]
     lows, highs = (part or (unknown if end is None else days.numbers(end)) for end in ends)
-    nulls = files[f"null_count.{time}"].to_pylist() if f"null_count.{time}" in files else unknown
+    nulls = files[f"null_count.{stored}"].to_pylist() if f"null_count.{stored}" in files else unknown
     found: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     vague: set[str] = set()
     for low, high, empty, total, size in zip(lows, highs, nulls, counts, sizes, strict=True):

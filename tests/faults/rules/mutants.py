@@ -93,7 +93,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("hours of a day begin late", "console/model/slices.py", "start + timedelta(hours=hour)", "start + timedelta(hours=hour + 1)", "tests/faults/test_clocks.py"),
     bug("events are told by their time", "console/model/status.py", "if recorded.seq and recorded.seq <= status.seq and", "if recorded.seq and recorded.at <= status.changed and", "tests/faults/test_clocks.py"),
     bug("the first kept day expires", "console/agent/upkeep/expire.py", "< lit(first)", "<= lit(first)", f"{KEEPING}::test_the_first_kept_day_is_kept_from_its_first_moment"),
-    bug("a joined table is read as it stands", EDGE, '.option("versionAsOf", joined[state.table.name])', "", f"{BATCHES}::test_a_joined_table_stays_at_one_version_while_a_commit_is_computed"),
+    bug("a joined table is read as it stands", EDGE, "stored_at(session, path, joined[state.table.name])", 'session.read.format("delta").load(path)', f"{BATCHES}::test_a_joined_table_stays_at_one_version_while_a_commit_is_computed"),
     bug("no history is incomplete", "console/agent/rollout/validate.py", "read == fenced.rows", "True", "tests/agent/test_gate.py::test_a_history_is_complete_when_its_batches_read_every_row_of_its_fence_once"),
     bug("days without a name are days", "console/agent/store/days.py", "fits = value.isNull() | ", "fits = value.isNull() | value.isNotNull() | ", "tests/days/test_far_days.py"),
     bug("days without a name have no slice", "console/model/slices.py", "    if late:\n", "    if False:\n", "tests/days/test_slices.py"),

@@ -41,7 +41,7 @@ def test_a_range_reads_the_rows_its_commits_added_in_the_schema_of_its_end_witho
     assert "delta.enableChangeDataFeed" not in DeltaTable(table).metadata().configuration
     reached, seen = -1, []
     while part := ranges.next_range(table, reached, log.latest_version(table), MANY):
-        read = ranges.read(session, table, part) if part.files else None
+        read = ranges.read(session, table, part, tmp_path) if part.files else None
         seen.append((sorted(read.columns), sorted(row["n"] for row in read.collect())) if read is not None else ())
         reached = part.last
     assert seen == [(["day", "n"], [1, 2]), (["day", "n", "note"], [3])]

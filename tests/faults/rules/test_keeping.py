@@ -130,9 +130,9 @@ def test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_rep
     assert in_the_way(table, [ahead, behind]) == behind
     part = ranges.next_range(table, 2, 4, 10**9)
     assert part is not None
-    assert sorted(row["n"] for row in ranges.read(session, table, part).collect()) == [3, 4]
+    assert sorted(row["n"] for row in ranges.read(session, table, part, tmp_path).collect()) == [3, 4]
 
-    begun = ranges.read(session, table, part)
+    begun = ranges.read(session, table, part, tmp_path)
     assert in_the_way(table, [ahead]) is None
     vacuum(session, table)
     gone = [file.path for version in range(5) for file in log.commit(table, version).added]

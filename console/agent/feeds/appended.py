@@ -1,0 +1,160 @@
+"""The rows of files that commits added, as Delta's own reader gives them: columns by the names or numbers that they have
+in the files, partition values by the log, paths as they are (docs/decisions/0007).
+
+Plain files cost what reading Parquet costs. What only Delta can read, it reads, from an excerpt of the log.
+"""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from console.agent.feeds import excerpt
+from console.agent.store import log
+from console.agent.store.shape import Shape
+from console.agent.store.survey import simple_type
+from console.errors import RegionError
+from console.model.schema import quoted
+
+MAPPED_ROWS = 10_000  # up to which a file is looked up in a map that is searched from its beginning for each row
+_PATTERN = "{}[]*?\\"
+
+Values = tuple[tuple[str, str | None], ...]
+
+
+def rows(session: Any, source: str, shape: Shape, files: Sequence[log.AddedFile], scratch: Path) -> Any:
+    """The rows of these files in the table's columns.
+
+    scratch  where an excerpt may be made, which has to stay until the rows were read
+    """
+    held = {file.path: file for file in files}  # a file that was added twice is one
+    fields = json.loads(shape.schema)["fields"]
+    if any(file.vector for file in files) or any(_strange(field) for field in fields):
+        return excerpt.rows(session, source, shape, tuple(held.values()), scratch)
+    stored = [field for field in fields if field["name"] not in shape.partition_by]
+    if shape.mapping == "id":
+        session.conf.set("spark.sql.parquet.fieldId.read.enabled", "true")
+    schema = _struct({"type": "struct", "fields": [_physical(field, shape.mapping) for field in stored]})
+    # without a look for partitions, whose values would be told from names of folders
+    reader = session.read.schema(schema).option("recursiveFileLookup", "true")
+    found = reader.parquet(*map(_literal, held))
+    uris = {_path(uri): uri for uri in found.inputFiles()}
+    if uris.keys() != held.keys():  # it passes over names that begin with _ or a dot
+        return excerpt.rows(session, source, shape, tuple(held.values()), scratch)
+    if shape.mapping == "none" and not shape.partition_by:
+        return found
+    parts = list(dict.fromkeys(file.values for file in files))
+    number = "1"
+    if len(parts) > 1:
+        numbers = {_short(uris[path]): parts.index(file.values) + 1 for path, file in held.items()}
+        found, number = _numbered(session, found, numbers, sum(max(file.rows, 0) for file in files))
+    return found.select(*(_column(field, shape, parts, number) for field in fields))
+
+
+def _column(field: dict[str, Any], shape: Shape, parts: Sequence[Values], number: str) -> Any:
+    """One column of the table, by the name it shows: out of the files, or the value that the log has for each file.
+
+    number  SQL for which of the parts a row's file belongs to; as text, for each call into the JVM costs time
+    """
+    from pyspark.sql.functions import col, expr
+
+    name, stored = field["name"], _name(field, shape.mapping)
+    if name in shape.partition_by:
+        values = ", ".join(_text(dict(part).get(stored)) for part in parts)
+        told = values if len(parts) == 1 else f"element_at(array({values}), {number})"
+        return expr(f"try_cast(CAST({told} AS STRING) AS {simple_type(field['type'])}) AS {quoted(name)}")
+    if shape.mapping == "none":
+        return quoted(name)
+    return col(quoted(stored)).cast(_struct({"type": "struct", "fields": [field]})[0].dataType).alias(name)
+
+
+def _numbered(session: Any, found: Any, numbers: dict[str, int], rows: int) -> tuple[Any, str]:
+    """The rows, and SQL for the number that the file of each has."""
+    from pyspark.sql.functions import expr
+
+    if rows <= MAPPED_ROWS:
+        number = f"element_at(from_json({_text(json.dumps(numbers))}, 'map<string,int>'), _metadata.file_path)"
+    else:
+        told = _text(json.dumps([{"uri": uri, "number": number} for uri, number in numbers.items()]))
+        known = session.sql(
+            f"SELECT inline(from_json({told}, 'array<struct<uri:string,number:int>>')) AS (`uri of file`, `number of file`)"
+        )
+        found = found.selectExpr("*", "_metadata.file_path AS `path of file`").join(
+            known.hint("broadcast"), expr("`path of file` = `uri of file`"), "left"
+        )
+        number = "`number of file`"
+    return found, f"coalesce({number}, raise_error('a row of no file of the range'))"
+
+
+def _text(value: str | None) -> str:
+    return "NULL" if value is None else "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def _physical(field: dict[str, Any], mapping: str) -> dict[str, Any]:
+    """A field as the files have it."""
+    number = field["metadata"].get("delta.columnMapping.id") if mapping == "id" else None
+    return {
+        "name": _name(field, mapping),
+        "type": _inside(field["type"], mapping),
+        "nullable": True,
+        "metadata": {} if number is None else {"parquet.field.id": number},
+    }
+
+
+def _inside(kind: Any, mapping: str) -> Any:
+    match kind:
+        case {"type": "struct", "fields": fields}:
+            return {**kind, "fields": [_physical(field, mapping) for field in fields]}
+        case {"type": "array", "elementType": element}:
+            return {**kind, "elementType": _inside(element, mapping)}
+        case {"type": "map", "keyType": key, "valueType": value}:
+            return {**kind, "keyType": _inside(key, mapping), "valueType": _inside(value, mapping)}
+    return kind
+
+
+def _name(field: dict[str, Any], mapping: str) -> str:
+    if mapping == "none":
+        return str(field["name"])
+    try:
+        return str(field["metadata"]["delta.columnMapping.physicalName"])
+    except KeyError:
+        raise RegionError(
+            f"column {field['name']} of a mapped table has no name in its files", code="E_MAPPING"
+        ) from None
+
+
+def _strange(field: dict[str, Any]) -> bool:
+    """Whether Parquet is not enough: a column without a type, or one that hides what Spark tells of a row's file."""
+    return field["name"].lower() == "_metadata" or _void(field["type"])
+
+
+def _void(kind: Any) -> bool:
+    match kind:
+        case {"type": "struct", "fields": fields}:
+            return any(_void(field["type"]) for field in fields)
+        case {"type": "array", "elementType": element}:
+            return _void(element)
+        case {"type": "map", "valueType": value}:
+            return _void(value)
+    return bool(kind == "void")
+
+
+def _struct(kind: dict[str, Any]) -> Any:
+    from pyspark.sql.types import StructType
+
+    return StructType.fromJson(kind)
+
+
+def _literal(path: str) -> str:
+    """A path that Spark takes for no pattern."""
+    return "".join(f"\\{char}" if char in _PATTERN else char for char in path)
+
+
+def _path(uri: str) -> str:
+    return unquote("/" + uri.removeprefix("file:").lstrip("/")) if uri.startswith("file:") else uri
+
+
+def _short(uri: str) -> str:
+    """A URI of Spark's list of files as `_metadata.file_path` has it."""
+    return "file:/" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri

@@ -1,0 +1,47 @@
+"""How the files of a table are read: its schema as the log has it, and the names of columns in the files."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from deltalake import DeltaTable
+
+from console.errors import RegionError
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How the files of a table are read, as of one version.
+
+    schema   Delta's JSON, with what it says of each column's name and number in the files
+    mapping  by what a column is found in a file: the name it shows, another name, or a number
+    """
+
+    schema: str
+    partition_by: tuple[str, ...]
+    mapping: Literal["none", "name", "id"]
+    columns: str  # highest number of a column so far, as the table's property says it
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Partition columns of type string: a Delta log has no empty text for them, only NULL."""
+        fields = json.loads(self.schema)["fields"]
+        return tuple(f["name"] for f in fields if f["name"] in self.partition_by and f["type"] == "string")
+
+
+def shape_of(table: str, version: int) -> Shape:
+    """raises  RegionError E_MAPPING where columns are found in a way that nobody knows"""
+    opened = DeltaTable(table, version=version)
+    held = opened.metadata()
+    match held.configuration.get("delta.columnMapping.mode", "none"):
+        case "none" | "name" | "id" as mapping:
+            most = held.configuration.get("delta.columnMapping.maxColumnId", "")
+            return Shape(str(opened.schema().to_json()), tuple(held.partition_columns), mapping, most)
+        case other:
+            raise RegionError(f"{table}: delta.columnMapping.mode is {other!r:.40}", code="E_MAPPING")
+
+
+def stored_as(schema: dict[str, Any], column: str) -> str:
+    """The name that a column has in the files and their statistics. schema: Delta's"""
+    metadata: dict[str, Any] = next((field["metadata"] for field in schema["fields"] if field["name"] == column), {})
+    return str(metadata.get("delta.columnMapping.physicalName", column))
