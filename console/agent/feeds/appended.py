@@ -1,5 +1,5 @@
 """The rows of files that commits added, as Delta's own reader gives them: columns by the names or numbers that they have
-in the files, partition values by the log, paths as they are (docs/decisions/0007).
+in the files, partition values by the log, paths as they are (docs/decisions/0012).
 
 Plain files cost what reading Parquet costs. What only Delta can read, it reads, from an excerpt of the log.
 """

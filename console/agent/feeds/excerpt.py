@@ -1,7 +1,7 @@
 """An excerpt of a table's log: some of its files as a Delta table of their own, which Delta itself then reads.
 
 For what no Parquet reader can tell: which rows a deletion vector leaves, files with hidden names, columns of type void.
-It costs a snapshot, ten times the reading of a small range (docs/decisions/0007); no file is copied.
+It costs a snapshot, ten times the reading of a small range (docs/decisions/0012); no file is copied.
 """
 
 import base64
