@@ -63,7 +63,9 @@ class World:
 
     def __str__(self) -> str:
         said = f"by {self.writer}, {self.feature or 'plain'}, partitioned by {self.kind or 'nothing'}, ours by {self.target or 'nothing'}"
-        return f"world {self.number}: {said}, before: {self.before or '-'}, after: {self.after or '-'}, days: {self.days}"
+        return (
+            f"world {self.number}: {said}, before: {self.before or '-'}, after: {self.after or '-'}, days: {self.days}"
+        )
 
     def draw(self, many: int) -> list[Row]:
         """New rows, as they are handed to the writer."""
@@ -114,7 +116,15 @@ class World:
 
     @property
     def copied(self) -> dict[str, str]:
-        own = {"id": "bigint", "ts": "timestamp", "k": "string", "sa": "int", "sc": "string", "lv": "string", "mw": "int"}
+        own = {
+            "id": "bigint",
+            "ts": "timestamp",
+            "k": "string",
+            "sa": "int",
+            "sc": "string",
+            "lv": "string",
+            "mw": "int",
+        }
         return {**own, "p": self.kind} if self.kind else own
 
 
@@ -130,8 +140,15 @@ def worlds(seed: int, many: int) -> list[World]:
         ours = ["", "k"] + (["p"] if kind in ("string", "int", "bigint", "date", "boolean") else [])
         found.append(
             World(
-                number, writer, feature, kind, chance.choice(ours), chance.random() < 0.5,
-                chance.choice(ACTS[writer]), chance.choice(ACTS[writer]), random.Random(chance.random()),
+                number,
+                writer,
+                feature,
+                kind,
+                chance.choice(ours),
+                chance.random() < 0.5,
+                chance.choice(ACTS[writer]),
+                chance.choice(ACTS[writer]),
+                random.Random(chance.random()),
             )  # fmt: skip
         )
     return found

@@ -30,7 +30,9 @@ _Z85 = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?
 def arrow(world: World, rows: list[Row]) -> pa.Table:
     """The rows as Arrow, in the table's own types."""
     schema = pa.schema([(name, NESTED.get(name) or ARROW[kind]) for name, kind in world.columns.items()])
-    return pa.Table.from_pylist([{**row, "m": None if row["m"] is None else list(row["m"].items())} for row in rows], schema)
+    return pa.Table.from_pylist(
+        [{**row, "m": None if row["m"] is None else list(row["m"].items())} for row in rows], schema
+    )
 
 
 class Hand:
@@ -41,11 +43,18 @@ class Hand:
         feature = world.feature
         self.mapping = "id" if "id" in feature else "name" if "name" in feature and feature != "odd names" else ""
         self._ids = 0
-        self._fields = [self._field(name, _delta(NESTED.get(name) or ARROW[kind])) for name, kind in world.columns.items()]
+        self._fields = [
+            self._field(name, _delta(NESTED.get(name) or ARROW[kind])) for name, kind in world.columns.items()
+        ]
         features = (["deletionVectors"] if "vectors" in feature else []) + (["columnMapping"] if self.mapping else [])
         protocol: dict[str, Any] = {"minReaderVersion": 1, "minWriterVersion": 2}
         if features:
-            protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features}
+            protocol = {
+                "minReaderVersion": 3,
+                "minWriterVersion": 7,
+                "readerFeatures": features,
+                "writerFeatures": features,
+            }
         self._commit([{"protocol": protocol}, self._metadata()])
 
     def _metadata(self) -> dict[str, Any]:
@@ -64,7 +73,11 @@ class Hand:
     def _field(self, name: str, kind: Any) -> dict[str, Any]:
         self._ids += 1
         number = self._ids
-        metadata = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"col-{number} ü"} if self.mapping else {}
+        metadata = (
+            {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"col-{number} ü"}
+            if self.mapping
+            else {}
+        )
         return {"name": name, "type": self._inside(kind), "nullable": True, "metadata": metadata}
 
     def _inside(self, kind: Any) -> Any:
@@ -110,7 +123,12 @@ class Hand:
             add["stats"] = json.dumps({"numRecords": data.num_rows})
         if deleted:
             inline = _roaring([0, data.num_rows - 1])
-            add["deletionVector"] = {"storageType": "i", "pathOrInlineDv": _z85(inline), "sizeInBytes": len(inline), "cardinality": 2}
+            add["deletionVector"] = {
+                "storageType": "i",
+                "pathOrInlineDv": _z85(inline),
+                "sizeInBytes": len(inline),
+                "cardinality": 2,
+            }
         return add
 
     def _partition(self) -> str:
@@ -145,7 +163,13 @@ class Hand:
         self.version += 1
         log = self.place / "_delta_log"
         log.mkdir(parents=True, exist_ok=True)
-        info = {"commitInfo": {"timestamp": 1_793_000_000_000 + self.version, "operation": "WRITE", "operationParameters": {}}}
+        info = {
+            "commitInfo": {
+                "timestamp": 1_793_000_000_000 + self.version,
+                "operation": "WRITE",
+                "operationParameters": {},
+            }
+        }
         text = "".join(json.dumps(action, ensure_ascii=False) + "\n" for action in [info, *actions])
         fresh = log / ".writing"
         fresh.write_text(text, encoding="utf-8")
@@ -158,9 +182,13 @@ def _cast(array: Any, kind: pa.DataType) -> Any:
         held = [_cast(array.field(at), kind.field(at).type) for at in range(kind.num_fields)]
         return pa.StructArray.from_arrays(held, fields=list(kind), mask=array.is_null())
     if pa.types.is_list(kind):
-        return pa.ListArray.from_arrays(array.offsets, _cast(array.values, kind.value_type), type=kind, mask=array.is_null())
+        return pa.ListArray.from_arrays(
+            array.offsets, _cast(array.values, kind.value_type), type=kind, mask=array.is_null()
+        )
     if pa.types.is_map(kind):
-        return pa.MapArray.from_arrays(array.offsets, array.keys, _cast(array.items, kind.item_type), type=kind, mask=array.is_null())
+        return pa.MapArray.from_arrays(
+            array.offsets, array.keys, _cast(array.items, kind.item_type), type=kind, mask=array.is_null()
+        )
     return array
 
 
@@ -170,7 +198,12 @@ def _delta(kind: pa.DataType) -> Any:
     if pa.types.is_list(kind):
         return {"type": "array", "elementType": _delta(kind.value_type), "containsNull": True}
     if pa.types.is_map(kind):
-        return {"type": "map", "keyType": _delta(kind.key_type), "valueType": _delta(kind.item_type), "valueContainsNull": True}
+        return {
+            "type": "map",
+            "keyType": _delta(kind.key_type),
+            "valueType": _delta(kind.item_type),
+            "valueContainsNull": True,
+        }
     name = next(name for name, arrow_type in ARROW.items() if arrow_type == kind)
     return DELTA.get(name, name)
 
