@@ -17,7 +17,7 @@ Row = dict[str, Any]
 HIVE = "__HIVE_DEFAULT_PARTITION__"
 TEXTS = (
     "Zürich", "", HIVE, "a/b", "a=b", "100%", "%41", "%2F", "w[1]", "{x}*?", " sp ", "ja\nnein", "'\"\\", "日本語", ".x", "_x", "#?&+",
-    "null", "NULL", "x" * 60, "é", "é", None,
+    "null", "NULL", "x" * 60, "\u00e9", "e\u0301", None,
 )  # fmt: skip
 PARTS: dict[str, Sequence[Any]] = {
     "string": TEXTS,
@@ -149,7 +149,7 @@ def worlds(seed: int, many: int) -> list[World]:
                 chance.choice(ACTS[writer]),
                 chance.choice(ACTS[writer]),
                 random.Random(chance.random()),
-            )  # fmt: skip
+            )
         )
     return found
 
