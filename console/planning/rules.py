@@ -9,7 +9,7 @@ from console.model.plan import Price
 from console.model.schema import Column, Table
 from console.planning.desired import Desired, Wanted
 from console.planning.diff import Diff
-from console.planning.loss import features, history, protocol, values
+from console.planning.loss import history, protocol, values
 from console.planning.route import Verdict
 from console.planning.sql.tree import kind
 
@@ -30,7 +30,7 @@ def region_problems(pipeline: Pipeline, live: Live) -> list[Problem]:
                     )
                 )
             continue
-        found += features.unreadable(table, stats, live.region)
+        found += protocol.unreadable(table, stats, live.region)
         real = {column.name.lower(): column for column in stats.columns}
         for column in table.columns:
             found += _landing_column(table, column, real.get(column.name.lower()), live)

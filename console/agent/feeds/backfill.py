@@ -7,7 +7,7 @@ from typing import Any
 
 from console.agent.feeds import once
 from console.agent.feeds.edge import logical, pinned, register
-from console.agent.feeds.whole import stored_at
+from console.agent.rows.whole import stored_at
 from console.agent.session import JobGroup, Spark
 from console.agent.store import days
 from console.model.live import TableState

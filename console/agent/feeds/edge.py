@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from console.agent.feeds import excerpt, once, ranges
-from console.agent.feeds.whole import stored_at
+from console.agent.feeds import once, ranges
 from console.agent.patience.health import Health
+from console.agent.rows import excerpt
+from console.agent.rows.whole import stored_at
 from console.agent.store import days, log
 from console.errors import ConsoleError, FeedStopped
 from console.model.live import Feed, Release, TableState

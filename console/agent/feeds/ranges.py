@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from console.agent.feeds import appended
+from console.agent.rows import appended
 from console.agent.store import log
 from console.agent.store.shape import shape_of
 from console.errors import FeedStopped

@@ -2,10 +2,26 @@
 
 from collections.abc import Iterable
 
+from console.errors import Problem
 from console.model.live import TableStats
 from console.model.schema import Column, Table
 
 FEATURES = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}  # type → the table feature it needs
+
+# what a reader must know of a table, and `agent/rows/appended` and Delta's own reader do
+READ = frozenset(
+    (
+        "columnMapping",
+        "deletionVectors",
+        "timestampNtz",
+        "typeWidening",
+        "typeWidening-preview",
+        "v2Checkpoint",
+        "vacuumProtocolCheck",
+        "variantType",
+        "variantType-preview",
+    )
+)
 
 
 def raised(table: Table, stats: TableStats | None) -> tuple[tuple[Column, ...], tuple[str, ...]]:
@@ -20,3 +36,19 @@ def raised(table: Table, stats: TableStats | None) -> tuple[tuple[Column, ...], 
 
 def _needed(columns: Iterable[Column]) -> list[str]:
     return [feature for column in columns for type, feature in FEATURES.items() if type in column.type]
+
+
+def unreadable(table: Table, stats: TableStats, region: str) -> list[Problem]:
+    """C127, one for each feature."""
+    hint = "`ALTER TABLE … DROP FEATURE` it there, or feed the pipeline from a copy of the table without it"
+    return [
+        Problem(
+            "C127",
+            f"{table.name} in {region} has the table feature {feature}: its rows cannot be followed",
+            table.where,
+            hint,
+            node=table.name,
+        )
+        for feature in stats.reader
+        if feature not in READ
+    ]

@@ -10,7 +10,7 @@ import pytest
 from deltalake import write_deltalake
 
 from console.agent.feeds import ranges
-from console.agent.feeds.whole import stored_at
+from console.agent.rows.whole import stored_at
 from console.agent.store import log
 from console.agent.store.survey import table_stats
 

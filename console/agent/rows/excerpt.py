@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from console.agent.feeds.whole import blank_is_null
+from console.agent.rows.whole import blank_is_null
 from console.agent.store import log
 from console.agent.store.shape import Shape
 from console.errors import RegionError

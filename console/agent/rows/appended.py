@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from console.agent.feeds import excerpt
+from console.agent.rows import excerpt
 from console.agent.store import log
 from console.agent.store.shape import Shape
 from console.agent.store.survey import simple_type

@@ -1,0 +1,1 @@
+"""Rows of tables, whole or in part, as Delta itself reads them."""
