@@ -13,8 +13,11 @@ import termios
 import time
 import unicodedata
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+
+from tests.cli.conftest import FILES
 
 # what Textual itself sends: SGR, cursor moves, modes and their queries, in-band resize, kitty keys, synchronised output,
 # the pointer's shape
@@ -88,5 +91,25 @@ def test_hostile_text_steers_no_terminal_and_a_signal_leaves_it_as_it_was(number
         assert not strange, re.findall(r".{20}[\x1b\x07\x80-\x9f\u202e\u200b].{20}", left)
         assert "\\x1b]52;c;aGVsbG8=\\x07" in left
         assert "[/]" in left
+    finally:
+        terminal.close()
+
+
+def test_the_line_with_the_next_keys_is_there_for_everybody_and_leaving_leaves_the_terminal_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CONSOLE_HOME", str(tmp_path / "home"))
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    for region in ("us", "eu"):
+        (tmp_path / "w" / region).mkdir(parents=True)
+    terminal = Terminal("console.main", "--project", str(tmp_path))
+    try:
+        terminal.until(lambda: "see why" in terminal.text, 60)
+        terminal.type("q")
+        terminal.until(lambda: terminal.process.poll() is not None)
+        terminal.until(terminal.restored, 3)
+        assert terminal.process.returncode == 0
     finally:
         terminal.close()

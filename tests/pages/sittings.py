@@ -1,0 +1,85 @@
+"""Places in which the pages' commands run: the demo's canary with less traffic, and the README's own warehouse."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from tests.pages.blocks import ROOT, table
+
+# The program as installed; only what the demo makes up is a hundredth of it.
+PROGRAM = """#!{python}
+import sys
+sys.path.insert(0, {root!r})
+if sys.argv[1:2] == ["demo"]:
+    from dataclasses import replace
+    from console.demo.traffic import generate
+    generate.TRAFFIC["us"] = replace(generate.TRAFFIC["us"], rows_a_day=300, heavy=400)
+from console.main import main
+main()
+"""
+EDITOR = """#!/bin/sh
+echo '-- looked at' >> "$1"
+"""
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Of a person with an editor, a home of their own, and `console` on the PATH."""
+    bin = folder / ".venv" / "bin"
+    bin.mkdir(parents=True, exist_ok=True)
+    for name, text in (("console", PROGRAM.format(python=sys.executable, root=str(ROOT))), ("editor", EDITOR)):
+        (bin / name).write_text(text)
+        (bin / name).chmod(0o755)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CONSOLE_", "NO_COLOR"))}
+    return {
+        **kept,
+        "PATH": f"{bin}{os.pathsep}{os.environ['PATH']}",
+        "EDITOR": str(bin / "editor"),
+        "CONSOLE_HOME": str(folder / "home"),
+        "PYTHONUTF8": "1",
+    }
+
+
+def demo(folder: Path) -> None:
+    """The repository with one region, the canary, as a person has cloned it."""
+    shutil.copytree(ROOT / "plans", folder / "plans", ignore=shutil.ignore_patterns("saved"))
+    (folder / "regions").mkdir()
+    for name in ("_defaults.yaml", "us.yaml"):
+        shutil.copy(ROOT / "regions" / name, folder / "regions")
+    (folder / ".gitignore").write_text(".console/\n.venv/\nhome/\n*.json\n")
+    commit(folder, "-c", "init.defaultBranch=main", "init", "-q")
+    commit(folder, "add", "-A")
+    commit(folder, "commit", "-q", "-m", "as cloned")
+    commit(folder, "update-ref", "refs/remotes/origin/main", "HEAD")
+
+
+def commit(folder: Path, *words: str) -> None:
+    who = ("-c", "user.name=a", "-c", "user.email=a@example.net")
+    subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+
+
+def own_warehouse(folder: Path) -> Mapping[str, str]:
+    """The files that the README shows, with their warehouse in this folder, and a landing table that somebody writes."""
+    lake = folder / "lake" / "eu"
+    files = table("README.md", "regions/eu.yaml")
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text.replace("/srv/lake/eu", str(lake)))
+    start = datetime.now(UTC) - timedelta(hours=30)
+    rows = 400
+    landing = pa.table(
+        {
+            "id": [f"e{n}" for n in range(rows)],
+            "ts": pa.array([start + timedelta(minutes=4 * n) for n in range(rows)], pa.timestamp("us", "UTC")),
+            "payload": [f'{{"status": {200 + n % 5}}}' for n in range(rows)],
+        }
+    )
+    write_deltalake(str(lake / "landing"), landing)
+    return files

@@ -1,0 +1,162 @@
+"""Every command of the README and of docs/*.md runs as written, in its order; what does not is listed with the reason."""
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+
+import click
+import pytest
+
+from console.cli.root import cli
+from tests.pages import sittings
+from tests.pages.blocks import PAGES, Command, commands, mentioned
+from tests.pages.terminal import ESCAPES, Seen, in_pipe, on_terminal
+
+COLOURS = "xterm-256color"
+# What starts Spark or changes a region runs once, on a terminal with colours; all else three times.
+ONCE = (
+    "demo", "apply", "promote", "endpoint", "rollback", "follow", "query", "verify",
+)  # fmt: skip
+NEVER = {
+    "make demo": "a screen on a terminal, over three regions: tests/demo and tests/screens",
+    "make test": "this is it",
+    "make demo HEADLESS=1": "four minutes over three regions; its parts are tests/demo and tests/life",
+    "make demo LOG=access.log": "a screen on a terminal; tests/demo/test_traffic.py reads logs",
+    "ssh-keyscan -p 2222 10.20.0.7 >> known_hosts": "another host",
+    "console schema observe db/migrate/20260102_add_title.sql": "tests/propagation/test_observe_command.py",
+    "console schema apply --phase pre --yes": "wants stores to apply to: tests/stores",
+    "console schema apply --phase post --yes --allow-destructive": "wants stores to apply to: tests/stores",
+    "console schema verify": "wants a PostgreSQL and stores: tests/stores/test_end_to_end.py",
+}
+# By page, and there by the heading under which they stand: what runs in which place, in this order.
+DEMO = ("README.md", "docs/receipts.md", "docs/review.md", "docs/demo.md")
+
+
+def shown(page: str) -> tuple[Command, ...]:
+    return tuple(command for command in commands(page) if command.text not in NEVER)
+
+
+def first_change() -> tuple[Command, ...]:
+    """The README's first change; before the demo is ended, what other pages show of the same regions."""
+    story = [command for command in shown("README.md") if command.text.startswith((".venv", "$EDITOR"))]
+    *before, stop = story
+    others = [command for page in DEMO[1:] for command in shown(page)]
+    return (*before, *others, stop)
+
+
+def own_warehouse() -> tuple[Command, ...]:
+    return tuple(command for command in shown("README.md") if command.text.startswith("console "))
+
+
+def test_every_command_of_every_page_is_run_or_listed_with_the_reason_why_not() -> None:
+    run = {*first_change(), *own_warehouse()}
+    every = [command for page in PAGES for command in commands(page)]
+    assert [str(command) for command in every if command not in run and command.text not in NEVER] == []
+    assert sorted(NEVER) == sorted({command.text for command in every} & set(NEVER)), "listed, and on no page"
+    assert len(run) > 20
+
+
+def unknown(call: str) -> list[str]:
+    """What of a call in a sentence the command line does not know: a command, one of its few words, or a flag of it."""
+    found: click.Command = cli
+    params = list(cli.params)
+    for part in call.replace("\\|", "|").split()[1:]:
+        word = part.strip("[]…()\"'").partition("=")[0]
+        few = [
+            param.type.choices
+            for param in params
+            if isinstance(param, click.Argument) and isinstance(param.type, click.Choice)
+        ]
+        if word == "--help":
+            continue
+        if word.startswith("--"):
+            if not any(word in param.opts for param in params):
+                return [word]
+        elif word.islower() and isinstance(found, click.Group):
+            inner = found.get_command(click.Context(found), word)
+            if inner is None:
+                return [word]
+            found, params = inner, [*params, *inner.params]
+        elif word.islower() and few and word not in few[0]:
+            return [word]
+    return []
+
+
+def test_every_call_in_a_sentence_is_one_that_the_command_line_knows() -> None:
+    calls = [(page, call) for page in PAGES for call in mentioned(page)]
+    assert len(calls) > 30
+    assert [(page, call, wrong) for page, call in calls if (wrong := unknown(call))] == []
+
+
+@pytest.mark.parametrize("call", ["console paln", "console plan --wat", "console schema aply", "console lock break"])
+def test_a_call_that_the_command_line_does_not_know_is_found(call: str) -> None:
+    assert unknown(call)
+
+
+@pytest.mark.parametrize(
+    ("seen", "wrong"),
+    [
+        (Seen(0, "\x1b[32mPlan: 1 region, 2 create\x1b[0m\r\n"), ""),
+        (Seen(1, "Plan: 1 region\n"), "exits 1, the page says 0"),
+        (Seen(0, "no plan\n"), "ends with 'no plan', the page says 'Plan: …'"),
+        (Seen(0, "Traceback (most recent call last)\nPlan: 1 region\n"), "ends in a traceback"),
+    ],
+)
+def test_what_a_page_promises_and_is_not_so_is_found(seen: Seen, wrong: str) -> None:
+    found = look(Command("README.md", 1, "console plan", 0, "Plan: …"), seen, COLOURS)
+    assert [wrong in one for one in found] == ([True] if wrong else [])
+    controls = look(Command("README.md", 1, "console plan", 0, ""), Seen(0, "\x1b[32mok"), "a pipe")
+    assert "is sent controls" in controls[0]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    try:
+        yield tmp_path
+    finally:
+        env = sittings.environment(tmp_path)
+        in_pipe("console demo --stop", tmp_path, env)
+        for file in sorted((tmp_path / "regions").glob("eu.yaml")):
+            in_pipe(f"console follow --region {file.stem} --stop", tmp_path, env)
+
+
+def look(command: Command, seen: Seen, where: str) -> list[str]:
+    """What is otherwise than the page says."""
+    wrong = []
+    if seen.code != command.code:
+        wrong.append(f"{where} exits {seen.code}, the page says {command.code}")
+    if not command.promised(seen.last):
+        wrong.append(f"{where} ends with {seen.last!r}, the page says {command.last!r}")
+    if "Traceback" in seen.text:
+        wrong.append(f"{where} ends in a traceback")
+    if where != COLOURS and "\x1b" in seen.text:
+        wrong.append(f"{where} is sent controls of a terminal")
+    return [f"{command}: {what}\n{ESCAPES.sub('', seen.text)[-3000:]}" for what in wrong]
+
+
+def run(command: Command, folder: Path, env: Mapping[str, str]) -> list[str]:
+    words = command.text.removeprefix(".venv/bin/").split()
+    region = next((after for word, after in pairwise(words) if word == "--region"), "")
+    forever = words[:2] == ["console", "follow"] and "--stop" not in words
+    seen = on_terminal(command.text, folder, env, term=COLOURS, answer=region, until="serving" if forever else "")
+    wrong = look(command, seen, COLOURS)
+    if words[1] in ONCE or words[0] != "console":
+        return wrong
+    wrong += look(command, on_terminal(command.text, folder, env, term="dumb"), "a dumb terminal")
+    return wrong + look(command, in_pipe(command.text, folder, env), "a pipe")
+
+
+@pytest.mark.spark
+def test_a_first_change_and_all_that_pages_show_of_it(folder: Path) -> None:
+    sittings.demo(folder)
+    env = sittings.environment(folder)
+    wrong = [what for command in first_change() for what in run(command, folder, env)]
+    assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.mark.spark
+def test_an_own_warehouse_from_the_files_that_the_page_shows(folder: Path) -> None:
+    sittings.own_warehouse(folder)
+    env = sittings.environment(folder)
+    wrong = [what for command in own_warehouse() for what in run(command, folder, env)]
+    assert not wrong, "\n\n".join(wrong)
