@@ -158,6 +158,7 @@ async def _loop(service: Any, socket_path: Path) -> int:
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(name, server.end)
     serving = asyncio.create_task(server.run())
+    say("agent", "info", f"serves {service.warehouse}; Ctrl-C or SIGTERM ends it")
     said = ""
     while not serving.done():
         await asyncio.wait([serving], timeout=1.0)
@@ -172,6 +173,7 @@ async def _loop(service: Any, socket_path: Path) -> int:
             await serving
             return RESTART
     await serving
+    say("agent", "info", "ended; the next one goes on where it stood")
     return 0
 
 

@@ -218,7 +218,9 @@ class Follower:
             except Unreachable as error:
                 if self._at_rest(error):
                     return
-                self._board.set(self._name, link="unreachable", link_why=str(error))
+                # before a rollout begins nobody need be there: whoever hands it over starts an agent
+                away = error.code != "E_NO_AGENT" or under_way(self._board[self._name].status)
+                self._board.set(self._name, link="unreachable" if away else "connecting", link_why=str(error))
             except ConsoleError as error:
                 self._break(error)
                 return

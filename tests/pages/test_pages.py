@@ -138,7 +138,7 @@ def run(command: Command, folder: Path, env: Mapping[str, str]) -> list[str]:
     words = command.text.removeprefix(".venv/bin/").split()
     region = next((after for word, after in pairwise(words) if word == "--region"), "")
     forever = words[:2] == ["console", "follow"] and "--stop" not in words
-    seen = on_terminal(command.text, folder, env, term=COLOURS, answer=region, until="serving" if forever else "")
+    seen = on_terminal(command.text, folder, env, term=COLOURS, answer=region, until="serves" if forever else "")
     wrong = look(command, seen, COLOURS)
     if words[1] in ONCE or words[0] != "console":
         return wrong

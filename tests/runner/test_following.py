@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from console.drivers.fake import FakeDriver
-from console.errors import ConsoleError
+from console.errors import ConsoleError, Unreachable
 from console.model.event import Recorded
 from tests.runner.worlds import Brake, World, fake, refreshed
 
@@ -43,3 +43,28 @@ async def test_a_mistake_of_ours_in_following_ends_the_run_with_its_words_and_no
     assert eu.disk.status.state == "preparing", "what the region carries goes on"
     brake.release()
     await fleet.close()
+
+
+async def test_a_region_whose_agent_was_never_started_is_not_called_unreachable_when_a_run_begins(folder: Path) -> None:
+    """Nothing runs there yet that could be lost; whoever hands the plan over starts it."""
+
+    class Fresh(FakeDriver):
+        async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
+            if not self.world.disk.status.rollout:
+                raise Unreachable("eu: no agent runs", code="E_NO_AGENT")
+            async for recorded in super().watch(pipeline, after):
+                yield recorded
+
+    fleet = await refreshed(World(folder, fake("eu")), driver=Fresh)
+    links: set[str] = set()
+
+    async def listen() -> None:
+        async for view in fleet.changes():
+            links.add(view.link)
+
+    listening = asyncio.create_task(listen())
+    (outcome,) = await fleet.run(yes=True)
+    await fleet.close()
+    await listening
+    assert outcome.error is None
+    assert "unreachable" not in links
