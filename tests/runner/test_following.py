@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from console.drivers.fake import FakeDriver
+from console.drivers.protocol import Who
 from console.errors import ConsoleError, Unreachable
 from console.model.event import Recorded
+from console.model.plan import Plan
 from tests.runner.worlds import Brake, World, fake, refreshed
 
 
@@ -51,9 +54,14 @@ async def test_a_region_whose_agent_was_never_started_is_not_called_unreachable_
     class Fresh(FakeDriver):
         async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
             if not self.world.disk.status.rollout:
+                await asyncio.sleep(0.05)
                 raise Unreachable("eu: no agent runs", code="E_NO_AGENT")
             async for recorded in super().watch(pipeline, after):
                 yield recorded
+
+        async def accept(self, plan: Plan, who: Who, **more: Any) -> str:  # type: ignore[override]
+            await asyncio.sleep(0.2)
+            return await super().accept(plan, who, **more)
 
     fleet = await refreshed(World(folder, fake("eu")), driver=Fresh)
     links: set[str] = set()
