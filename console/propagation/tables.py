@@ -2,8 +2,11 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from console.propagation.types import Type
+
+UseKind = Literal["engine", "TTL", "skip index", "projection", "constraint", "computed column"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,45 @@ class StoreColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """A part of a ClickHouse table that names some of its columns.
+
+    name      the index's, projection's, constraint's, or the column's whose value or TTL it is; "" for the table's own TTL
+    columns   those that its expression mentions
+    star      a projection of all columns
+    grouped   a projection that groups
+    """
+
+    kind: UseKind
+    name: str
+    columns: tuple[str, ...]
+    star: bool = False
+    grouped: bool = False
+
+    @property
+    def told(self) -> str:
+        return f"the {self.kind} {self.name}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Overlay:
+    """A ClickHouse table without rows of its own, over another: Buffer, Distributed, Merge, Dictionary.
+
+    name     qualified
+    columns  its own, which stay as they are when the other's change
+    text     the statement that made it
+    """
+
+    name: str
+    engine: str
+    columns: tuple[StoreColumn, ...]
+    text: str
+
+    def column(self, name: str) -> StoreColumn | None:
+        return next((column for column in self.columns if column.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
 class Dependent:
     """A ClickHouse materialized view that is fed by a table.
 
@@ -72,6 +114,10 @@ class Dependent:
     select   its query, as `system.tables.as_select` has it
     columns  the target's columns, in order
     key      the target's columns that order or partition its rows
+    own      the view's columns under its own name, to whose types a query of that name converts
+    head     its DEFINER and SQL SECURITY, as written;  comment  its own
+    fixed    why no other view can take its place, or ""
+    below    its target wholly, with what hangs on that
     """
 
     name: str
@@ -79,6 +125,11 @@ class Dependent:
     select: str
     columns: tuple[StoreColumn, ...] = ()
     key: tuple[str, ...] = ()
+    own: tuple[StoreColumn, ...] = ()
+    head: str = ""
+    comment: str = ""
+    fixed: str = ""
+    below: "StoreTable | None" = None
 
     def column(self, name: str) -> StoreColumn | None:
         """A column of the target's."""
@@ -90,10 +141,17 @@ class Reader:
     """A view of ClickHouse's that is not fed by the table itself: it fails as soon as a column that it reads is gone.
 
     name    qualified;  select  its query, as `system.tables.as_select` has it
+    own     its columns, to whose types its rows are converted
+    head    its DEFINER and SQL SECURITY, as written;  comment  its own
+    stored  a materialized view, which is fed by another table
     """
 
     name: str
     select: str
+    own: tuple[StoreColumn, ...] = ()
+    head: str = ""
+    comment: str = ""
+    stored: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +163,9 @@ class StoreTable:
     dependents  ClickHouse: the materialized views that it feeds
     marks       the renamings that hold here, by their migrations' names, as far as the table itself tells
     readers     ClickHouse: all other views that there are
+    uses        ClickHouse: what names its columns within the table
+    overlays    ClickHouse: the tables without rows of their own that stand over it
+    engine      ClickHouse
     """
 
     name: str
@@ -113,6 +174,9 @@ class StoreTable:
     dependents: tuple[Dependent, ...] = ()
     marks: tuple[str, ...] = ()
     readers: tuple[Reader, ...] = ()
+    uses: tuple[Use, ...] = ()
+    overlays: tuple[Overlay, ...] = ()
+    engine: str = ""
 
     def column(self, name: str) -> StoreColumn | None:
         return next((column for column in self.columns if column.name == name), None)

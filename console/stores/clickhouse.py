@@ -10,10 +10,11 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from console.errors import DataError, RegionError, Unreachable
-from console.propagation.tables import Dependent, Reader, StoreColumn, StoreTable
-from console.propagation.translate.operations import MARK, Statement, StoreOperation, between
+from console.propagation.tables import StoreTable
+from console.propagation.translate.operations import Statement, StoreOperation
 from console.propagation.translate.spelling import literal
 from console.propagation.translate.spelling import quoted as identifier
+from console.stores.clickhouse_tables import described
 from console.stores.lock import ASIDE, Holder, marked
 from console.stores.protocol import ARRIVING, RECORDS, LeftOut, Record, Store, first_line, lacks
 
@@ -21,8 +22,6 @@ from console.stores.protocol import ARRIVING, RECORDS, LeftOut, Record, Store, f
 _LONGEST_SECONDS: Final = 3600
 _CONNECT_SECONDS: Final = 5
 _READ_SECONDS: Final = 60
-_NAME: Final = r"(?:`(?:[^`\\]|\\.)*`|\w+)"
-_TO: Final = re.compile(rf"^CREATE MATERIALIZED VIEW\s+{_NAME}(?:\.{_NAME})?\s+TO\s+({_NAME}\.{_NAME})")
 _TABLES: Final = {
     RECORDS: (
         "seq UInt64, migration String, body String, place String, state String, left UInt32,"
@@ -54,24 +53,7 @@ class ClickHouse:
         self._made: set[str] = set()
 
     def describe(self, places: Collection[str]) -> dict[str, StoreTable]:
-        if not places:
-            return {}
-        views, readers = self._views()
-        columns = self._columns([*(f"{self.database}.{place}" for place in places), *(v["target"] for v in views)])
-        tables = self._tables(places)
-        found = {}
-        for place in places:
-            if place not in tables:
-                continue
-            feeds = sorted(tables[place]["feeds"])
-            dependents = tuple(_dependent(view, columns) for view in views if view["name"] in feeds)
-            mine = columns.get(f"{self.database}.{place}", [])
-            key = _key(mine, tables[place])
-            name = f"{self.database}.{place}"
-            # a materialized view on another table may join this one, or read what a view on this one writes
-            others = (Reader(view["name"], view["as_select"]) for view in views if view["name"] not in feeds)
-            found[place] = StoreTable(name, _stored(mine), key, dependents, _marks(mine), (*readers, *others))
-        return found
+        return described(self._query, self.database, places) if places else {}
 
     def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
         for operation in operations:
@@ -188,44 +170,6 @@ class ClickHouse:
         )
         return [row["partition_id"] for row in rows]
 
-    def _views(self) -> tuple[list[dict[str, Any]], tuple[Reader, ...]]:
-        """The materialized views, and the plain ones."""
-        rows = self._query(
-            "SELECT database, name, engine, as_select, create_table_query FROM system.tables"
-            " WHERE engine IN ('MaterializedView', 'View') AND database NOT IN ('system', 'INFORMATION_SCHEMA',"
-            " 'information_schema') ORDER BY database, name"
-        )
-        for row in rows:
-            to = _TO.match(row["create_table_query"])
-            row["target"] = _bare(to[1]) if to else ""
-            row["name"] = f"{row['database']}.{row['name']}"
-        plain = tuple(Reader(row["name"], row["as_select"]) for row in rows if row["engine"] == "View")
-        return [row for row in rows if row["engine"] != "View"], plain
-
-    def _columns(self, tables: Collection[str]) -> dict[str, list[dict[str, Any]]]:
-        """Qualified table name → its columns' rows, in order."""
-        rows = self._query(
-            "SELECT concat(database, '.', table) AS whole, name, type, default_kind, default_expression,"
-            " comment, is_in_partition_key, is_in_sorting_key FROM system.columns"
-            " WHERE table IN {tables:Array(String)} AND whole IN {wholes:Array(String)} ORDER BY whole, position",
-            {"tables": sorted({table.rpartition(".")[2] for table in tables}), "wholes": sorted(set(tables))},
-        )
-        found: dict[str, list[dict[str, Any]]] = {}
-        for row in rows:
-            found.setdefault(row["whole"], []).append(row)
-        return found
-
-    def _tables(self, places: Collection[str]) -> dict[str, dict[str, Any]]:
-        rows = self._query(
-            "SELECT name, sorting_key, dependencies_database, dependencies_table FROM system.tables"
-            " WHERE database = {db:String} AND name IN {places:Array(String)}",
-            {"db": self.database, "places": sorted(places)},
-        )
-        for row in rows:
-            pairs = zip(row["dependencies_database"], row["dependencies_table"], strict=True)
-            row["feeds"] = [f"{database}.{table}" for database, table in pairs]
-        return {row["name"]: row for row in rows}
-
     def _exists(self, table: str) -> bool:
         return self.mark(table) is not None
 
@@ -290,40 +234,3 @@ class ClickHouse:
             ) from None
         except exceptions.Error as error:
             raise RegionError(f"{self.name}: ClickHouse refused: {first_line(error)}") from None
-
-
-def _dependent(view: Mapping[str, Any], columns: Mapping[str, list[dict[str, Any]]]) -> Dependent:
-    mine = columns.get(view["target"], [])
-    keys = tuple(row["name"] for row in mine if row["is_in_sorting_key"] or row["is_in_partition_key"])
-    return Dependent(view["name"], view["target"], view["as_select"], _stored(mine), keys)
-
-
-def _stored(rows: Sequence[Mapping[str, Any]]) -> tuple[StoreColumn, ...]:
-    found = []
-    for row in rows:
-        nullable = row["type"].startswith(("Nullable(", "LowCardinality(Nullable("))
-        told = (row["default_expression"], row["default_kind"], row["comment"])
-        found.append(StoreColumn(row["name"], row["type"], nullable, *told))
-    return tuple(found)
-
-
-def _marks(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    marked = {row["comment"].removeprefix(MARK) for row in rows if row["comment"].startswith(MARK)}
-    aside = between(_stored(rows))
-    moving = {row["comment"].removeprefix(MARK) for row in rows if row["name"] in aside}
-    return tuple(sorted(marked - moving))
-
-
-def _key(rows: Sequence[Mapping[str, Any]], table: Mapping[str, Any]) -> tuple[str, ...]:
-    """Sorting columns in their order, then those that only partition."""
-    words = re.findall(_NAME, table["sorting_key"])
-    rank = {_bare(word): place for place, word in reversed(list(enumerate(words)))}
-    sorting = sorted((row["name"] for row in rows if row["is_in_sorting_key"]), key=lambda name: rank.get(name, 0))
-    return (*sorting, *(r["name"] for r in rows if r["is_in_partition_key"] and not r["is_in_sorting_key"]))
-
-
-def _bare(name: str) -> str:
-    """A qualified name without its quotes."""
-    return ".".join(
-        re.sub(r"\\(.)", r"\1", part[1:-1]) if part.startswith("`") else part for part in re.findall(_NAME, name)
-    )

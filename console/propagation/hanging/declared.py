@@ -1,0 +1,124 @@
+"""What a ClickHouse table's or view's own CREATE statement says, as `system.tables.create_table_query` prints it.
+
+The server prints every such statement alike: columns in backquotes, keywords in capitals, functions before their bracket.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
+
+from console.propagation.tables import Use, UseKind
+
+_TOKEN: Final = re.compile(
+    r"'(?:[^'\\]|\\.|'')*'|`(?:[^`\\]|\\.|``)*`|\"(?:[^\"\\]|\\.|\"\")*\"|[A-Za-z_]\w*|\d[\w.]*|\S", re.DOTALL
+)
+_PARTS: Final[dict[str, UseKind]] = {"INDEX": "skip index", "PROJECTION": "projection", "CONSTRAINT": "constraint"}
+_COMPUTED: Final = ("DEFAULT", "MATERIALIZED", "ALIAS", "EPHEMERAL")
+_END_OF_VALUE: Final = ("COMMENT", "CODEC", "STATISTICS", "TTL", "COLLATE", "PRIMARY", "SETTINGS")
+_END_OF_TTL: Final = ("SETTINGS", "COMMENT", "COLLATE", "PRIMARY")
+
+Tokens = Sequence[str]
+
+
+def uses(statement: str) -> tuple[Use, ...]:
+    """What names columns in a table's statement: engine, TTLs, indices, projections, constraints, computed columns."""
+    tokens = _TOKEN.findall(statement)
+    if "(" not in tokens:
+        return ()
+    start = tokens.index("(")
+    end = _closing(tokens, start)
+    body = [use for item in _split(tokens[start + 1 : end]) for use in _item(item)]
+    return tuple(use for use in (*body, *_tail(tokens[end + 1 :])) if use.columns or use.star)
+
+
+def head(statement: str) -> str:
+    """DEFINER and SQL SECURITY of a view's statement, as written; "" where it has none."""
+    found: list[str] = []
+    for token, depth in _depths(_TOKEN.findall(statement)):
+        if depth == 0 and token in ("COMMENT", "AS"):
+            break
+        if found or (depth == 0 and token in ("DEFINER", "SQL")):
+            found.append(token)
+    return " ".join(found)
+
+
+def arguments(engine: str) -> tuple[str, ...]:
+    """The texts and names in an engine's brackets, without their quotes."""
+    return tuple(_bare(token) for token in _TOKEN.findall(engine)[1:] if token[0] in "'`" or token[0].isalpha())
+
+
+def _item(item: Tokens) -> Iterator[Use]:
+    if not item:
+        return
+    if item[0] in _PARTS:
+        rest = item[2:]
+        yield Use(
+            _PARTS[item[0]], _bare(item[1]), _mentioned(rest), item[0] == "PROJECTION" and "*" in rest, "GROUP" in rest
+        )
+        return
+    name = _bare(item[0])
+    value, ttl = _between(item, _COMPUTED, _END_OF_VALUE), _between(item, ("TTL",), _END_OF_TTL)
+    if value:
+        yield Use("computed column", name, _mentioned(value))
+    if ttl:
+        yield Use("TTL", name, tuple(column for column in _mentioned(ttl) if column != name))
+
+
+def _tail(tokens: Tokens) -> Iterator[Use]:
+    for rank, (token, depth) in enumerate(_depths(tokens)):
+        if depth == 0 and token == "ENGINE" and rank + 3 < len(tokens) and tokens[rank + 3] == "(":
+            # texts are the coordination path of a replicated table
+            yield Use("engine", tokens[rank + 2], _mentioned(tokens[rank + 4 : _closing(tokens, rank + 3)]))
+    if ttl := _between(tokens, ("TTL",), _END_OF_TTL):
+        yield Use("TTL", "", _mentioned(ttl))
+
+
+def _between(tokens: Tokens, starts: Iterable[str], ends: Iterable[str]) -> Tokens:
+    """What stands behind the first of some keywords up to one of others, brackets passed over."""
+    found: list[str] = []
+    begun = False
+    for token, depth in _depths(tokens):
+        if begun and depth == 0 and token in ends:
+            break
+        if begun:
+            found.append(token)
+        begun = begun or (depth == 0 and token in starts)
+    return found
+
+
+def _depths(tokens: Tokens) -> Iterator[tuple[str, int]]:
+    depth = 0
+    for token in tokens:
+        depth -= token == ")"
+        yield token, depth
+        depth += token == "("
+
+
+def _closing(tokens: Tokens, start: int) -> int:
+    depths = list(_depths(tokens[start:]))
+    return start + next(rank for rank, (token, depth) in enumerate(depths) if rank and token == ")" and depth == 0)
+
+
+def _split(tokens: Tokens) -> Iterator[Tokens]:
+    item: list[str] = []
+    for token, depth in _depths(tokens):
+        if token == "," and depth == 0:
+            yield item
+            item = []
+        else:
+            item.append(token)
+    yield item
+
+
+def _mentioned(tokens: Tokens) -> tuple[str, ...]:
+    """Names that are no function's."""
+    found = []
+    for rank, token in enumerate(tokens):
+        called = rank + 1 < len(tokens) and tokens[rank + 1] == "("
+        if token[0] in '`"' or (not called and (token[0].isalpha() or token[0] == "_")):
+            found.append(_bare(token))
+    return tuple(dict.fromkeys(found))
+
+
+def _bare(token: str) -> str:
+    return re.sub(r"\\(.)", r"\1", token[1:-1]) if token[0] in "'`\"" else token
