@@ -313,7 +313,7 @@ def test_what_cannot_be_done_without_a_person_is_refused_before_the_first_statem
 def test_a_plain_view_that_would_fail_is_named_before_the_first_statement(
     sitting: Sitting, operation: Operation, query: str
 ) -> None:
-    sitting.tables("a Int32, b String", ALL)
+    sitting.tables("a String, b String", ALL)
     sitting.do("CREATE TABLE other (id Int64, b String) ENGINE = MergeTree ORDER BY id")
     for name, harmless in enumerate(("SELECT * EXCEPT b FROM src", "SELECT s.a, o.b FROM src s JOIN other o USING id", "SELECT count(*) FROM src", "SELECT * FROM other")):  # fmt: skip
         sitting.do(f"CREATE VIEW fine{name} AS {harmless}")

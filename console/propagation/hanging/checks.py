@@ -8,6 +8,7 @@ from console.errors import DataError
 from console.propagation.hanging.room import alike, cramped, type_after
 from console.propagation.migration import ChangeColumn
 from console.propagation.tables import Overlay, StoreColumn, StoreTable, Use, UseKind
+from console.propagation.translate.operations import between
 from console.propagation.translate.spelling import qualified, quoted
 
 
@@ -92,7 +93,7 @@ def stands(table: StoreTable) -> None:
 
 def uncomputed(table: StoreTable, names: Iterable[str], how: str) -> None:
     """raises  DataError for a column whose values ClickHouse computes itself"""
-    for name in names:
+    for name in names if not between(table.columns) else ():  # names on their way are aliases of ours
         if (column := table.column(name)) is not None and column.kind in ("ALIAS", "MATERIALIZED", "EPHEMERAL"):
             raise DataError(
                 f"{table.name}.{name} is {column.kind} there, and is to be {how}",
@@ -102,7 +103,8 @@ def uncomputed(table: StoreTable, names: Iterable[str], how: str) -> None:
 
 def _used(table: StoreTable, use: Use, column: str, deed: Deed) -> DataError:
     return DataError(
-        f"{use.told} of {table.name} names {column}, which is to be {deed.value}; nothing was done", hint=_way_out(table, use)
+        f"{use.told} of {table.name} names {column}, which is to be {deed.value}; nothing was done",
+        hint=_way_out(table, use),
     )
 
 
@@ -118,7 +120,11 @@ def _way_out(table: StoreTable, use: Use) -> str:
         case "computed column":
             column = table.column(use.name)
             stays = column is not None and column.kind == "DEFAULT"
-            done = f"{place} MODIFY COLUMN {quoted(use.name)} REMOVE DEFAULT" if stays else f"{place} DROP COLUMN {quoted(use.name)}"
+            done = (
+                f"{place} MODIFY COLUMN {quoted(use.name)} REMOVE DEFAULT"
+                if stays
+                else f"{place} DROP COLUMN {quoted(use.name)}"
+            )
         case "skip index" | "projection" | "constraint":
             done = f"{place} DROP {use.kind.removeprefix('skip ').upper()} {quoted(use.name)}"
     return f"{done} first, apply again, and make it anew where it is still wanted"

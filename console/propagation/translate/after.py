@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import reduce
 from typing import assert_never
 
+from console.propagation.hanging.room import type_after
 from console.propagation.mapping import is_nullable
 from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, Migration, ReplaceColumn, SwapColumns
 from console.propagation.replication import Kind
@@ -84,6 +85,10 @@ def _named(columns: Columns, names: Mapping[str, str]) -> Columns:
     return tuple(replace(column, name=names.get(column.name, column.name)) for column in columns)
 
 
+def _below(view: Dependent, columns: Columns) -> StoreTable | None:
+    return None if view.below is None else replace(view.below, columns=columns)
+
+
 def _with(columns: Columns, new: StoreColumn) -> Columns:
     return columns if new.name in {column.name for column in columns} else (*columns, new)
 
@@ -96,10 +101,13 @@ def _added(work: clickhouse.Work, operation: AddColumn) -> StoreTable:
     for view in work.views:
         query = work.query(view)
         handed = view in mirrors and not query.carried(operation.name)
-        columns = _with(view.columns, new) if view.target in fed else view.columns
-        views.append(
-            replace(view, columns=columns, select=query.with_column(operation.name) if handed else view.select)
-        )
+        seen = view
+        if view.target in fed:
+            below = _added(work.under(view), operation)
+            seen = replace(view, columns=_with(view.columns, new), below=view.below and below)
+        if handed:
+            seen = replace(seen, select=query.with_column(operation.name), own=_with(view.own, new))
+        views.append(seen)
     return replace(work.table, columns=_with(work.table.columns, new), dependents=tuple(views))
 
 
@@ -112,8 +120,9 @@ def _dropped(work: clickhouse.Work, name: str) -> StoreTable:
             c for other in affected if other.target == view.target for c in work.query(other).carried(name)
         } | marked
         columns = tuple(column for column in view.columns if column.name not in gone)
+        own = tuple(column for column in view.own if column.name not in gone)
         select = work.query(view).without(name) if view in affected else view.select
-        views.append(replace(view, columns=columns, select=select))
+        views.append(replace(view, columns=columns, own=own, select=select, below=_below(view, columns)))
     columns = tuple(column for column in work.table.columns if column.name != name)
     return replace(work.table, columns=columns, dependents=tuple(views))
 
@@ -157,7 +166,8 @@ def _in_ring(swap: Swap, view: Dependent) -> Dependent:
     concerned = any(map(query.reads, (*swap.pairs, *home)))
     whole = set(swap.pairs) <= there or set(home) <= there
     select = query.renamed(home, keep_outputs=True) if any(map(query.reads, home)) else view.select
-    return replace(view, select=select, columns=_round(swap, view.columns) if concerned and whole else view.columns)
+    columns = _round(swap, view.columns) if concerned and whole else view.columns
+    return replace(view, select=select, columns=columns, below=_below(view, columns))
 
 
 def _in_chain(work: clickhouse.Work, views: Sequence[Dependent], names: Mapping[str, str]) -> list[Dependent]:
@@ -171,19 +181,26 @@ def _in_chain(work: clickhouse.Work, views: Sequence[Dependent], names: Mapping[
         query = work.query(view)
         read = any(map(query.reads, names))
         select = query.renamed(names, keep_outputs=False) if read else view.select
-        found.append(replace(view, select=select, columns=_named(view.columns, moved[view.target])))
+        names_there = moved[view.target]
+        columns, own = _named(view.columns, names_there), _named(view.own, names_there)
+        found.append(replace(view, select=select, columns=columns, own=own, below=_below(view, columns)))
     return found
 
 
 def _changed(work: clickhouse.Work, operation: ChangeColumn) -> StoreTable:
     def retyped(columns: Columns, chosen: Iterable[str]) -> Columns:
-        words = {column.name: work.type_after(column, operation) for column in columns}
+        words = {column.name: type_after(column, operation) for column in columns}
         return tuple(
             replace(c, type=words[c.name], nullable=is_nullable(words[c.name])) if c.name in chosen else c
             for c in columns
         )
 
-    views = tuple(
-        replace(view, columns=retyped(view.columns, work.query(view).carried(operation.name))) for view in work.views
-    )
-    return replace(work.table, columns=retyped(work.table.columns, (operation.name,)), dependents=views)
+    views = []
+    for view in work.views:
+        handed_on = work.query(view).carried(operation.name)
+        below = work.under(view).table
+        for name in (name for name in handed_on if below.column(name) is not None):
+            below = _changed(clickhouse.Work(below, work.mark), replace(operation, name=name))
+        own = retyped(view.own, handed_on)
+        views.append(replace(view, columns=below.columns, own=own, below=view.below and below))
+    return replace(work.table, columns=retyped(work.table.columns, (operation.name,)), dependents=tuple(views))

@@ -6,14 +6,18 @@ the old one goes; so every row meets at least one of them, and a target that mer
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final, assert_never
 
 from console.errors import DataError
-from console.propagation.mapping import fits, is_nullable, mapped, meaning, nullable_in_clickhouse
+from console.propagation.hanging import checks
+from console.propagation.hanging.anew import exchanged
+from console.propagation.hanging.checks import Deed
+from console.propagation.hanging.room import type_after, type_of
+from console.propagation.hanging.widening import Widening
+from console.propagation.mapping import fits, mapped
 from console.propagation.migration import (
-    KEPT,
     AddColumn,
     ChangeColumn,
     DropColumn,
@@ -23,14 +27,14 @@ from console.propagation.migration import (
 )
 from console.propagation.sql.constants import EMPTY
 from console.propagation.sql.defaults import NOW, unquoted
-from console.propagation.tables import Dependent, StoreColumn, StoreTable
+from console.propagation.tables import Dependent, StoreTable
 from console.propagation.translate.operations import NEXT, Statement, Translation, unreplaced, value_of
 from console.propagation.translate.spelling import literal, qualified, quoted
 from console.propagation.translate.swap import Swap
 from console.propagation.translate.views import View, reads, same
 from console.propagation.types import TIMES, Type
-from console.propagation.widening import holds
 
+_IN_STAR: Final = ("", "DEFAULT")  # the kinds of column that a star stands for
 _BOOKKEEPING: Final = "_"  # how the names of columns begin that are the replication's own
 
 
@@ -42,6 +46,7 @@ def translate(migration: Migration, table: StoreTable, mark: str) -> Translation
     raises  DataError for what cannot be done here without a person
     """
     work = Work(table, mark)
+    checks.stands(table)
     match migration.operation:
         case AddColumn() as operation:
             steps = list(work.add(operation))
@@ -55,12 +60,7 @@ def translate(migration: Migration, table: StoreTable, mark: str) -> Translation
             raise unreplaced(table, operation)
         case _:
             assert_never(migration.operation)
-    return Translation(tuple(steps), tuple(work.warnings))
-
-
-def type_of(kind: Type, *, nullable: bool) -> str:
-    word = mapped(kind, "clickhouse").type
-    return nullable_in_clickhouse(word) if nullable else word
+    return Translation(tuple(steps), tuple(dict.fromkeys(work.warnings)))
 
 
 def default_of(default: str, kind: Type) -> str:
@@ -80,22 +80,40 @@ def default_of(default: str, kind: Type) -> str:
 
 @dataclass
 class Work:
-    """One migration on one table."""
+    """One migration on one table.
+
+    alias     the materialized view that writes into it, if that is how the migration comes here
+    warnings  shared with the tables below
+    """
 
     table: StoreTable
     mark: str
+    alias: str = ""
+    warnings: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.warnings: list[str] = []
         names = {view.name for view in self.table.dependents}
         # what is called `…__next` beside a view of the name is its next query or its former one, else a view like any other
         self.views = [view for view in self.table.dependents if view.name.removesuffix(NEXT) not in names - {view.name}]
         self.next = {view.name: view for view in self.table.dependents if view not in self.views}
 
     def query(self, view: Dependent, columns: tuple[str, ...] = ()) -> View:
-        return View(
-            view.select, columns or tuple(column.name for column in self.table.columns if column.kind != "ALIAS")
-        )
+        return View(view.select, columns or self.in_star)
+
+    @property
+    def in_star(self) -> tuple[str, ...]:
+        """The columns that `SELECT *` is."""
+        return tuple(column.name for column in self.table.columns if column.kind in _IN_STAR)
+
+    def under(self, view: Dependent) -> "Work":
+        """The same migration on a view's target."""
+        below = view.below or StoreTable(view.target, view.columns, view.key)
+        return Work(below, self.mark, view.name, self.warnings)
+
+    @property
+    def names(self) -> set[str]:
+        """Under which the table is read: its own, and those of the views that write into it and the tables over it."""
+        return {self.table.name, *filter(None, [self.alias]), *(over.name for over in checks.carried(self.table))}
 
     def targets(self, views: list[Dependent]) -> Iterator[Dependent]:
         """Each view whose target was not met before: two views may feed one table."""
@@ -105,34 +123,34 @@ class Work:
                 met.add(view.target)
                 yield view
 
-    def add(self, operation: AddColumn) -> Iterator[Statement]:
+    def add(self, operation: AddColumn, why: str = "metadata, no row is rewritten") -> Iterator[Statement]:
         name = operation.name
         there = self.table.column(name)
         if there is not None and not fits(there.type, operation.data_type, "clickhouse"):
-            raise self._refused(name, there, operation.data_type)
+            raise DataError(
+                f"{self.table.name}.{name} is there as {there.type}, which does not hold {operation.data_type}",
+                hint="change or drop that column first",
+            )
         mirrors = self.mirrors(name)
         for view in self.views:
             if view not in mirrors:
                 self.warnings.append(f"the view {view.name} does not hand on every column: {name} stays out of it")
-        definition = self._definition(operation)
         for view in self.targets(mirrors):
-            in_target = view.column(name)
-            if in_target is None:
-                why = f"{view.target} gets the column, before its view hands it on"
-                yield Statement(f"ALTER TABLE {qualified(view.target)} ADD COLUMN IF NOT EXISTS {definition}", why)
-            elif not fits(in_target.type, operation.data_type, "clickhouse"):
-                raise self._refused(name, in_target, operation.data_type, view.target)
+            yield from self.under(view).add(operation, f"{view.target} gets the column, before its view hands it on")
+        definition = self._definition(operation)
         if there is None:
             place = qualified(self.table.name)
-            yield Statement(
-                f"ALTER TABLE {place} ADD COLUMN IF NOT EXISTS {definition}", "metadata, no row is rewritten"
-            )
+            yield Statement(f"ALTER TABLE {place} ADD COLUMN IF NOT EXISTS {definition}", why)
+        for over in self.table.overlays:
+            if over.engine == "Merge" and over.column(name) is None:
+                self.warnings.append(f"the Merge table {over.name} has columns of its own: {name} stays out of it")
+        for over in checks.carried(self.table):
+            if over.column(name) is None:
+                sql = f"ALTER TABLE {qualified(over.name)} ADD COLUMN IF NOT EXISTS {definition}"
+                yield Statement(sql, f"rows that come through the {over.engine} have it too")
         for view in mirrors:
             query = self.query(view, tuple(c for c in self.query(view).columns if c != name))
-            if not query.carried(name):
-                yield from self.replaced(view, query.with_column(name))
-            else:
-                yield from self.replaced(view, view.select)
+            yield from self.replaced(view, view.select if query.carried(name) else query.with_column(name))
 
     def mirrors(self, added: str) -> list[Dependent]:
         """The views that hand on every column, as far as they can know of it."""
@@ -155,14 +173,10 @@ class Work:
             found += f" DEFAULT {default_of(str(operation.default), operation.data_type)}"
         return found
 
-    def _refused(self, name: str, there: StoreColumn, kind: Type, table: str = "") -> DataError:
-        return DataError(
-            f"{table or self.table.name}.{name} is there as {there.type}, which does not hold {kind}",
-            hint="change or drop that column first",
-        )
-
     def drop(self, name: str) -> Iterator[Statement]:
         self.free(name)
+        checks.unused(self.table, name, Deed.DROPPED)
+        checks.unshown(self.table, (name,), Deed.DROPPED)
         affected = [view for view in self.views if self.query(view).reads(name)]
         marked = self.mark_of_drop
         for view in affected:
@@ -176,12 +190,15 @@ class Work:
         for view in self.targets(affected):
             going = {c for other in affected if other.target == view.target for c in self.query(other).carried(name)}
             self.unread(view.target, going, "dropped")
-            for column in going:
+            below = self.under(view).table
+            checks.unshown(below, going, Deed.DROPPED)
+            for column in sorted(going):
                 if column in view.key:
                     raise DataError(
                         f"{view.target} is ordered or partitioned by {column}",
                         hint="build a new table without it first",
                     )
+                checks.unused(below, column, Deed.DROPPED)
                 if (found := view.column(column)) is not None and found.comment != marked:
                     sql = f"ALTER TABLE {qualified(view.target)} COMMENT COLUMN {quoted(column)} {literal(marked)}"
                     yield Statement(sql, "a mark, so that an interrupted drop is finished")
@@ -192,11 +209,20 @@ class Work:
             carried = {c for other in affected if other.target == view.target for c in self.query(other).carried(name)}
             going = {column.name for column in view.columns if column.comment == marked} | carried
             for column in sorted(going & {column.name for column in view.columns}):
+                yield from self._unlaid(self.under(view).table, column)
                 sql = f"ALTER TABLE {qualified(view.target)} DROP COLUMN IF EXISTS {quoted(column)}"
                 yield Statement(sql, f"no view writes {column} any more")
+        yield from self._unlaid(self.table, name)
         if self.table.column(name) is not None:
             place = qualified(self.table.name)
             yield Statement(f"ALTER TABLE {place} DROP COLUMN IF EXISTS {quoted(name)}", "no view reads it any more")
+
+    @staticmethod
+    def _unlaid(table: StoreTable, name: str) -> Iterator[Statement]:
+        for over in checks.carried(table):
+            if over.column(name) is not None:
+                sql = f"ALTER TABLE {qualified(over.name)} DROP COLUMN IF EXISTS {quoted(name)}"
+                yield Statement(sql, f"the {over.engine} asks {table.name} for it no more")
 
     @property
     def mark_of_drop(self) -> str:
@@ -214,7 +240,9 @@ class Work:
     def unread(self, table: str, columns: Collection[str], how: str) -> None:
         """raises  DataError for another view that would fail from then on"""
         # whoever asks a view that writes into a table for its rows reads the table
-        names = {table, *(view.name for view in self.table.dependents if view.target == table)}
+        views = [view for view in self.table.dependents if view.target == table]
+        over = [one.name for view in views if view.below is not None for one in checks.carried(view.below)]
+        names = {table, *(view.name for view in views), *over, *(self.names if table == self.table.name else ())}
         for reader in self.table.readers:
             if column := reads(reader.name, reader.select, names, columns):
                 raise DataError(
@@ -226,83 +254,40 @@ class Work:
         """What stands beside a view while it is replaced: its next query, or its former one."""
         return self.next.get(view.name + NEXT)
 
-    def replaced(self, view: Dependent, select: str) -> Iterator[Statement]:
-        """What is left of putting a view with another query in a view's place."""
+    def replaced(self, view: Dependent, select: str, change: ChangeColumn | None = None) -> Iterator[Statement]:
+        """What is left of putting a view with another query in a view's place.
+
+        change  the view's own columns, of the types that they had when it was made, must have come along
+        """
         twin = view.name + NEXT
         beside = qualified(twin)
         there = self.twin(view)
-        if same(view.select, select):
+        if same(view.select, select) and not self._stale(view, change):
             if there is not None:
                 del self.next[twin]
                 yield Statement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
             return
         if not view.target:
             raise DataError(f"the view {view.name} keeps its rows itself", hint="give it a table of its own: TO …")
-        if there is not None and not same(there.select, select):
+        if view.fixed:
+            raise DataError(
+                f"the view {view.name} cannot be replaced: {view.fixed}", hint="keep it in an Atomic database"
+            )
+        if there is not None and (not same(there.select, select) or self._stale(there, change)):
             yield Statement(f"DROP VIEW IF EXISTS {beside}", "left over from another change")
             there = None
         self.next.pop(twin, None)
-        yield from self.exchanged(view, select, made=there is not None)
+        yield from exchanged(view, select, made=there is not None)
 
-    @staticmethod
-    def exchanged(view: Dependent, select: str, *, made: bool = False) -> Iterator[Statement]:
-        """A view with another query in a view's place. made: it stands beside it already"""
-        name, beside = qualified(view.name), qualified(view.name + NEXT)
-        if not made:
-            sql = f"CREATE MATERIALIZED VIEW {beside} TO {qualified(view.target)} AS {select}"
-            yield Statement(sql, f"the new query beside the old one, into {view.target} as before")
-        yield Statement(f"EXCHANGE TABLES {name} AND {beside}", "the two change names at one instant")
-        yield Statement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
+    def _stale(self, view: Dependent, change: ChangeColumn | None) -> bool:
+        """A query of the view's name would still convert to what a column was."""
+        if change is None:
+            return False
+        handed_on = self.query(view).carried(change.name)
+        return any(type_after(column, change) != column.type for column in view.own if column.name in handed_on)
 
     def change(self, operation: ChangeColumn) -> Iterator[Statement]:
-        name, to = operation.name, operation.to
-        there = self.table.column(name)
-        if there is None:
-            raise DataError(
-                f"{self.table.name} has no column {name}", hint="add it first: console schema verify shows how"
-            )
-        places: list[tuple[str, StoreColumn, tuple[str, ...]]] = []
-        for view in self.views:
-            carried = self.query(view).carried(name)
-            places += [(view.target, c, view.key) for c in view.columns if c.name in carried and view.target]
-            if self.query(view).reads(name) and not carried and to.data_type is not KEPT:
-                self.warnings.append(f"the view {view.name} computes with {name}: look at its target's types")
-        done: set[tuple[str, str]] = set()
-        for table, column, key in [*places, (self.table.name, there, self.table.key)]:
-            if (table, column.name) not in done:
-                done.add((table, column.name))
-                yield from self._modified(table, column, key, operation)
-        if to.nullable is False and is_nullable(there.type):
-            self.warnings.append(f"{name} goes on taking NULL in ClickHouse: rows from before may hold it")
-
-    def _modified(
-        self, table: str, column: StoreColumn, key: tuple[str, ...], operation: ChangeColumn
-    ) -> Iterator[Statement]:
-        place = f"ALTER TABLE {qualified(table)} MODIFY COLUMN {quoted(column.name)}"
-        word = self.type_after(column, operation)
-        if word != column.type:
-            if column.name in key:
-                raise DataError(
-                    f"{table} is ordered or partitioned by {column.name}", hint="build a new table and switch to it"
-                )
-            # the store's own type decides, for it may be another than PostgreSQL had
-            lossy = not _keeps(word, column.type)
-            why = f"{column.type} becomes {word}" + (", which may not hold every value that is stored" if lossy else "")
-            yield Statement(f"{place} {word}", why, lossy)
-        # a default that changes needs nothing: rows arrive with their values, and those from before the column must go
-        # on reading the default that it came with
-
-    @staticmethod
-    def type_after(column: StoreColumn, operation: ChangeColumn) -> str:
-        """What a column's type becomes; as it is where it takes every new value already."""
-        to, takes_null = operation.to, is_nullable(column.type)
-        loosened = to.nullable is True and not takes_null and not column.type.startswith("Array(")
-        if to.data_type is not KEPT and not fits(column.type, to.data_type, "clickhouse"):
-            return type_of(to.data_type, nullable=takes_null or loosened)
-        return nullable_in_clickhouse(column.type) if loosened else column.type
-
-
-def _keeps(word: str, old: str) -> bool:
-    """A column of one type holds every value of another; of a type that is not known here nobody can say."""
-    new, was = meaning(word, "clickhouse"), meaning(old, "clickhouse")
-    return new is not None and was is not None and holds(new, was)
+        """raises DataError"""
+        work = Widening(self, operation)
+        yield from work.steps()
+        yield from work.plain()

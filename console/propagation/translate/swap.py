@@ -12,10 +12,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from console.errors import DataError
+from console.propagation.hanging import checks
+from console.propagation.hanging.anew import exchanged
+from console.propagation.hanging.checks import Deed
 from console.propagation.tables import Dependent, StoreColumn
 from console.propagation.translate.operations import BETWEEN, MARK, Statement
 from console.propagation.translate.spelling import literal, qualified, quoted
-from console.propagation.translate.views import View
+from console.propagation.translate.views import View, reads
 
 if TYPE_CHECKING:
     from console.propagation.translate.clickhouse import Work
@@ -49,18 +52,22 @@ class Swap:
 
     def steps(self) -> Iterator[Statement]:
         """raises DataError"""
+        names = {*self.pairs, *self.pairs.values()}
+        checks.uncomputed(self.work.table, names, Deed.RENAMED.value)
+        checks.unshown(self.work.table, names, Deed.RENAMED)
         for name in self.pairs:
             self.work.free(name)
+            checks.unused(self.work.table, name, Deed.RENAMED)
         for group in groups(self.pairs):
             swap = Swap(self.work, group)
             yield from swap._ring() if set(group) == set(group.values()) else swap._chain()
 
     def _views(self) -> list[tuple[Dependent, View]]:
         found = []
+        home = {on_its_way(old, new): new for old, new in self.pairs.items()}
         for view in self.work.views:
-            query = View(
-                view.select, tuple(column.name for column in self.work.table.columns if column.kind != "ALIAS")
-            )
+            # a star stands for the names that the columns are to have
+            query = self.work.query(view, tuple(home.get(name, name) for name in self.work.in_star))
             names = {*self.pairs, *self.pairs.values(), *(on_its_way(old, new) for old, new in self.pairs.items())}
             if not any(query.reads(name) for name in names):
                 continue
@@ -129,6 +136,11 @@ class Swap:
         return Statement(sql, "metadata, no row is rewritten")
 
     def _keyed(self, view: Dependent, carried: Mapping[str, str]) -> None:
+        below, names = self.work.under(view).table, {*carried, *carried.values()}
+        checks.unshown(below, names, Deed.RENAMED)
+        checks.uncomputed(below, names, Deed.RENAMED.value)
+        for name in carried:
+            checks.unused(below, name, Deed.RENAMED)
         if blocked := sorted(set(carried) & set(view.key)):
             raise DataError(
                 f"{view.target} is ordered or partitioned by {blocked[0]}", hint="build a new table and switch to it"
@@ -138,6 +150,8 @@ class Swap:
         source = self.work.table
         state = self.state(source.columns)
         views = self._views()
+        if state == "before":
+            self._same_meaning([view for view, _ in views])
         if state == "before":
             yield self._aside(source.name, source.columns)
         for view in self.work.targets([view for view, _ in views]):
@@ -152,10 +166,29 @@ class Swap:
         for view, query in views:
             plain = query.renamed(back, keep_outputs=True)
             if state == "after":
-                yield from self.work.replaced(view, plain)
+                twin = self.work.twin(view)
+                either = [query, *([replace(query, select=twin.select)] if twin is not None else [])]
+                if any(
+                    one.reads(aside) for one in either for aside in back
+                ):  # else what stands beside it is another ring's
+                    yield from self.work.replaced(view, plain)
             else:
                 # the view back to the columns' own names, once they have them: its twin is gone by then
-                yield from self.work.exchanged(view, plain)
+                yield from exchanged(view, plain)
+
+    def _same_meaning(self, views: list[Dependent]) -> None:
+        """raises  DataError for a view that would go on under both names, and put new values with old ones, or fail"""
+        for view in views:
+            for lower in view.below.dependents if view.below is not None else ():
+                if column := reads(lower.name, lower.select, {view.target, view.name}, self.pairs):
+                    raise DataError(
+                        f"the view {lower.name} reads {view.target}.{column}, which is to change places",
+                        hint=f"make {lower.name} anew without {column} first, then apply again",
+                    )
+        types = {column.type for column in self.work.table.columns if column.name in self.pairs}
+        if len(types) > 1:
+            for table in (self.work.table.name, *(view.target for view in views)):
+                self.work.unread(table, self.pairs, "of another type: a view keeps the types that its columns had")
 
     def _target(self, view: Dependent) -> Iterator[Statement]:
         """The target swaps too where the view hands on the whole ring under its own names."""

@@ -40,6 +40,14 @@ class View:
         )
 
     @cached_property
+    def simple(self) -> bool:
+        """One SELECT from one table, be it grouped, whose columns are written out or a plain star."""
+        tree = self.tree
+        if tree is None or tree.args.get("joins") or tree.args.get("laterals") or any(map(_opaque, tree.expressions)):
+            return False
+        return not tree.find(exp.Subquery, exp.With, exp.Explode) and len(list(tree.find_all(exp.Select))) == 1
+
+    @cached_property
     def outputs(self) -> tuple[tuple[str, exp.Expression], ...]:
         """(name in the target, expression), plain stars written out."""
         found: list[tuple[str, exp.Expression]] = []

@@ -1,0 +1,298 @@
+"""What hangs on a ClickHouse table is carried along, or named before the first statement; ClickHouse itself is the judge."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.errors import DataError
+from console.propagation.migration import (
+    AddColumn,
+    ChangeColumn,
+    DropColumn,
+    Facets,
+    Migration,
+    Operation,
+    default_phase,
+    swap,
+)
+from console.propagation.translate import translate
+from console.propagation.translate.after import after
+from console.propagation.translate.operations import Statement
+from console.propagation.types import parse
+from console.stores.clickhouse import ClickHouse as Store
+from tests.propagation.servers.clickhouse import ClickHouse
+
+pytestmark = pytest.mark.stores
+WIDE = 3_000_000_000  # no Int32 holds it
+
+
+class Base:
+    """One database of a real ClickHouse."""
+
+    def __init__(self, server: ClickHouse, name: str) -> None:
+        import clickhouse_connect
+
+        self.name = name
+        self.client = clickhouse_connect.get_client(dsn=server.url(), autogenerate_session_id=False)
+        self.client.command(f"CREATE DATABASE {name}")
+        self.store = Store("test", server.url(name), name)
+
+    def do(self, *statements: str) -> None:
+        for statement in statements:
+            self.client.command(statement.replace("db.", f"{self.name}."))
+
+    def ask(self, query: str) -> list[Any]:
+        return list(self.client.query(query.replace("db.", f"{self.name}.")).result_rows)
+
+    def made(self) -> list[Any]:
+        """All that there is, as ClickHouse itself would make it."""
+        query = "SELECT name, create_table_query FROM system.tables WHERE database = {name:String} ORDER BY name"
+        return list(self.client.query(query, parameters={"name": self.name}).result_rows)
+
+    def left(self, operation: Operation, table: str = "src") -> list[str]:
+        migration = Migration(default_phase(operation), "public", table, operation)
+        steps = translate("clickhouse", migration, self.store.describe([table])[table], "m1").steps
+        return [step.sql for step in steps if isinstance(step, Statement)]
+
+    def walk(self, operation: Operation) -> None:
+        """Apply, the rest read off the store after every statement; the end is what was foreseen at the beginning."""
+        migration = Migration(default_phase(operation), "public", "src", operation)
+        foreseen = after("clickhouse", migration, self.store.describe(["src"])["src"], "m1")
+        for _ in range(40):
+            left = self.left(operation)
+            if not left:
+                break
+            self.do(left[0])
+        assert self.left(operation) == []
+        there = self.store.describe(["src"])["src"]
+        assert {c.name: c.type for c in there.columns} == {c.name: c.type for c in foreseen.columns}
+        below = [{c.name: c.type for c in view.columns} for view in there.dependents]
+        assert below == [{c.name: c.type for c in view.columns} for view in foreseen.dependents]
+
+    def close(self) -> None:
+        self.store.close()
+        self.client.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouse]:
+    found = ClickHouse(tmp_path_factory.mktemp("clickhouse")).start()
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def base(server: ClickHouse, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Base]:
+    found = Base(server, f"h{abs(hash(request.node.name)) % 10**9}")
+    yield found
+    found.close()
+
+
+OWN = "v UInt64, g UInt8 DEFAULT 0"
+TARGET = (
+    "CREATE TABLE db.target (id Int64, n Int32, s String, d DateTime, v UInt64, g UInt8) ENGINE = MergeTree ORDER BY id"
+)
+VIEW = "CREATE MATERIALIZED VIEW db.mv TO db.target AS SELECT id, n, s, d, v, g FROM db.src"
+
+
+def source(inside: str = "", behind: str = "", engine: str = "ReplacingMergeTree(v, g) ORDER BY id") -> str:
+    more = f", {inside}" if inside else ""
+    return f"CREATE TABLE db.src (id Int64, n Int32, s String, d DateTime, {OWN}{more}) ENGINE = {engine} {behind}"
+
+
+widen = ChangeColumn("n", Facets(parse("int64")), Facets(parse("int32")), "widening")
+loosen = ChangeColumn("n", Facets(nullable=True), Facets(nullable=False), "widening")
+to_text = ChangeColumn("n", Facets(parse("string")), Facets(parse("int32")), "widening")
+REBUILD = "SETTINGS deduplicate_merge_projection_mode = 'rebuild'"
+HELD = [
+    ("INDEX ix n TYPE minmax", "", DropColumn("n"), "the skip index ix"),
+    ("INDEX ix (s, n) TYPE minmax", "", to_text, "the skip index ix"),
+    ("", "TTL d + INTERVAL 1 YEAR", DropColumn("d"), "the TTL of"),
+    ("e String TTL d + INTERVAL 1 YEAR", "", DropColumn("d"), "the TTL e"),
+    ("PROJECTION p (SELECT s, sum(n) GROUP BY s)", REBUILD, DropColumn("n"), "the projection p"),
+    ("PROJECTION p (SELECT s, sum(n) GROUP BY s)", REBUILD, swap({"n": "m"}), "the projection p"),
+    ("PROJECTION p (SELECT s, sum(n) GROUP BY s)", REBUILD, widen, "the projection p"),
+    ("PROJECTION p (SELECT * ORDER BY s)", REBUILD, swap({"n": "m"}), "the projection p"),
+    ("CONSTRAINT c CHECK n > 0", "", DropColumn("n"), "the constraint c"),
+    ("CONSTRAINT c CHECK n > 0", "", to_text, "the constraint c"),
+    ("al Int64 ALIAS n + 1", "", DropColumn("n"), "the computed column al"),
+    ("al Int64 MATERIALIZED n + 1", "", DropColumn("n"), "the computed column al"),
+    ("al Int64 DEFAULT n + 1", "", DropColumn("n"), "the computed column al"),
+    ("al Int32 MATERIALIZED n", "", widen, "the computed column al"),
+    ("al Int64 MATERIALIZED n", "", loosen, "the computed column al"),
+    ("al Int64 MATERIALIZED n + 1", "", to_text, "the computed column al"),
+    ("", "", DropColumn("v"), "the engine ReplacingMergeTree"),
+    ("", "", DropColumn("g"), "the engine ReplacingMergeTree"),
+    ("", "", swap({"v": "w"}), "the engine ReplacingMergeTree"),
+    ("", "", DropColumn("id"), "is ordered by id"),
+]
+
+
+@pytest.mark.parametrize(("inside", "behind", "operation", "why"), HELD, ids=lambda found: str(found)[:20])
+@pytest.mark.parametrize("where", ["source", "target"])
+def test_what_a_column_is_used_for_is_named_while_everything_is_as_it_was(
+    base: Base, inside: str, behind: str, operation: Operation, why: str, where: str
+) -> None:
+    if where == "source":
+        base.do(source(inside, behind), TARGET, VIEW)
+    else:
+        made = source(inside, behind)
+        base.do(source(engine="MergeTree ORDER BY tuple()"), made.replace("db.src", "db.target"), VIEW)
+    before = base.made()
+    with pytest.raises(DataError) as refused:
+        base.left(operation)
+    told = str(refused.value)
+    assert why in told or (where == "target" and "target is ordered or partitioned by id" in told), told
+    assert refused.value.hint
+    assert base.made() == before
+
+
+def test_a_key_that_only_samples_stays_too(base: Base) -> None:
+    base.do("CREATE TABLE db.src (id UInt32, k UInt32) ENGINE = MergeTree ORDER BY (id, k) SAMPLE BY k")
+    with pytest.raises(DataError, match="is ordered by k"):
+        base.left(DropColumn("k"))
+
+
+def test_what_only_mentions_others_lets_a_column_go(base: Base) -> None:
+    inside = "`n, m` String COMMENT 'n, INDEX n', INDEX ix d TYPE minmax, CONSTRAINT c CHECK d > '2000-01-01'"
+    base.do(source(inside, "TTL d + INTERVAL 100 YEAR"), TARGET, VIEW)
+    base.do("INSERT INTO db.src (id, n, s, d) VALUES (1, 1, 'n', now())")
+    base.walk(DropColumn("n"))
+    assert base.ask("SELECT id, s FROM db.target") == [(1, "n")]
+
+
+CHAIN = (
+    source(), TARGET, VIEW,
+    TARGET.replace("db.target", "db.lower"),
+    "CREATE MATERIALIZED VIEW db.lower_mv TO db.lower AS SELECT id, n, s, d, v, g FROM db.target",
+)  # fmt: skip
+
+
+def test_a_widened_column_keeps_its_values_two_views_down_and_in_everything_that_reads_it(base: Base) -> None:
+    base.do(
+        *CHAIN,
+        "CREATE VIEW db.plain AS SELECT id, n FROM db.src FINAL",
+        "CREATE VIEW db.again AS SELECT n AS number FROM db.plain",
+        "CREATE VIEW db.of_lower AS SELECT * FROM db.lower",
+        "CREATE VIEW db.of_view AS SELECT n FROM db.mv",
+        "CREATE VIEW db.is_big AS SELECT id, n > 5 AS big FROM db.src",
+        "CREATE TABLE db.buffer AS db.src ENGINE = Buffer(currentDatabase(), 'src', 1, 1, 1, 1, 1, 1, 1)".replace(
+            "currentDatabase()", f"'{base.name}'"
+        ),
+    )  # fmt: skip
+    base.do("INSERT INTO db.src (id, n) VALUES (1, 7)")
+    base.walk(widen)
+    base.do(f"INSERT INTO db.src (id, n) VALUES (2, {WIDE})", f"INSERT INTO db.buffer (id, n) VALUES (3, {WIDE})")
+    base.do("OPTIMIZE TABLE db.buffer")
+    rows = [(1, 7), (2, WIDE), (3, WIDE)]
+    for table in ("src", "target", "lower", "plain", "of_lower", "buffer"):
+        assert base.ask(f"SELECT id, n FROM db.{table} ORDER BY id") == rows, table
+    for table, column in (("again", "number"), ("of_view", "n")):
+        assert base.ask(f"SELECT {column} FROM db.{table} ORDER BY 1") == [(n,) for _, n in rows], table
+
+
+def test_a_loosened_column_takes_null_two_views_down(base: Base) -> None:
+    base.do(*CHAIN, "CREATE VIEW db.plain AS SELECT id, n FROM db.src")
+    base.walk(loosen)
+    base.do("INSERT INTO db.src (id, n) VALUES (2, NULL)")
+    for table in ("src", "target", "lower", "plain"):
+        assert base.ask(f"SELECT id, n FROM db.{table}") == [(2, None)], table
+
+
+def test_an_added_column_arrives_two_views_down_and_through_a_buffer(base: Base) -> None:
+    base.do(*CHAIN, f"CREATE TABLE db.buffer AS db.src ENGINE = Buffer('{base.name}', 'src', 1, 1, 1, 1, 1, 1, 1)")
+    base.walk(AddColumn("kind", parse("string")))
+    base.do("INSERT INTO db.src (id, kind) VALUES (1, 'k')", "INSERT INTO db.buffer (id, kind) VALUES (2, 'l')")
+    base.do("OPTIMIZE TABLE db.buffer")
+    for table in ("src", "target", "lower"):
+        assert base.ask(f"SELECT id, kind FROM db.{table} ORDER BY id") == [(1, "k"), (2, "l")], table
+
+
+def test_a_dropped_column_leaves_a_buffer_first(base: Base) -> None:
+    base.do(source(), TARGET, VIEW, f"CREATE TABLE db.buffer AS db.src ENGINE = Buffer('{base.name}', 'src', 1, 1, 1, 1, 1, 1, 1)")  # fmt: skip
+    base.walk(DropColumn("n"))
+    base.do("INSERT INTO db.buffer (id, s) VALUES (2, 'l')", "OPTIMIZE TABLE db.buffer")
+    assert base.ask("SELECT id, s FROM db.target") == [(2, "l")]
+
+
+DICTIONARY = (
+    "CREATE DICTIONARY db.words (id UInt64, n Int32) PRIMARY KEY id SOURCE(CLICKHOUSE(TABLE '{table}' DB '{db}'))"
+    " LAYOUT(FLAT()) LIFETIME(0)"
+)
+STANDING = [
+    (DICTIONARY.replace("{table}", "src"), DropColumn("n"), "the Dictionary"),
+    (DICTIONARY.replace("{table}", "src"), widen, "the Dictionary"),
+    (DICTIONARY.replace("{table}", "target"), swap({"n": "m"}), "the Dictionary"),
+    ("CREATE TABLE db.over AS db.src ENGINE = Merge('{db}', '^src$')", DropColumn("n"), "the Merge"),
+    ("CREATE TABLE db.over AS db.src ENGINE = Merge('{db}', '^src$')", widen, "the Merge"),
+    ("CREATE TABLE db.over AS db.src ENGINE = Buffer('{db}', 'src', 1, 1, 1, 1, 1, 1, 1)", swap({"n": "m"}), "the Buffer"),
+    ("CREATE VIEW db.top AS SELECT max(n) AS top FROM db.src", widen, "db.top computes its column top"),
+    ("CREATE VIEW db.half AS SELECT n + 1 AS next FROM db.src", loosen, "db.half computes its column next"),
+    ("CREATE MATERIALIZED VIEW db.kept ENGINE = MergeTree ORDER BY id AS SELECT id, n FROM db.src", widen, "keeps its rows"),
+    ("CREATE MATERIALIZED VIEW db.two TO db.sums AS SELECT id, n + 1 AS m FROM db.target", loosen, "db.two computes db.sums.m"),
+    ("CREATE MATERIALIZED VIEW db.two TO db.sums AS SELECT id, -n AS m FROM db.target", widen, "db.two computes db.sums.m"),
+    ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, n FROM db.target", swap({"n": "s", "s": "n"}), "db.two reads"),
+    ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, n FROM db.target", swap({"n": "m"}), "db.two reads"),
+    ("CREATE VIEW db.both AS SELECT n, s FROM db.src", swap({"n": "s", "s": "n"}), "db.both reads"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "operation", "why"), STANDING, ids=lambda found: str(found)[:60])
+def test_what_stands_over_a_table_or_below_its_views_is_named_while_everything_is_as_it_was(
+    base: Base, made: str, operation: Operation, why: str
+) -> None:
+    base.do(
+        source(), TARGET, VIEW,
+        "CREATE TABLE db.sums (id Int64, m Int32) ENGINE = MergeTree ORDER BY id",
+        "CREATE TABLE db.far (id Int64, n Int32) ENGINE = MergeTree ORDER BY id",
+        made.replace("{db}", base.name),
+    )  # fmt: skip
+    before = base.made()
+    with pytest.raises(DataError) as refused:
+        base.left(operation)
+    assert why.replace("db.", f"{base.name}.") in str(refused.value)
+    assert refused.value.hint
+    assert base.made() == before
+
+
+def test_a_table_without_rows_of_its_own_is_no_place(base: Base) -> None:
+    base.do(source(), f"CREATE TABLE db.buffer AS db.src ENGINE = Buffer('{base.name}', 'src', 1, 1, 1, 1, 1, 1, 1)")
+    with pytest.raises(DataError, match="is a Buffer"):
+        base.left(AddColumn("kind", parse("string")), "buffer")
+
+
+def test_a_replaced_view_keeps_who_it_runs_as_and_what_it_says(base: Base) -> None:
+    told = "DEFINER = default SQL SECURITY DEFINER COMMENT 'it\\'s \\\\ mine'"
+    base.do(source(), TARGET, VIEW.replace(" AS SELECT", f" {told} AS SELECT"))
+    base.do(f"CREATE VIEW db.plain {told} AS SELECT id, n FROM db.src")
+    before = dict(base.made())
+    assert before["mv"].count("DEFINER") == before["plain"].count("DEFINER") == 2
+    for number, operation in enumerate((AddColumn("kind", parse("string")), widen, DropColumn("kind"))):
+        base.walk(operation)
+        made = dict(base.made())
+        for view in ("mv", "plain"):
+            assert "DEFINER = default SQL SECURITY DEFINER COMMENT 'it\\'s \\\\ mine'" in made[view], number
+    kept = {column: kind for column, kind in base.ask(f"SELECT name, type FROM system.columns WHERE database = '{base.name}' AND table = 'plain'")}  # fmt: skip
+    assert kept == {"id": "Int64", "n": "Int64"}
+
+
+def test_ttls_indices_and_computed_columns_follow_a_swap_to_the_values_that_they_were_for(base: Base) -> None:
+    inside = (
+        "n2 Int32, d2 DateTime, twice Int64 MATERIALIZED n * 2, shown Int64 ALIAS n + 1, INDEX ix n TYPE minmax,"
+        " CONSTRAINT c CHECK n < 100"
+    )
+    base.do(source(inside, "TTL d + INTERVAL 100 YEAR"))
+    base.do(TARGET.replace("v UInt64", "v UInt64, n2 Int32, d2 DateTime"), "CREATE MATERIALIZED VIEW db.mv TO db.target AS SELECT * FROM db.src")  # fmt: skip
+    base.do("INSERT INTO db.src (id, n, n2, d, d2) VALUES (1, 5, 500, '2020-01-01 00:00:00', '2030-01-01 00:00:00')")
+    base.walk(swap({"n": "n2", "n2": "n", "d": "d2", "d2": "d"}))
+    base.do("INSERT INTO db.src (id, n2, n, d2, d) VALUES (2, 6, 600, '2020-01-01 00:00:00', '2030-01-01 00:00:00')")
+    assert base.ask("SELECT id, n, n2, twice, shown, toYear(d) FROM db.src ORDER BY id") == [
+        (1, 500, 5, 10, 6, 2030),
+        (2, 600, 6, 12, 7, 2030),
+    ]
+    assert base.ask("SELECT id, n, n2, toYear(d) FROM db.target ORDER BY id") == [(1, 500, 5, 2030), (2, 600, 6, 2030)]
+    made = dict(base.made())["src"]
+    assert "TTL d2 + toIntervalYear(100)" in made
+    assert "INDEX ix n2" in made
