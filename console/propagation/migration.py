@@ -63,6 +63,7 @@ class Facets:
     default: str | Kept | None = KEPT
 
 
+STAGED: Final = "__new"  # how a store's column is called that waits for the name of one that is to go
 FACETS: Final = tuple(Facets.__dataclass_fields__)
 
 
@@ -95,6 +96,22 @@ class ReplaceColumn:
     name: str
     source: str | None
     to: Facets = Facets()
+
+    @property
+    def taker(self) -> str:
+        """The column that takes the name, as a store has it until then; a new one has a name of its own there."""
+        return f"{self.name}{STAGED}" if self.source is None else self.source
+
+    @property
+    def staged(self) -> AddColumn | None:
+        """What a store needs before the first row of a new column arrives."""
+        to = self.to
+        if self.source is not None:
+            return None
+        assert to.data_type is not KEPT
+        assert to.nullable is not KEPT
+        assert to.default is not KEPT
+        return AddColumn(self.taker, to.data_type, to.nullable, to.default)
 
 
 Operation = AddColumn | DropColumn | SwapColumns | ChangeColumn | ReplaceColumn

@@ -2,11 +2,12 @@
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from console import crash
 from console.errors import CheckFailed, Conflict, DataError, RegionError
-from console.propagation.migration import TOLD, ChangeColumn, Migration, Phase
+from console.propagation.mapping import mapped, meaning
+from console.propagation.migration import KEPT, STAGED, TOLD, ChangeColumn, Migration, Phase, ReplaceColumn
 from console.propagation.replication import Replication, Target
 from console.propagation.tables import StoreTable
 from console.propagation.translate.operations import Rewrite, StoreOperation, Translation, lossy
@@ -39,6 +40,8 @@ class Todo:
     @property
     def destructive(self) -> bool:
         """It may lose something; here also what loses nothing in PostgreSQL, where the store's own type is another."""
+        if self.announce:
+            return any(map(lossy, self.steps))
         return self.change.migration.destructive or any(map(lossy, self.steps))
 
 
@@ -150,6 +153,8 @@ class Carrier:
             if one.waits:
                 continue
             if one.announce:
+                if (staged := _staged(one.change)) is not None:
+                    yield from self._steps(one.change, staged, one.place)
                 self._write(one.change, one.place, "announced")
                 yield Done(one.change, one.place, None, announced=True)
             else:
@@ -166,25 +171,28 @@ class Carrier:
         refuse_waiting(self._store.name, todo)
 
     def _carry(self, change: Change, place: str) -> Iterator[Done]:
+        yield from self._steps(change, change, place)
+        self._write(change, place, "applied")
+        crash.point(f"schema-applied-{change.id}")
+        yield Done(change, place, None)
+
+    def _steps(self, change: Change, doing: Change, place: str) -> Iterator[Done]:
+        """doing: the migration, or what must be there before its first row arrives"""
         for _ in range(_MOST_STEPS):
             table = self._store.describe([place])[place]
-            steps = self._left(change, place, table).steps
+            steps = self._left(doing, place, table).steps
             if not steps:
-                break
+                return
             now = steps if self._store.at_once else steps[:1]
             self._write(change, place, "step", len(steps))
             crash.point(f"schema-before-{change.id}-{len(steps)}")
-            self._store.run(table, now, change.id)
+            self._store.run(table, now, doing.id)
             crash.point(f"schema-after-{change.id}-{len(steps)}")
             for step in now:
                 yield Done(change, place, step)
             if not self._store.at_once and looks([self._store.describe([place])[place]]) == looks([table]):
                 raise RegionError(f"{self._store.name}: {change.id}: {steps[0]} changed nothing")
-        else:
-            raise RegionError(f"{self._store.name}: {change.id} has no end")
-        self._write(change, place, "applied")
-        crash.point(f"schema-applied-{change.id}")
-        yield Done(change, place, None)
+        raise RegionError(f"{self._store.name}: {change.id} has no end")
 
     def _left(self, change: Change, place: str, table: StoreTable) -> Translation:
         """Read off the state that the store is in: nothing needs to be remembered to go on after a kill."""
@@ -193,9 +201,40 @@ class Carrier:
         return self.translate(change, table)
 
     def _unannounced(self, records: Sequence[Record]) -> tuple[Todo, ...]:
-        known = {(record.migration, record.place) for record in records}
+        known = {(record.migration, record.place) for record in records if record.state != "step"}
         told = (c for c in self._changes if isinstance(c.migration.operation, TOLD) and c.migration.phase == "post")
-        return tuple(Todo(c, self.place(c), (), announce=True) for c in told if (c.id, self.place(c)) not in known)
+        left = [c for c in told if (c.id, self.place(c)) not in known]
+        tables = self._store.describe(sorted({self.place(c) for c in left if _staged(c) is not None}))
+        found = []
+        for change in left:
+            place = self.place(change)
+            staged = _staged(change)
+            seen = Todo(change, place, ())
+            if staged is not None:
+                if place not in tables:
+                    raise self._missing(change, place)
+                self._tellable(change, tables[place])
+                seen = self._seen(staged, place, tables[place])
+                # what would be refused afterwards is refused now
+                self._seen(change, place, self._after(staged, place, tables[place]))
+            found.append(replace(seen, change=change, announce=True))
+        return tuple(found)
+
+    def _tellable(self, change: Change, table: StoreTable) -> None:
+        """raises  DataError where rows from before a column was made anew look like those from after it"""
+        operation = change.migration.operation
+        assert isinstance(operation, ReplaceColumn)
+        there, kind = table.column(operation.name), operation.to.data_type
+        if there is None or kind is KEPT:
+            return
+        store = self._target.kind
+        if meaning(there.type, store) == meaning(mapped(kind, store).type, store):
+            raise DataError(
+                f"{self._store.name}: {change.id}: {operation.name} is dropped and made anew with the same type: its old"
+                " values cannot be told from its new ones as they arrive",
+                hint="add the new column under another name, and give it this one in a second migration"
+                " (DROP the old, RENAME the new)",
+            )
 
     def _write(self, change: Change, place: str, state: State, left: int = 0) -> None:
         # nobody else writes there: the store is held
@@ -241,6 +280,10 @@ def rehearse(store: Store, place: str, change: Change, translate: Translate) -> 
         values = copy.count(table, column)
         began = time.monotonic()
         done: list[StoreOperation] = []
+        if (staged := _staged(change)) is not None:
+            while steps := translate(staged, table).steps:
+                copy.run(table, steps if copy.at_once else steps[:1], staged.id)
+                table = copy.describe([there])[there]
         while steps := () if copy.marked(there, change.id) else translate(change, table).steps:
             now = steps if copy.at_once else steps[:1]
             copy.run(table, now, change.id)
@@ -260,6 +303,15 @@ def rehearse(store: Store, place: str, change: Change, translate: Translate) -> 
             hint="add a new column, fill it, and swap the two",
         )
     return found
+
+
+def _staged(change: Change) -> Change | None:
+    """What a store needs before the first row of a replacement arrives, as a migration of its own."""
+    operation = change.migration.operation
+    staged = operation.staged if isinstance(operation, ReplaceColumn) else None
+    if staged is None:
+        return None
+    return Change(f"{change.id}{STAGED}", replace(change.migration, phase="pre", operation=staged), change.body)
 
 
 def refuse_lossy(name: str, todo: Sequence[Todo]) -> None:

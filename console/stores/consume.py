@@ -5,7 +5,7 @@ message of its replication protocol has both). A package never mixes schemas: cu
 
     known = renamings(store.records(), place)                  # first the records, then the table
     target = store.describe([place])[place]
-    seen |= passed(before, package.columns, known)             # where the list of columns changed
+    seen |= crossed(before, package.columns, known, retyped)   # where columns or their types changed; () before the first
     fitted = fit(package.columns, target, renamed(known, seen, target))
     if fitted.waits: try again soon, a renaming is on its way
     insert(place, {there: package[here] for here, there in fitted.insert})
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from console.errors import DataError
-from console.propagation.migration import SwapColumns
+from console.propagation.migration import ReplaceColumn, SwapColumns
 from console.propagation.migration_file import read
 from console.propagation.replication import Replication, Target
 from console.propagation.tables import StoreTable
@@ -30,6 +30,7 @@ from console.propagation.translate.operations import between
 from console.stores.protocol import LeftOut, Record, Store
 
 _COMPUTED: Final = ("ALIAS", "MATERIALIZED")
+_NOWHERE: Final = ""  # where values go whose column is gone
 _NONE: Final[Mapping[str, str]] = {}
 
 
@@ -66,22 +67,36 @@ def fit(columns: Sequence[str], target: StoreTable, renamed: Mapping[str, str] |
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """A renaming that a store was told of: its migration's name, and old name → new name."""
+    """A renaming that a store was told of: its migration's name, and old name → new name.
+
+    gone   the name whose column goes, for another one takes it
+    fresh  that other one is new: until it has its name it stands in the store alone, under the old name of `names`
+    """
 
     migration: str
     names: tuple[tuple[str, str], ...]
+    gone: str = ""
+    fresh: bool = False
 
     def holds(self, target: StoreTable) -> bool:
         """The table has it, by its own mark or because only the new names are there."""
+        if self.fresh:
+            return self.migration in target.marks
         old, new = {name for name, _ in self.names}, {name for _, name in self.names}
         there = {column.name for column in target.columns}
         return self.migration in target.marks or (old != new and new <= there and not (old - new) & there)
+
+    def over(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """A list of columns in PostgreSQL's own order, once it has happened to it."""
+        names = dict(self.names)
+        kept = [names.get(name, name) for name in columns if name != self.gone]
+        return (*kept, self.gone) if self.fresh else tuple(kept)
 
     def moving(self, target: StoreTable) -> bool:
         """Of a chain of names some are renamed and some not: the ends are there, a name between them is not."""
         old, new = {name for name, _ in self.names}, {name for _, name in self.names}
         there = {column.name for column in target.columns}
-        return old != new and old ^ new <= there and not old & new <= there
+        return not self.gone and old != new and old ^ new <= there and not old & new <= there
 
 
 def renamings(records: Iterable[Record], place: str) -> tuple[tuple[Renaming, bool], ...]:
@@ -89,23 +104,56 @@ def renamings(records: Iterable[Record], place: str) -> tuple[tuple[Renaming, bo
     found: dict[str, Renaming] = {}
     applied: set[str] = set()
     for record in records:
-        if record.place != place or not isinstance(operation := read(record.body).operation, SwapColumns):
+        if record.place != place:
             continue
-        found.setdefault(record.migration, Renaming(record.migration, operation.columns))
+        match read(record.body).operation:
+            case SwapColumns(columns=names):
+                told = Renaming(record.migration, names)
+            case ReplaceColumn(name=name) as operation:
+                told = Renaming(record.migration, ((operation.taker, name),), name, operation.source is None)
+            case _:
+                continue
+        found.setdefault(record.migration, told)
         if record.state == "applied":
             applied.add(record.migration)
     return tuple((renaming, name in applied) for name, renaming in found.items())
 
 
-def passed(before: Sequence[str], after: Sequence[str], known: Iterable[Renaming]) -> Renaming | None:
+def crossed(
+    before: Sequence[str], after: Sequence[str], known: Iterable[Renaming], retyped: Collection[str] = ()
+) -> set[str]:
+    """The migrations of all renamings that lie between two lists of columns; one transaction may hold several.
+
+    raises  as `passed`
+    """
+    left, found = list(known), set[str]()
+    while (met := passed(before, after, left, retyped)) is not None:
+        left.remove(met)
+        found.add(met.migration)
+        before = met.over(before) if before else before
+        retyped = set(retyped) - {met.gone}
+    return found
+
+
+def passed(
+    before: Sequence[str], after: Sequence[str], known: Iterable[Renaming], retyped: Collection[str] = ()
+) -> Renaming | None:
     """The renaming that lies between two lists of columns of one table, in PostgreSQL's own order.
 
-    PostgreSQL keeps a renamed column in its place, so the lists tell a swap from anything else exactly.
+    PostgreSQL keeps a renamed column in its place and puts a new one last, so the lists tell a swap from anything else
+    exactly, and the place of a name that another column has taken. A new column that stands in the old one's place, both
+    being the last, is told by its type.
 
-    raises  DataError where names changed places and no known renaming says so: nothing may be inserted before one does
+    before   () for the first list that is met
+    retyped  the names whose types (`Relation`: type and modifier) are others in the second list
+    raises   DataError where names changed places and no known renaming says so: nothing may be inserted before one does
     """
     for renaming in known:
         names = dict(renaming.names)
+        if renaming.gone:
+            if _taken(renaming, before, after, retyped):
+                return renaming
+            continue
         if not set(names) <= set(before):
             continue
         kept = [name for name in (names.get(name, name) for name in before) if name in after]
@@ -117,6 +165,22 @@ def passed(before: Sequence[str], after: Sequence[str], known: Iterable[Renaming
             hint="console schema observe the change, then console schema apply --phase pre",
         )
     return None
+
+
+def _taken(renaming: Renaming, before: Sequence[str], after: Sequence[str], retyped: Collection[str]) -> bool:
+    """A name stands for another column in the second list."""
+    name, names = renaming.gone, dict(renaming.names)
+    if name not in after or set(names) & set(after):
+        return False
+    if not before:
+        return not renaming.fresh  # the column that took the name is gone, under its own
+    if name not in before or not (renaming.fresh or set(names) <= set(before)):
+        return False
+    kept = [names.get(column, column) for column in before if column != name]
+    kept = [column for column in kept if column in after]
+    there = [column for column in after if column != name] if renaming.fresh else list(after)
+    moved = [column for column in before if column in after] != [column for column in after if column in before]
+    return kept == there[: len(kept)] and (not renaming.fresh or moved or name in retyped)
 
 
 def renamed(known: Iterable[tuple[Renaming, bool]], seen: Collection[str], target: StoreTable) -> dict[str, str] | None:
@@ -135,6 +199,8 @@ def renamed(known: Iterable[tuple[Renaming, bool]], seen: Collection[str], targe
         if (renaming.migration in seen) == holds:
             continue
         step = {old: new for old, new in renaming.names} if holds else {new: old for old, new in renaming.names}
+        if holds and renaming.gone:
+            step[renaming.gone] = _NOWHERE
         found = {**step, **{here: step.get(there, there) for here, there in found.items()}}
     return found
 

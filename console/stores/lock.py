@@ -98,7 +98,7 @@ def marked(store: str, marks: Marks, by: str, host: str, *, take_over: bool) -> 
     elif there is not None:
         if not Holder.read(there).gone:
             raise held(store, there)
-        _bury(store, marks, there, mine.mark)
+        _bury(store, marks, LOCK, there, mine.mark)
     if not _set(marks, LOCK, mine.mark):
         raise held(store, marks.mark(LOCK) or "")
     try:
@@ -108,14 +108,22 @@ def marked(store: str, marks: Marks, by: str, host: str, *, take_over: bool) -> 
             marks.drop_mark(LOCK)
 
 
-def _bury(store: str, marks: Marks, dead: str, mine: str) -> None:
-    """Take a dead holder's mark away; of two heirs one does, and neither takes the other's."""
+def _bury(store: str, marks: Marks, name: str, dead: str, mine: str) -> None:
+    """Take a dead holder's mark away; of two heirs one does, and neither takes the other's.
+
+    An heir may die over it, and then has heirs of its own.
+    """
     heir = _heir(dead)
     if not _set(marks, heir, mine):
-        raise held(store, marks.mark(heir) or "")
+        other = marks.mark(heir) or ""
+        if not Holder.read(other).gone:
+            raise held(store, other)
+        _bury(store, marks, heir, other, mine)
+        if not _set(marks, heir, mine):
+            raise held(store, marks.mark(heir) or "")
     try:
-        if marks.mark(LOCK) == dead:
-            marks.drop_mark(LOCK)
+        if marks.mark(name) == dead:
+            marks.drop_mark(name)
     finally:
         marks.drop_mark(heir)
 

@@ -6,7 +6,7 @@ import pytest
 
 from console.errors import DataError
 from console.propagation.tables import StoreColumn, StoreTable
-from console.stores.consume import Renaming, fit, passed, renamed
+from console.stores.consume import Renaming, crossed, fit, passed, renamed
 
 SWAP = Renaming("1_swap", (("a", "b"), ("b", "a")))
 RENAME = Renaming("2_rename", (("c", "d"),))
@@ -71,3 +71,46 @@ def test_the_stream_tells_a_swap_by_places() -> None:
 def test_names_that_changed_places_unannounced_go_nowhere() -> None:
     with pytest.raises(DataError, match="changed places"):
         passed(("id", "a", "b"), ("id", "b", "a"), [])
+
+
+TAKEN = Renaming("4_replace", (("b", "a"),), "a")
+FRESH = Renaming("5_replace", (("n__new", "n"),), "n", fresh=True)
+
+
+def test_a_name_that_another_column_takes_is_followed_in_the_stream_and_in_the_store() -> None:
+    before, after = ("id", "a", "b", "n"), ("id", "a", "n")
+    assert passed(before, after, [TAKEN]) == TAKEN
+    assert passed((), after, [TAKEN]) == TAKEN  # begun after it
+    assert passed((), before, [TAKEN]) is None
+    assert passed(before, ("id", "b", "n"), [TAKEN]) is None
+    for columns, seen in ((before, set[str]()), (after, {"4_replace"})):
+        for there, into in ((before, {"b": "b"}), (("id", "a", "n"), {"b": "a"})):
+            target = table(*there)
+            found = dict(fit(columns, target, renamed([(TAKEN, False)], seen, target)).insert)
+            taker = "a" if seen else "b"
+            assert found[taker] == into["b"]
+            assert ("a" in found) == (bool(seen) or there == before)
+            assert len(set(found.values())) == len(found)
+
+
+def test_a_column_made_anew_is_told_by_its_place_or_its_type() -> None:
+    assert passed(("id", "n", "x"), ("id", "x", "n"), [FRESH]) == FRESH
+    assert passed(("id", "x", "n"), ("id", "x", "n"), [FRESH], {"n"}) == FRESH
+    assert passed(("id", "x", "n"), ("id", "x", "n", "y"), [FRESH]) is None
+    assert passed(("id", "n"), ("id", "n"), [FRESH], {"id"}) is None
+    staged, done = table("id", "n", "n__new"), table("id", "n", marks=("5_replace",))
+    for seen, target, into in (
+        (set[str](), staged, {"n": "n"}), ({"5_replace"}, staged, {"n": "n__new"}),
+        (set[str](), done, {}), ({"5_replace"}, done, {"n": "n"}),
+    ):  # fmt: skip
+        found = dict(fit(("id", "n"), target, renamed([(FRESH, False)], seen, target)).insert)
+        assert found == {"id": "id", **into}
+
+
+def test_one_transaction_may_hold_several() -> None:
+    known = [SWAP, TAKEN, FRESH]
+    assert crossed(("id", "a", "b", "n"), ("id", "a", "n"), [TAKEN, FRESH], {"n"}) == {"4_replace", "5_replace"}
+    assert crossed(("id", "n", "a", "b"), ("id", "a", "n"), [TAKEN, FRESH]) == {"4_replace", "5_replace"}
+    assert crossed(("id", "a", "b"), ("id", "b", "a"), known) == {"1_swap"}
+    assert crossed(("id", "a", "b"), ("id", "a", "b"), known) == set()
+    assert crossed((), ("id", "a"), [TAKEN, FRESH]) == {"4_replace"}

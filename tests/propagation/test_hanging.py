@@ -14,6 +14,7 @@ from console.propagation.migration import (
     Facets,
     Migration,
     Operation,
+    ReplaceColumn,
     default_phase,
     swap,
 )
@@ -296,3 +297,62 @@ def test_ttls_indices_and_computed_columns_follow_a_swap_to_the_values_that_they
     made = dict(base.made())["src"]
     assert "TTL d2 + toIntervalYear(100)" in made
     assert "INDEX ix n2" in made
+
+
+MORE = TARGET.replace("n Int32", "n Int32, m Int32")
+MORE_VIEW = VIEW.replace("id, n,", "id, n, m,")
+
+
+@pytest.mark.parametrize("select", ["id, n, m, s, d, v, g", "*"])
+def test_a_column_takes_anothers_name_and_its_values_along(base: Base, select: str) -> None:
+    base.do(source("m Int32"), MORE, VIEW.replace("id, n, s, d, v, g", select))
+    base.do("CREATE VIEW db.plain AS SELECT id, n FROM db.src", "INSERT INTO db.src (id, n, m) VALUES (1, 5, 500)")
+    base.walk(ReplaceColumn("n", "m"))
+    base.do("INSERT INTO db.src (id, n) VALUES (2, 600)")
+    for table in ("src", "target", "plain"):
+        assert base.ask(f"SELECT id, n FROM db.{table} ORDER BY id") == [(1, 500), (2, 600)], table
+    assert "`m`" not in "".join(made for _, made in base.made())
+
+
+def test_a_new_column_takes_anothers_name_and_older_rows_read_its_default(base: Base) -> None:
+    base.do(source(), TARGET, VIEW, "INSERT INTO db.src (id, n) VALUES (1, 5)")
+    operation = ReplaceColumn("n", None, Facets(parse("string"), nullable=False, default="'old'"))
+    before = base.made()
+    with pytest.raises(DataError, match="has no column n__new") as refused:
+        base.left(operation)
+    assert "--phase pre" in refused.value.hint
+    assert base.made() == before
+    assert operation.staged is not None
+    base.walk(operation.staged)
+    base.do("INSERT INTO db.src (id, n) VALUES (2, 6)", "INSERT INTO db.src (id, n__new) VALUES (3, 'new')")
+    base.walk(operation)
+    base.do("INSERT INTO db.src (id, n) VALUES (4, 'newer')")
+    for table in ("src", "target"):
+        found = base.ask(f"SELECT id, n FROM db.{table} ORDER BY id")
+        assert found == [(1, "old"), (2, "old"), (3, "new"), (4, "newer")], table
+    assert base.store.describe(["src"])["src"].marks == ("m1",)
+
+
+REPLACED = [
+    ("CREATE VIEW db.top AS SELECT m FROM db.src", "db.top reads"),
+    ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, n FROM db.src", "hands on n, and not m"),
+    ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, n + m AS n FROM db.src", "computes with n"),
+    ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, m AS n FROM db.target", "db.two reads"),
+    ("ALTER TABLE db.src ADD INDEX ix n TYPE minmax", "the skip index ix"),
+    ("CREATE TABLE db.over AS db.src ENGINE = Buffer('{db}', 'src', 1, 1, 1, 1, 1, 1, 1)", "the Buffer"),
+]
+
+
+@pytest.mark.parametrize(("made", "why"), REPLACED, ids=lambda found: str(found)[:60])
+def test_what_stands_in_a_replacements_way_is_named_while_everything_is_as_it_was(
+    base: Base, made: str, why: str
+) -> None:
+    base.do(
+        source("m Int32"), MORE, MORE_VIEW, "CREATE TABLE db.far (id Int64, n Int64) ENGINE = MergeTree ORDER BY id"
+    )
+    base.do(made.replace("{db}", base.name))
+    before = base.made()
+    with pytest.raises(DataError) as refused:
+        base.left(ReplaceColumn("n", "m"))
+    assert why.replace("db.", f"{base.name}.") in str(refused.value)
+    assert base.made() == before

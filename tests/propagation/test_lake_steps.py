@@ -7,7 +7,16 @@ from typing import Any
 import pytest
 
 from console.errors import DataError
-from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, Facets, Migration, Operation, swap
+from console.propagation.migration import (
+    AddColumn,
+    ChangeColumn,
+    DropColumn,
+    Facets,
+    Migration,
+    Operation,
+    ReplaceColumn,
+    swap,
+)
 from console.propagation.translate import translate
 from console.propagation.translate.after import after
 from console.propagation.translate.lake import Lake
@@ -109,6 +118,22 @@ def test_a_column_made_anew_under_a_dropped_name_does_not_show_the_dropped_value
     pond.apply(DropColumn("b"))
     pond.apply(AddColumn("b", parse("string")))
     assert [row["b"] for row in pond.rows()] == [None, None]
+
+
+def test_a_column_takes_anothers_name_and_its_values_along(pond: Pond) -> None:
+    pond.apply(ReplaceColumn("a", "b"))
+    assert pond.rows() == [{"id": 1, "a": "x"}, {"id": 2, "a": "y"}]
+    assert pond.left(ReplaceColumn("a", "b")) == ()
+
+
+def test_a_new_column_takes_anothers_name_and_shows_none_of_its_values(pond: Pond) -> None:
+    operation = ReplaceColumn("a", None, Facets(parse("string"), nullable=True, default=None))
+    with pytest.raises(DataError, match="has no column a__new"):
+        pond.left(operation)
+    assert operation.staged is not None
+    pond.apply(operation.staged)
+    pond.apply(operation)
+    assert sorted(pond.rows()[0].items()) == [("a", None), ("b", "x"), ("id", 1)]
 
 
 def test_a_widened_type_holds_the_old_values(pond: Pond) -> None:

@@ -102,6 +102,10 @@ def swap(**columns: str) -> dict[str, Any]:
     return {"type": "swap_columns", "columns": columns}
 
 
+def replace(name: str, source: str | None, **facets: Any) -> dict[str, Any]:
+    return {"type": "replace_column", "name": name, "from": source, **facets}
+
+
 def retype(name: str, was: str, to: str, classification: str) -> dict[str, Any]:
     return {
         "type": "change_column",

@@ -9,7 +9,7 @@ import pytest
 
 from tests.propagation.servers.clickhouse import ClickHouse
 from tests.propagation.servers.postgres import Postgres
-from tests.stores.project import add, drop, kills, retype, swap
+from tests.stores.project import add, drop, kills, replace, retype, swap
 from tests.stores.world import World
 
 pytestmark = pytest.mark.stores
@@ -108,6 +108,61 @@ def test_two_names_change_hands_in_one_transaction_though_each_statement_is_the_
     again = world.project.apply("post")
     assert again.returncode == 0, said(again)
     same_everywhere(world, ["id", "title", "a", "b", "n"])
+
+
+def either(first: str, second: str) -> Any:
+    """A writer that writes one statement until the schema forbids it, and from then on the other."""
+    now = [first, second]
+
+    def write(connection: psycopg.Connection[Any], id: int) -> None:
+        try:
+            connection.execute(now[0].replace("{id}", str(id)))
+        except (
+            psycopg.errors.UndefinedColumn,
+            psycopg.errors.DatatypeMismatch,
+            psycopg.errors.InvalidTextRepresentation,
+        ):
+            del now[0]
+            connection.execute(now[0].replace("{id}", str(id)))
+
+    return write
+
+
+def test_a_name_stands_for_another_column_from_one_instant_on(world: World) -> None:
+    """The usual end of a safe rename, and a column made anew; the writer never stops, every console is killed."""
+    world.project.migrate("20260101000000_replace_issues_a", "post", replace("a", "b"))
+    new = {"data_type": "string", "nullable": True, "default": None}
+    world.project.migrate("20260101000001_replace_issues_n", "post", replace("n", None, **new))
+    world.ch.command(f"DROP VIEW {world.name}.issues_now")  # it reads b, which goes
+    world.consume()
+    first = "INSERT INTO issues (id, title, a, b, n) VALUES ({id}, 't', 'a{id}', 'b{id}', {id})"
+    second = "INSERT INTO issues (id, title, a, n) VALUES ({id}, 't', 'b{id}', 'n{id}')"
+    end_writing = world.write(either(first, second), 1)
+    world.until(lambda: len(world.truth()) > 50, "rows arrive")
+    assert kills(world.project, "pre", ["20260101000001_replace_issues_n"]) >= 3
+    before = len(world.truth())
+    world.until(lambda: len(world.truth()) > before + 50, "rows arrive beside what is staged")
+    world.migrate(
+        "ALTER TABLE issues DROP COLUMN a",
+        "ALTER TABLE issues RENAME COLUMN b TO a",
+        "ALTER TABLE issues DROP COLUMN n",
+        "ALTER TABLE issues ADD COLUMN n text",
+    )
+    before = len(world.truth())
+    world.until(lambda: len(world.truth()) > before + 50, "rows arrive under the new names")
+    world.settle()  # in between every row has its place
+    names = ["20260101000000_replace_issues_a", "20260101000001_replace_issues_n"]
+    refused = world.project.apply("post")
+    assert refused.returncode == 1, said(refused)
+    assert kills(world.project, "post", names, "--allow-destructive") >= 6
+    before = len(world.truth())
+    world.until(lambda: len(world.truth()) > before + 50, "rows arrive afterwards")
+    assert end_writing() > 200
+    world.settle()
+    assert world.troubles == []
+    same_everywhere(world, ["id", "title", "a", "n"])
+    verified = world.project.console("schema", "verify")
+    assert verified.returncode == 0, said(verified)
 
 
 def test_a_type_widens_and_never_narrows(world: World) -> None:

@@ -136,3 +136,15 @@ def test_a_mark_that_was_asked_for_twice_is_still_our_own() -> None:
     with marked("s", slate, "bob", HOST, take_over=False), pytest.raises(Conflict, match="by bob"):
         marked("s", slate, "eve", HOST, take_over=False).__enter__()
     assert not slate.marks
+
+
+def test_an_heir_that_was_killed_over_a_dead_ones_mark_has_an_heir_too() -> None:
+    slate = Slate()
+    with subprocess.Popen([sys.executable, "-c", ""]) as process:
+        process.wait()
+    dead = [replace(Holder.now(name, HOST), pid=process.pid) for name in ("ada", "bob")]
+    slate.marks[LOCK] = dead[0].mark
+    slate.marks[f"{LOCK}_after_{dead[0].nonce}"] = dead[1].mark
+    with marked("s", slate, "eve", HOST, take_over=False):
+        assert list(slate.marks) == [LOCK]
+    assert not slate.marks

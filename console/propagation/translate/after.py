@@ -23,7 +23,6 @@ from console.propagation.translate.operations import (
     Rewrite,
     Statement,
     StoreOperation,
-    unreplaced,
 )
 from console.propagation.translate.swap import Swap, groups, on_its_way
 
@@ -49,7 +48,7 @@ def after(kind: Kind, migration: Migration, table: StoreTable, mark: str) -> Sto
         case ChangeColumn() as operation:
             return _changed(work, operation)
         case ReplaceColumn() as operation:
-            raise unreplaced(table, operation)
+            return _replaced(work, operation)
         case _:
             assert_never(migration.operation)
 
@@ -142,6 +141,16 @@ def _renamed(work: clickhouse.Work, names: Mapping[str, str]) -> StoreTable:
             views = _in_chain(work, views, _steps(order, max(free - 1, 0)))
             table = replace(table, columns=_named(table.columns, _steps(order, free)))
     return replace(table, dependents=tuple(views))
+
+
+def _replaced(work: clickhouse.Work, operation: ReplaceColumn) -> StoreTable:
+    """The one goes, the other is renamed; where the table has that already, its views may not."""
+    names = {operation.taker: operation.name}
+    table = work.table
+    if table.column(operation.taker) is not None:
+        table = _dropped(work, operation.name)
+        table = replace(table, columns=_named(table.columns, names))
+    return replace(table, dependents=tuple(_in_chain(work, table.dependents, names)))
 
 
 def _steps(order: Sequence[str], first: int) -> dict[str, str]:

@@ -14,6 +14,7 @@ from console.errors import DataError
 from console.propagation.hanging import checks
 from console.propagation.hanging.anew import exchanged
 from console.propagation.hanging.checks import Deed
+from console.propagation.hanging.replacing import replacing
 from console.propagation.hanging.room import type_after, type_of
 from console.propagation.hanging.widening import Widening
 from console.propagation.mapping import fits, mapped
@@ -28,7 +29,7 @@ from console.propagation.migration import (
 from console.propagation.sql.constants import EMPTY
 from console.propagation.sql.defaults import NOW, unquoted
 from console.propagation.tables import Dependent, StoreTable
-from console.propagation.translate.operations import NEXT, Statement, Translation, unreplaced, value_of
+from console.propagation.translate.operations import NEXT, Statement, Translation, value_of
 from console.propagation.translate.spelling import literal, qualified, quoted
 from console.propagation.translate.swap import Swap
 from console.propagation.translate.views import View, reads, same
@@ -57,7 +58,7 @@ def translate(migration: Migration, table: StoreTable, mark: str) -> Translation
         case ChangeColumn() as operation:
             steps = list(work.change(operation))
         case ReplaceColumn() as operation:
-            raise unreplaced(table, operation)
+            steps = list(replacing(work, operation))
         case _:
             assert_never(migration.operation)
     return Translation(tuple(steps), tuple(dict.fromkeys(work.warnings)))

@@ -29,7 +29,7 @@ from console.propagation.translate.operations import (
     Rewrite,
     StoreOperation,
     Translation,
-    unreplaced,
+    unprepared,
     value_of,
 )
 from console.propagation.widening import holds
@@ -56,7 +56,7 @@ def translate(migration: Migration, table: StoreTable, lake: Lake) -> Translatio
         case ChangeColumn() as operation:
             return _change(operation, table, lake)
         case ReplaceColumn() as operation:
-            raise unreplaced(table, operation)
+            return _replace(operation, table, lake)
         case _:
             assert_never(migration.operation)
 
@@ -106,6 +106,25 @@ def _swap(pairs: Mapping[str, str], table: StoreTable, lake: Lake) -> Translatio
         by_name = {new: (new, old, kind) for new, old, kind in columns}
         columns = [by_name[column.name] for column in table.columns]
     return Translation((Rewrite(tuple(columns), "the table is written anew under the new names"),))
+
+
+def _replace(operation: ReplaceColumn, table: StoreTable, lake: Lake) -> Translation:
+    name, source = operation.name, operation.taker
+    if table.column(source) is None:
+        if operation.source is None:
+            raise unprepared(table, operation)  # where it is done, the commit that did it says so
+        if table.column(name) is None:
+            raise DataError(f"{table.name} has no column {source}", hint="console schema verify shows what differs")
+        return Translation()
+    if table.column(name) is None:
+        return _swap({source: name}, table, lake)
+    _free(name, table)
+    _free(source, table)
+    if lake == "iceberg":
+        return Translation((DropField(name), RenameFields(((source, name),))))
+    kept = [column for column in table.columns if column.name != name]
+    columns = tuple((name if column.name == source else column.name, column.name, column.type) for column in kept)
+    return Translation((Rewrite(columns, f"the table is written anew with {source} as {name}"),))
 
 
 def _change(operation: ChangeColumn, table: StoreTable, lake: Lake) -> Translation:

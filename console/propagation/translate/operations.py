@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from console.errors import DataError
-from console.propagation.migration import KEPT, AddColumn, DropColumn, ReplaceColumn, SwapColumns
+from console.propagation.migration import ReplaceColumn
 from console.propagation.sql.defaults import recast
 from console.propagation.tables import StoreColumn, StoreTable
 from console.propagation.types import Type
@@ -31,28 +31,11 @@ def _before(name: str) -> Iterator[str]:
     return (BETWEEN.join(parts[:end]) for end in range(1, len(parts)))
 
 
-def stages(operation: ReplaceColumn) -> tuple[DropColumn, AddColumn | SwapColumns]:
-    """A replacement as the two operations that it comes to where nothing is written in between.
-
-    The column of the second looks as the first one's did where both are called alike: a store that does them one after the
-    other needs a mark to tell how far it got.
-    """
-    gone = DropColumn(operation.name)
-    if operation.source is not None:
-        return gone, SwapColumns(((operation.source, operation.name),))
-    to = operation.to
-    assert to.data_type is not KEPT
-    assert to.nullable is not KEPT
-    assert to.default is not KEPT
-    return gone, AddColumn(operation.name, to.data_type, to.nullable, to.default)
-
-
-def unreplaced(table: StoreTable, operation: ReplaceColumn) -> DataError:
-    """What to raise where a store cannot put a column in another one's place."""
-    taker = operation.source or "a new column"
+def unprepared(table: StoreTable, operation: ReplaceColumn) -> DataError:
+    """What to raise where the column that is to take a name was not made yet."""
     return DataError(
-        f"{table.name}: {taker} cannot take the place of {operation.name} here",
-        hint=f"take the migration out of migrations/, and make {operation.name} anew there while nothing writes to it",
+        f"{table.name} has no column {operation.taker}, where the new {operation.name} waits for its name",
+        hint="console schema apply --phase pre makes it, before the application's own migration",
     )
 
 

@@ -97,7 +97,7 @@ class Swap:
                 yield self._rename(table.name, old, new)
             moved = []
             for view, query in views:
-                found = yield from self._follow(view, query, old, new)
+                found = yield from self.follow(view, query, old, new)
                 moved.append(found)
             views = moved
 
@@ -109,7 +109,7 @@ class Swap:
             names.append(before[names[-1]])
         return names
 
-    def _follow(
+    def follow(
         self, view: Dependent, query: View, old: str, new: str
     ) -> Generator[Statement, None, tuple[Dependent, View]]:
         """A view after one renaming of its source, and its target where that has the column under the same name."""
@@ -121,18 +121,20 @@ class Swap:
         columns = view.columns
         if view.target and old in query.carried(old) and old in {column.name for column in columns}:
             self._keyed(view, {old: new})
-            if new in {column.name for column in columns}:
+            taken = view.column(new)
+            if taken is not None and taken.comment != self.work.mark_of_drop:
                 raise DataError(f"{view.target} has a column {new} already", hint="drop or rename it first")
             self.work.unread(view.target, (old,), f"renamed to {new}")
-            yield self._rename(view.target, old, new)
-            columns = tuple(replace(column, name=new) if column.name == old else column for column in columns)
+            yield self._rename(view.target, old, new, over=taken is not None)
+            columns = tuple(replace(c, name=new) if c.name == old else c for c in columns if c.name != new)
         select = query.renamed({old: new}, keep_outputs=False)
         yield from self.work.replaced(view, select)
         return replace(view, select=select, columns=columns), replace(query, select=select)
 
     @staticmethod
-    def _rename(table: str, old: str, new: str) -> Statement:
-        sql = f"ALTER TABLE {qualified(table)} RENAME COLUMN {quoted(old)} TO {quoted(new)}"
+    def _rename(table: str, old: str, new: str, *, over: bool = False) -> Statement:
+        gone = f"DROP COLUMN {quoted(new)}, " if over else ""
+        sql = f"ALTER TABLE {qualified(table)} {gone}RENAME COLUMN {quoted(old)} TO {quoted(new)}"
         return Statement(sql, "metadata, no row is rewritten")
 
     def _keyed(self, view: Dependent, carried: Mapping[str, str]) -> None:

@@ -23,12 +23,12 @@ from console.errors import ConsoleError
 from console.project import load
 from console.propagation.tables import StoreTable
 from console.stores import delta, iceberg
-from console.stores.consume import Left, Renaming, fit, passed, renamed, renamings
+from console.stores.consume import Left, Renaming, crossed, fit, renamed, renamings
 from console.stores.delta import Delta
 from console.stores.files import Plan, Site, read_plan, sites
 from console.stores.iceberg import Iceberg
 from console.stores.protocol import Store
-from tests.propagation.servers.stream import Package, Stream
+from tests.propagation.servers.stream import Package, Relation, Stream
 
 PATIENCE_SECONDS = 90
 
@@ -40,7 +40,7 @@ class Sink:
         self._site, self._plan = site, plan
         self.store: Store = site.open()
         self._left = Left(self.store)
-        self._names: dict[str, tuple[str, ...]] = {}
+        self._names: dict[str, Relation] = {}
         self._seen: dict[str, set[str]] = {}
 
     def take(self, package: Package) -> None:
@@ -64,7 +64,7 @@ class Sink:
         known = renamings(self.store.records(), place)
         handle, target = self._look(place, [renaming.migration for renaming, _ in known])
         columns = package.relation.columns
-        seen = self._follow(place, columns, [renaming for renaming, _ in known])
+        seen = self._follow(place, package.relation, [renaming for renaming, _ in known])
         fitted = fit(columns, target, renamed(known, seen, target))
         if fitted.waits:
             return False
@@ -89,14 +89,16 @@ class Sink:
             case _:
                 return self.store, self.store.describe([place])[place]
 
-    def _follow(self, place: str, columns: tuple[str, ...], known: list[Renaming]) -> set[str]:
+    def _follow(self, place: str, relation: Relation, known: list[Renaming]) -> set[str]:
         seen = self._seen.setdefault(place, set())
-        before = self._names.get(place, columns)
-        if before != columns:
-            met = passed(before, columns, [renaming for renaming in known if renaming.migration not in seen])
-            if met is not None:
-                seen.add(met.migration)
-        self._names[place] = columns
+        before = self._names.get(place)
+        if before is None or (before.columns, before.types) != (relation.columns, relation.types):
+            old = dict(zip(before.columns, before.types, strict=True)) if before is not None else {}
+            new = dict(zip(relation.columns, relation.types, strict=True))
+            retyped = {name for name in old.keys() & new.keys() if old[name] != new[name]}
+            left = [renaming for renaming in known if renaming.migration not in seen]
+            seen |= crossed(before.columns if before is not None else (), relation.columns, left, retyped)
+        self._names[place] = relation
         return seen
 
 
