@@ -10,7 +10,7 @@ from console.propagation.mapping import mapped, meaning
 from console.propagation.migration import KEPT, STAGED, TOLD, ChangeColumn, Migration, Phase, ReplaceColumn
 from console.propagation.replication import Replication, Target
 from console.propagation.tables import StoreTable
-from console.propagation.translate.operations import Rewrite, StoreOperation, Translation, lossy
+from console.propagation.translate.operations import AddField, Rewrite, StoreOperation, Translation, lossy
 from console.stores.files import Change
 from console.stores.protocol import Record, State, Store, looks
 
@@ -127,11 +127,23 @@ class Carrier:
 
     def _seen(self, change: Change, place: str, table: StoreTable) -> Todo:
         try:
+            self._foreign(change)
             left = self._left(change, place, table)
         except DataError as error:
             raise DataError(f"{self._store.name}: {change.id}: {error}", hint=error.hint, code=error.code) from None
-        anew = any(isinstance(step, Rewrite) for step in left.steps)
+        anew = any(isinstance(step, Rewrite) or (isinstance(step, AddField) and step.default) for step in left.steps)
         return Todo(change, place, left.steps, left.warnings, self._store.weight(place) if anew else 0)
+
+    def _foreign(self, change: Change) -> None:
+        """raises  DataError for a column that is called like one of the replication's own"""
+        migration = change.migration
+        entry = self._replication.find(migration.schema, migration.table)
+        own = self._target.extra | (entry.extra if entry is not None else frozenset())
+        if taken := sorted(migration.columns & own):
+            raise DataError(
+                f"{taken[0]} is a column of the replication's own there (extra), which no column of PostgreSQL's may be",
+                hint=f"name PostgreSQL's otherwise, or put it under ignore: [{taken[0]}] of the table in replication.yaml",
+            )
 
     def _after(self, change: Change, place: str, table: StoreTable) -> StoreTable:
         if self._store.marked(place, change.id):

@@ -6,7 +6,7 @@ message of its replication protocol has both). A package never mixes schemas: cu
     known = renamings(store.records(), place)                  # first the records, then the table
     target = store.describe([place])[place]
     seen |= crossed(before, package.columns, known, retyped)   # where columns or their types changed; () before the first
-    fitted = fit(package.columns, target, renamed(known, seen, target))
+    fitted = fit(package.columns, target, renamed(known, seen, target), defaults(store.records(), place))
     if fitted.waits: try again soon, a renaming is on its way
     insert(place, {there: package[here] for here, there in fitted.insert})
     if store.describe([place])[place] != target: do it again, the table changed in between
@@ -22,9 +22,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from console.errors import DataError
-from console.propagation.migration import ReplaceColumn, SwapColumns
+from console.propagation.migration import AddColumn, DropColumn, ReplaceColumn, SwapColumns
 from console.propagation.migration_file import read
 from console.propagation.replication import Replication, Target
+from console.propagation.sql.defaults import NOW
 from console.propagation.tables import StoreTable
 from console.propagation.translate.operations import between
 from console.stores.protocol import LeftOut, Record, Store
@@ -39,6 +40,8 @@ class Fit:
     """How one package goes into one table.
 
     insert    (the package's column, the store's column), in the package's order
+    missing   (the store's column, literal): what rows from before a column have in PostgreSQL, where the store fills in
+              nothing by itself: Iceberg, Delta (`console.stores.lakes.constants.scalar`)
     left_out  columns that arrive and have no place in the store
     waits     the store is changing names: insert nothing now
     """
@@ -46,13 +49,20 @@ class Fit:
     insert: tuple[tuple[str, str], ...]
     left_out: tuple[str, ...] = ()
     waits: bool = False
+    missing: tuple[tuple[str, str], ...] = ()
 
 
-def fit(columns: Sequence[str], target: StoreTable, renamed: Mapping[str, str] | None = _NONE) -> Fit:
+def fit(
+    columns: Sequence[str],
+    target: StoreTable,
+    renamed: Mapping[str, str] | None = _NONE,
+    defaults: Mapping[str, str] = _NONE,
+) -> Fit:
     """Which columns of a package to insert.
 
     columns  the package's, each once
     renamed  the package's name → the store's, where only one of them knows of a new name yet; None while names move
+    defaults  the store's column → literal, as `defaults` tells
     raises   ValueError where two columns of a package would go into one of the store's
     """
     if renamed is None or between(target.columns):
@@ -62,7 +72,9 @@ def fit(columns: Sequence[str], target: StoreTable, renamed: Mapping[str, str] |
     insert = tuple(pair for pair in pairs if pair[1] in there and there[pair[1]] not in _COMPUTED)
     if len({name for _, name in insert}) != len(insert):
         raise ValueError(f"two of the columns {', '.join(columns)} would be one")
-    return Fit(insert, tuple(here for here, name in pairs if name not in there))
+    given = {name for _, name in insert}
+    missing = tuple((name, literal) for name, literal in defaults.items() if name in there and name not in given)
+    return Fit(insert, tuple(here for here, name in pairs if name not in there), missing=missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +129,38 @@ def renamings(records: Iterable[Record], place: str) -> tuple[tuple[Renaming, bo
         if record.state == "applied":
             applied.add(record.migration)
     return tuple((renaming, name in applied) for name, renaming in found.items())
+
+
+def defaults(records: Iterable[Record], place: str) -> dict[str, str]:
+    """The column → what PostgreSQL recorded for rows from before it, as far as a migration that began here says so.
+
+    A package without such a column is from before it, and its rows have that value in PostgreSQL.
+    """
+    mine = [record for record in records if record.place == place]
+    applied = {record.migration for record in mine if record.state == "applied"}
+    found: dict[str, str] = {}
+    for migration, body in {record.migration: record.body for record in mine}.items():
+        match read(body).operation:
+            case AddColumn(name=name, default=default):
+                found |= _constant(name, default)
+            case ReplaceColumn(name=name) as replaced:
+                if replaced.staged is not None:
+                    found |= _constant(replaced.taker, replaced.staged.default)
+                if migration in applied:
+                    found.pop(name, None)
+                    found |= _constant(name, found.pop(replaced.taker, None))
+            case DropColumn(name=name) if migration in applied:
+                found.pop(name, None)
+            case SwapColumns(columns=names) if migration in applied:
+                moved = {new: found.pop(old) for old, new in names if old in found}
+                found |= moved
+            case _:
+                pass
+    return found
+
+
+def _constant(name: str, default: str | None) -> dict[str, str]:
+    return {} if default in (None, NOW) else {name: str(default)}
 
 
 def crossed(

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from console.errors import DataError, RegionError, Unreachable
 from console.propagation.tables import StoreColumn, StoreTable
 from console.propagation.translate.operations import AddField, Rewrite, StoreOperation
+from console.stores.lakes.constants import filled
 from console.stores.lock import LOCK, Holder, held
 from console.stores.protocol import ARRIVING, RECORDS, LeftOut, Record, Store, recorded, retried, summed, telling
 
@@ -52,7 +53,7 @@ class Delta:
                 raise RegionError(f"{self.name}: the table {table.name} is gone")
             match tuple(operations):
                 case (AddField() as operation,):
-                    _add(opened, operation)
+                    _add(opened, operation, mark)
                 case (Rewrite() as operation,):
                     _rewrite(opened, operation, mark)
                 case _:
@@ -257,17 +258,28 @@ def delta_type(text: str) -> Any:
     return PrimitiveType({"int": "integer", "bigint": "long", "smallint": "short", "tinyint": "byte"}.get(word, word))
 
 
-def _add(table: Any, operation: AddField) -> None:
-    from deltalake import Field
+def _add(table: Any, operation: AddField, mark: str) -> None:
+    from deltalake import Field, Schema
 
-    if operation.name not in [field.name for field in table.schema().fields]:
-        table.alter.add_columns(Field(operation.name, delta_type(operation.type), nullable=True))
+    fields = table.schema().fields
+    if operation.name in [field.name for field in fields]:
+        return
+    new = Field(operation.name, delta_type(operation.type), nullable=True)
+    if operation.default is None or not table.file_uris():
+        table.alter.add_columns(new)
+        return
+    import pyarrow
+
+    schema = pyarrow.schema(Schema([*fields, new]).to_arrow())
+    batches = table.to_pyarrow_dataset().to_batches(batch_size=_BATCH_ROWS, batch_readahead=1, fragment_readahead=1)
+    name, default = operation.name, operation.default
+    made = (filled(batch, name, default, schema) for batch in batches)
+    _replace(table, schema, made, f"rows from before {name} get {default:.60}", mark)
 
 
 def _rewrite(table: Any, operation: Rewrite, mark: str) -> None:
     """Read this version, batch by batch, and replace it whole; a commit in between makes it fail, and it is read again."""
     import pyarrow
-    from deltalake import CommitProperties, Transaction
 
     wanted = _rewritten(table, operation)
     sources = [source for _, source, _ in operation.columns]
@@ -281,12 +293,20 @@ def _rewrite(table: Any, operation: Rewrite, mark: str) -> None:
         )
         for batch in batches
     )
+    _replace(table, wanted, cast, operation.why, mark)
+
+
+def _replace(table: Any, schema: Any, batches: Iterator[Any], why: str, mark: str) -> None:
+    """A table's rows and columns by others, in one commit that fails where another came first."""
+    import pyarrow
+    from deltalake import CommitProperties, Transaction
+
     once = CommitProperties(
         max_commit_retries=0,
-        custom_metadata={"userMetadata": operation.why},
+        custom_metadata={"userMetadata": why},
         app_transactions=[Transaction(_MARK + mark, 0)],
     )
-    rows = pyarrow.RecordBatchReader.from_batches(wanted, cast)
+    rows = pyarrow.RecordBatchReader.from_batches(schema, batches)
     write(table, rows, mode="overwrite", schema_mode="overwrite", commit_properties=once)
 
 

@@ -19,6 +19,7 @@ from console.propagation.translate.operations import (
     Statement,
     StoreOperation,
 )
+from console.stores.lakes.constants import filled, scalar
 from console.stores.lock import ASIDE, Holder, marked
 from console.stores.protocol import (
     ARRIVING,
@@ -75,6 +76,9 @@ class Iceberg:
                 with transaction.update_schema() as update:
                     for operation in operations:
                         _change(update, operation, int(opened.metadata.format_version))
+                for operation in operations:
+                    if isinstance(operation, AddField) and _filling(opened, operation):
+                        _fill(transaction, opened, operation)
                 transaction.set_properties({_MARK + mark: "applied"})
 
         self._retried(change)
@@ -150,7 +154,11 @@ class Iceberg:
             return int(rows.count())
 
     def weight(self, place: str) -> int:
-        return 0
+        with self._telling():
+            opened = self.table(place)
+            if opened is None or opened.metadata.format_version >= _DEFAULTS_FROM:
+                return 0
+            return sum(task.file.file_size_in_bytes for task in opened.scan().plan_files())
 
     def close(self) -> None:
         if self._catalog is not None and hasattr(self._catalog, "engine"):
@@ -244,7 +252,11 @@ def _change(update: Any, operation: StoreOperation, version: int) -> None:
     match operation:
         case AddField():
             kind = iceberg_type(operation.type)
-            default = None if version < _DEFAULTS_FROM else default_value(operation.default)
+            default = None
+            if version >= _DEFAULTS_FROM and operation.default is not None:
+                from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+                default = scalar(operation.default, schema_to_pyarrow(kind)).as_py()
             update.add_column(operation.name, kind, default_value=default)
         case DropField():
             update.delete_column(operation.name)
@@ -259,6 +271,27 @@ def _change(update: Any, operation: StoreOperation, version: int) -> None:
             raise TypeError(f"{type(operation).__name__} is not for Iceberg")
         case _:
             assert_never(operation)
+
+
+def _filling(table: Any, operation: AddField) -> bool:
+    """Older rows have a value that the format has no place for: they are written anew."""
+    empty = table.current_snapshot() is None
+    return operation.default is not None and int(table.metadata.format_version) < _DEFAULTS_FROM and not empty
+
+
+def _fill(transaction: Any, table: Any, operation: AddField) -> None:
+    """Rows of this version with the column; a commit in between makes it fail, and it is done again."""
+    import pyarrow
+
+    assert operation.default is not None
+    schema = transaction.table_metadata.schema().as_arrow()
+    if table.spec().fields:  # pyiceberg writes partitions from a whole table alone
+        rows = filled(table.scan().to_arrow(), operation.name, operation.default, schema)
+        transaction.overwrite(rows)
+        return
+    batches = table.scan().to_arrow_batch_reader()
+    made = (filled(batch, operation.name, operation.default, schema) for batch in batches)
+    transaction.overwrite(pyarrow.RecordBatchReader.from_batches(schema, made))
 
 
 def described(place: str, table: Any) -> StoreTable:
@@ -307,14 +340,3 @@ def iceberg_type(text: str) -> Any:
     if inside := re.fullmatch(r"\s*list\s*<(.*)>\s*", text):
         return ListType(-1, iceberg_type(inside[1]), element_required=False)
     return IcebergType.model_validate(re.sub(r"decimal\((\d+),(\d+)\)", r"decimal(\1, \2)", text.strip()))
-
-
-def default_value(default: str | None) -> object:
-    """A migration's literal as a value; None for what only a reader's clock or an empty list could say."""
-    if default is None or default in ("now()", "[]"):
-        return None
-    if default.startswith("'"):
-        return default[1:-1].replace("''", "'")
-    if default in ("true", "false"):
-        return default == "true"
-    return int(default) if re.fullmatch(r"[+-]?\d+", default) else float(default)

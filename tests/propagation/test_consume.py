@@ -5,8 +5,21 @@ import itertools
 import pytest
 
 from console.errors import DataError
+from console.propagation.migration import (
+    AddColumn,
+    DropColumn,
+    Facets,
+    Migration,
+    Operation,
+    ReplaceColumn,
+    default_phase,
+    swap,
+)
+from console.propagation.migration_file import written
 from console.propagation.tables import StoreColumn, StoreTable
-from console.stores.consume import Renaming, crossed, fit, passed, renamed
+from console.propagation.types import parse
+from console.stores.consume import Renaming, crossed, defaults, fit, passed, renamed
+from console.stores.protocol import Record, State
 
 SWAP = Renaming("1_swap", (("a", "b"), ("b", "a")))
 RENAME = Renaming("2_rename", (("c", "d"),))
@@ -114,3 +127,28 @@ def test_one_transaction_may_hold_several() -> None:
     assert crossed(("id", "a", "b"), ("id", "b", "a"), known) == {"1_swap"}
     assert crossed(("id", "a", "b"), ("id", "a", "b"), known) == set()
     assert crossed((), ("id", "a"), [TAKEN, FRESH]) == {"4_replace"}
+
+
+def record(number: int, state: State, operation: Operation) -> Record:
+    body = written(Migration(default_phase(operation), "public", "t", operation))
+    return Record(number, f"{number}_m", body, "t", state, 0, 0.0, "", "")
+
+
+def test_rows_from_before_a_column_are_given_what_postgresql_has_for_them() -> None:
+    records = [
+        record(1, "applied", AddColumn("kind", parse("string"), nullable=False, default="'issue'")),
+        record(2, "applied", AddColumn("at", parse("timestamp"), default="now()")),
+        record(3, "announced", ReplaceColumn("n", None, Facets(parse("string"), nullable=True, default="'0'"))),
+    ]
+    assert defaults(records, "t") == {"kind": "'issue'", "n__new": "'0'"}
+    target = table("id", "n", "kind", "n__new")
+    assert fit(("id", "n"), target, {}, defaults(records, "t")).missing == (("kind", "'issue'"), ("n__new", "'0'"))
+    later = [
+        *records,
+        record(3, "applied", ReplaceColumn("n", None, Facets(parse("string"), nullable=True, default="'0'"))),
+        record(4, "announced", swap({"kind": "sort"})),
+    ]
+    assert defaults(later, "t") == {"kind": "'issue'", "n": "'0'"}
+    later += [record(4, "applied", swap({"kind": "sort"})), record(5, "applied", DropColumn("n"))]
+    assert defaults(later, "t") == {"sort": "'issue'"}
+    assert defaults(later, "another") == {}

@@ -1,6 +1,8 @@
 """Every operation on Iceberg and Delta is done to real tables: rows stay with their columns, and nothing is left to do after."""
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +100,40 @@ def test_a_column_of_every_type_is_added_and_older_rows_have_null(pond: Pond, wo
     pond.apply(add)
     assert [(row["id"], row["a"], row["c"]) for row in pond.rows()] == [(1, 10, None), (2, 20, None)]
     assert pond.left(add) == ()
+
+
+@pytest.mark.parametrize(
+    ("word", "default", "value"),
+    [
+        ("boolean", "true", True), ("int16", "-3", -3), ("decimal(10,2)", "1.5", Decimal("1.50")), ("float64", "1e3", 1000.0),
+        ("date", "'2020-02-29'", date(2020, 2, 29)), ("string", "'it''s'", "it's"), ("array<string>", "[]", []),
+        ("timestamp_tz", "'2020-01-31 12:00:00+02'", datetime(2020, 1, 31, 10, tzinfo=UTC)),
+        ("timestamp", "'2020-01-31 12:00:00'", datetime(2020, 1, 31, 12)),
+    ],
+)  # fmt: skip
+def test_rows_from_before_a_column_get_the_default_that_it_came_with(
+    pond: Pond, word: str, default: str, value: Any
+) -> None:
+    add = AddColumn("c", parse(word), nullable=False, default=default)
+    assert pond.store.weight(pond.place) > 0
+    pond.apply(add)
+    assert [(row["id"], row["a"], row["c"]) for row in pond.rows()] == [(1, 10, value), (2, 20, value)]
+    assert pond.left(add) == ()
+
+
+def test_rows_of_a_partitioned_iceberg_table_get_it_too(tmp_path: Path) -> None:
+    pond = Pond("iceberg", tmp_path)
+    pond.make()
+    try:
+        table = pond.store.table("app.t")
+        with table.update_spec() as update:
+            update.add_identity("b")
+        table = pond.store.table("app.t")
+        table.append(table.scan().to_arrow())
+        pond.apply(AddColumn("c", parse("int32"), nullable=False, default="7"))
+        assert [(row["id"], row["c"]) for row in pond.rows()] == [(1, 7), (1, 7), (2, 7), (2, 7)]
+    finally:
+        pond.store.close()
 
 
 def test_a_dropped_column_is_gone_and_the_others_keep_their_values(pond: Pond) -> None:

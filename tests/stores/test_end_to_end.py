@@ -56,14 +56,14 @@ def same_everywhere(world: World, columns: list[str]) -> None:
 
 def test_a_column_comes_and_another_goes_though_each_statement_is_the_last(world: World) -> None:
     """console is killed before and after each of its statements, in every store, while rows are written and read."""
-    world.project.migrate("20260101000000_add_issues_kind", "pre", add("kind", "string"))
+    world.project.migrate("20260101000000_add_issues_kind", "pre", add("kind", "string", default="'issue'"))
     world.project.migrate("20260101000001_drop_issues_title", "post", drop("title"))
     world.consume()
     end_reading, end_old = world.read(), world.write(old_writer, 1)
     world.until(lambda: len(world.truth()) > 50, "rows arrive")
 
     assert kills(world.project, "pre", ["20260101000000_add_issues_kind"]) >= 6
-    world.migrate("ALTER TABLE issues ADD COLUMN kind text")
+    world.migrate("ALTER TABLE issues ADD COLUMN kind text DEFAULT 'issue'")
     end_new = world.write(new_writer, 1_000_000)
     world.until(lambda: sum(id >= 1_000_000 for id in world.truth()) > 50, "both write")
     assert end_old() > 50  # the last old writer is gone, so the column may go

@@ -73,7 +73,7 @@ def _add(operation: AddColumn, table: StoreTable, lake: Lake) -> Translation:
     word = mapped(operation.data_type, lake)
     warnings = [f"{operation.name}: {operation.data_type} in {lake.title()}: {word.lossy}"] if word.lossy else []
     default = None if operation.default in (None, NOW) else value_of(str(operation.default), operation.data_type)
-    if default is not None or not operation.nullable:
+    if default is None and (operation.default == NOW or not operation.nullable):
         warnings.append(f"{operation.name}: rows from before have NULL in {table.name}")
     return Translation((AddField(operation.name, word.type, default),), tuple(warnings))
 

@@ -47,6 +47,8 @@ def why(operation: StoreOperation) -> str:
             return operation.why
         case DropField():
             return "metadata, no row is rewritten; the values stay unread in old files"
+        case AddField(default=str()):
+            return "rows from before get the default: by metadata where the format knows defaults, else they are written anew"
         case AddField() | RenameFields() | ChangeField() | LoosenField():
             return "metadata, no row is rewritten"
         case _:

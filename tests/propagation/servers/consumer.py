@@ -10,7 +10,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,11 @@ from console.errors import ConsoleError
 from console.project import load
 from console.propagation.tables import StoreTable
 from console.stores import delta, iceberg
-from console.stores.consume import Left, Renaming, crossed, fit, renamed, renamings
+from console.stores.consume import Left, Renaming, crossed, defaults, fit, renamed, renamings
 from console.stores.delta import Delta
 from console.stores.files import Plan, Site, read_plan, sites
 from console.stores.iceberg import Iceberg
+from console.stores.lakes.constants import scalar
 from console.stores.protocol import Store
 from tests.propagation.servers.stream import Package, Relation, Stream
 
@@ -61,17 +62,19 @@ class Sink:
 
     def _put(self, place: str, package: Package) -> bool:
         """Insert; False where it must be done again."""
-        known = renamings(self.store.records(), place)
+        records = self.store.records()
+        known = renamings(records, place)
         handle, target = self._look(place, [renaming.migration for renaming, _ in known])
         columns = package.relation.columns
         seen = self._follow(place, package.relation, [renaming for renaming, _ in known])
-        fitted = fit(columns, target, renamed(known, seen, target))
+        fitted = fit(columns, target, renamed(known, seen, target), defaults(records, place))
         if fitted.waits:
             return False
         index = {name: columns.index(name) for name, _ in fitted.insert}
         names = [there for _, there in fitted.insert] + ["_version", "_deleted"]
         rows = [[*(row[index[here]] for here, _ in fitted.insert), rank, gone] for row, gone, rank in package.rows]
-        INSERT[self._site.target.kind](handle, place, names, rows)
+        missing = {} if self._site.target.kind == "clickhouse" else dict(fitted.missing)
+        INSERT[self._site.target.kind](handle, place, names, rows, missing)
         if self._site.target.kind == "clickhouse" and self.store.describe([place])[place] != target:
             return False
         self._left.add(place, fitted, len(rows))
@@ -102,23 +105,30 @@ class Sink:
         return seen
 
 
-def into_clickhouse(store: Any, place: str, names: list[str], rows: list[list[Any]]) -> None:
+Rows = list[list[Any]]
+
+
+def into_clickhouse(store: Any, place: str, names: list[str], rows: Rows, missing: Mapping[str, str]) -> None:
+    assert not missing
     with store._telling():
         store._open().insert(place, rows, column_names=names, database=store.database)
 
 
-def into_iceberg(table: Any, place: str, names: list[str], rows: list[list[Any]]) -> None:
-    data = [dict(zip(names, row, strict=True)) for row in rows]
-    table.append(pyarrow.Table.from_pylist(data, schema=table.schema().as_arrow()))
+def into_iceberg(table: Any, place: str, names: list[str], rows: Rows, missing: Mapping[str, str]) -> None:
+    table.append(_arrow(table.schema().as_arrow(), names, rows, missing))
 
 
-def into_delta(table: Any, place: str, names: list[str], rows: list[list[Any]]) -> None:
-    data = [dict(zip(names, row, strict=True)) for row in rows]
-    schema = pyarrow.schema(table.schema().to_arrow())
-    write_deltalake(table, pyarrow.Table.from_pylist(data, schema=schema), mode="append")
+def into_delta(table: Any, place: str, names: list[str], rows: Rows, missing: Mapping[str, str]) -> None:
+    write_deltalake(table, _arrow(pyarrow.schema(table.schema().to_arrow()), names, rows, missing), mode="append")
 
 
-INSERT: dict[str, Callable[[Any, str, list[str], list[list[Any]]], None]] = {
+def _arrow(schema: Any, names: list[str], rows: Rows, missing: Mapping[str, str]) -> Any:
+    older = {name: scalar(literal, schema.field(name).type).as_py() for name, literal in missing.items()}
+    data = [{**older, **dict(zip(names, row, strict=True))} for row in rows]
+    return pyarrow.Table.from_pylist(data, schema=schema)
+
+
+INSERT: dict[str, Callable[[Any, str, list[str], Rows, Mapping[str, str]], None]] = {
     "clickhouse": into_clickhouse,
     "iceberg": into_iceberg,
     "delta": into_delta,

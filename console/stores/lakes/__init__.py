@@ -1,0 +1,1 @@
+"""What Iceberg and Delta have in common."""
