@@ -23,6 +23,7 @@ from typing import Any, Final, Literal
 
 from console.errors import DataError
 from console.propagation.migration import Migration
+from console.propagation.tables import Kept
 
 Kind = Literal["clickhouse", "iceberg", "delta"]
 KINDS: Final[tuple[Kind, ...]] = ("clickhouse", "iceberg", "delta")
@@ -52,6 +53,7 @@ class Target:
     table    pattern of a table's name there: `{table}` and `{schema}` are filled in
     extra    bookkeeping columns that every table has there
     options  how it is reached, as written
+    kept     ClickHouse: table there → how its columns are to be kept
     """
 
     name: str
@@ -59,6 +61,7 @@ class Target:
     table: str = "{table}"
     extra: frozenset[str] = frozenset()
     options: Mapping[str, Any] = field(default_factory=dict)
+    kept: Mapping[str, tuple[Kept, ...]] = field(default_factory=dict)
 
     def place(self, table: Replicated) -> str:
         """A table's name in this store."""

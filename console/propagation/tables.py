@@ -67,6 +67,15 @@ class StoreColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class Kept:
+    """How ClickHouse is to keep a column: what a migration cannot say. codec: as within CODEC(…), or "" """
+
+    column: str
+    codec: str = ""
+    low_cardinality: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Use:
     """A part of a ClickHouse table that names some of its columns.
 
@@ -166,6 +175,8 @@ class StoreTable:
     uses        ClickHouse: what names its columns within the table
     overlays    ClickHouse: the tables without rows of their own that stand over it
     engine      ClickHouse
+    cluster     ClickHouse: on which every statement is to run, or ""
+    kept        ClickHouse: how the operator wants columns kept
     """
 
     name: str
@@ -177,6 +188,8 @@ class StoreTable:
     uses: tuple[Use, ...] = ()
     overlays: tuple[Overlay, ...] = ()
     engine: str = ""
+    cluster: str = ""
+    kept: tuple[Kept, ...] = ()
 
     def column(self, name: str) -> StoreColumn | None:
         return next((column for column in self.columns if column.name == name), None)

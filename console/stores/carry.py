@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from console import crash
 from console.errors import CheckFailed, Conflict, DataError, RegionError
 from console.propagation.mapping import mapped, meaning
-from console.propagation.migration import KEPT, STAGED, TOLD, ChangeColumn, Migration, Phase, ReplaceColumn
+from console.propagation.migration import KEPT, STAGED, TOLD, Migration, Phase, ReplaceColumn
 from console.propagation.replication import Replication, Target
 from console.propagation.tables import StoreTable
 from console.propagation.translate.operations import AddField, Rewrite, StoreOperation, Translation, lossy
@@ -15,7 +15,7 @@ from console.stores.files import Change
 from console.stores.protocol import Record, State, Store, looks
 
 Translate = Callable[[Change, StoreTable], Translation]
-_MOST_STEPS = 1000
+MOST_STEPS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class Carrier:
             if one.waits:
                 continue
             if one.announce:
-                if (staged := _staged(one.change)) is not None:
+                if (staged := staged_of(one.change)) is not None:
                     yield from self._steps(one.change, staged, one.place)
                 self._write(one.change, one.place, "announced")
                 yield Done(one.change, one.place, None, announced=True)
@@ -190,7 +190,7 @@ class Carrier:
 
     def _steps(self, change: Change, doing: Change, place: str) -> Iterator[Done]:
         """doing: the migration, or what must be there before its first row arrives"""
-        for _ in range(_MOST_STEPS):
+        for _ in range(MOST_STEPS):
             table = self._store.describe([place])[place]
             steps = self._left(doing, place, table).steps
             if not steps:
@@ -216,11 +216,11 @@ class Carrier:
         known = {(record.migration, record.place) for record in records if record.state != "step"}
         told = (c for c in self._changes if isinstance(c.migration.operation, TOLD) and c.migration.phase == "post")
         left = [c for c in told if (c.id, self.place(c)) not in known]
-        tables = self._store.describe(sorted({self.place(c) for c in left if _staged(c) is not None}))
+        tables = self._store.describe(sorted({self.place(c) for c in left if staged_of(c) is not None}))
         found = []
         for change in left:
             place = self.place(change)
-            staged = _staged(change)
+            staged = staged_of(change)
             seen = Todo(change, place, ())
             if staged is not None:
                 if place not in tables:
@@ -268,56 +268,7 @@ class Carrier:
         return bool(done)
 
 
-@dataclass(frozen=True, slots=True)
-class Rehearsed:
-    """What a migration did to a copy. rows: of the newest partition, before and after."""
-
-    steps: tuple[StoreOperation, ...]
-    warnings: tuple[str, ...]
-    rows_before: int
-    rows_after: int
-    seconds: float
-
-
-def rehearse(store: Store, place: str, change: Change, translate: Translate) -> Rehearsed:
-    """Do a migration to a copy of a table's newest partition; the copy is gone afterwards.
-
-    raises  what the store refuses; CheckFailed where rows, or values of a changed column, went missing
-    """
-    with store.copied(place) as (copy, there):
-        table = copy.describe([there])[there]
-        rows, warnings = copy.count(table), translate(change, table).warnings
-        changed = change.migration.operation
-        column = changed.name if isinstance(changed, ChangeColumn) else ""
-        values = copy.count(table, column)
-        began = time.monotonic()
-        done: list[StoreOperation] = []
-        if (staged := _staged(change)) is not None:
-            while steps := translate(staged, table).steps:
-                copy.run(table, steps if copy.at_once else steps[:1], staged.id)
-                table = copy.describe([there])[there]
-        while steps := () if copy.marked(there, change.id) else translate(change, table).steps:
-            now = steps if copy.at_once else steps[:1]
-            copy.run(table, now, change.id)
-            done += now
-            table = copy.describe([there])[there]
-            if len(done) > _MOST_STEPS:
-                raise RegionError(f"{store.name}: {change.id} has no end")
-        lost = values - copy.count(table, column)
-        found = Rehearsed(tuple(done), warnings, rows, copy.count(table), time.monotonic() - began)
-    if found.rows_after != found.rows_before:
-        raise CheckFailed(
-            f"{store.name}: {change.id} on a copy of {place}: {found.rows_before} rows became {found.rows_after}"
-        )
-    if lost:
-        raise CheckFailed(
-            f"{store.name}: {change.id} on a copy of {place}: {lost} of {values} values of {column} do not survive",
-            hint="add a new column, fill it, and swap the two",
-        )
-    return found
-
-
-def _staged(change: Change) -> Change | None:
+def staged_of(change: Change) -> Change | None:
     """What a store needs before the first row of a replacement arrives, as a migration of its own."""
     operation = change.migration.operation
     staged = operation.staged if isinstance(operation, ReplaceColumn) else None

@@ -5,18 +5,19 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from socket import gethostname
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from console.errors import DataError, RegionError, Unreachable
-from console.propagation.tables import StoreTable
+from console.propagation.tables import Kept, StoreTable
 from console.propagation.translate.operations import Statement, StoreOperation
-from console.propagation.translate.spelling import literal
+from console.propagation.translate.spelling import literal, on_cluster
 from console.propagation.translate.spelling import quoted as identifier
-from console.stores.clickhouse_tables import described
 from console.stores.lock import ASIDE, Holder, marked
 from console.stores.protocol import ARRIVING, RECORDS, LeftOut, Record, Store, first_line, lacks
+from console.stores.tables.clickhouse import behind, described
 
 # ALTER waits for the rows that it rewrites; what is only read is there at once
 _LONGEST_SECONDS: Final = 3600
@@ -37,29 +38,65 @@ class ClickHouse:
 
     url       `http://user:password@host:8123/database`
     database  instead of the url's
+    cluster   on whose hosts every statement runs; the lock and what was applied are there, too
+    settings  of every statement that changes a schema: alter_sync, mutations_sync
+    kept      table → how its columns are to be kept
     """
 
     at_once = False
 
-    def __init__(self, name: str, url: str, database: str = "") -> None:
+    def __init__(
+        self,
+        name: str,
+        url: str,
+        database: str = "",
+        *,
+        cluster: str = "",
+        settings: Mapping[str, int] | None = None,
+        kept: Mapping[str, tuple[Kept, ...]] | None = None,
+    ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise DataError(f"stores.{name}.url: expected http://host:8123/database or https://…")
         self.name = name
         self.database = database or parts.path.strip("/") or "default"
         self.address = f"{parts.scheme}://{parts.hostname}:{parts.port or 8123}/{self.database}"
+        self._cluster = cluster
+        self._settings = dict(settings or {})
+        self._kept = dict(kept or {})
         self._url = url
         self._client: Any = None
         self._made: set[str] = set()
 
     def describe(self, places: Collection[str]) -> dict[str, StoreTable]:
-        return described(self._query, self.database, places) if places else {}
+        found = described(self._query, self.database, places) if places else {}
+        return {
+            place: replace(table, cluster=self._cluster, kept=self._kept.get(place, ()))
+            for place, table in found.items()
+        }
 
     def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
         for operation in operations:
             if not isinstance(operation, Statement):
                 raise TypeError(f"{type(operation).__name__} is no statement of ClickHouse")
-            self._command(operation.sql)
+            self._command(operation.sql, self._settings)
+        if self._cluster:
+            self.agreed()
+
+    def agreed(self) -> None:
+        """raises  RegionError naming a host of the cluster whose columns are others than here"""
+        rows = self._query(
+            "SELECT hostName() AS host, table, arraySort(groupArray((name, type, default_kind))) AS columns"
+            " FROM clusterAllReplicas({cluster:String}, system.columns) WHERE database = {db:String} GROUP BY host, table",
+            {"cluster": self._cluster, "db": self.database},
+        )
+        [(here,)] = [tuple(row.values()) for row in self._query("SELECT hostName() AS host")]
+        if missed := behind(rows, here):
+            host, table = missed
+            raise RegionError(
+                f"{self.name}: the host {host} of {self._cluster} has other columns in {table} than {here}",
+                hint=f"system.distributed_ddl_queue on {host} says why; see that the statement is done there, and apply again",
+            )
 
     def marked(self, place: str, mark: str) -> bool:
         return False  # its statements leave their marks in the columns' comments
@@ -92,7 +129,7 @@ class ClickHouse:
 
     def set_mark(self, name: str, mark: str) -> bool:
         try:
-            self._command(f"CREATE TABLE {self._own(name)} (held UInt8) ENGINE = Memory COMMENT {literal(mark)}")
+            self._everywhere(f"CREATE TABLE {self._own(name)} (held UInt8) ENGINE = Memory COMMENT {literal(mark)}")
         except RegionError:
             if not self._exists(name):
                 raise
@@ -107,10 +144,11 @@ class ClickHouse:
         return str(rows[0]["comment"]) if rows else None
 
     def drop_mark(self, name: str) -> None:
-        self._command(f"DROP TABLE IF EXISTS {self._own(name)} SYNC")
+        self._everywhere(f"DROP TABLE IF EXISTS {self._own(name)} SYNC")
 
     @contextmanager
     def copied(self, place: str) -> Iterator[tuple[Store, str]]:
+        """On this host alone, be there others."""
         self._clear_away()
         aside = f"{self.database}{ASIDE}{os.urandom(4).hex()}"
         mark = Holder.now("a rehearsal", gethostname()).mark
@@ -179,27 +217,34 @@ class ClickHouse:
     def _make(self, table: str) -> None:
         if table not in self._made:
             columns, order = _TABLES[table]
-            self._command(
-                f"CREATE TABLE IF NOT EXISTS {self._own(table)} ({columns}) ENGINE = MergeTree ORDER BY ({order})"
+            # every host of a cluster, of whatever shard, is a replica of these
+            path = f"/clickhouse/console/{self.database}/{table}"
+            engine = f"ReplicatedMergeTree({literal(path)}, '{{shard}}-{{replica}}')" if self._cluster else "MergeTree"
+            self._everywhere(
+                f"CREATE TABLE IF NOT EXISTS {self._own(table)} ({columns}) ENGINE = {engine} ORDER BY ({order})"
             )
             self._made.add(table)
 
     def _insert(self, table: str, names: list[str], rows: list[list[Any]]) -> None:
         with self._telling():
-            self._open().insert(table, rows, column_names=names, database=self.database)
+            sure = {"insert_quorum": "auto"} if self._cluster else {}
+            self._open().insert(table, rows, column_names=names, database=self.database, settings=sure)
 
     def _query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
         with self._telling():
             return list(self._open().query(sql, parameters=dict(parameters or {})).named_results())
 
-    def _command(self, sql: str) -> None:
+    def _everywhere(self, sql: str) -> None:
+        self._command(on_cluster(sql, self._cluster))
+
+    def _command(self, sql: str, settings: Mapping[str, int] | None = None) -> None:
         with self._telling():
             from urllib3 import Timeout
 
             client = self._open()
             short, client.timeout = client.timeout, Timeout(connect=_CONNECT_SECONDS, read=_LONGEST_SECONDS)
             try:
-                client.command(sql)
+                client.command(sql, settings=dict(settings or {}))
             finally:
                 client.timeout = short
 

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
@@ -13,6 +13,7 @@ from console.model.region import Region
 from console.propagation.migration import Migration
 from console.propagation.migration_file import read
 from console.propagation.replication import Replication, Target, from_data
+from console.propagation.tables import Kept
 from console.stores.protocol import Store
 from console.text import hide, secret
 
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 REPLICATION: Final = "replication.yaml"
 MIGRATIONS: Final = "migrations"
 _REFERENCE: Final = re.compile(r"(env|file):(?!//)(.+)", re.DOTALL)
+_CODEC: Final = re.compile(r"[A-Za-z0-9_(), ]*", re.ASCII)
 _KEYS: Final = {
-    "clickhouse": frozenset(("url", "database")),
+    "clickhouse": frozenset(("url", "database", "cluster", "alter_sync", "mutations_sync", "columns")),
     "iceberg": frozenset(("catalog", "namespace")),
     "delta": frozenset(("root", "pipeline")),
 }
@@ -80,7 +82,11 @@ class Site:
             case "clickhouse":
                 from console.stores.clickhouse import ClickHouse
 
-                return ClickHouse(self.name, self.options["url"], self.options.get("database", ""))
+                options = self.options
+                sync = {key: options[key] for key in ("alter_sync", "mutations_sync") if key in options}
+                cluster, kept = str(options.get("cluster") or ""), self.target.kept
+                database = options.get("database", "")
+                return ClickHouse(self.name, options["url"], database, cluster=cluster, settings=sync, kept=kept)
             case "iceberg":
                 from console.stores.iceberg import Iceberg
 
@@ -118,10 +124,61 @@ def read_plan(root: Path, pipeline: str | None) -> Plan:
     try:
         if not isinstance(source, dict):
             raise DataError("source: expected {url: env:NAME}")
-        return Plan(pipeline, from_data(data), source, file)
+        return Plan(pipeline, _with_columns(from_data(data), path.parent), source, file)
     except DataError as error:
         keys = tuple(str(error).partition(":")[0].split("."))
         raise Problems.of([Problem("P050", str(error), document.place(keys), error.hint)]) from None
+
+
+def _with_columns(replication: Replication, folder: Path) -> Replication:
+    """The stores with what their files say of columns: `columns: clickhouse.yaml`."""
+    from console.project.yaml import parse, read_text
+
+    stores = []
+    for target in replication.stores:
+        name = target.options.get("columns")
+        if name is None or target.kind != "clickhouse":
+            stores.append(target)
+            continue
+        path = f"stores.{target.name}.columns"
+        if not isinstance(name, str) or Path(name).name != name or not (folder / name).is_file():
+            raise DataError(
+                f"{path}: no file {name!r:.60} beside {REPLICATION}", hint="table: {column: {codec: ZSTD(3)}}"
+            )
+        data = parse(read_text(folder / name, folder), name).data
+        stores.append(replace(target, kept=_kept(replication, target, data, path)))
+    return replace(replication, stores=tuple(stores))
+
+
+def _kept(
+    replication: Replication, target: Target, data: Mapping[str, Any], path: str
+) -> Mapping[str, tuple[Kept, ...]]:
+    """The store's table → its columns, from PostgreSQL's tables as the file has them."""
+    known = {entry.table: entry for entry in replication.tables}
+    known |= {f"{entry.schema}.{entry.table}": entry for entry in replication.tables}
+    found = {}
+    for table, columns in data.items():
+        if table not in known or not isinstance(columns, dict):
+            raise DataError(
+                f"{path}: {table!r:.60} is no table of replication.yaml", hint="table: {column: {codec: ZSTD(3)}}"
+            )
+        found[target.place(known[table])] = tuple(
+            _told(name, told, f"{path}: {table}") for name, told in columns.items()
+        )
+    return found
+
+
+def _told(column: str, told: Any, path: str) -> Kept:
+    if not isinstance(told, dict) or not set(told) <= {"codec", "low_cardinality"}:
+        raise DataError(
+            f"{path}.{column}: expected codec and low_cardinality alone", hint="{codec: ZSTD(3), low_cardinality: true}"
+        )
+    codec, low = told.get("codec", ""), told.get("low_cardinality", False)
+    if not isinstance(codec, str) or not _CODEC.fullmatch(codec):
+        raise DataError(f"{path}.{column}.codec: expected what stands in CODEC(…)", hint="codec: Delta, ZSTD(3)")
+    if not isinstance(low, bool):
+        raise DataError(f"{path}.{column}.low_cardinality: expected true or false")
+    return Kept(column, codec, low)
 
 
 def _plain(document: "Document") -> Iterator[Problem]:
@@ -204,6 +261,9 @@ def _options(target: Target, region: Region) -> dict[str, Any] | None:
         raise DataError(
             f"stores.{target.name}: unknown key {strange[0]!r:.60}", hint=f"a {target.kind} store has {known}"
         )
+    for key in ("alter_sync", "mutations_sync"):
+        if key in written and (isinstance(written[key], bool) or written[key] not in (0, 1, 2)):
+            raise DataError(f"stores.{target.name}.{key}: expected 0, 1 or 2", hint="2 waits for every replica")
     merged = {**_DEFAULTS[target.kind], **written}
     return {key: _filled(f"stores.{target.name}.{key}", value, region) for key, value in merged.items()}
 

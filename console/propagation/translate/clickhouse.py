@@ -6,7 +6,7 @@ the old one goes; so every row meets at least one of them, and a target that mer
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Final, assert_never
 
@@ -19,6 +19,7 @@ from console.propagation.hanging.room import type_after, type_of
 from console.propagation.hanging.widening import Widening
 from console.propagation.mapping import fits, mapped
 from console.propagation.migration import (
+    STAGED,
     AddColumn,
     ChangeColumn,
     DropColumn,
@@ -28,9 +29,9 @@ from console.propagation.migration import (
 )
 from console.propagation.sql.constants import EMPTY
 from console.propagation.sql.defaults import NOW, unquoted
-from console.propagation.tables import Dependent, StoreTable
+from console.propagation.tables import Dependent, Kept, StoreTable
 from console.propagation.translate.operations import NEXT, Statement, Translation, value_of
-from console.propagation.translate.spelling import literal, qualified, quoted
+from console.propagation.translate.spelling import literal, on_cluster, qualified, quoted
 from console.propagation.translate.swap import Swap
 from console.propagation.translate.views import View, reads, same
 from console.propagation.types import TIMES, Type
@@ -61,7 +62,8 @@ def translate(migration: Migration, table: StoreTable, mark: str) -> Translation
             steps = list(replacing(work, operation))
         case _:
             assert_never(migration.operation)
-    return Translation(tuple(steps), tuple(dict.fromkeys(work.warnings)))
+    everywhere = tuple(replace(step, sql=on_cluster(step.sql, table.cluster)) for step in steps)
+    return Translation(everywhere, tuple(dict.fromkeys(work.warnings)))
 
 
 def default_of(default: str, kind: Type) -> str:
@@ -109,6 +111,7 @@ class Work:
     def under(self, view: Dependent) -> "Work":
         """The same migration on a view's target."""
         below = view.below or StoreTable(view.target, view.columns, view.key)
+        below = replace(below, kept=self.table.kept)
         return Work(below, self.mark, view.name, self.warnings)
 
     @property
@@ -162,7 +165,14 @@ class Work:
     def type_to_add(self, operation: AddColumn) -> str:
         """NOT NULL only with a constant that older rows read."""
         constant = operation.default is not None and operation.default != NOW
-        return type_of(operation.data_type, nullable=operation.nullable or not constant)
+        word = type_of(operation.data_type, nullable=operation.nullable or not constant)
+        low = self._kept(operation.name).low_cardinality and not word.startswith(("LowCardinality(", "Array("))
+        return f"LowCardinality({word})" if low else word
+
+    def _kept(self, name: str) -> Kept:
+        """How the operator wants it kept; a new column that waits for its name as that name's."""
+        wanted = name.removesuffix(STAGED)
+        return next((kept for kept in self.table.kept if kept.column in (name, wanted)), Kept(name))
 
     def _definition(self, operation: AddColumn) -> str:
         constant = operation.default is not None and operation.default != NOW
@@ -172,7 +182,8 @@ class Work:
         found = f"{quoted(operation.name)} {self.type_to_add(operation)}"
         if constant and operation.default != EMPTY:
             found += f" DEFAULT {default_of(str(operation.default), operation.data_type)}"
-        return found
+        codec = self._kept(operation.name).codec
+        return f"{found} CODEC({codec})" if codec else found
 
     def drop(self, name: str) -> Iterator[Statement]:
         self.free(name)

@@ -1,5 +1,15 @@
 """Names and texts as ClickHouse takes every character of them."""
 
+import re
+from typing import Final
+
+_NAME: Final = r"`(?:[^`\\]|\\.)*`"
+_HEAD: Final = re.compile(
+    r"(?:ALTER TABLE|CREATE (?:OR REPLACE |MATERIALIZED )?VIEW|DROP (?:VIEW|TABLE|DATABASE) IF EXISTS"
+    rf"|CREATE (?:TABLE|DATABASE)(?: IF NOT EXISTS)?) {_NAME}(?:\.{_NAME})?",
+    re.DOTALL,
+)
+
 
 def quoted(name: str) -> str:
     """An identifier."""
@@ -14,6 +24,18 @@ def qualified(name: str) -> str:
 def literal(text: str) -> str:
     """A text."""
     return "'" + _escaped(text, "'") + "'"
+
+
+def on_cluster(sql: str, cluster: str) -> str:
+    """A statement of ours for every host of a cluster; as it is without one."""
+    if not cluster:
+        return sql
+    told = f"ON CLUSTER {quoted(cluster)}"
+    if sql.startswith("EXCHANGE "):
+        return f"{sql} {told}"
+    head = _HEAD.match(sql)
+    assert head is not None, "statements are made here"
+    return f"{sql[: head.end()]} {told}{sql[head.end() :]}"
 
 
 def _escaped(text: str, quote: str) -> str:

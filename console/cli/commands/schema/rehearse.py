@@ -13,8 +13,8 @@ from console.errors import ConsoleError, UsageError
 from console.text import safe_text
 
 if TYPE_CHECKING:
-    from console.stores.carry import Rehearsed
     from console.stores.files import Change, Site
+    from console.stores.rehearse import Rehearsed
 
 Tried = tuple["Site", "Change", "Rehearsed | None", "ConsoleError | None"]
 
@@ -58,7 +58,7 @@ def rehearse(migrations: tuple[str, ...], phase: str | None, stores: tuple[str, 
 
 
 def _try(work: Work, site: "Site", change: "Change") -> Tried:
-    from console.stores.carry import rehearse as on_a_copy
+    from console.stores.rehearse import rehearse as on_a_copy
 
     store = site.open()
     try:

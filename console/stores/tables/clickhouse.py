@@ -106,6 +106,18 @@ def described(query: Query, database: str, places: Collection[str]) -> dict[str,
     return {place: schema.table(f"{database}.{place}") for place in places if f"{database}.{place}" in tables}
 
 
+def behind(rows: Sequence[Row], here: str) -> tuple[str, str] | None:
+    """The first (host, table) whose columns are others than this host's, where both have the table.
+
+    rows  (host, table, columns) as every host tells them; a table that this host alone has is its own affair
+    """
+    mine = {row["table"]: row["columns"] for row in rows if row["host"] == here}
+    others = sorted(
+        (row["host"], row["table"]) for row in rows if row["columns"] != mine.get(row["table"], row["columns"])
+    )
+    return others[0] if others else None
+
+
 def _standing(query: Query) -> dict[str, Row]:
     rows = query(
         "SELECT t.database AS database, t.name AS name, t.engine AS engine, t.engine_full AS engine_full,"

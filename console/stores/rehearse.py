@@ -1,0 +1,60 @@
+"""A migration done to a copy of a table's newest partition, which is gone afterwards."""
+
+import time
+from dataclasses import dataclass
+
+from console.errors import CheckFailed, RegionError
+from console.propagation.migration import ChangeColumn
+from console.propagation.translate.operations import StoreOperation
+from console.stores.carry import MOST_STEPS, Translate, staged_of
+from console.stores.files import Change
+from console.stores.protocol import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsed:
+    """What a migration did to a copy. rows: of the newest partition, before and after."""
+
+    steps: tuple[StoreOperation, ...]
+    warnings: tuple[str, ...]
+    rows_before: int
+    rows_after: int
+    seconds: float
+
+
+def rehearse(store: Store, place: str, change: Change, translate: Translate) -> Rehearsed:
+    """Do a migration to a copy of a table's newest partition; the copy is gone afterwards.
+
+    raises  what the store refuses; CheckFailed where rows, or values of a changed column, went missing
+    """
+    with store.copied(place) as (copy, there):
+        table = copy.describe([there])[there]
+        rows, warnings = copy.count(table), translate(change, table).warnings
+        changed = change.migration.operation
+        column = changed.name if isinstance(changed, ChangeColumn) else ""
+        values = copy.count(table, column)
+        began = time.monotonic()
+        done: list[StoreOperation] = []
+        if (staged := staged_of(change)) is not None:
+            while steps := translate(staged, table).steps:
+                copy.run(table, steps if copy.at_once else steps[:1], staged.id)
+                table = copy.describe([there])[there]
+        while steps := () if copy.marked(there, change.id) else translate(change, table).steps:
+            now = steps if copy.at_once else steps[:1]
+            copy.run(table, now, change.id)
+            done += now
+            table = copy.describe([there])[there]
+            if len(done) > MOST_STEPS:
+                raise RegionError(f"{store.name}: {change.id} has no end")
+        lost = values - copy.count(table, column)
+        found = Rehearsed(tuple(done), warnings, rows, copy.count(table), time.monotonic() - began)
+    if found.rows_after != found.rows_before:
+        raise CheckFailed(
+            f"{store.name}: {change.id} on a copy of {place}: {found.rows_before} rows became {found.rows_after}"
+        )
+    if lost:
+        raise CheckFailed(
+            f"{store.name}: {change.id} on a copy of {place}: {lost} of {values} values of {column} do not survive",
+            hint="add a new column, fill it, and swap the two",
+        )
+    return found

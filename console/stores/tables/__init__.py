@@ -1,0 +1,1 @@
+"""Tables as each kind of server tells of them."""
