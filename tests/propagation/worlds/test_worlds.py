@@ -171,10 +171,8 @@ def _compare(base: Base, table: str, view: str, expected: list[dict[str, Any]]) 
         for (name,) in base.ask(f"SELECT name FROM system.columns WHERE database = '{base.name}' AND table = '{table}'")
     }
     if view:
-        query = view.partition(" AS SELECT ")[2]
-        there &= {
-            name for name in expected[0] if f"{name}," in query or f"{name} FROM" in query or f"`{name}`" in query
-        }
+        outputs = view.partition(" AS SELECT ")[2].partition(" FROM ")[0].split(", ")
+        there &= {output.rpartition(" AS ")[2].strip("`") for output in outputs}
     names = [name for name in expected[0] if name in there]
     if not view:
         assert set(names) == set(expected[0]), f"{table} lacks {set(expected[0]) - there}"
