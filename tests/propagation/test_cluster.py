@@ -15,6 +15,7 @@ from console.model.region import Region
 from console.propagation.migration import AddColumn, DropColumn, Facets, Migration, Operation, ReplaceColumn, swap
 from console.propagation.tables import Kept
 from console.propagation.translate import translate
+from console.propagation.translate.operations import Statement, StoreOperation
 from console.propagation.types import parse
 from console.stores.clickhouse import ClickHouse as Store
 from console.stores.files import read_plan, sites
@@ -70,14 +71,19 @@ def test_every_statement_is_one_for_the_cluster_to_clickhouses_own_parser(base: 
         steps = translate("clickhouse", migration, replace(table, cluster="all hosts"), "m1").steps
         assert len(plain) == len(steps)
         for one, other in zip(plain, steps, strict=True):
-            sql = getattr(other, "sql")  # noqa: B009
+            sql = said(other)
             assert sql.count("ON CLUSTER `all hosts`") == 1
-            assert sql.replace(" ON CLUSTER `all hosts`", "") == getattr(one, "sql")  # noqa: B009
+            assert sql.replace(" ON CLUSTER `all hosts`", "") == said(one)
             [formatted] = base.client.query(f"SELECT formatQuerySingleLine({literal(sql)})").result_rows[0]
             assert re.search(r"ON CLUSTER (`all hosts`|\"all hosts\")", formatted), formatted
             base.ask(f"EXPLAIN AST {sql}")
             told.add(" ".join(sql.split(" ")[:2]))
     assert told == {"ALTER TABLE", "CREATE MATERIALIZED", "CREATE OR", "EXCHANGE TABLES", "DROP VIEW"}
+
+
+def said(step: StoreOperation) -> str:
+    assert isinstance(step, Statement)
+    return step.sql
 
 
 def literal(text: str) -> str:
@@ -108,8 +114,6 @@ def test_a_host_that_missed_its_part_is_found() -> None:
 
 @pytest.mark.stores
 def test_settings_go_with_what_changes_a_schema(base: Base, server: ClickHouse) -> None:
-    from console.propagation.translate.operations import Statement
-
     store = Store("c", server.url(base.name), base.name, settings={"alter_sync": 2, "mutations_sync": 2})
     base.do("CREATE TABLE db.src (id Int64) ENGINE = MergeTree ORDER BY id")
     told = "concat(toString(getSetting('alter_sync')), toString(getSetting('mutations_sync'))) AS told"
@@ -128,7 +132,7 @@ def test_a_column_is_kept_as_the_operators_file_says_in_the_table_and_below(base
     for operation in (AddColumn("kind", parse("string"), nullable=False, default="'x'"), fresh):
         table = replace(base.store.describe(["src"])["src"], kept=kept)
         for step in translate("clickhouse", Migration("pre", "public", "src", operation), table, "m1").steps:
-            base.do(getattr(step, "sql"))  # noqa: B009
+            base.do(said(step))
     for name in ("src", "target", "lower"):
         [made] = [made for found, made in base.made() if found == name]
         assert "`kind` LowCardinality(String) DEFAULT 'x' CODEC(ZSTD(3))" in made

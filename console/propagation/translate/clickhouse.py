@@ -199,6 +199,25 @@ class Work:
                     hint=f"rewrite the view without {name} first, then apply again",
                 )
         self.unread(self.table.name, (name,), "dropped")
+        yield from self._marked(affected, name)
+        for view in self.views:
+            query = self.query(view)
+            yield from self.replaced(view, query.without(name) if view in affected else view.select)
+        for view in self.targets(self.views):
+            carried = {c for other in affected if other.target == view.target for c in self.query(other).carried(name)}
+            going = {column.name for column in view.columns if column.comment == marked} | carried
+            for column in sorted(going & {column.name for column in view.columns}):
+                yield from self._unlaid(self.under(view).table, column)
+                sql = f"ALTER TABLE {qualified(view.target)} DROP COLUMN IF EXISTS {quoted(column)}"
+                yield Statement(sql, f"no view writes {column} any more")
+        yield from self._unlaid(self.table, name)
+        if self.table.column(name) is not None:
+            place = qualified(self.table.name)
+            yield Statement(f"ALTER TABLE {place} DROP COLUMN IF EXISTS {quoted(name)}", "no view reads it any more")
+
+    def _marked(self, affected: list[Dependent], name: str) -> Iterator[Statement]:
+        """The columns of the targets that are to go too. raises DataError"""
+        marked = self.mark_of_drop
         for view in self.targets(affected):
             going = {c for other in affected if other.target == view.target for c in self.query(other).carried(name)}
             self.unread(view.target, going, "dropped")
@@ -214,20 +233,6 @@ class Work:
                 if (found := view.column(column)) is not None and found.comment != marked:
                     sql = f"ALTER TABLE {qualified(view.target)} COMMENT COLUMN {quoted(column)} {literal(marked)}"
                     yield Statement(sql, "a mark, so that an interrupted drop is finished")
-        for view in self.views:
-            query = self.query(view)
-            yield from self.replaced(view, query.without(name) if view in affected else view.select)
-        for view in self.targets(self.views):
-            carried = {c for other in affected if other.target == view.target for c in self.query(other).carried(name)}
-            going = {column.name for column in view.columns if column.comment == marked} | carried
-            for column in sorted(going & {column.name for column in view.columns}):
-                yield from self._unlaid(self.under(view).table, column)
-                sql = f"ALTER TABLE {qualified(view.target)} DROP COLUMN IF EXISTS {quoted(column)}"
-                yield Statement(sql, f"no view writes {column} any more")
-        yield from self._unlaid(self.table, name)
-        if self.table.column(name) is not None:
-            place = qualified(self.table.name)
-            yield Statement(f"ALTER TABLE {place} DROP COLUMN IF EXISTS {quoted(name)}", "no view reads it any more")
 
     @staticmethod
     def _unlaid(table: StoreTable, name: str) -> Iterator[Statement]:
