@@ -36,12 +36,13 @@ test: setup postgres clocks
 	@$(BIN)/python tools/test.py
 
 # random faults by seed for so many minutes, going on where the last one stopped (docs/reliability.md); then all kills, in
-# the order in which they build on each other; then fifty thousand edits of queries, ten thousand spoilt files
+# the order in which they build on each other; then fifty thousand edits of queries, ten thousand spoilt files, five hundred worlds of clients that send files
 MINUTES ?= 30
 soak: setup clocks
 	@$(BIN)/python -m tests.faults.soak --minutes $(MINUTES)
 	@$(BIN)/pytest -q -m faults
 	@EDITS=50000 $(BIN)/pytest -q -n 2 tests/planning/property -m "slow and not spark"
+	@LOADS=500 $(BIN)/pytest -q -n 2 tests/agent/test_loads.py
 	@CONSOLE_FUZZ=10000 $(BIN)/pytest -q tests/hostile/test_fuzz.py
 
 bench: setup

@@ -14,7 +14,7 @@ from uuid import uuid4
 from console import __version__, paths
 from console.agent import reading
 from console.agent.feeds.follow import Follower
-from console.agent.intake import Intake
+from console.agent.intake.landing import Intake
 from console.agent.line import Line
 from console.agent.patience.failure import cause, told
 from console.agent.receipts import audit
@@ -26,6 +26,7 @@ from console.errors import ConsoleError, DataError, RegionError
 from console.model import codec
 from console.model.fleet import FleetWaves
 from console.model.live import Live
+from console.model.load import Found, Run
 from console.model.plan import Plan
 from console.text import redacted
 
@@ -64,6 +65,9 @@ class Service:
             "verify": self.verify,
             "run": self.run,
             "ingest": self.ingest,
+            "landed": self.landed,
+            "check": self.check,
+            "marks": self.marks,
             "shutdown": self.shutdown,
         }
 
@@ -209,8 +213,18 @@ class Service:
                 return reading.run_sink(self.line(pipeline), self.spark, name)
         raise DataError(f"{kind!r:.60} is neither copy nor sink")
 
-    def ingest(self, pipeline: str, table: str, batch: str, lines: list[str]) -> dict[str, Any]:
-        return Intake(self.line(pipeline)).append(table, batch, lines)
+    def ingest(self, pipeline: str, table: str, batch: str, lines: list[str], run: Any = None) -> dict[str, Any]:
+        told = None if run is None else codec.decode(Run, run)
+        return Intake(self.line(pipeline)).append(table, batch, lines, told)
+
+    def check(self, pipeline: str, table: str, lines: list[str], at: Any) -> dict[str, str]:
+        return Intake(self.line(pipeline)).check(table, lines, codec.decode(tuple[tuple[int, int], ...], at))
+
+    def landed(self, pipeline: str, table: str, load: str, first: str, **more: Any) -> Found:
+        return Intake(self.line(pipeline)).found(table, load, first, **more)
+
+    def marks(self, pipeline: str, table: str, load: str, rows: int) -> dict[str, str]:
+        return Intake(self.line(pipeline)).marks(table, load, rows)
 
     def shutdown(self) -> dict[str, Any]:
         return {}

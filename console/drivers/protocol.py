@@ -7,6 +7,7 @@ from typing import Any, Literal, Protocol
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live, ReleaseRow
+from console.model.load import Found, Run
 from console.model.plan import Plan
 from console.model.receipt import Finding, Past
 from console.model.region import Region
@@ -145,8 +146,33 @@ class Driver(Protocol):
         """Run one copy or sink of the live release: {"rows": n, "path": …}, a copy once per `run` id, and "already": bool."""
         ...
 
-    async def ingest(self, pipeline: str, table: str, batch: str, lines: Sequence[str]) -> dict[str, Any]:
-        """Append NDJSON lines to a managed landing table, once per `batch` id: {"rows": n, "already": bool}."""
+    async def ingest(
+        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: Run | None = None
+    ) -> dict[str, Any]:
+        """Append NDJSON lines to a managed landing table: {"rows": n, "already": bool}.
+
+        run     which lines of a file they are, which then count once by that; without it, once per `batch` id
+        raises  DataError naming the line that does not fit; Conflict E_LOAD_MOVED, E_SCHEMA_MOVED: look again, send again
+        """
+        ...
+
+    async def check(self, pipeline: str, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]]) -> str:
+        """What `ingest` would say of these lines of a file, nothing being written.
+
+        at       (line, how many stand from there on), for every unbroken piece
+        returns  what they fit, to be sent along with them
+        raises   DataError naming the line that does not fit
+        """
+        ...
+
+    async def landed(
+        self, pipeline: str, table: str, load: str, first: str, *, named: bool, batch: str = "", after: int = 0
+    ) -> Found:
+        """What has landed of loads that a file may be: of `load` alone if a person has `named` it so."""
+        ...
+
+    async def marks(self, pipeline: str, table: str, load: str, rows: int) -> bytes:
+        """The marks of the events of one commit of a load, at whose end it had so many rows; b"" where they are gone."""
         ...
 
     async def stop(self) -> None:

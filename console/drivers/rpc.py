@@ -3,6 +3,7 @@
 import asyncio
 import math
 import os
+from base64 import b64decode
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Protocol, TypeVar
@@ -15,6 +16,7 @@ from console.model import codec
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live
+from console.model.load import Found, Run
 from console.model.plan import Plan
 from console.model.receipt import Finding, Past
 from console.model.region import Region
@@ -229,9 +231,32 @@ class RpcDriver:
         done = await self._call("run", {**params, "run": run} if run else params, _LONG)
         return self._with("run", done, rows=int, **({"already": bool} if kind == "copy" else {}))
 
-    async def ingest(self, pipeline: str, table: str, batch: str, lines: Sequence[str]) -> dict[str, Any]:
-        params = {"pipeline": pipeline, "table": table, "batch": batch, "lines": list(lines)}
+    async def ingest(
+        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: Run | None = None
+    ) -> dict[str, Any]:
+        params: dict[str, Any] = {"pipeline": pipeline, "table": table, "batch": batch, "lines": list(lines)}
+        params |= {"run": run} if run else {}  # an agent of an older version knows no such thing
         return self._with("ingest", await self._call("ingest", params, _CHANGE), rows=int, already=bool)
+
+    async def check(self, pipeline: str, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]]) -> str:
+        params = {"pipeline": pipeline, "table": table, "lines": list(lines), "at": list(at)}
+        told: str = self._with("check", await self._call("check", params, _CHANGE), schema=str)["schema"]
+        return told
+
+    async def landed(
+        self, pipeline: str, table: str, load: str, first: str, *, named: bool, batch: str = "", after: int = 0
+    ) -> Found:
+        asked = {"named": named, "batch": batch, "after": after}
+        params = {"pipeline": pipeline, "table": table, "load": load, "first": first, **asked}
+        return self._shape(Found, await self._call("landed", params, _CHANGE))
+
+    async def marks(self, pipeline: str, table: str, load: str, rows: int) -> bytes:
+        params = {"pipeline": pipeline, "table": table, "load": load, "rows": rows}
+        found = self._with("marks", await self._call("marks", params, _CHANGE), marks=str)["marks"]
+        try:
+            return b64decode(found, validate=True)
+        except ValueError:
+            raise self._strange("marks", found) from None
 
     async def stop(self) -> None:
         link = await self._listening()

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.agent.feeds.follow import Follower
-from console.agent.intake import Intake, parse_lines
+from console.agent.intake.landing import Intake
+from console.agent.intake.values import parse_lines
 from console.agent.line import Line
 from console.agent.session import Settings, Spark
 from console.errors import ConsoleError, DataError
@@ -24,7 +25,7 @@ SCHEMA = pa.schema(
     [("id", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("n", pa.int64()), ("payload", pa.string()),
      ("small", pa.int8()), ("x", pa.float64()), ("x4", pa.float32()), ("money", pa.decimal128(20, 4)), ("day", pa.date32()),
      ("yes", pa.bool_()), ("raw", pa.binary()), ("at", pa.struct([("lat", pa.float64()), ("n", pa.int64())])),
-     ("many", pa.list_(pa.int64())), ("by", pa.map_(pa.string(), pa.decimal128(20, 4)))]
+     ("many", pa.list_(pa.int64())), ("many_ts", pa.list_(pa.timestamp("us", "UTC"))), ("by", pa.map_(pa.string(), pa.decimal128(20, 4)))]
 )  # fmt: skip
 
 
@@ -71,6 +72,12 @@ def test_a_batch_sent_three_times_counts_once(intake: Intake, tmp_path: Path) ->
         ('{"small": 128}', "line 2: small: 128 is no int8"),
         ('{"ts": 1763632800}', "line 2: ts: 1763632800 is no timestamp"),
         ('{"ts": 1763632800.5}', "line 2: ts: 1763632800.5 is no timestamp"),
+        ('{"ts": "2026-11-20T10:00:00.1234567Z"}', "is finer than a microsecond"),
+        ('{"ts": "2026-11-20T10:00:00,1234560001+02:00"}', "is finer than a microsecond"),
+        (
+            '{"many_ts": ["2026-11-20T10:00:00.000000001Z"]}',
+            "line 2: many_ts: '2026-11-20T10:00:00.000000001Z' is finer",
+        ),
         ('{"day": 20412}', "line 2: day: 20412 is no date32"),
         ('{"day": true}', "line 2: day: True is no date32"),
         ('{"x": 1e400}', "line 2: x: 1E+400 is no double"),
@@ -127,6 +134,8 @@ def test_a_line_that_does_not_fit_refuses_the_whole_batch_by_its_number(
         ('{"raw": "ab"}', "raw", b"ab"),
         ('{"day": "2026-11-20"}', "day", date(2026, 11, 20)),
         ('{"ts": "2026-11-20T10:00:00+02:00"}', "ts", datetime(2026, 11, 20, 8, tzinfo=UTC)),
+        ('{"ts": "2026-11-20T10:00:00.123456000Z"}', "ts", datetime(2026, 11, 20, 10, 0, 0, 123456, tzinfo=UTC)),
+        ('{"ts": "2026-11-20T10:00:00.5Z"}', "ts", datetime(2026, 11, 20, 10, 0, 0, 500000, tzinfo=UTC)),
         ('{"at": {"lat": 1.25, "n": null}}', "at", {"lat": 1.25, "n": None}),
         ('{"many": [1, null, 2e0]}', "many", [1, None, 2]),
         ('{"by": {"a": 0.5, "b": null}}', "by", [("a", Decimal("0.5000")), ("b", None)]),

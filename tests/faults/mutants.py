@@ -54,7 +54,7 @@ UNDER_FIRE = (
            "writer = once.open_feed(session, app_id, target_path, 0); writer.position = 0; writer.epoch += 1",
            only("after-commit-history")),
     Mutant("a batch of rows is stored as often as it is sent", f"{BESIDE}[after-commit-landing]",
-           "console/agent/intake.py", "if opened.transaction_version(app_id) is not None:", "if False:",
+           "console/agent/intake/landing.py", "here = opened.transaction_version(app_id) is not None", "here = False",
            only("after-commit-landing")),
     Mutant("what a full disk broke off stays broken off",
            "tests/agent/test_line.py::test_what_was_broken_off_is_gone_on_with_though_nobody_asks", "console/agent/line.py",

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import shlex
 import shutil
 import sys
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
@@ -18,11 +19,11 @@ from console.cli.flags import command
 from console.cli.voice import Voice
 from console.cli.wiring import Desk, choices, open_desk, session
 from console.errors import DataError, UsageError
+from console.model.load import NAME_LENGTH, valid_name
 
-# of a frame of 1 MiB; the rest is for the request around the lines
-CHUNK_BYTES = 900 * 1024
-CHUNK_LINES = 20_000
-_SHOWN = 5
+if TYPE_CHECKING:
+    from console.runner.ingest.events import Events
+
 FOLLOW_TICK_SECONDS = 0.5
 
 
@@ -33,30 +34,59 @@ FOLLOW_TICK_SECONDS = 0.5
 )
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
 @click.option("--table", metavar="NAME", help="The managed landing table (default: the only one).")
-def ingest(file: str, table: str | None) -> int:
+@click.option("--load", metavar="NAME", help="What the region knows the file by (default: its name).")
+def ingest(file: str, table: str | None, load: str | None) -> int:
     """Append a file of NDJSON events to a landing table, once per file.
 
-    Lines are matched to columns by name. The same content ingested again, whole or after an interruption, adds
-    nothing twice. `-` reads stdin.
+    Lines are matched to columns by name, and all are checked before the first is written. The same content ingested
+    again, whole or after an interruption, adds nothing twice; a file that begins with lines that have landed goes on
+    after them, and one that differs there is refused unless --load names another load. `-` reads stdin.
     """
     from console.cli.figures import count
     from console.cli.interrupt import carry
+    from console.runner.ingest.events import examine
+    from console.runner.ingest.sending import Carried, Sending
 
     desk = open_desk(one=True)
     voice = Voice(session().flags)
     region = desk.names[0]
     target = _landing(desk, region, table)
+
+    def told(rows: int) -> None:
+        voice.detail(f"{region}  {target}: {rows:,} rows added")
+
+    if load is not None and not valid_name(load):
+        raise UsageError(f"{load!r:.60} is no name for a load", hint=f"up to {NAME_LENGTH} letters on one line")
     with _opened(file) as source:
-        batch, length, lines = examine(source, "stdin" if file == "-" else file)
-        source.seek(0)
-        result = carry(_send(desk, voice, target, batch, chunks(source, length)))
+        events = examine(source, "stdin" if file == "-" else file)
+        sending: list[Sending] = []
+
+        async def work() -> Carried:
+            async with desk.reach() as drivers:
+                driver, name = drivers[region], load or _known_by(file, events)
+                sending.append(Sending(driver, desk.name, target, events, load=name, named=load is not None, told=told))
+                return await sending[0].carry()
+
+        done = carry(work(), lambda: sending[0].landed() if sending else "")
+    already = not done.rows
     if voice.json:
-        voice.document({"region": region, "table": target, "batch": batch, "lines": lines, **result})
-    elif result["already"]:
-        voice.data(f"{target}: already there, nothing added ({count(lines, 'line')})")
+        about = {"region": region, "table": target, "batch": events.batch, "lines": events.count}
+        loaded = {"rows": done.rows, "already": already, "load": done.load, "landed_before": done.before}
+        voice.document({**about, **loaded})
+    elif already:
+        voice.data(f"{target}: already there, nothing added ({count(events.count, 'line')})")
     else:
-        voice.data(f"{target}: {count(result['rows'], 'row')} added")
+        after = f", after {count(done.before, 'row')} that had landed" if done.before else ""
+        voice.data(f"{target}: {count(done.rows, 'row')} added{after}")
     return 0
+
+
+def _known_by(file: str, events: "Events") -> str:
+    """The name of a load that nobody named."""
+    name = Path(file).name
+    if file == "-":
+        return f"stdin-{events.first.hex()[:12]}"
+    return name if valid_name(name) else f"file-{hashlib.sha256(os.fsencode(name)).hexdigest()[:12]}"
 
 
 def _landing(desk: Desk, region: str, wanted: str | None) -> str:
@@ -87,89 +117,6 @@ def _opened(file: str) -> Iterator[IO[bytes]]:
         except OSError as error:
             raise UsageError(f"{file}: {error.strerror}", hint="console ingest FILE, or - for stdin") from None
         yield source
-
-
-def examine(source: IO[bytes], name: str) -> tuple[str, int, int]:
-    """Read everything once before anything is sent.
-
-    returns  (sha256 of the content, its bytes, its lines that hold an event); a file that grows meanwhile is taken
-             up to here
-    raises   DataError naming the first lines that are no JSON object, or too long to be sent
-    """
-    digest, length, events = hashlib.sha256(), 0, 0
-    wrong: list[str] = []
-    for number, raw in enumerate(_lines(source), 1):
-        digest.update(raw)
-        length += len(raw)
-        if not raw.strip():
-            continue
-        events += 1
-        if reason := _fault(raw):
-            wrong.append(f"{name}:{number}: {reason}")
-            if len(wrong) == _SHOWN:
-                break
-    if wrong:
-        raise DataError("; ".join(wrong), hint="one JSON object a line, UTF-8; nothing was sent")
-    if not events:
-        raise DataError(f"{name}: no events", hint="one JSON object a line")
-    return digest.hexdigest(), length, events
-
-
-def _lines(source: IO[bytes]) -> Iterator[bytes]:
-    """Line by line, a too long one in pieces: a file that is no text must not fill the memory."""
-    while line := source.readline(CHUNK_BYTES + 1):
-        yield line
-
-
-def _fault(raw: bytes) -> str:
-    if len(raw) > CHUNK_BYTES:
-        return f"longer than {CHUNK_BYTES:,} bytes"
-    try:
-        text = raw.decode()
-        if not isinstance(json.loads(text), dict):
-            return "no JSON object"
-    except (ValueError, RecursionError) as error:
-        return f"not JSON: {error}"
-    return "" if _cost(text) <= CHUNK_BYTES else f"longer than {CHUNK_BYTES:,} bytes"
-
-
-def _cost(line: str) -> int:
-    """Bytes of a line inside a request: it is escaped there as a JSON string."""
-    return len(json.dumps(line)) + 1
-
-
-def chunks(source: IO[bytes], length: int) -> Iterator[tuple[str, ...]]:
-    """The events of the first `length` bytes in runs that fit a frame; the same content is always cut the same."""
-    run: list[str] = []
-    room = CHUNK_BYTES
-    read = 0
-    for whole in _lines(source):
-        raw = whole[: length - read]
-        read += len(raw)
-        line = raw.decode().strip()
-        cost = _cost(line)
-        if line and run and (cost > room or len(run) == CHUNK_LINES):
-            yield tuple(run)
-            run, room = [], CHUNK_BYTES
-        if line:
-            run.append(line)
-            room -= cost
-        if read >= length:
-            break
-    if run:
-        yield tuple(run)
-
-
-async def _send(desk: Desk, voice: Voice, table: str, batch: str, runs: Iterator[tuple[str, ...]]) -> dict[str, Any]:
-    rows, already = 0, True
-    region = desk.names[0]
-    async with desk.reach() as drivers:
-        for number, lines in enumerate(runs, 1):
-            result = await drivers[region].ingest(desk.name, table, f"{batch}/{number}", lines)
-            already = already and bool(result["already"])
-            rows += 0 if result["already"] else int(result["rows"])
-            voice.detail(f"{region}  {table}: {rows:,} rows added")
-    return {"rows": rows, "already": already}
 
 
 @command(

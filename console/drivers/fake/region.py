@@ -12,6 +12,7 @@ from console.errors import Conflict, DataError, Unreachable
 from console.model.event import Event, Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live, Release, ReleaseRow, TableState, TableStats
+from console.model.load import Found, Loads, Run
 from console.model.plan import Plan
 from console.model.receipt import Finding, Past, Receipt
 from console.model.region import Region
@@ -44,6 +45,7 @@ class FakeRegion:
         self.reachable = True
         self.links = 0  # watchers connected now
         self.ingested: dict[str, int] = {}
+        self.loads = Loads()
         self.copied: set[tuple[str, str]] = set()  # copies by name and run
         self.answers: dict[str, Answer] = {}  # SQL → what a query answers
         self.receipts: dict[str, tuple[Receipt, ...]] = {}  # rollout → what was kept of it
@@ -242,10 +244,17 @@ class FakeDriver:
         self._leave("run")
         return {"rows": rows, "already": already, "path": f"{self.region.warehouse}/{name}"}
 
-    async def ingest(self, pipeline: str, table: str, batch: str, lines: Sequence[str]) -> dict[str, Any]:
+    async def ingest(
+        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: Run | None = None
+    ) -> dict[str, Any]:
         await self._arrive("ingest", pipeline)
-        if batch in self.world.ingested:
+        if run is None and batch in self.world.ingested:
             return {"rows": self.world.ingested[batch], "already": True}
+        if run is not None:
+            end, _ = run.end(lines)
+            if not self.world.loads.place(run, end):
+                return {"rows": 0, "already": True}
+            self.world.loads.add(end)
         stats = self.world.disk.stats.get(table)
         if stats is None:
             raise DataError(f"{self.region.name}: there is no landing table {table}")
@@ -253,6 +262,20 @@ class FakeDriver:
         self.world.disk.stats[table] = replace(stats, rows=stats.rows + len(lines), version=stats.version + 1)
         self._leave("ingest")
         return {"rows": len(lines), "already": False}
+
+    async def check(self, pipeline: str, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]]) -> str:
+        await self._arrive("check", pipeline)
+        return "any"
+
+    async def landed(
+        self, pipeline: str, table: str, load: str, first: str, *, named: bool, batch: str = "", after: int = 0
+    ) -> Found:
+        await self._arrive("landed", pipeline)
+        return self.world.loads.found(load, first, named=named, batch=batch, after=after, most=2000)
+
+    async def marks(self, pipeline: str, table: str, load: str, rows: int) -> bytes:
+        await self._arrive("marks", pipeline)
+        return b""
 
     async def stop(self) -> None:
         await self._arrive("stop")

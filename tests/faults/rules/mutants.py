@@ -21,6 +21,7 @@ COMPACT, BACKFILL, SUMS = (
 EDGE = "console/agent/feeds/edge.py"
 FOLLOW, HEALTH = "console/agent/feeds/follow.py", "console/agent/patience/health.py"
 READING, CARRY, KILLED = "console/agent/reading.py", "console/agent/rollout/carry.py", f"{RULES}/test_killed.py"
+LOAD, SENDING, LOADS = "console/model/load.py", "console/runner/ingest/sending.py", "tests/agent/test_loads.py"
 AT_GATE = "tests/faults/test_gate.py"
 FENCE, BY_HAND = "tests/faults/test_fence.py", f"{RULES}/test_by_hand.py"
 STANDING, GATE = "tests/agent/test_standing.py", "tests/agent/test_gate.py"
@@ -110,6 +111,15 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("two runs of one name at once", READING, "with _turn(path):", "with threading.Lock():", f"{KILLED}::test_two_who_ask_for_one_run_at_once_have_one"),
     bug("a copy is not read back", READING, "    raise RegionError(f\"{path}: the run's commit", "    return 0\n    raise RegionError(f\"{path}: the run's commit", f"{KILLED}::test_a_copys_commit_that_is_not_in_the_log_is_no_success"),
     bug("columns are added beside those that are", CARRY, "once.nothing(self.work.spark.session(), path)", 'self.work.spark.session().range(0).drop("id")', f"{KILLED}::test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with_that_column_once"),
+    # files into a landing table
+    bug("lines are written before all are checked", SENDING, "if self._file.count == stand.rows or _alone(self._file, stand.rows):", "if True:", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
+    bug("a file that differs goes on", SENDING, "end.rows in chains and chains[end.rows].hex() == end.chain", "end.rows in chains", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
+    bug("lines follow wherever their sender believes", LOAD, "fits = (head.rows, head.chain) == (run.after, run.before)", "fits = True", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
+    bug("a new load asks nobody", LOAD, "new = run.named or not self.alike(run.load, run.first)", "new = True", f"{LOADS}::test_one_file_sent_under_several_names_at_once_lands_once"),
+    bug("what landed is forgotten with the log", "console/agent/store/loads.py", "            _take(held, found)\n    held.version", "            pass\n    held.version", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
+    bug("a refusal names the line after", "console/model/load.py", "return next((at // MARK_BYTES + 1 for", "return next((at // MARK_BYTES + 2 for", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
+    bug("nanoseconds are cut", "console/agent/intake/values.py", "if _FINER.search(value):", "if False:", "tests/agent/test_intake.py"),
+    bug("an empty text partitions", "console/agent/intake/values.py", "        if field.name in partitions:", "        if False:", "tests/agent/test_ingest.py::test_what_delta_would_change_is_refused_by_its_line"),
     # rivals
     bug("a region's lock is shared", "console/agent/lock.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", f"{RIVALS}/test_holding.py"),
     bug("a swap commits over another's", "console/agent/store/ledger.py", SWAP, "        try:\n            DeltaTable(str(self.path)).update(", f"{RIVALS}/test_rounds.py"),

@@ -1,77 +1,33 @@
-"""Batches of NDJSON lines into a managed landing table, each batch once.
-
-Written through deltalake and not through Spark: a batch costs milliseconds of one core instead of half a second
-(docs/decisions/0002). The table's lock keeps the two from writing it at the same time.
+"""NDJSON lines as rows of a table, strictly: what does not fit its column is refused by the file's line, never nulled,
+rounded or cut.
 """
 
 import json
 import math
+import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalake import DeltaTable
 
-from console import crash
-from console.agent.line import Line
-from console.agent.store import log, turns
-from console.errors import DataError, RegionError
+from console.errors import DataError
 
-TURN_SECONDS = 60.0
 Read = Callable[[Any], Any]  # a JSON value as its column wants it; raises one of MISFITS
 MISFITS = (ValueError, TypeError, KeyError, ArithmeticError, RecursionError)
-
-
-class Intake:
-    """The one writer of a pipeline's managed landing tables."""
-
-    def __init__(self, line: Line) -> None:
-        self._line = line
-
-    def append(self, table: str, batch: str, lines: Sequence[str]) -> dict[str, Any]:
-        """Append lines, matched by column name; a batch id that was committed before is answered, not repeated.
-
-        raises  DataError naming the first line that is no JSON object or whose value does not fit its column
-        """
-        path = self._line.path(self._landing(table))
-        with turns.alone(path, seconds=TURN_SECONDS) as ours:
-            if not ours:
-                raise RegionError(f"{path}: Spark has been writing it for {TURN_SECONDS:.0f} s", hint="send it again")
-            log.whole(path)
-            opened = DeltaTable(path)
-            app_id = f"ingest/{opened.metadata().id}/{batch}"
-            if opened.transaction_version(app_id) is not None:
-                return {"rows": 0, "already": True}
-            rows = parse_lines(lines, [field.name for field in opened.schema().fields])
-            note = {"kind": "landing", "batch": batch, "rows_in": len(rows)}
-            properties = CommitProperties(
-                custom_metadata={"userMetadata": json.dumps(note)}, app_transactions=[Transaction(app_id, 0)]
-            )
-            columns = _columns(opened, rows)
-            crash.point("before-commit-landing")
-            write_deltalake(path, columns, mode="append", commit_properties=properties)
-            crash.point("after-commit-landing")
-            written = log.position(path, app_id)
-        if written is None:
-            raise DataError(f"batch {batch} was not committed to {path}", hint="send it again: a batch counts once")
-        return {"rows": len(rows), "already": False}
-
-    def _landing(self, table: str) -> str:
-        release = self._line.live()
-        state = release.table(table)
-        if state is None or state.table.kind != "landing":
-            raise DataError(f"{table} is no landing table of release {release.id}")
-        if not state.table.managed:
-            raise DataError(
-                f"{table} is not managed: its own producers write it", hint="set `managed: true`", code="P_MANAGED"
-            )
-        return state.version.path
+# Delta reads the first as NULL; Hive's word for NULL, the second, is one to Spark as well.
+NO_PARTITION = ("", "__HIVE_DEFAULT_PARTITION__")
+NOTHING_WRITTEN = "all of these lines were refused; nothing was written"
 
 
 class _Twice(ValueError):
     """A key that stands twice in one object; its last value would win without a word."""
+
+
+class _TooFine(ValueError):
+    """A time finer than a microsecond; what Delta stores would be cut."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -90,14 +46,17 @@ def _no_number(token: str) -> Any:
 _JSON = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_number, object_pairs_hook=_unique)
 
 
-def parse_lines(lines: Sequence[str], columns: Sequence[str]) -> list[dict[str, Any]]:
+def parse_lines(
+    lines: Sequence[str], columns: Sequence[str], numbers: Sequence[int] | None = None
+) -> list[dict[str, Any]]:
     """NDJSON lines as objects with known keys only; numbers with a fraction or an exponent as Decimals.
 
-    raises  DataError with the line's number
+    numbers  each line's own in its file; 1, 2, 3 … without
+    raises   DataError with the line's number
     """
     known = set(columns)
     rows = []
-    for number, line in enumerate(lines, 1):
+    for number, line in zip(numbers or range(1, len(lines) + 1), lines, strict=True):
         try:
             row = _JSON.decode(line)
         except _Twice as error:
@@ -115,31 +74,56 @@ def parse_lines(lines: Sequence[str], columns: Sequence[str]) -> list[dict[str, 
     return rows
 
 
-def _columns(table: DeltaTable, rows: list[dict[str, Any]]) -> Any:
-    """Rows as Arrow in the table's schema; what does not fit its column's type is refused, never nulled or rounded."""
+def typed(table: DeltaTable, rows: Sequence[Mapping[str, Any]], numbers: Sequence[int] | None = None) -> Any:
+    """Rows as Arrow in the table's schema.
+
+    numbers  each row's line in its file
+    raises   DataError naming line and column of the first value, column by column, that does not fit
+    """
     import pyarrow as pa
 
-    schema = pa.schema(table.schema().to_arrow())
+    numbers = numbers or range(1, len(rows) + 1)
+    schema, partitions = pa.schema(table.schema().to_arrow()), table.metadata().partition_columns
     arrays = []
     for field in schema:
-        values = _values(rows, field.name, _reader(pa, field.type), str(field.type))
+        values = _values(rows, numbers, field.name, _reader(pa, field.type), str(field.type))
+        if field.name in partitions:
+            _kept_apart(values, numbers, field.name)
         try:
             arrays.append(pa.array(values, field.type))
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
-            number = next(n for n, value in enumerate(values, 1) if not _fits(pa, value, field.type))
-            raise _unfit(number, field.name, rows[number - 1][field.name], str(field.type)) from None
+            at = next(n for n, value in enumerate(values) if not _fits(pa, value, field.type))
+            raise _unfit(numbers[at], field.name, rows[at][field.name], str(field.type)) from None
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _values(rows: list[dict[str, Any]], column: str, read: Read, kind: str) -> list[Any]:
+def _values(rows: Sequence[Mapping[str, Any]], numbers: Sequence[int], column: str, read: Read, kind: str) -> list[Any]:
     values = []
-    for number, row in enumerate(rows, 1):
+    for number, row in zip(numbers, rows, strict=True):
         value = row.get(column)
         try:
             values.append(None if value is None else read(value))
+        except _TooFine as error:
+            raise DataError(
+                f"line {number}: {column}: {str(error)!r:.60} is finer than a microsecond: it would be cut",
+                hint=f"at most six digits after the second; {NOTHING_WRITTEN}",
+                code="E_NANOSECONDS",
+            ) from None
         except MISFITS:
             raise _unfit(number, column, value, kind) from None
     return values
+
+
+def _kept_apart(values: Sequence[Any], numbers: Sequence[int], column: str) -> None:
+    """raises DataError for a text that the partition would give back as NULL"""
+    for number, value in zip(numbers, values, strict=True):
+        if value in NO_PARTITION:
+            raise DataError(
+                f"line {number}: {column}: {value!r} cannot be kept in a column by which the table is partitioned: it"
+                " would be read as NULL",
+                hint=f"null, or another text; {NOTHING_WRITTEN}",
+                code="E_PARTITION_VALUE",
+            )
 
 
 def _fits(pa: Any, value: Any, kind: Any) -> bool:
@@ -243,11 +227,17 @@ def _decimal(value: Any) -> Decimal:
     raise TypeError
 
 
+# fromisoformat cuts such digits off, wherever they stand
+_FINER = re.compile(r"[.,]\d{6}0*[1-9]")
+
+
 def _time(value: Any) -> datetime:
     """ISO 8601, UTC where no offset stands. A number is none: seconds, milliseconds and microseconds look alike."""
     if not isinstance(value, str):
         raise TypeError
     at = datetime.fromisoformat(value)
+    if _FINER.search(value):
+        raise _TooFine(value)
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
@@ -280,6 +270,4 @@ def _unfit(number: int, column: str, value: Any, kind: str) -> DataError:
         shown = repr(value) if isinstance(value, str | int) else _said(value)
     except RecursionError:
         shown = "what is nested that deeply"
-    return DataError(
-        f"line {number}: {column}: {shown:.60} is no {kind}", hint="the whole batch was refused; nothing was written"
-    )
+    return DataError(f"line {number}: {column}: {shown:.60} is no {kind}", hint=NOTHING_WRITTEN)

@@ -1,0 +1,165 @@
+"""A load: the events of one file on their way into a landing table, told from the commits that carried them.
+
+Each event is known by the chain of digests up to it, which does not depend on where the commits were cut: a file begins
+with what has landed where its chain at that event is the one that the commit notes.
+"""
+
+import hashlib
+from bisect import bisect_right, insort
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from console.errors import Conflict
+
+START = bytes(16)
+MARK_BYTES = 3  # of an event's chain, kept for each: they tell where two files part, and decide nothing
+NAME_LENGTH = 120
+MOVED, SCHEMA_MOVED = "E_LOAD_MOVED", "E_SCHEMA_MOVED"
+
+
+def link(before: bytes, event: str) -> bytes:
+    """The chain up to an event, from the chain before it."""
+    return hashlib.blake2b(before + event.encode(), digest_size=len(START)).digest()
+
+
+def linked(before: bytes, events: Iterable[str]) -> tuple[bytes, bytes]:
+    """(the chain after these events, a mark for each of them)"""
+    chain, marks = before, bytearray()
+    for event in events:
+        chain = link(chain, event)
+        marks += chain[:MARK_BYTES]
+    return chain, bytes(marks)
+
+
+def parted(ours: bytes, theirs: bytes) -> int:
+    """At which event, counted from 1, two runs of marks differ; 0 where one only ends before the other."""
+    pairs = range(0, min(len(ours), len(theirs)), MARK_BYTES)
+    return next((at // MARK_BYTES + 1 for at in pairs if ours[at : at + 3] != theirs[at : at + 3]), 0)
+
+
+def valid_name(name: str) -> bool:
+    return 0 < len(name) <= NAME_LENGTH and name.isprintable() and name == name.strip()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Landed:
+    """Events 1…rows of a load, as one of its commits left them.
+
+    first, chain  hex, of the load's first event and of its last one here
+    line          of the file, at which that last one stands
+    """
+
+    load: str
+    first: str
+    chain: str
+    rows: int
+    line: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """Which events of a file these are, beside the events themselves.
+
+    after, before  how many of its load come before them, and the chain up to there, in hex
+    at             (line, how many events stand from there on, one a line), for every unbroken piece
+    schema         what all the file's lines were checked against; "" where these are all
+    named          a person gave the load its name, and wants it whatever else has landed
+    older          the batch under which a console without loads sent the events before these, or ""
+    """
+
+    load: str
+    first: str
+    after: int
+    before: str
+    at: tuple[tuple[int, int], ...]
+    schema: str = ""
+    named: bool = False
+    older: str = ""
+
+    def end(self, events: Sequence[str]) -> tuple[Landed, bytes]:
+        """Where the load stands after these events, and their marks.
+
+        raises  ValueError for a chain that is no hex
+        """
+        chain, marks = linked(bytes.fromhex(self.before), events)
+        rows, line = self.after + len(events), sum(self.at[-1]) - 1
+        return Landed(load=self.load, first=self.first, chain=chain.hex(), rows=rows, line=line), marks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a table holds of loads that a file may be.
+
+    heads  how far each of them has come
+    ends   of the load that was asked for by its name: where its commits ended, the next ones after a given event
+    older  commits of this very content by a console without loads
+    """
+
+    heads: tuple[Landed, ...] = ()
+    ends: tuple[Landed, ...] = ()
+    older: int = 0
+
+
+class Loads:
+    """All loads of one table."""
+
+    def __init__(self) -> None:
+        self._ends: dict[str, list[Landed]] = defaultdict(list)  # by rows
+        self._known: set[tuple[str, str]] = set()  # (load, chain)
+        self._begun: dict[str, set[str]] = defaultdict(set)  # first event → loads
+        self._older: dict[str, set[int]] = defaultdict(set)  # batch → its commits
+
+    def add(self, end: Landed) -> None:
+        if (end.load, end.chain) not in self._known:
+            self._known.add((end.load, end.chain))
+            self._begun[end.first].add(end.load)
+            insort(self._ends[end.load], end, key=lambda held: held.rows)
+
+    def add_older(self, batch: str, number: int) -> None:
+        self._older[batch].add(number)
+
+    def older(self, batch: str) -> int:
+        """How many commits of a batch landed, one after the other, by a console without loads."""
+        held = self._older.get(batch, set())
+        return next(number for number in range(len(held) + 1) if number + 1 not in held)
+
+    def head(self, load: str) -> Landed | None:
+        ends = self._ends.get(load)
+        return ends[-1] if ends else None
+
+    def alike(self, load: str, first: str) -> tuple[Landed, ...]:
+        """How far the load of this name has come, and those that begin with the same event."""
+        names = sorted({load, *self._begun.get(first, ())})
+        return tuple(head for name in names if (head := self.head(name)))
+
+    def found(self, load: str, first: str, *, named: bool, batch: str, after: int, most: int) -> Found:
+        """What may be the load of a file: the one of this name, and unless a person `named` it, those that begin alike.
+
+        batch  of an older console
+        after  ends of `load` are listed beyond this event, at the `most` so many
+        """
+        ends, head = self._ends.get(load, []), self.head(load)
+        start = bisect_right(ends, after, key=lambda held: held.rows)
+        heads = ((head,) if head else ()) if named else self.alike(load, first)
+        return Found(heads=heads, ends=tuple(ends[start : start + most]), older=0 if named else self.older(batch))
+
+    def place(self, run: Run, end: Landed) -> bool:
+        """Whether these events may follow now; False if they have landed already.
+
+        raises  Conflict E_LOAD_MOVED where the load stands elsewhere than their sender believes
+        """
+        if (end.load, end.chain) in self._known:
+            return False
+        head = self.head(run.load)
+        if head is not None:
+            fits = (head.rows, head.chain) == (run.after, run.before)
+        else:
+            new = run.named or not self.alike(run.load, run.first)
+            fits = new and (run.after == 0 or self.older(run.older) > 0)
+        if not fits:
+            stands = f"has {head.rows:,} rows now" if head else "began meanwhile"
+            raise Conflict(
+                f"load {run.load} {stands}: somebody else sends it too", hint="send the file again", code=MOVED
+            )
+        return True

@@ -1,0 +1,166 @@
+"""A file of events, read from its start as often as need be and never held whole: checked, cut into what fits a frame,
+and compared with what has landed of it.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import IO
+
+from console.errors import DataError
+from console.model.load import START, link, linked
+
+# of a frame of 1 MiB; the rest is for the request around the lines
+PIECE_BYTES = 900 * 1024
+PIECE_LINES = 20_000
+GAP_BYTES = 32  # of a request, for the number of a line that does not follow the one before
+_SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Consecutive events that fit one request.
+
+    at  (line, how many events stand from there on, one a line), for every unbroken run of lines
+    """
+
+    events: tuple[str, ...]
+    at: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """A file that was looked through once.
+
+    length  its bytes by then: what is written to it later does not count
+    batch   sha256 of these
+    count   lines that hold an event
+    first   the chain of the first event
+    """
+
+    source: IO[bytes]
+    name: str
+    length: int
+    batch: str
+    count: int
+    first: bytes
+
+    def pieces(self, after: int = 0, *, gap_bytes: int = GAP_BYTES) -> Iterator[Piece]:
+        """The events after the first so many. The same content is always cut at the same places, wherever one begins."""
+        seen, room, held, at = 0, PIECE_BYTES, list[str](), list[tuple[int, int]]()
+        for line, event in self._events():
+            follows = bool(at) and sum(at[-1]) == line
+            cost = _cost(event) + (0 if follows else gap_bytes)
+            if held and (cost > room or len(held) == PIECE_LINES):
+                if seen > after:
+                    yield _after(held, at, max(0, after - (seen - len(held))))
+                room, held, at, follows = PIECE_BYTES, [], [], False
+            held.append(event)
+            at[-1:] = [(at[-1][0], at[-1][1] + 1)] if follows else [*at[-1:], (line, 1)]
+            room -= cost
+            seen += 1
+        if held and seen > after:
+            yield _after(held, at, max(0, after - (seen - len(held))))
+
+    def chains(self, wanted: Collection[int]) -> dict[int, bytes]:
+        """The chains up to the events of these numbers, as far as there are so many."""
+        chain, found, last = START, {0: START}, max(wanted, default=0)
+        for number, (_, event) in enumerate(self._events(), 1):
+            if number > last:
+                break
+            chain = link(chain, event)
+            if number in wanted:
+                found[number] = chain
+        return found
+
+    def marks(self, after: int, last: int) -> bytes:
+        """The marks of the events after the first so many, up to event `last`."""
+        chain = self.chains((after,)).get(after, START)
+        events = (event for number, (_, event) in enumerate(self._events(), 1) if after < number <= last)
+        return linked(chain, events)[1]
+
+    def line(self, event: int) -> int:
+        """The line of an event, counted from 1; of the last one, where there are fewer."""
+        found = 0
+        for number, (line, _) in enumerate(self._events(), 1):
+            found = line
+            if number == event:
+                break
+        return found
+
+    def older_end(self, commits: int) -> int:
+        """How many events the first so many commits of a console without loads held."""
+        pieces = zip(range(commits), self.pieces(gap_bytes=0), strict=False)
+        return sum(len(piece.events) for _, piece in pieces)
+
+    def _events(self) -> Iterator[tuple[int, str]]:
+        """(line, event) for every line that holds one."""
+        self.source.seek(0)
+        read = 0
+        for number, whole in enumerate(_lines(self.source), 1):
+            raw = whole[: self.length - read]
+            read += len(raw)
+            if event := raw.decode().strip():
+                yield number, event
+            if read >= self.length:
+                return
+
+
+def _after(held: list[str], at: list[tuple[int, int]], skipped: int) -> Piece:
+    """A piece without its first so many events."""
+    left, gone = [], skipped
+    for line, count in at:
+        if gone < count:
+            left.append((line + gone, count - gone))
+        gone = max(0, gone - count)
+    return Piece(tuple(held[skipped:]), tuple(left))
+
+
+def examine(source: IO[bytes], name: str) -> Events:
+    """Read everything once before anything is sent; a file that grows meanwhile is taken up to here.
+
+    raises  DataError naming the first lines that are no JSON object, or too long to be sent
+    """
+    digest, length, events, first = hashlib.sha256(), 0, 0, START
+    wrong: list[str] = []
+    for number, raw in enumerate(_lines(source), 1):
+        digest.update(raw)
+        length += len(raw)
+        if not raw.strip():
+            continue
+        events += 1
+        if reason := _fault(raw):
+            wrong.append(f"{name}:{number}: {reason}")
+            if len(wrong) == _SHOWN:
+                break
+        elif events == 1:
+            first = link(START, raw.decode().strip())
+    if wrong:
+        raise DataError("; ".join(wrong), hint="one JSON object a line, UTF-8; nothing was sent")
+    if not events:
+        raise DataError(f"{name}: no events", hint="one JSON object a line")
+    return Events(source=source, name=name, length=length, batch=digest.hexdigest(), count=events, first=first)
+
+
+def _lines(source: IO[bytes]) -> Iterator[bytes]:
+    """Line by line, a too long one in pieces: a file that is no text must not fill the memory."""
+    while line := source.readline(PIECE_BYTES + 1):
+        yield line
+
+
+def _fault(raw: bytes) -> str:
+    if len(raw) > PIECE_BYTES:
+        return f"longer than {PIECE_BYTES:,} bytes"
+    try:
+        text = raw.decode()
+        if not isinstance(json.loads(text), dict):
+            return "no JSON object"
+    except (ValueError, RecursionError) as error:
+        return f"not JSON: {error}"
+    return "" if _cost(text) + GAP_BYTES <= PIECE_BYTES else f"longer than {PIECE_BYTES:,} bytes"
+
+
+def _cost(line: str) -> int:
+    """Bytes of a line inside a request: it is escaped there as a JSON string."""
+    return len(json.dumps(line)) + 1

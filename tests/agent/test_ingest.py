@@ -1,0 +1,185 @@
+"""`console ingest` as an operator types it, against a real agent that is killed in the middle. No Java: nothing is followed."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from console.agent.store import log
+from console.agent.store.ledger import Releases
+from console.model.live import Release, TableState, Version
+from console.model.schema import Column, Table
+
+BIN = Path(sys.executable).parent
+COLUMNS = (Column("id", "string"), Column("n", "bigint"), Column("region", "string"), Column("ts", "timestamp"))
+SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int64()), ("region", pa.string()), ("ts", pa.timestamp("us", "UTC"))])
+LINES = 25_000
+WRONG = 24_001
+
+
+class Desk:
+    """A project, its one region, and an operator in front of it."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.lake = root, root / "lake"
+        self.armed = root / "armed"
+        self.armed.mkdir()
+        self.env = {
+            **os.environ,
+            "CONSOLE_HOME": str(root / "home"),
+            "XDG_RUNTIME_DIR": str(root),
+            "CONSOLE_CRASH_DIR": str(self.armed),
+        }
+        columns = "{id: string, n: bigint, region: string, ts: timestamp}"
+        for name, text in {
+            "regions/eu.yaml": f"warehouse: {self.lake}\n",
+            "plans/web/pipeline.yaml": "name: web\n",
+            "plans/web/tables/landing.yaml": f"kind: landing\nmanaged: true\npartition_by: [region]\ncolumns: {columns}\n",
+        }.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text)
+        self.table = str(self.lake / "landing")
+        write_deltalake(self.table, pa.Table.from_pylist([], SCHEMA), partition_by=["region"])
+        table = Table("landing", "landing", COLUMNS, managed=True, partition_by=("region",))
+        state = TableState(table, Version("landing", "landing", COLUMNS), "SELECT * FROM stored", "", {})
+        releases = Releases(self.lake, "web")
+        releases.propose(Release("r1", "web", "d", (state,), ()), "web-1", "ada", "laptop")
+        releases.swap("", "r1", "ada", "laptop")
+
+    def console(self, *words: str, given: bytes | None = None) -> tuple[int, str]:
+        """(exit code, what was said on either stream)"""
+        done = subprocess.run(
+            [str(BIN / "console"), *words, "--project", str(self.root), "--region", "eu"],
+            input=given, capture_output=True, env=self.env, timeout=120, check=False,
+        )  # fmt: skip
+        return done.returncode, (done.stdout + done.stderr).decode()
+
+    def ingest(self, lines: list[str], *words: str, name: str = "events.ndjson") -> tuple[int, str]:
+        (self.root / name).write_text("".join(line + "\n" for line in lines))
+        return self.console("ingest", str(self.root / name), *words)
+
+    def ids(self) -> list[str]:
+        return sorted(DeltaTable(self.table).to_pyarrow_table(columns=["id"]).column("id").to_pylist())
+
+    def version(self) -> int:
+        return int(DeltaTable(self.table).version())
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(tmp_path)
+    yield desk
+    desk.console("follow", "--stop")
+
+
+def events(count: int, start: int = 0) -> list[str]:
+    return [
+        json.dumps({"id": f"{n:06}", "n": n, "region": "de", "ts": "2026-11-22T10:00:00Z"}) for n in range(start, count)
+    ]
+
+
+def ids(count: int) -> list[str]:
+    return [f"{n:06}" for n in range(count)]
+
+
+def test_a_wrong_line_far_down_is_named_as_the_file_has_it_nothing_is_written_and_the_corrected_file_lands_once(
+    desk: Desk,
+) -> None:
+    lines = events(LINES)
+    spoilt = [*lines[: WRONG - 1], json.dumps({"id": "x", "n": "three"}), *lines[WRONG:]]
+    code, said = desk.ingest(spoilt)
+    assert (code, f"line {WRONG}: n: 'three' is no int64" in said, "nothing was written" in said) == (65, True, True), (
+        said
+    )
+    assert desk.ids() == []
+    code, said = desk.ingest(lines)
+    assert (code, said) == (0, f"landing: {LINES:,} rows added\n")
+    assert desk.ids() == ids(LINES)
+    for again in (desk.ingest(lines), desk.ingest(lines, name="another.ndjson")):
+        assert again == (0, f"landing: already there, nothing added ({LINES:,} lines)\n")
+    piped = desk.console(
+        "ingest", "-", given="".join(line + "\n" for line in [*lines, *events(LINES + 5, LINES)]).encode()
+    )
+    assert piped == (0, f"landing: 5 rows added, after {LINES:,} rows that had landed\n")
+    assert desk.ids() == ids(LINES + 5)
+
+
+@pytest.mark.parametrize("point", ["before-commit-landing", "after-commit-landing"])
+def test_killed_in_the_middle_it_says_what_landed_goes_on_after_it_and_refuses_another_file(
+    desk: Desk, point: str
+) -> None:
+    lines = events(LINES)
+    assert desk.ingest(lines[:2])[0] == 0  # an agent runs
+    (desk.armed / point).touch()
+    code, said = desk.ingest(lines)
+    assert code == 5
+    landed = len(desk.ids())
+    assert landed in (2, *range(3, LINES))
+    told = re.search(r"lines 1–([\d,]+) \(([\d,]+) rows\) have landed as load events.ndjson", said)
+    assert told, said
+    sure = int(told[1].replace(",", ""))
+    assert (sure, sure <= landed) == (int(told[2].replace(",", "")), True)
+
+    changed = [lines[0], json.dumps({"id": "other", "n": 1, "region": "de"}), *lines[2:]]
+    code, said = desk.ingest(changed)
+    assert (code, "line 2 differs from what load events.ndjson has landed" in said) == (65, True), said
+    assert len(desk.ids()) == landed
+    assert desk.ingest(lines)[0] == 0
+    assert desk.ids() == ids(LINES)
+    assert desk.ingest(changed[:3], "--load", "corrected") == (0, "landing: 3 rows added\n")
+    assert Counter(desk.ids()) == Counter([*ids(LINES), "000000", "000002", "other"])
+
+
+def test_each_commit_notes_load_lines_and_their_hash(desk: Desk) -> None:
+    assert desk.ingest(["", *events(3)])[0] == 0
+    assert desk.ingest(["", *events(3), "", *events(5, 3)])[0] == 0
+    notes = [commit.note for commit in log.commits(desk.table, 1, desk.version())]
+    assert [(note["load"], note["lines"], note["rows"], note["rows_in"]) for note in notes] == [
+        ("events.ndjson", [2, 4], 3, 3),
+        ("events.ndjson", [6, 7], 5, 2),
+    ]
+    assert len({note["hash"] for note in notes}) == 2
+
+
+def test_what_delta_would_change_is_refused_by_its_line(desk: Desk) -> None:
+    for event, says in (
+        ({"region": ""}, "line 3: region: '' cannot be kept in a column by which the table is partitioned"),
+        ({"region": "__HIVE_DEFAULT_PARTITION__"}, "line 3: region: '__HIVE_DEFAULT_PARTITION__' cannot be kept"),
+        (
+            {"ts": "2026-11-22T10:00:00.1234567Z"},
+            "line 3: ts: '2026-11-22T10:00:00.1234567Z' is finer than a microsecond",
+        ),
+    ):
+        code, said = desk.ingest([*events(1), "", json.dumps({"id": "x", **event}), *events(2, 1)])
+        assert (code, says in said, desk.ids()) == (65, True, []), said
+
+
+def test_batches_of_a_console_that_knew_no_loads_count_as_landed(desk: Desk) -> None:
+    """They are named by the hash of the whole file and a number; cut as today."""
+    import hashlib
+
+    from console.agent.feeds.follow import Follower
+    from console.agent.intake.landing import Intake
+    from console.agent.line import Line
+    from console.agent.session import Settings, Spark
+    from console.runner.ingest.events import examine
+
+    lines = events(LINES)
+    (desk.root / "events.ndjson").write_text("".join(line + "\n" for line in lines))
+    with open(desk.root / "events.ndjson", "rb") as source:
+        pieces = list(examine(source, "events.ndjson").pieces(gap_bytes=0))
+        batch = hashlib.sha256((desk.root / "events.ndjson").read_bytes()).hexdigest()
+    spark = Spark(Settings("eu"), -1)
+    old = Intake(Line(desk.lake, "web", spark, Follower(spark, 1.0, lambda *_: None), Settings("eu")))
+    old.append("landing", f"{batch}/1", pieces[0].events)
+    assert desk.ingest(lines)[0] == 0
+    assert desk.ids() == ids(LINES)
+    assert desk.ingest(lines)[1].startswith("landing: already there")
