@@ -146,7 +146,8 @@ async def test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again(tm
                 await outcome(sending(region, file, random, name=file.name, lost=0.15))
             case "crowd" if story not in named:
                 others = [other[-1] for each, other in versions.items() if each not in named]
-                crowd = [file, file, *random.sample(others, min(2, len(others)))]
+                held.insert(-1, ledger.edited(file, story))  # two versions of it at once
+                crowd = [file, held[-2], file, *random.sample(others, min(2, len(others)))]
                 await asyncio.gather(
                     *(outcome(sending(region, each, random, name=each.name, lost=0.03)) for each in crowd)
                 )

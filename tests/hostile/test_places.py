@@ -288,6 +288,7 @@ async def test_s10_an_agent_survives_whatever_a_client_says_and_answers_the_next
     driver = LocalDriver(region)
     try:
         await driver.wake()
+        run = {"load": "a", "first": "00", "after": 0, "before": "00", "at": [[1, 1]]}
         wholes = [
             {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
             for method, params in {
@@ -300,7 +301,18 @@ async def test_s10_an_agent_survives_whatever_a_client_says_and_answers_the_next
                 "cleanup": {"pipeline": "web", "by": "a", "host": "h", "dry_run": True, "previous": False},
                 "query": {"pipeline": "web", "sql": "SELECT 1", "tables": [], "args": {"a": ["1", "int"]}, "limit": 1},
                 "run": {"pipeline": "web", "kind": "sink", "name": "x", "by": "a", "host": "h"},
-                "ingest": {"pipeline": "web", "table": "landing", "batch": "b", "lines": ["{}"]},
+                "ingest": {"pipeline": "web", "table": "landing", "batch": "b", "lines": ["{}"], "run": run},
+                "check": {"pipeline": "web", "table": "landing", "lines": ["{}"], "at": [[1, 1]]},
+                "landed": {
+                    "pipeline": "web",
+                    "table": "landing",
+                    "load": "a",
+                    "first": "00",
+                    "named": False,
+                    "batch": "",
+                    "after": 0,
+                },
+                "marks": {"pipeline": "web", "table": "landing", "load": "a", "rows": 1},
                 "accept": {"plan": {"format_version": 1}, "by": "a", "host": "h", "attached": False},
             }.items()
         ]

@@ -129,13 +129,15 @@ class Sending:
         marks = await self._driver.marks(self._pipeline, self._table, head.load, other.rows)
         after = other.rows - len(marks) // MARK_BYTES
         event = parted(self._file.marks(after, other.rows), marks) if marks else 0
-        landed = f"what load {head.load} has landed (lines {self._file.line(1):,}–{head.line:,})"
+        landed = f"what load {head.load} has landed ({head.rows:,} rows)"
         if event > 1 or (event and after == same):
             said = f"line {self._file.line(after + event):,} differs from {landed}"
         elif marks and not event:
             said = f"it ends after line {self._file.line(self._file.count):,}, before {landed}"
         else:
-            said = f"one of the lines {self._file.line(same + 1):,}–{other.line:,} differs from {landed}"
+            said = (
+                f"one of the lines {self._file.line(same + 1):,}–{self._file.line(other.rows):,} differs from {landed}"
+            )
         return DataError(
             f"{self._file.name}: {said}; nothing was written",
             hint="with the lines that landed in their place it goes on after them; --load NAME lands it whole, as another load",
