@@ -19,10 +19,10 @@ from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
 from console.agent.feeds.follow import Follower
+from console.agent.intake import loads
 from console.agent.intake.landing import Intake
 from console.agent.line import Line
 from console.agent.session import Settings, Spark
-from console.agent.store import loads
 from console.errors import ConsoleError, DataError, Unreachable
 from console.model import codec
 from console.model.live import Release, TableState, Version

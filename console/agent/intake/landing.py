@@ -14,9 +14,10 @@ from typing import Any
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from console import crash
+from console.agent.intake import loads
 from console.agent.intake.values import parse_lines, typed
 from console.agent.line import Line
-from console.agent.store import loads, log, turns
+from console.agent.store import log, turns
 from console.errors import Conflict, DataError, RegionError
 from console.model.load import SCHEMA_MOVED, Found, Landed, Run, valid_name
 

@@ -116,7 +116,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a file that differs goes on", SENDING, "end.rows in chains and chains[end.rows].hex() == end.chain", "end.rows in chains", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("lines follow wherever their sender believes", LOAD, "fits = (head.rows, head.chain) == (run.after, run.before)", "fits = True", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("a new load asks nobody", LOAD, "new = run.named or not self.alike(run.load, run.first)", "new = True", f"{LOADS}::test_one_file_sent_under_several_names_at_once_lands_once"),
-    bug("what landed is forgotten with the log", "console/agent/store/loads.py", "            _take(held, found)\n    held.version", "            pass\n    held.version", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
+    bug("what landed is forgotten with the log", "console/agent/intake/loads.py", "            _take(held, found)\n    held.version", "            pass\n    held.version", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("a refusal names the line after", "console/model/load.py", "return next((at // MARK_BYTES + 1 for", "return next((at // MARK_BYTES + 2 for", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("nanoseconds are cut", "console/agent/intake/values.py", "if _FINER.search(value):", "if False:", "tests/agent/test_intake.py"),
     bug("an empty text partitions", "console/agent/intake/values.py", "        if field.name in partitions:", "        if False:", "tests/agent/test_ingest.py::test_what_delta_would_change_is_refused_by_its_line"),
