@@ -3,13 +3,16 @@ PYTHON ?= python3
 BIN := .venv/bin
 export HEADLESS PLANT LOG
 
-.PHONY: setup python postgres clocks demo check lint test soak bench clean
+.PHONY: setup schema python postgres clocks demo check lint test soak bench clean
 
 setup:
 	@$(PYTHON) tools/setup.py spark
 
 python:
 	@$(PYTHON) tools/setup.py python
+
+# all that `console schema` needs: no Java
+schema: python
 
 # HEADLESS=1 runs it to the end and checks itself; LOG=access.log takes your own log; PLANT=skip-day must fail
 demo: setup
@@ -43,6 +46,7 @@ soak: setup clocks
 	@$(BIN)/pytest -q -m faults
 	@EDITS=50000 $(BIN)/pytest -q -n 2 tests/planning/property -m "slow and not spark"
 	@LOADS=500 $(BIN)/pytest -q -n 2 tests/agent/test_loads.py
+	@$(BIN)/python -m tests.propagation.worlds.soak --minutes $(MINUTES)
 	@CONSOLE_FUZZ=10000 $(BIN)/pytest -q tests/hostile/test_fuzz.py
 
 bench: setup

@@ -51,10 +51,6 @@ class World:
     operation: Operation
 
 
-def worlds(seed: int, count: int) -> Iterator[World]:
-    return (drawn(seed * 1_000_003 + number) for number in range(count))
-
-
 def drawn(seed: int) -> World:
     dice = Random(seed)
     made = [_table(dice, "src", rich=True), _table(dice, "target", rich=False)]
