@@ -10,15 +10,19 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 
-@pytest.mark.stores
-def test_the_page_begins_in_an_empty_folder_and_ends_with_the_new_column(tmp_path: Path) -> None:
+def steps() -> list[str]:
+    """The commands of the page's section, in order."""
     page = (ROOT / "docs" / "schema.md").read_text()
     block = page.partition("## From an empty folder")[2].partition("\n## ")[0]
-    lines = [line[4:] for line in block.splitlines() if line.startswith("    ")]
+    return [line[4:] for line in block.splitlines() if line.startswith("    ")]
+
+
+@pytest.mark.stores
+def test_the_page_begins_in_an_empty_folder_and_ends_with_the_new_column(tmp_path: Path) -> None:
     path = f"{Path(sys.executable).parent}:/usr/bin:/bin"
     done = subprocess.run(
         ["bash", "-e"],
-        input="\n".join(lines),
+        input="\n".join(steps()),
         cwd=tmp_path,
         env={
             "PATH": path,
