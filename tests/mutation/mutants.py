@@ -1,0 +1,75 @@
+"""Every mutant of a file, as cosmic-ray makes them, and what is known of each."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+
+import cosmic_ray.plugins
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import MutationVisitor
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+EQUIVALENT = Path(__file__).with_name("equivalent.jsonl")
+# those that need arguments are no rules of their own
+OPERATORS = sorted(name for name in cosmic_ray.plugins.operator_names() if not name.startswith(("core/Variable",)))
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one file. line: of the first that differs, counted from 1; was, now: what stands there, without indent"""
+
+    file: str
+    operator: str
+    occurrence: int
+    line: int
+    was: str
+    now: str
+    text: str
+
+    @property
+    def key(self) -> str:
+        """The same for the same change, wherever else the file has changed."""
+        return hashlib.sha256("\0".join((self.file, self.was, self.now)).encode()).hexdigest()[:16]
+
+
+def mutants(file: str) -> Iterator[Mutant]:
+    """All of a file, in a fixed order, each change of a line once."""
+    source = (ROOT / file).read_text()
+    tree = get_ast(source)
+    seen = set[tuple[str, str, int]]()
+    for name in OPERATORS:
+        operator = cosmic_ray.plugins.get_operator(name)()
+        count = sum(len(tuple(operator.mutation_positions(node))) for node in ast_nodes(tree))
+        for occurrence in range(count):
+            visitor = MutationVisitor(occurrence, cosmic_ray.plugins.get_operator(name)())
+            changed = visitor.walk(get_ast(source))
+            if not visitor.mutation_applied or (text := changed.get_code()) == source:
+                continue
+            line, was, now = _differs(source, text)
+            if (was, now, line) not in seen:
+                seen.add((was, now, line))
+                yield Mutant(file, name, occurrence, line, was, now, text)
+
+
+def _differs(old: str, new: str) -> tuple[int, str, str]:
+    before, after = old.splitlines(), new.splitlines()
+    for kind, a, b, c, d in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if kind != "equal":
+            was, now = ("\n".join(part.strip() for part in lines) for lines in (before[a:b], after[c:d]))
+            return a + 1, was, now
+    raise AssertionError("nothing differs")
+
+
+def explained() -> dict[str, str]:
+    """Mutants that no test can tell from the file itself: key → why."""
+    if not EQUIVALENT.exists():
+        return {}
+    entries = [json.loads(line) for line in EQUIVALENT.read_text().splitlines()]
+    keyed = {}
+    for entry in entries:
+        made = Mutant(entry["file"], "", 0, 0, entry["was"], entry["now"], "")
+        keyed[made.key] = entry["why"]
+    return keyed

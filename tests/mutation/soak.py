@@ -1,0 +1,166 @@
+"""Mutation runs: does some test fail on each small change of the code?
+
+    python -m tests.mutation.soak                     the pure files wholly, and 300 mutants of the others
+    python -m tests.mutation.soak --pure [FILE …]     the pure files alone, or these files wholly
+    python -m tests.mutation.soak --seed N --count N  which of the others; without a seed, that of the day
+
+A mutant is tried in a copy of the tree, with the tests that pass its line. What was tried stays in `.console/mutation/` and is
+not tried again until its file, or a test, changes: a run that is ended goes on where it stood. A mutant on which no test
+fails is a survivor, unless `equivalent.jsonl` says why nobody can tell it from the file itself; with survivors the run exits 1.
+A whole run leaves a line in `docs/mutation.jsonl`.
+"""
+
+import argparse
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from console import paths
+from tests.mutation.covering import KEPT, Lines, covering, tree
+from tests.mutation.mutants import ROOT, Mutant, explained, mutants
+
+RECORD = ROOT / "docs" / "mutation.jsonl"
+RULES = "tests/faults/rules"
+FEEDS = "console/agent/feeds"
+# file → where its tests are
+PURE = {
+    "console/model/slices.py": (
+        "tests/days/test_slices.py", "tests/days/test_survey.py", "tests/planning/test_halves.py",
+        "tests/planning/test_same.py", "tests/faults/test_clocks.py",
+    ),
+    f"{FEEDS}/ranges.py": ("tests/agent/test_follow.py", f"{RULES}/test_what_flows.py", f"{RULES}/test_batches.py"),
+    f"{FEEDS}/foreign.py": ("tests/agent/test_small.py", f"{RULES}/test_taking_over.py", f"{RULES}/test_keeping.py"),
+    f"{FEEDS}/checksum.py": (f"{RULES}/test_batches.py", f"{RULES}/test_keeping.py", f"{RULES}/test_by_hand.py"),
+}  # fmt: skip
+OTHERS = ("console/agent/feeds", "console/agent/rollout", "console/agent/upkeep", "console/agent/intake")
+THEIR_TESTS = ("tests/agent", "tests/days", RULES, "tests/faults/test_fence.py", "tests/faults/test_gate.py")
+COUNT = 300
+SECONDS = 300.0  # that the tests of one mutant may take: more is a loop without an end, which somebody would notice
+
+
+class Tried:
+    """What became of each mutant, one line each, so that a run may end at any moment."""
+
+    def __init__(self) -> None:
+        self._path = KEPT / "tried.jsonl"
+        self._state = tree()
+        self._known: dict[str, str] = {}
+        KEPT.mkdir(parents=True, exist_ok=True)
+        if self._path.exists():
+            for line in self._path.read_text().splitlines():
+                entry = json.loads(line)
+                if entry["tree"] == self._state or entry["outcome"] == "killed":
+                    self._known[entry["key"]] = entry["outcome"]
+
+    def get(self, mutant: Mutant) -> str | None:
+        return self._known.get(mutant.key)
+
+    def keep(self, mutant: Mutant, outcome: str, seconds: float) -> None:
+        self._known[mutant.key] = outcome
+        entry = {
+            "key": mutant.key, "tree": self._state, "outcome": outcome, "seconds": round(seconds, 1), "file": mutant.file,
+            "line": mutant.line, "operator": mutant.operator, "was": mutant.was, "now": mutant.now,
+        }  # fmt: skip
+        with self._path.open("a") as out:
+            out.write(json.dumps(entry) + "\n")
+
+
+def judged(mutant: Mutant, place: Path, lines: Lines) -> str:
+    """killed, or survived; tried in the copy at `place`."""
+    by_line = lines.get(mutant.file, {})
+    # where a line is no statement's first, the one above that is
+    above = max((number for number in by_line if 0 < number <= mutant.line), default=0)
+    tests = by_line.get(mutant.line) or by_line.get(above) or by_line.get(0, [])
+    if not tests:
+        return "survived"
+    target = place / mutant.file
+    whole = target.read_text()
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(place),
+        "CONSOLE_JARS": str(paths.jars_dir()),
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
+    try:
+        target.write_text(mutant.text)
+        done = subprocess.run(
+            [*command, f"--basetemp={place}/run"], cwd=place, env=env, capture_output=True, timeout=SECONDS, check=False
+        )
+    except subprocess.TimeoutExpired:
+        return "killed"
+    finally:
+        target.write_text(whole)
+    return "survived" if done.returncode == 0 else "killed"
+
+
+def run(chosen: Sequence[Mutant], lines: Lines) -> Counter[str]:
+    """Try them one after the other; tells each survivor."""
+    tried, reasons, counts = Tried(), explained(), Counter[str]()
+    with tempfile.TemporaryDirectory(prefix="console-mutation-") as name:
+        place = Path(name)
+        for part in ("console", "tests", "docs", "plans", "regions"):
+            shutil.copytree(ROOT / part, place / part, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "pyproject.toml", place)
+        for number, mutant in enumerate(chosen, 1):
+            outcome = "equivalent" if mutant.key in reasons else tried.get(mutant)
+            if outcome is None:
+                began = time.monotonic()
+                outcome = judged(mutant, place, lines)
+                tried.keep(mutant, outcome, time.monotonic() - began)
+            counts[outcome] += 1
+            if outcome == "survived":
+                print(f"{mutant.file}:{mutant.line}: {mutant.was}  →  {mutant.now}", flush=True)
+            elif number % 50 == 0:
+                print(f"{number} of {len(chosen)}: {dict(counts)}", flush=True)
+    return counts
+
+
+def files(places: Iterable[str]) -> list[str]:
+    """The Python files of some files and folders; a module may have become a folder."""
+    found: list[Path] = []
+    for place in places:
+        path = ROOT / place
+        found += sorted(path.rglob("*.py")) if path.is_dir() else [path.with_suffix(".py")]
+    return [str(path.relative_to(ROOT)) for path in found if path.is_file()]
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    """returns  1 where a mutant survives that nobody has explained"""
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation.soak")
+    parser.add_argument("--pure", action="store_true")
+    parser.add_argument("--seed", type=int, default=int(time.strftime("%Y%m%d", time.gmtime())))
+    parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("files", nargs="*")
+    asked = parser.parse_args(words)
+    began, counts, told = time.monotonic(), Counter[str](), {}
+    for file in asked.files or PURE:
+        wholly = tuple(mutants(file))
+        counted = run(wholly, covering(PURE.get(file, THEIR_TESTS), [file]))
+        told[file] = dict(counted)
+        counts += counted
+    if not (asked.pure or asked.files):
+        rest = [file for file in files(OTHERS) if file not in PURE]
+        every = [mutant for file in rest for mutant in mutants(file)]
+        drawn = random.Random(asked.seed).sample(every, min(asked.count, len(every)))
+        counted = run(drawn, covering(THEIR_TESTS, rest))
+        told["others"] = dict(counted)
+        counts += counted
+    entry = {"seed": asked.seed, "minutes": round((time.monotonic() - began) / 60, 1), **told}
+    print(json.dumps(entry))
+    if not asked.files:
+        with RECORD.open("a") as out:
+            out.write(json.dumps(entry) + "\n")
+    return 1 if counts["survived"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
