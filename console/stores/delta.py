@@ -328,9 +328,11 @@ def _newest(table: Any) -> Any:
     """The rows of the partition that was written last."""
     import pyarrow
 
-    actions = pyarrow.table(table.get_add_actions(flatten=True)).to_pylist()
+    by = table.metadata().partition_columns
+    told = pyarrow.table(table.get_add_actions(flatten=True))
+    actions = told.select(["modification_time", *(f"partition.{name}" for name in by)]).to_pylist()
     if not actions:
         return table.to_pyarrow_table()
     last = max(actions, key=lambda action: action["modification_time"])
-    pairs = [(name, "=", last[f"partition.{name}"]) for name in table.metadata().partition_columns]
+    pairs = [(name, "=", last[f"partition.{name}"]) for name in by]
     return table.to_pyarrow_table(filters=pairs or None)

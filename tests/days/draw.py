@@ -3,8 +3,10 @@
 Nothing here is ours and nothing is Python's calendar, which ends where these begin.
 """
 
+import os
 import random
 
+SEED = int(os.environ.get("DAYS_SEED", "20261122"))
 A_DAY = 86_400 * 10**6
 FIRST, LAST = -719_162, 2_932_896  # days since 1970 of 0001-01-01 and 9999-12-31, as ISO 8601 counts them
 NAMED = {

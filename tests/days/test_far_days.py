@@ -21,7 +21,7 @@ from tests.life.region import ME, LiveRegion
 from tests.life.test_lost_days import written
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
-SEED, ROWS = 20261122, 90
+ROWS = 90
 KEPT_SINCE = (
     draw.USUAL // draw.A_DAY - 36_500
 ) * draw.A_DAY  # give or take the days of the test itself, which hold no row
@@ -53,7 +53,7 @@ class World:
     """A region, and every row that was ever landed in it."""
 
     def __init__(self, root: Path) -> None:
-        self.rng = random.Random(SEED)
+        self.rng = random.Random(draw.SEED)
         self.landed: Rows = []
         self.region = LiveRegion(root, rows=0)
         inventory = root / "regions/eu.yaml"
@@ -88,7 +88,7 @@ class World:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
-    print(f"seed {SEED}")
+    print(f"DAYS_SEED={draw.SEED}")
     made = World(tmp_path_factory.mktemp("days"))
     try:
         yield made

@@ -68,8 +68,8 @@ def _run(tests: Sequence[str], files: Sequence[str]) -> Lines:
 
 
 def _test(context: str) -> str:
-    """`tests.days.test_slices.test_x` as pytest names it; "" for what is passed outside a test."""
-    parts = context.split(".")
+    """`days.test_slices.test_x` as pytest names it; "" for what is passed outside a test."""
+    parts = ["tests", *context.removeprefix("tests.").split(".")]
     for i in range(len(parts), 0, -1):
         if (ROOT / Path(*parts[:i])).with_suffix(".py").is_file():
             return "::".join([str(Path(*parts[:i]).with_suffix(".py")), *parts[i:]])

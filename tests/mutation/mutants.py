@@ -19,12 +19,17 @@ OPERATORS = sorted(name for name in cosmic_ray.plugins.operator_names() if not n
 
 @dataclass(frozen=True)
 class Mutant:
-    """One change of one file. line: of the first that differs, counted from 1; was, now: what stands there, without indent"""
+    """One change of one file.
+
+    line  the first that differs, counted from 1;  nth  how many lines above it say the same
+    was, now  what stands there, without indent;  text  the whole file
+    """
 
     file: str
     operator: str
     occurrence: int
     line: int
+    nth: int
     was: str
     now: str
     text: str
@@ -32,26 +37,37 @@ class Mutant:
     @property
     def key(self) -> str:
         """The same for the same change, wherever else the file has changed."""
-        return hashlib.sha256("\0".join((self.file, self.was, self.now)).encode()).hexdigest()[:16]
+        return hashlib.sha256("\0".join((self.file, str(self.nth), self.was, self.now)).encode()).hexdigest()[:16]
 
 
-def mutants(file: str) -> Iterator[Mutant]:
-    """All of a file, in a fixed order, each change of a line once."""
-    source = (ROOT / file).read_text()
-    tree = get_ast(source)
-    seen = set[tuple[str, str, int]]()
+def spots(file: str) -> Iterator[tuple[str, int]]:
+    """Where a file can be changed: operator, and which of its occurrences."""
+    tree = get_ast((ROOT / file).read_text())
     for name in OPERATORS:
         operator = cosmic_ray.plugins.get_operator(name)()
         count = sum(len(tuple(operator.mutation_positions(node))) for node in ast_nodes(tree))
-        for occurrence in range(count):
-            visitor = MutationVisitor(occurrence, cosmic_ray.plugins.get_operator(name)())
-            changed = visitor.walk(get_ast(source))
-            if not visitor.mutation_applied or (text := changed.get_code()) == source:
-                continue
-            line, was, now = _differs(source, text)
-            if (was, now, line) not in seen:
-                seen.add((was, now, line))
-                yield Mutant(file, name, occurrence, line, was, now, text)
+        yield from ((name, occurrence) for occurrence in range(count))
+
+
+def made(file: str, operator: str, occurrence: int) -> Mutant | None:
+    """One mutant; None where nothing changes."""
+    source = (ROOT / file).read_text()
+    visitor = MutationVisitor(occurrence, cosmic_ray.plugins.get_operator(operator)())
+    text = str(visitor.walk(get_ast(source)).get_code())
+    if text == source:
+        return None
+    line, was, now = _differs(source, text)
+    earlier = [each.strip() for each in source.splitlines()[: line - 1]]
+    return Mutant(file, operator, occurrence, line, earlier.count(was.split("\n")[0]), was, now, text)
+
+
+def mutants(file: str) -> Iterator[Mutant]:
+    """All of a file, in a fixed order, each change once."""
+    seen = set[str]()
+    for operator, occurrence in spots(file):
+        if (mutant := made(file, operator, occurrence)) and mutant.key not in seen:
+            seen.add(mutant.key)
+            yield mutant
 
 
 def _differs(old: str, new: str) -> tuple[int, str, str]:
@@ -70,6 +86,6 @@ def explained() -> dict[str, str]:
     entries = [json.loads(line) for line in EQUIVALENT.read_text().splitlines()]
     keyed = {}
     for entry in entries:
-        made = Mutant(entry["file"], "", 0, 0, entry["was"], entry["now"], "")
+        made = Mutant(entry["file"], "", 0, 0, entry["nth"], entry["was"], entry["now"], "")
         keyed[made.key] = entry["why"]
     return keyed

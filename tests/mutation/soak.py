@@ -11,21 +11,29 @@ A whole run leaves a line in `docs/mutation.jsonl`.
 """
 
 import argparse
+import compileall
 import json
 import os
+import py_compile
 import random
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from math import inf
 from pathlib import Path
+
+import deltalake  # noqa: F401  read once, for every fork
+import hypothesis  # noqa: F401
+import pyarrow.parquet  # noqa: F401
+import pytest
 
 from console import paths
 from tests.mutation.covering import KEPT, Lines, covering, tree
-from tests.mutation.mutants import ROOT, Mutant, explained, mutants
+from tests.mutation.mutants import ROOT, Mutant, explained, made, mutants, spots
 
 RECORD = ROOT / "docs" / "mutation.jsonl"
 RULES = "tests/faults/rules"
@@ -67,7 +75,7 @@ class Tried:
         self._known[mutant.key] = outcome
         entry = {
             "key": mutant.key, "tree": self._state, "outcome": outcome, "seconds": round(seconds, 1), "file": mutant.file,
-            "line": mutant.line, "operator": mutant.operator, "was": mutant.was, "now": mutant.now,
+            "line": mutant.line, "nth": mutant.nth, "operator": mutant.operator, "was": mutant.was, "now": mutant.now,
         }  # fmt: skip
         with self._path.open("a") as out:
             out.write(json.dumps(entry) + "\n")
@@ -83,23 +91,50 @@ def judged(mutant: Mutant, place: Path, lines: Lines) -> str:
         return "survived"
     target = place / mutant.file
     whole = target.read_text()
-    env = {
-        **os.environ,
-        "PYTHONPATH": str(place),
-        "CONSOLE_JARS": str(paths.jars_dir()),
-        "PYTHONDONTWRITEBYTECODE": "1",
-    }
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", *tests]
     try:
         target.write_text(mutant.text)
-        done = subprocess.run(
-            [*command, f"--basetemp={place}/run"], cwd=place, env=env, capture_output=True, timeout=SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        return "killed"
+        return "survived" if _passes(tests, place) else "killed"
     finally:
         target.write_text(whole)
-    return "survived" if done.returncode == 0 else "killed"
+
+
+def _passes(tests: Sequence[str], place: Path, most: float = SECONDS) -> bool:
+    """Whether tests pass in a copy: in a fork of this process, which has read the libraries already."""
+    words = [
+        "-q",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "-W",
+        "ignore::pytest.PytestAssertRewriteWarning",
+        f"--basetemp={place}/run",
+        *tests,
+    ]
+    child = os.fork()
+    if not child:
+        code = 2
+        try:
+            os.setsid()
+            os.chdir(place)
+            quiet = os.open(os.devnull, os.O_RDWR)
+            for number in (0, 1, 2):
+                os.dup2(quiet, number)
+            sys.path.insert(0, str(place))
+            os.environ |= {"PYTHONPATH": str(place), "CONSOLE_JARS": str(paths.jars_dir())}
+            for name in [name for name in sys.modules if name.partition(".")[0] in ("console", "tests")]:
+                del sys.modules[name]
+            code = int(pytest.main(words))
+        finally:
+            os._exit(code)
+    until = time.monotonic() + most
+    while time.monotonic() < until:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status) == 0
+        time.sleep(0.01)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return False
 
 
 def run(chosen: Sequence[Mutant], lines: Lines) -> Counter[str]:
@@ -110,6 +145,10 @@ def run(chosen: Sequence[Mutant], lines: Lines) -> Counter[str]:
         for part in ("console", "tests", "docs", "plans", "regions"):
             shutil.copytree(ROOT / part, place / part, ignore=shutil.ignore_patterns("__pycache__"))
         shutil.copy(ROOT / "pyproject.toml", place)
+        compileall.compile_dir(place, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
+        sys.dont_write_bytecode = True
+        if not _passes(sorted({test for by_line in lines.values() for test in by_line[0]}), place, most=inf):
+            raise SystemExit("the tests fail in the copy, on the files as they are")
         for number, mutant in enumerate(chosen, 1):
             outcome = "equivalent" if mutant.key in reasons else tried.get(mutant)
             if outcome is None:
@@ -149,9 +188,9 @@ def main(words: Sequence[str] | None = None) -> int:
         counts += counted
     if not (asked.pure or asked.files):
         rest = [file for file in files(OTHERS) if file not in PURE]
-        every = [mutant for file in rest for mutant in mutants(file)]
+        every = [(file, *spot) for file in rest for spot in spots(file)]
         drawn = random.Random(asked.seed).sample(every, min(asked.count, len(every)))
-        counted = run(drawn, covering(THEIR_TESTS, rest))
+        counted = run([found for spot in drawn if (found := made(*spot))], covering(THEIR_TESTS, rest))
         told["others"] = dict(counted)
         counts += counted
     entry = {"seed": asked.seed, "minutes": round((time.monotonic() - began) / 60, 1), **told}
