@@ -53,7 +53,9 @@ def cut(days: Iterable[Day], rows_limit: int | None = None, hours: bool = True) 
     for day in days:
         by_name.setdefault(day.day, []).append(day)
     late, early, nulls = (by_name.pop(name, []) for name in (LATE, EARLY, ""))
-    pieces = [piece for name in sorted(by_name, reverse=True) for piece in _pieces(by_name[name], rows_limit, hours)]
+    pieces = [
+        piece for name in sorted(by_name, reverse=True) for piece in _pieces(name, by_name[name], rows_limit, hours)
+    ]
     pieces = pieces or [("all", "", 0, 0)]
     if late:
         pieces.insert(0, (LATE, _END, *_sums(late)))
@@ -69,10 +71,9 @@ def cut(days: Iterable[Day], rows_limit: int | None = None, hours: bool = True) 
     return (*slices, Slice(len(slices) + 1, "no day", "", "", *_sums(nulls), null=True))
 
 
-def _pieces(days: Sequence[Day], rows_limit: int | None, hours: bool) -> list[tuple[str, str, int, int]]:
+def _pieces(name: str, days: Sequence[Day], rows_limit: int | None, hours: bool) -> list[tuple[str, str, int, int]]:
     """One day as it is cut, newest first: label, first moment, rows, bytes."""
-    name, (rows, size) = days[0].day, _sums(days)
-    start = datetime.fromisoformat(name)
+    start, (rows, size) = datetime.fromisoformat(name), _sums(days)
     if not hours or rows_limit is None or rows <= rows_limit:
         return [(name, start.isoformat(), rows, size)]
     share = (-(-rows // HOURS), -(-size // HOURS))

@@ -23,12 +23,10 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from math import inf
 from pathlib import Path
 
-import deltalake  # noqa: F401  read once, for every fork
-import hypothesis  # noqa: F401
-import pyarrow.parquet  # noqa: F401
 import pytest
 
 from console import paths
@@ -139,6 +137,8 @@ def _passes(tests: Sequence[str], place: Path, most: float = SECONDS) -> bool:
 
 def run(chosen: Sequence[Mutant], lines: Lines) -> Counter[str]:
     """Try them one after the other; tells each survivor."""
+    for library in ("deltalake", "hypothesis", "pyarrow.parquet"):
+        import_module(library)  # once, for every fork
     tried, reasons, counts = Tried(), explained(), Counter[str]()
     with tempfile.TemporaryDirectory(prefix="console-mutation-") as name:
         place = Path(name)
