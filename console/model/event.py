@@ -120,12 +120,17 @@ class StepDone:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One check of the validation. ok None is inconclusive; `detail` is one line of figures or of what differs."""
+    """One check of the validation. ok None is inconclusive; `detail` is one line of figures or of what differs.
+
+    commits, rows  of a sample of live commits: how many were computed again, with how many rows of their source
+    """
 
     table: str
     check: str
     ok: bool | None
     detail: str
+    commits: int = field(default=0, metadata=QUIET)
+    rows: int = field(default=0, metadata=QUIET)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class Receipt:
 class Finding:
     """One thing that was checked again.
 
-    what  decisions · receipts · batches · source · target · since
+    what  decisions · receipts · batches · source · target · since · live
     ok    None: it cannot be checked any more, and `detail` says why
     days  those that differ, or that cannot be checked
     """

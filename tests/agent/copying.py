@@ -10,6 +10,8 @@ import pytest
 
 from console.agent.feeds import edge as edges
 from console.agent.feeds import ranges
+from console.agent.recount import alive as gate
+from console.model.event import Checked
 from tests.faults.rules.tables import SCHEMA
 
 
@@ -37,5 +39,11 @@ def by_arrow(monkeypatch: pytest.MonkeyPatch, look: Callable[[pa.Table], None] =
         look(stored.table)
         return stored
 
+    def alive(session: Any, edge: edges.Edge, *_: Any) -> Checked:
+        return Checked(
+            edge.feed.target, f"feed {edge.feed.materialization}", True, "not computed again: there is no Spark"
+        )
+
+    monkeypatch.setattr(gate, "alive", alive)
     monkeypatch.setattr(ranges, "read", read)
     monkeypatch.setattr(edges, "compute", compute)

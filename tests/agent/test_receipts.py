@@ -22,6 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
 CASE = next(case for case in CASES if case.name == "column")
 NAME, ROLLOUT = CASE.name, f"{CASE.name}-1"
 PARSE, HOURS = "backfill/requests/parse", "catch-up/by_hour/hours"
+FOLLOWED = "catch-up/requests/parse"
 POINTS = ("before-receipts", "after-receipts")
 LATE, TAKEN = "2026-11-02", "2026-11-03"
 ROWS = 900  # in fewer commits than a live feed may be behind: the log of such a history is read to its end all the same
@@ -109,7 +110,7 @@ async def test_each_day_has_one_receipt_and_it_says_what_an_independent_count_sa
 async def test_an_untouched_rollout_is_equal_in_all_that_is_checked(region: LiveRegion) -> None:
     found = await verified(region)
     checked = {(step, what) for step in (PARSE, HOURS) for what in ("receipts", "source", "target", "since")}
-    assert set(found) == checked | {(PARSE, "batches"), ("", "decisions")}
+    assert set(found) == checked | {(PARSE, "batches"), ("", "decisions"), (FOLLOWED, "live"), (HOURS, "live")}
     assert other_than_equal(found) == {}
 
 

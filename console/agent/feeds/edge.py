@@ -1,6 +1,7 @@
 """One live feed of one release: source version → target version, and how it moves by one range."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,15 @@ class Edge:
         small = 0 <= part.rows <= SMALL_ROWS and size < ONE_TASK_BYTES and self._takes_small()
         if not (small and once.append_small(out, writer, part.last, note)):
             once.append(session, out, writer, part.last, note)
+
+    @contextmanager
+    def dry(self, session: Any, version: int, joined: Mapping[str, int]) -> Iterator[Any]:
+        """What a live step would append for one commit of the source, to be read inside; nothing is written."""
+        policy = self.source.table.on_rewrite
+        part = ranges.next_range(self.source_path, version - 1, version, RANGE_ROWS, policy=policy)
+        assert part is not None
+        with excerpt.place(self.target_path) as scratch:
+            yield compute(session, self, ranges.read(session, self.source_path, part, scratch), joined)
 
     def _takes_small(self) -> bool:
         if self.small is None:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from console.agent.feeds.edge import edges_of
 from console.agent.receipts.ledgers import ledgers
 from console.agent.receipts.ops import receipts_of
 from console.agent.receipts.proof import carries, ops_of, summed, within
 from console.agent.receipts.readable import taken_out, unreadable
+from console.agent.recount.live import lane, recount
 from console.agent.session import Spark
 from console.agent.store import log
 from console.agent.store.ledger import Rollouts
@@ -17,6 +19,7 @@ from console.agent.store.survey import resolve
 from console.errors import DataError
 from console.model.plan import Plan
 from console.model.receipt import Finding, Measured, Place, Receipt
+from console.model.step import CatchUp
 
 Sums = Mapping[str, tuple[int, str]]  # day → rows and checksum
 Head = tuple[str, str, str]  # table, step, and what is checked
@@ -39,6 +42,8 @@ def verify(warehouse: Path, pipeline: str, rollout: str, spark: Spark) -> tuple[
     for step in plan.steps:
         if own := tuple(receipt for receipt in receipts if receipt.step == step.id):
             found += audit.step(own)
+        if isinstance(step, CatchUp):
+            found.append(audit.live(step, rollout))
     return tuple(found)
 
 
@@ -65,6 +70,19 @@ class Audit:
         if not unreadable(resolve(self.warehouse, how.target.path), how.target).table:
             found.append(self._since((*head, "since"), how.target, went, self._shared(first)))
         return found
+
+    def live(self, step: CatchUp, rollout: str) -> Finding:
+        """A sample of what the feed has moved since, computed again; another one whenever its table has grown."""
+        head = (step.target, step.id, "live")
+        paths = [resolve(self.warehouse, state.version.path) for state in self.plan.release.tables]
+        if not all(log.exists(path) for path in paths):
+            return Finding(*head, None, "a table of its release is gone: `console cleanup` drops what no release names")
+        edges = edges_of(self.plan.release, lambda path: resolve(self.warehouse, path))
+        edge = next(e for e in edges if (e.feed.target, e.feed.materialization) == (step.target, step.materialization))
+        again = recount(self.session, lane(edge, {}), f"{rollout}/{log.latest_version(edge.target_path)}")
+        if again is None:
+            return Finding(*head, True, "no live row has come yet")
+        return Finding(*head, again.ok, again.told)
 
     def _side(self, head: Head, place: Place, said: Sums, vague: str, how: Measured) -> Finding:
         """One side as of its version, else as it stands today unless that is too vague."""

@@ -92,10 +92,22 @@ def rows_of(session: Any, table: Pinned, spans: Sequence[Span]) -> Any:
 
 
 def _added(table: Pinned, span: Span) -> tuple[str, ...]:
+    """The files that a span's commits added, but for those that only hold moved rows anew.
+
+    raises  Unreadable where one of them was moved on within the span
+    """
     before, after = Held.of(table, span.first - 1), Held.of(table, span.last)
-    if {*before.files} - {*after.files}:
-        raise Unreadable(f"files were rewritten between versions {span.first} and {span.last}")
-    return tuple({*after.files} - {*before.files})
+    if {*before.files} <= {*after.files}:
+        return tuple({*after.files} - {*before.files})
+    added: set[str] = set()
+    for version in range(span.first, span.last + 1):
+        now = Held.of(table, version)
+        if {*before.files} <= {*now.files}:
+            added |= {*now.files} - {*before.files}
+        before = now
+    if not added <= {*after.files}:
+        raise Unreadable(f"files were moved between versions {span.first} and {span.last}")
+    return tuple(added)
 
 
 def _unchanged(table: Pinned, span: Span) -> bool:

@@ -3,9 +3,9 @@ query, against what the target holds.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from console.agent.recount import sample as samples
 from console.agent.recount.doubles import Added, added_up
@@ -14,8 +14,12 @@ from console.agent.recount.pinned import Pinned, Source, first, said
 from console.agent.recount.rows import Difference, Shape, differences
 from console.agent.recount.sample import Moved
 from console.agent.recount.sums import judge
+from console.agent.store import log
 from console.model.live import TableState
 from console.model.schema import quoted
+
+if TYPE_CHECKING:
+    from console.agent.feeds.edge import Edge
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,16 @@ class Lane:
     target: Pinned
     app_id: str
     joined: tuple[tuple[TableState, str], ...] = ()
+
+
+def lane(edge: "Edge", pins: Mapping[str, int]) -> Lane:
+    """A feed of a release, its two tables at one position. pins: table path → version; the latest where it names none"""
+
+    def at(state: TableState, path: str) -> Pinned:
+        return Pinned(state, path, pins[path] if path in pins else log.latest_version(path))
+
+    source = Source(edge.feed, at(edge.source, edge.source_path))
+    return Lane(source, at(edge.target, edge.target_path), edge.app_id, edge.joins)
 
 
 def recount(session: Any, lane: Lane, seed: str) -> Again | None:
@@ -119,33 +133,41 @@ def _compared(session: Any, lane: Lane, drawn: Sequence[Moved], shape: Shape) ->
     """What differs, sums settled; or why that cannot be told."""
     came = [Span(i, commit.first, commit.last) for i, commit in enumerate(drawn)]
     went = [Span(i, commit.version, commit.version) for i, commit in enumerate(drawn)]
-    held = rows_of(session, lane.source.driving, came).cache()
-    stored = rows_of(session, lane.target, went).cache()
-    again = computed(session, lane, held, [commit.joins or {} for commit in drawn]).cache()
+    tasks = 1 + sum(commit.rows for commit in drawn) // samples.ROWS
+    # a handful of rows in one task, and no shuffle behind it; what finds them reads on every core
+    held = rows_of(session, lane.source.driving, came).repartition(tasks).cache()
     try:
-        found = differences(stored, again, shape)
+        stored = rows_of(session, lane.target, went).repartition(tasks)
+        again = computed(session, lane, held, [commit.joins or {} for commit in drawn]).coalesce(tasks)
+        found = differences(stored, again, shape, tasks)
         if any(each.missing or each.extra for each in found):
             shuffled = computed(session, lane, _shuffled(held), [commit.joins or {} for commit in drawn])
-            if any(each.missing or each.extra for each in differences(shuffled, again, shape)):
+            if any(each.missing or each.extra for each in differences(shuffled, again, shape, tasks)):
                 return f"two computations of {lane.source.feed.materialization} differ: the order of its rows counts"
         return tuple(each for each in (_settled(session, lane, held, each) for each in found) if each is not None)
     finally:
-        for frame in (held, stored, again):
-            frame.unpersist()
+        held.unpersist()
 
 
 def computed(session: Any, lane: Lane, held: Any, joins: Sequence[dict[str, int]]) -> Any:
     """What the feed's query makes of each commit's rows, in the target's stored columns and types."""
-    from pyspark.sql.functions import col, lit
+    from pyspark.sql.functions import col
 
     made = None
     for number, versions in enumerate(joins):
         source = _as_of(lane, versions)
         part = source.through(session, held.where(col(COMMIT) == number).drop(COMMIT), lane.source.feed.sql)
-        columns = (col(quoted(c.name)).cast(c.type).alias(c.name) for c in lane.target.state.version.columns)
-        rows = part.select(*columns, lit(number).alias(COMMIT))
+        rows = stored_as(lane, part, number)
         made = rows if made is None else made.unionByName(rows)
     return made
+
+
+def stored_as(lane: Lane, rows: Any, number: int) -> Any:
+    """In the target's stored columns and types, with the number of their commit."""
+    from pyspark.sql.functions import col, lit
+
+    columns = (col(quoted(c.name)).cast(c.type).alias(c.name) for c in lane.target.state.version.columns)
+    return rows.select(*columns, lit(number).alias(COMMIT))
 
 
 def _as_of(lane: Lane, versions: dict[str, int]) -> Source:

@@ -6,7 +6,10 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from deltalake import DeltaTable
+
 from console.model.live import Feed, TableState
+from console.model.schema import quoted
 from console.model.schema import quoted
 
 

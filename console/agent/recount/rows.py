@@ -39,22 +39,18 @@ class Difference:
     sums: tuple[tuple[dict[str, Any], str, float | None, float | None], ...] = field(default=())
 
 
-def differences(stored: Any, again: Any, shape: Shape) -> tuple[Difference, ...]:
-    """What differs between rows as a target holds them and as they are computed again, by commit; both cached."""
-    groups = _groups(stored, again, shape).cache()
-    try:
-        found = (
-            groups.groupBy(COMMIT).agg(*_counts(shape)).where("missing > 0 OR extra > 0 OR estimates > 0 OR sums > 0")
-        )
-        made = []
-        for row in found.collect():
-            number = int(row[COMMIT])
-            columns = _differing(stored, again, shape, number) if row["missing"] or row["extra"] else ()
-            sums = _sums(groups, shape, number) if row["sums"] else ()
-            made.append(Difference(number, row["missing"], row["extra"], row["estimates"], columns, sums))
-        return tuple(sorted(made, key=lambda each: each.number))
-    finally:
-        groups.unpersist()
+def differences(stored: Any, again: Any, shape: Shape, tasks: int = 1) -> tuple[Difference, ...]:
+    """What differs between rows as a target holds them and as they are computed again, by commit. tasks: in how many"""
+    groups = _groups(stored, again, shape, tasks)
+    off = "missing > 0 OR extra > 0 OR estimates > 0 OR sums > 0"
+    found = groups.groupBy(COMMIT).agg(*_counts(shape)).where(off).collect()
+    made: list[Difference] = []
+    for row in sorted(found, key=lambda each: int(each[COMMIT])):
+        number = int(row[COMMIT])
+        columns = _differing(stored, again, shape, number) if not made and (row["missing"] or row["extra"]) else ()
+        sums = _sums(groups, shape, number) if row["sums"] else ()
+        made.append(Difference(number, row["missing"], row["extra"], row["estimates"], columns, sums))
+    return tuple(made)
 
 
 def comparable(column: Any, kind: str) -> Any:
@@ -69,7 +65,7 @@ def comparable(column: Any, kind: str) -> Any:
     return array_sort(map_entries(column)) if kind.startswith("map<") else column
 
 
-def _groups(stored: Any, again: Any, shape: Shape) -> Any:
+def _groups(stored: Any, again: Any, shape: Shape, tasks: int) -> Any:
     """One row for each exact part of rows that either side has, with how many more of them are stored."""
     from pyspark.sql.functions import col, count_if, lit, when
     from pyspark.sql.functions import max as most
@@ -83,7 +79,7 @@ def _groups(stored: Any, again: Any, shape: Shape) -> Any:
             lit(sign).alias("sign"),
         )
 
-    both = side(stored, 1).union(side(again, -1))
+    both = side(stored, 1).union(side(again, -1)).coalesce(tasks)
     sums = [total("sign").alias("n"), count_if(col("sign") > 0).alias("held")]
     for i in range(len(shape.sums) + len(shape.sketches)):
         sums.append(most(when(col("sign") > 0, col(f"s{i}"))).alias(f"a{i}"))
@@ -144,9 +140,9 @@ def _differing(stored: Any, again: Any, shape: Shape, number: int) -> tuple[str,
             comparable(col(quoted(name)), kind).alias("c"), lit(sign).alias("n")
         )
 
-    off = []
+    found = None
     for name, kind in shape.exact[:40]:
-        both = side(stored, name, kind, 1).union(side(again, name, kind, -1))
-        if not both.groupBy("c").agg(total("n").alias("n")).where("n <> 0").isEmpty():
-            off.append(name)
-    return tuple(off)
+        both = side(stored, name, kind, 1).union(side(again, name, kind, -1)).groupBy("c").agg(total("n").alias("n"))
+        off = both.where("n <> 0").limit(1).select(lit(name).alias("name"))
+        found = off if found is None else found.union(off)
+    return tuple(row["name"] for row in found.collect()) if found is not None else ()

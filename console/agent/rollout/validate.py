@@ -9,6 +9,7 @@ from console.agent.feeds import once, plants
 from console.agent.feeds.edge import Edge, standing
 from console.agent.feeds.follow import ENDING
 from console.agent.feeds.verify import compare
+from console.agent.recount import alive
 from console.agent.recount.pinned import Pinned, Source
 from console.agent.rollout.work import Stopped, Work
 from console.agent.store import log, turns
@@ -31,7 +32,10 @@ def validate(work: Work, step: Validate) -> None:
     if beats:
         pins = aligned(work)
     for edge in edges:
-        work.recorder.store(_alive(edge, beats.get(edge.source_path)))
+        with work.jobs(session, f"live rows of {edge.feed.target}"):
+            seed, beat = f"{work.recorder.rollout}/{edge.feed.materialization}", beats.get(edge.source_path)
+            check = alive.alive(session, edge, pins, seed, beat, edge.dry)
+        work.recorder.store(plants.blind(check))
     late = standing(work.follower.edges(work.plan.pipeline))
     for comparison in step.comparisons:
         sides = (_path(work, comparison.table, release) for release in (work.live(), work.plan.release))
@@ -133,18 +137,6 @@ def _sources(work: Work, table: str, pins: dict[str, int]) -> tuple[Source, ...]
             version = pins.get(edge.source_path, log.latest_version(edge.source_path))
             found.append(Source(edge.feed, Pinned(edge.source, edge.source_path, version), joins))
     return tuple(found)
-
-
-def _alive(edge: Edge, beat: int | None) -> Checked:
-    """Has the rebuilt feed passed a live row or, in a managed landing table without traffic, a heartbeat of ours?"""
-    name = f"feed {edge.feed.materialization}"
-    if edge.source.table.kind != "landing":
-        return Checked(edge.feed.target, name, edge.writer is not None, "moves with the table above it")
-    if edge.rows_moved:
-        return Checked(edge.feed.target, name, True, f"alive: {edge.rows_moved:,} rows passed it live")
-    if beat is not None:
-        return Checked(edge.feed.target, name, edge.seen >= beat, f"no traffic; passed our heartbeat, version {beat}")
-    return Checked(edge.feed.target, name, None, "no live row since the fence: wait for one, then `console retry`")
 
 
 def _but_for_quarantine(work: Work, check: Checked) -> Checked:

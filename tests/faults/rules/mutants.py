@@ -24,6 +24,16 @@ READING, CARRY, KILLED = "console/agent/reading.py", "console/agent/rollout/carr
 LOAD, SENDING, LOADS = "console/model/load.py", "console/runner/ingest/sending.py", "tests/agent/test_loads.py"
 AT_GATE = "tests/faults/test_gate.py"
 FENCE, BY_HAND = "tests/faults/test_fence.py", f"{RULES}/test_by_hand.py"
+VERIFY, DOUBLES, DOUBLE_SUMS = (
+    "console/agent/feeds/verify.py",
+    "console/agent/recount/doubles.py",
+    f"{RULES}/test_doubles.py",
+)
+EDGE, RECOUNT, RECOUNTED = "console/agent/feeds/edge.py", f"{RULES}/test_recount.py", "console/agent/recount/rows.py"
+RIGHT = "test_what_was_moved_right_is_equal_whatever_became_of_the_tables_since"
+MOVED = "out = compute(session, self, ranges.read(session, self.source_path, part, scratch), joined)"
+NULLS = 'rows = ranges.read(session, self.source_path, part, scratch)\n        out = compute(session, self, rows.selectExpr(*(f"CAST(NULL AS {t}) AS `{c}`" for c, t in rows.dtypes)), joined)'
+MANGLED = 'rows = ranges.read(session, self.source_path, part, scratch)\n        out = compute(session, self, rows.selectExpr(*("reverse(city) AS city" if c == "city" else f"`{c}`" for c in rows.columns)), joined)'
 STANDING, GATE = "tests/agent/test_standing.py", "tests/agent/test_gate.py"
 SWAP = """        if table.version() != self.version():
             raise _lost(live, self.in_state("live"))
@@ -105,6 +115,23 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("retention before a death stops feeds", RANGES, 'if commit.expires or policy == "ignore":', 'if policy == "ignore":', f"{RULES}/test_upkeep_killed.py::test_killed_around_a_retention_delete_whole_days_are_gone_once_and_no_feed_below_notices"),
     bug("a fence's own commit is live as well", RANGES, "log.commits(source, position + 1, min(end", "log.commits(source, position, min(end", f"{FENCE}::test_of_a_thousand_fences_taken_among_rows_in_flight_each_parts_history_from_what_is_live"),
     bug("who takes a feed over begins anew", ONCE, "    return epoch, position\n\n\ndef close_feed", "    return epoch, start\n\n\ndef close_feed", f"{FENCE}::test_a_landing_row_that_was_delivered_twice_is_two_rows_and_a_step_done_twice_is_one"),
+    # the gate's and `verify`'s own arithmetic
+    bug("one half of a column's checksum is not compared", VERIFY, '("n", "lo", "hi")', '("n", "lo")', f"{RULES}/test_checksum.py"),
+    bug("the other half of a column's checksum is not compared", VERIFY, '("n", "lo", "hi")', '("n", "hi")', f"{RULES}/test_checksum.py"),
+    bug("one half of a row's checksum is lost", SUMS, 'row["hi"] or 0)', "0)", f"{RULES}/test_checksum.py"),
+    bug("the other half of a row's checksum is lost", SUMS, 'row["lo"] or 0,', "0,", f"{RULES}/test_checksum.py"),
+    bug("sums of doubles have the sketches' tolerance", DOUBLES, "NEAR = 1e-9", "NEAR = 0.08", f"{DOUBLE_SUMS}::test_sums_that_are_not_the_same_shut_the_gate"),
+    bug("a sum near infinity is near", DOUBLES, "close = finite & (", "close = (", f"{DOUBLE_SUMS}::test_sums_that_are_not_the_same_shut_the_gate"),
+    bug("sums are taken for estimates", VERIFY, "    added = sums.summed(plan.pairs, old, new)\n", "    added: tuple[sums.Summed, ...] = ()\n", f"{DOUBLE_SUMS}::test_sums_that_are_not_the_same_shut_the_gate"),
+    bug("whatever its source adds up to is right", DOUBLES, "<= self.n * UNIT * self.size", ">= 0", "tests/agent/test_doubles.py"),
+    bug("a sum in another order is another sum", DOUBLES, "<= self.n * UNIT * self.size", "== 0", "tests/agent/test_doubles.py"),
+    # live rows that went wrong, and a gate that looks
+    bug("live rows are all NULL", EDGE, MOVED, NULLS, f"{RECOUNT}::{RIGHT}"),
+    bug("live rows come in twice", EDGE, MOVED, MOVED + "\n        out = out.union(out)", f"{RECOUNT}::{RIGHT}"),
+    bug("a live partition value is mangled", EDGE, MOVED, MANGLED, f"{RECOUNT}::{RIGHT}"),
+    bug("no joined version is noted", EDGE, 'note["joins"] = joined', "pass", f"{RECOUNT}::{RIGHT}"),
+    bug("rows are counted and not compared", RECOUNTED, '"missing > 0 OR extra > 0 OR estimates > 0 OR sums > 0"', '"false"', f"{RECOUNT}::test_a_bug_of_the_live_path_is_found_in_rows_and_in_states"),
+    bug("a commit that was made twice is passed over", "console/agent/recount/sample.py", "if after.first <= before.last:", "if False:", f"{RECOUNT}::test_a_live_commit_that_was_made_twice_is_found"),
     # a copy, and a column added in place
     bug("a copy's commit does not say which run it is", READING, "options(txnAppId=app_id, txnVersion=\"1\", userMetadata=note)", "options(userMetadata=note)", f"{KILLED}::test_a_copy_that_was_killed_and_asked_for_again_has_its_rows_once"),
     bug("a copy does not look whether its run is in", READING, "if log.position(path, app_id) is not None:", "if False:", f"{KILLED}::test_a_copy_that_replaces_is_not_done_anew_by_asking_again"),

@@ -1,0 +1,131 @@
+"""Is a rebuilt feed alive, and are the rows right that it moves? By live commits computed again; where none came yet, by the
+last commits of its source, read as live rows are read and as Delta reads them.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+from console.agent.recount import live
+from console.agent.recount import sample as samples
+from console.agent.recount.files import Span, Unreadable, rows_of
+from console.agent.recount.live import Again, Lane, computed, shape_of, stored_as
+from console.agent.recount.pinned import said
+from console.agent.recount.rows import Difference, differences
+from console.agent.store import log
+from console.errors import ConsoleError, RegionError
+from console.model.event import Checked
+
+if TYPE_CHECKING:
+    from console.agent.feeds.edge import Edge
+
+LOOKED_AT = 500  # commits of a source, for some that could have been live ones
+QUIET_COMMITS = 2  # of them
+ROWS = 5_000_000  # of one that may be computed again
+
+# what the live path makes of one commit of the source, to be read inside
+Dry = Callable[[Any, int, Mapping[str, int]], AbstractContextManager[Any]]
+
+
+def alive(session: Any, edge: "Edge", pins: Mapping[str, int], seed: str, beat: int | None, dry: Dry) -> Checked:
+    """One check of a rebuilt feed.
+
+    pins  table path → version, all at one landing position
+    seed  which commits are computed again
+    beat  the version of our heartbeat in a managed landing table without traffic
+    """
+    name, lane = f"feed {edge.feed.materialization}", live.lane(edge, pins)
+    if why := samples.strays(edge.target_path):
+        return Checked(edge.feed.target, name, False, why)
+    again = live.recount(session, lane, seed)
+    if again is not None:
+        moved = sum(commit.rows for commit in samples.moved(edge.target_path, edge.app_id))
+        told = f"alive: {moved:,} rows passed it live; {again.told}"
+        return Checked(edge.feed.target, name, again.ok, told, again.commits, again.rows)
+    if edge.source.table.kind != "landing":
+        return Checked(edge.feed.target, name, edge.writer is not None, "moves with the table above it")
+    again = quiet(session, lane, dry)
+    if beat is not None:
+        passed = edge.seen >= beat
+        told = f"no traffic; passed our heartbeat, version {beat}; {again.told}"
+        ok = again.ok if passed else False
+        return Checked(edge.feed.target, name, ok, told, again.commits, again.rows)
+    return Checked(edge.feed.target, name, again.ok, again.told, again.commits, again.rows)
+
+
+def quiet(session: Any, lane: Lane, dry: Dry) -> Again:
+    """Whether the live path would move the last rows of a quiet source as they are: nothing is written.
+
+    A source that nobody writes at the moment is no reason to wait: what is to be proven is the way of its rows.
+    """
+    driving = lane.source.driving
+    name, commits = driving.state.table.name, _last(driving.path, driving.version)
+    if commits is None:
+        return Again(True, f"quiet: {name} has no row yet")
+    if not commits:
+        return Again(True, f"quiet: of {name}'s last {LOOKED_AT} commits none could have been a live one")
+    since = f"quiet since {time.strftime('%Y-%m-%d %H:%MZ', time.gmtime(commits[0].at_ms / 1000))}"
+    small = sorted(commits, key=lambda commit: (_rows(commit), -commit.version))[:QUIET_COMMITS]
+    chosen = sorted((commit for commit in small if _rows(commit) <= ROWS), key=lambda commit: commit.version)
+    if not chosen:
+        return Again(True, f"{since}; its last commits are too large to be computed again")
+    try:
+        found = _tried(session, lane, dry, chosen)
+    except Unreadable as gone:
+        return Again(True, f"{since}; nothing was computed again: {gone}")
+    except ConsoleError as error:
+        return Again(False, f"{since}; rows of {name} cannot be moved: {error}")
+    except Exception as error:
+        return Again(False, f"{since}; rows of {name} cannot be moved: {said(error)}")
+    what = f"the last {len(chosen)} commits" if len(chosen) > 1 else "the last commit"
+    rows = sum(map(_rows, chosen))
+    if worst := next((each for each in found if each.missing or each.extra or each.estimates), None):
+        columns = f" ({', '.join(worst.columns[:3])})" if worst.columns else ""
+        lacks = (
+            f"version {chosen[worst.number].version} would lack {worst.missing:,} rows and have {worst.extra:,} others"
+        )
+        return Again(False, f"{since}; {lacks} than Delta reads in {name}{columns}", len(chosen), rows)
+    return Again(
+        True, f"{since}; {what} ({rows:,} rows), read as live rows are, are what Delta reads", len(chosen), rows
+    )
+
+
+def _tried(session: Any, lane: Lane, dry: Dry, chosen: Sequence[log.Commit]) -> tuple[Difference, ...]:
+    """What differs between these commits' rows as the live path makes them and as they are computed again.
+
+    raises  Unreadable; what the live path raises
+    """
+    joins = {state.table.name: log.latest_version(path) for state, path in lane.joined}
+    spans = [Span(at, commit.version, commit.version) for at, commit in enumerate(chosen)]
+    held = rows_of(session, lane.source.driving, spans).repartition(1).cache()
+    try:
+        again = computed(session, lane, held, [joins] * len(chosen)).coalesce(1)
+        with ExitStack() as open:
+            made = [open.enter_context(dry(session, commit.version, joins)) for commit in chosen]
+            each = [stored_as(lane, rows, at) for at, rows in enumerate(made)]
+            return differences(reduce(lambda one, other: one.unionByName(other), each), again, shape_of(lane))
+    finally:
+        held.unpersist()
+
+
+def _last(path: str, latest: int) -> list[log.Commit] | None:
+    """The newest commits that could have been live ones, newest first; None where the table never held a row."""
+    found: list[log.Commit] = []
+    held = False
+    for version in range(latest, max(-1, latest - LOOKED_AT), -1):
+        try:
+            commit = log.commit(path, version)
+        except RegionError:
+            return found
+        held = held or bool(commit.added or commit.removed)
+        if commit.kind == "append":
+            found.append(commit)
+        if len(found) == 4 * QUIET_COMMITS:
+            return found
+    return found if held or latest >= LOOKED_AT else None
+
+
+def _rows(commit: log.Commit) -> int:
+    return sum(max(file.rows, 0) for file in commit.added)

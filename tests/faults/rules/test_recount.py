@@ -1,0 +1,226 @@
+"""Live commits computed again from Delta's own reading: what a feed did wrong is found, and what it did right is not."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from console.agent.feeds import edge as edges
+from console.agent.feeds import once
+from console.agent.feeds.edge import Edge
+from console.agent.recount.live import Again, lane, recount
+from console.agent.store import log
+from console.model.live import Feed, TableState, Terms, Version
+from console.model.schema import Column, Table
+
+pytestmark = [pytest.mark.faults, pytest.mark.spark]
+
+LANDING = (Column("k", "bigint"), Column("city", "string"), Column("x", "double"), Column("tags", "array<string>"))
+COPY = (*LANDING[:3], Column("tag", "string"), Column("owner", "string"))
+COPIED = """SELECT landing.k, landing.city, landing.x, tag, owners.name AS owner FROM landing
+  LEFT JOIN owners ON owners.k = landing.k % 3 LATERAL VIEW explode(tags) AS tag WHERE landing.k <> 13"""
+STATES = (
+    Column("city", "string"), Column("rows", "bigint"), Column("total", "double"), Column("most", "double"),
+    Column("who__hll", "binary"), Column("mid__kll", "binary"),
+)  # fmt: skip
+SUMMED = """SELECT city, count(*) AS rows, sum(x) AS total, max(x) AS most, hll_sketch_agg(k, 12) AS who__hll,
+  kll_sketch_agg_double(x) AS mid__kll FROM landing GROUP BY city"""
+TERMS = Terms(("city",), ("total",), ("who__hll", "mid__kll"), sql="SELECT city, x AS total FROM landing")
+Row = tuple[int, str | None, float, list[str]]
+ROWS: tuple[Row, ...] = (
+    (1, "Zürich", 0.1, ["a"]),
+    (2, "", 1e16, ["b", "b"]),
+    (2, "x=1/%41 {*}", -1e16, []),
+    (13, None, 5.0, ["c"]),
+)
+CANCEL: tuple[Row, ...] = tuple((1, "a", x, []) for x in (1e16, 1.0, -1e16, 1.0))
+ARROW = pa.schema([("k", pa.int64()), ("city", pa.string()), ("x", pa.float64()), ("tags", pa.list_(pa.string()))])
+
+
+def landing() -> TableState:
+    return TableState(
+        Table("landing", "landing", LANDING), Version("l", "landing", LANDING), "SELECT * FROM stored", "", {}
+    )
+
+
+def owners() -> TableState:
+    columns = (Column("k", "bigint"), Column("name", "string"))
+    return TableState(
+        Table("owners", "append", columns), Version("o", "owners", columns), "SELECT * FROM stored", "", {}
+    )
+
+
+def copy() -> TableState:
+    return TableState(
+        Table("copy", "append", COPY), Version("c", "copy", COPY, ("city",)), "SELECT * FROM stored", "", {}
+    )
+
+
+def hours() -> TableState:
+    return TableState(
+        Table("hours", "aggregate", STATES), Version("h", "hours", STATES), "SELECT * FROM stored", "", {}
+    )
+
+
+class World:
+    """A landing table by Spark, three commits on, and two feeds of it: rows through a join, and partial states."""
+
+    def __init__(self, place: Path, session: Any) -> None:
+        self.place, self.session = place, session
+        self.landing, self.owners = str(place / "landing"), str(place / "owners")
+        self.owns(ada=0, bob=1)
+        self.lands((0, "Rom", 1.0, ["a"]))  # history
+        self.copy = self.feed(Feed("every", "landing", "copy", COPIED, ("owners",)), copy(), ((owners(), self.owners),))
+        self.hours = self.feed(Feed("hours", "landing", "hours", SUMMED, terms=TERMS), hours(), ())
+
+    def feed(self, feed: Feed, target: TableState, joins: tuple[tuple[TableState, str], ...]) -> Edge:
+        path = str(self.place / feed.target)
+        once.create(self.session, target, path, 24)
+        made = Edge(feed, landing(), target, joins, self.landing, path, start=log.latest_version(self.landing))
+        made.open(self.session)
+        return made
+
+    def lands(self, *rows: Row) -> None:
+        columns = zip(*(rows or ROWS), strict=True)
+        data = pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, ARROW, strict=True)], schema=ARROW)
+        write_deltalake(self.landing, data, mode="append", partition_by=["city"])
+
+    def owns(self, **named: int) -> None:
+        data = pa.table({"k": pa.array(named.values(), pa.int64()), "name": list(named)})
+        write_deltalake(self.owners, data, mode="append")
+
+    def moves(self) -> None:
+        """Each feed, one range."""
+        end = log.latest_version(self.landing)
+        for edge in (self.copy, self.hours):
+            edge.step(self.session, end)
+
+    def again(self, edge: Edge) -> Again:
+        found = recount(self.session, lane(edge, {}), "seed")
+        assert found is not None
+        return found
+
+
+@pytest.fixture
+def world(tmp_path: Path, session: Any) -> World:
+    return World(tmp_path, session)
+
+
+def test_what_was_moved_right_is_equal_whatever_became_of_the_tables_since(world: World) -> None:
+    for owner in ("ann", "ben", "col"):
+        world.lands()
+        world.moves()
+        world.owns(**{owner: 2})  # the join gives more rows now
+    DeltaTable(world.landing).optimize.compact()
+    world.lands((7, "Bern", 2.0, ["z"]))
+    world.moves()
+    DeltaTable(world.landing).delete("k = 1")
+    for edge, rows in ((world.copy, 13), (world.hours, 13)):
+        again = world.again(edge)
+        assert (again.ok, again.commits, again.rows) == (True, 4, rows), again
+        assert again.told == "4 of 4 live commits (13 rows) computed again from landing: equal"
+
+
+def nulls(rows: Any) -> Any:
+    """All columns NULL: as a mapped table's files look under names that are not theirs."""
+    from pyspark.sql.functions import lit
+
+    return rows.select(*(lit(None).cast(field.dataType).alias(field.name) for field in rows.schema.fields))
+
+
+def doubled(rows: Any) -> Any:
+    return rows.union(rows)
+
+
+def lost(rows: Any) -> Any:
+    return rows.limit(1)
+
+
+def mangled(rows: Any) -> Any:
+    """`Zürich` as `ZÃ¼rich`: UTF-8 taken for Latin-1."""
+    if "city" not in rows.columns:
+        return rows
+    return rows.selectExpr("* EXCEPT (city)", "decode(encode(city, 'UTF-8'), 'ISO-8859-1') AS city").select(
+        rows.columns
+    )
+
+
+def emptied(rows: Any) -> Any:
+    """NULL for an empty partition value is what Delta says, and '' what some readers make of it."""
+    if "city" not in rows.columns:
+        return rows
+    return rows.selectExpr("* EXCEPT (city)", "coalesce(city, '') AS city").select(rows.columns)
+
+
+@pytest.mark.parametrize("bug", [nulls, doubled, lost, mangled, emptied])
+def test_a_bug_of_the_live_path_is_found_in_rows_and_in_states(
+    world: World, monkeypatch: pytest.MonkeyPatch, bug: Callable[[Any], Any]
+) -> None:
+    right = edges.logical
+    monkeypatch.setattr(edges, "logical", lambda session, state, rows: right(session, state, bug(rows)))
+    world.lands((1, "Zürich", 0.1, ["a"]), (2, None, 1.0, ["b"]))
+    world.moves()
+    for edge in (world.copy, world.hours):
+        again = world.again(edge)
+        assert again.ok is False, again
+        assert (again.commits, again.rows) == (1, 2)
+        assert "than landing gives as Delta reads it" in again.told
+
+
+def test_a_live_commit_that_was_made_twice_is_found(world: World) -> None:
+    world.lands()
+    world.moves()
+    writer = world.copy.writer
+    assert writer is not None
+    rows = world.session.read.format("delta").load(world.copy.target_path)
+    note = {
+        "kind": "live",
+        "feed": writer.app_id,
+        "from": 1,
+        "to": writer.position,
+        "rows_in": 4,
+        "joins": {"owners": 1},
+    }
+    once.append(world.session, rows, writer, writer.position + 1, note)
+    assert "both hold commit 1 of the source" in world.again(world.copy).told
+
+
+def test_a_sum_in_another_order_is_equal_and_another_sum_is_not(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    world.lands(*CANCEL)
+    compute = edges.compute
+    for total, ok in (("0D", True), ("2D", True), ("70D", False)):
+        columns = ("city", "rows", f"{total} AS total", "most", "who__hll", "mid__kll")
+        monkeypatch.setattr(edges, "compute", lambda *given, columns=columns: compute(*given).selectExpr(*columns))
+        world.hours.step(world.session, log.latest_version(world.landing))
+        monkeypatch.setattr(edges, "compute", compute)
+        again = world.again(world.hours)
+        assert again.ok is ok, (total, again)
+        world = World(world.place / total, world.session)
+        world.lands(*CANCEL)
+
+
+def test_where_the_source_no_longer_has_them_the_date_is_told(world: World) -> None:
+    world.lands()
+    world.moves()
+    DeltaTable(world.landing).optimize.compact()
+    DeltaTable(world.landing).create_checkpoint()
+    for version in range(log.latest_version(world.landing)):
+        (Path(world.landing) / "_delta_log" / f"{version:020}.json").unlink()
+    again = world.again(world.copy)
+    assert again.ok is None
+    assert "can no longer be read; the live commits looked at are of 20" in again.told
+
+
+def test_without_the_version_of_a_joined_table_nothing_is_told(world: World) -> None:
+    world.lands()
+    world.moves()
+    writer = world.copy.writer
+    assert writer is not None
+    world.lands()
+    note = {"kind": "live", "feed": writer.app_id, "from": 2, "to": 2, "rows_in": 4}
+    once.append(world.session, world.session.read.format("delta").load(world.copy.target_path), writer, 2, note)
+    again = world.again(world.copy)
+    assert (again.ok, "as of which version owners was read is not noted" in again.told) == (None, True), again
