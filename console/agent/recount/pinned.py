@@ -6,10 +6,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from deltalake import DeltaTable
-
 from console.model.live import Feed, TableState
-from console.model.schema import quoted
 from console.model.schema import quoted
 
 

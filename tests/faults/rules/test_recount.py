@@ -104,6 +104,14 @@ class World:
         return found
 
 
+class Mapped(World):
+    """The same by Spark, whose session maps columns to other names and has every feature on for new tables."""
+
+    def lands(self, *rows: Row) -> None:
+        made = self.session.createDataFrame(list(rows or ROWS), "k BIGINT, city STRING, x DOUBLE, tags ARRAY<STRING>")
+        made.coalesce(1).write.format("delta").mode("append").partitionBy("city").save(self.landing)
+
+
 @pytest.fixture
 def world(tmp_path: Path, session: Any) -> World:
     return World(tmp_path, session)
@@ -122,6 +130,18 @@ def test_what_was_moved_right_is_equal_whatever_became_of_the_tables_since(world
         again = world.again(edge)
         assert (again.ok, again.commits, again.rows) == (True, 4, rows), again
         assert again.told == "4 of 4 live commits (13 rows) computed again from landing: equal"
+
+
+def test_a_mapped_table_with_deletion_vectors_is_read_as_delta_reads_it(tmp_path: Path, session: Any) -> None:
+    world = Mapped(tmp_path, session)
+    world.lands()
+    world.moves()
+    for edge in (world.copy, world.hours):
+        again = world.again(edge)
+        assert (again.ok, again.commits, again.rows) == (True, 1, 4), again
+    assert (
+        session.read.format("delta").load(world.copy.target_path).where("k IS NOT NULL AND x IS NOT NULL").count() == 3
+    )
 
 
 def nulls(rows: Any) -> Any:
