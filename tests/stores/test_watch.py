@@ -197,3 +197,51 @@ def test_a_command_that_cannot_be_recorded_goes_through_all_the_same(tmp_path: P
     run(dsn, ("ALTER TABLE issues ADD COLUMN kind text",))
     with psycopg.connect(dsn) as connection:
         connection.execute("SELECT kind FROM issues")
+
+
+OLDER = (
+    (
+        "ALTER TABLE issues ADD COLUMN at timestamptz NOT NULL DEFAULT '2024-05-01 12:00:00.25+02'::timestamptz + interval '1 day'",
+    ),
+    ("ALTER TABLE issues ADD COLUMN n integer", "ALTER TABLE issues ALTER n SET DEFAULT 5"),
+    ("ALTER TABLE issues ADD COLUMN m integer DEFAULT 4", "ALTER TABLE issues ALTER m SET DEFAULT 5"),
+    ("ALTER TABLE issues ADD COLUMN t text DEFAULT upper('x') || 'y'",),
+    ("ALTER TABLE issues ADD COLUMN u uuid DEFAULT gen_random_uuid()",),
+    ("ALTER TABLE issues ADD COLUMN s text DEFAULT E'a'b\\\\c'",),
+)
+
+
+def test_rows_from_before_get_what_postgresql_has_recorded_for_them(tmp_path: Path, dsn: str) -> None:
+    project = Project(tmp_path, "http://127.0.0.1:1/default", dsn)
+    observe = ("schema", "observe", "--dsn", "env:APP_URL")
+    assert project.console(*observe).returncode == 0
+    run(dsn, ("INSERT INTO issues VALUES (1)",), *OLDER)
+    done = project.console(*observe)
+    assert done.returncode == 0, done.stderr
+    found = {data["operation"]["name"]: data["operation"]["default"] for data in written(project)}
+    assert found == {
+        "at": "'2024-05-02 10:00:00.25+00'", "n": None, "m": "4", "t": "'Xy'", "u": None, "s": "'a\'\'b\\c'",
+    }  # fmt: skip
+    with psycopg.connect(dsn) as connection:
+        row = connection.execute("SELECT at = '2024-05-02 10:00:00.25+00', n, m, t, s FROM issues").fetchone()
+    assert row == (True, None, 4, "Xy", "a'b\\c")
+
+
+def test_columns_that_go_with_their_type_are_told(tmp_path: Path, dsn: str) -> None:
+    project = Project(tmp_path, "http://127.0.0.1:1/default", dsn)
+    observe = ("schema", "observe", "--dsn", "env:APP_URL")
+    run(
+        dsn,
+        (
+            "CREATE TYPE mood AS ENUM ('ok')",
+            "CREATE DOMAIN d AS int NOT NULL",
+            "ALTER TABLE issues ADD k mood, ADD l d",
+        ),
+    )
+    assert project.console(*observe).returncode == 0
+    run(dsn, ("DROP TYPE mood CASCADE",), ("ALTER DOMAIN d DROP NOT NULL",))
+    done = project.console(*observe)
+    assert done.returncode == 0, done.stderr
+    found = [data["operation"] for data in written(project)]
+    assert found[0] == {"type": "drop_column", "name": "k"}
+    assert (found[1]["name"], found[1]["nullable"]) == ("l", True)

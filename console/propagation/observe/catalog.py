@@ -26,6 +26,7 @@ class Catalog:
     schemas  those that are known to be there
     learned  files said what was there before
     routines a function's name → nothing that it does changes a table; views that call one are here too
+    strayed  first names of tables that were altered under another
     armed    a trigger or a rule that may alter tables once rows are written
     """
 
@@ -42,6 +43,7 @@ class Catalog:
     learned: bool = False
     routines: dict[str, bool] = field(default_factory=dict)
     armed: str = ""
+    strayed: set[Name] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.home: tuple[str, ...] = (self.schema,)

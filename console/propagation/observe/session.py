@@ -52,7 +52,8 @@ def follow_path(statement: Statement, catalog: Catalog, *, inside: bool) -> None
         cursor.expect("set_config")
         bracket = cursor.bracketed()
         parts = bracket.parts()
-        if len(parts) != 3 or not cursor.done or parts[2].end - parts[2].at != 1:
+        plain = len(parts) == 3 and parts[0].end - parts[0].at == parts[2].end - parts[2].at == 1
+        if not plain or not cursor.done:
             raise cursor.wrong("it sets search_path in a way that is not followed", _HINT)
         local = parts[2].sees("true")
         if local and not inside:

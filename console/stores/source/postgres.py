@@ -14,11 +14,14 @@ COLUMN: Final = """
        a.attnum AS num, a.attname AS name, pg_catalog.format_type(a.atttypid, a.atttypmod) AS type,
        a.attidentity AS identity, a.attgenerated AS generated,
        a.attnotnull OR EXISTS (
+           SELECT FROM pg_catalog.pg_type y WHERE y.oid = a.atttypid AND y.typtype = 'd' AND y.typnotnull
+       ) OR EXISTS (
            SELECT FROM pg_catalog.pg_constraint k WHERE k.conrelid = a.attrelid AND k.contype = 'c' AND k.convalidated
               AND k.conkey = ARRAY[a.attnum]
               AND pg_catalog.pg_get_constraintdef(k.oid) = pg_catalog.format('CHECK ((%I IS NOT NULL))', a.attname)
        ) AS required,
-       CASE WHEN a.attgenerated = '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END AS expression
+       CASE WHEN a.attgenerated = '' THEN pg_catalog.pg_get_expr(d.adbin, d.adrelid) END AS expression,
+       CASE WHEN a.atthasmissing THEN (a.attmissingval::text::text[])[1] END AS missing
 """
 _COLUMNS: Final = f"""
 SELECT a.attrelid::bigint AS rel, n.nspname AS schema, c.relname AS table, {COLUMN.replace("%", "%%")}

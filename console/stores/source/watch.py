@@ -28,7 +28,8 @@ CREATE TABLE {SCHEMA}.log (
     tag text NOT NULL, object text NOT NULL, rel bigint, schema text, name text, columns jsonb
 );
 CREATE TABLE {SCHEMA}.known (rel bigint PRIMARY KEY, columns jsonb NOT NULL);
-CREATE FUNCTION {SCHEMA}.state(rel oid) RETURNS jsonb LANGUAGE sql STABLE SET search_path = '' AS $state${_STATE}$state$;
+CREATE FUNCTION {SCHEMA}.state(rel oid) RETURNS jsonb LANGUAGE sql STABLE SET search_path = ''
+    SET datestyle = 'ISO, YMD' SET timezone = 'UTC' SET intervalstyle = 'postgres' SET bytea_output = 'hex' SET extra_float_digits = 1 AS $state${_STATE}$state$;
 CREATE FUNCTION {SCHEMA}.record() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $record$
 DECLARE command record;
 BEGIN
@@ -53,6 +54,18 @@ BEGIN
           JOIN pg_catalog.pg_class t ON t.oid = b.rel AND t.relkind IN ('r', 'p') AND NOT t.relispartition
           JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace;
     END LOOP;
+    -- what these reach is told to nobody: columns that go with their type, attributes of typed tables
+    IF tg_tag LIKE 'DROP %' OR tg_tag IN ('ALTER TYPE', 'ALTER DOMAIN') THEN
+        INSERT INTO {SCHEMA}.log (xid, tag, object, rel, schema, name, columns)
+        SELECT pg_catalog.txid_current(), tg_tag, pg_catalog.format('%I.%I', n.nspname, t.relname), t.oid, n.nspname,
+               t.relname, now.columns
+          FROM {SCHEMA}.known k
+          JOIN pg_catalog.pg_class t ON t.oid = k.rel AND NOT t.relispartition
+          JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
+          CROSS JOIN LATERAL (SELECT {SCHEMA}.state(t.oid) AS columns) now
+         WHERE now.columns IS DISTINCT FROM coalesce(
+               (SELECT l.columns FROM {SCHEMA}.log l WHERE l.rel = k.rel ORDER BY l.id DESC LIMIT 1), k.columns);
+    END IF;
 EXCEPTION WHEN OTHERS THEN
     RAISE WARNING 'console could not record a command: %', SQLERRM;
 END
@@ -152,14 +165,34 @@ def _told(
     last = {row["rel"]: row for row in rows if row["rel"] is not None}
     before: list[dict[str, Any]] = []
     script = []
+    came: dict[tuple[int, int], Mapping[str, Any]] = {}
+    for row in rows:
+        for column in (row["columns"] or ()) if row["rel"] is not None else ():
+            came.setdefault((row["rel"], column["num"]), column)
     for rel, row in last.items():
         if rel in known:
             name = {"rel": rel, "schema": row["schema"], "table": row["name"]}
             before += [{**column, **name} for column in known[rel]]
-            script += altered(f"{quoted(row['schema'])}.{quoted(row['name'])}", known[rel], row["columns"])
+            after = [{**column, "expression": _older(came[rel, column["num"]], column)} for column in row["columns"]]
+            new = {column["num"] for column in after} - {column["num"] for column in known[rel]}
+            now = [one if one["num"] in new else column for one, column in zip(after, row["columns"], strict=True)]
+            script += altered(f"{quoted(row['schema'])}.{quoted(row['name'])}", known[rel], now)
     others = [(row["tag"], row["object"]) for row in rows if row["rel"] not in known]
     whole = "\n".join(["BEGIN;", *script, "COMMIT;"]) if script else ""
     return Told(xid, max(row["at"] for row in rows), told(types, before, ()), whole, tuple(dict.fromkeys(others)))
+
+
+def _older(first: Mapping[str, Any], last: Mapping[str, Any]) -> str | None:
+    """The default of a column that came: what PostgreSQL has recorded for the rows from before, whatever came later.
+
+    first  the column as it came;  last  as the transaction left it
+    """
+    recorded = last if last.get("missing") is not None else first
+    if recorded.get("missing") is not None:
+        value = recorded["missing"].replace("'", "''")
+        return f"'{value}'::{recorded['type']}"
+    expression: str | None = first["expression"]
+    return expression
 
 
 def altered(table: str, before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -160,3 +160,28 @@ def _default(name: str, mine: Played, real: Truth, same: Same) -> list[str]:
     ):
         return []
     return [f"{name} has the default {real.expression}, not {mine.default}"]
+
+
+def misread(
+    before: Catalog, older: dict[tuple[Name, str], str | None], after: Catalog, found: Observation, same: Same
+) -> list[str]:
+    """New columns of which a row from before has another value than the migrations say, and nothing tells so."""
+    wrong = []
+    for name, relation in before.items():
+        now = after.get(name)
+        if now is None or now.rel != relation.rel or not any(table == name for table, _ in older):
+            continue
+        mine = [
+            one.migration.operation for one in found.migrations if (one.migration.schema, one.migration.table) == name
+        ]
+        truth = {column.name: column for column in now.columns}
+        for column, played in _played(relation, mine).items():
+            value, default = older[name, column], played.default
+            told = any(column in remark.message for remark in found.remarks)
+            if played.origin is not None or played.defaulted or default == "now()" or (told and default is None):
+                continue
+            text = None if value is None else "'" + value.replace("'", "''") + "'"
+            literal = "'{}'" if default == "[]" else default
+            if literal != text and not (literal and text and same(literal, text, truth[column].shown)):
+                wrong.append(f"{'.'.join(name)}: a row from before has {text} in {column}, not {literal}")
+    return wrong

@@ -1,18 +1,24 @@
 """A random script in a real server: drawn statement by statement, those that PostgreSQL refuses left out."""
 
+import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from enum import Enum
 from random import Random
 from typing import Any
 
 import psycopg
 from psycopg.rows import dict_row
+from psycopg.sql import SQL, Identifier
 
+from console.errors import Problems
+from console.propagation.observe.read import observe
 from tests.propagation.ddl.catalog import Name, Relation, snapshot
 from tests.propagation.ddl.drawing import Draw, statement
 from tests.propagation.ddl.forms import FORMS
-from tests.propagation.servers.postgres import Postgres
+from tests.propagation.ddl.judge import differences, misread
+from tests.propagation.servers.postgres import Postgres, binaries
 
 SETUP = {"creates": 10, "types": 5, "table": 3, "column": 3, "views": 2, "routines": 1}
 BODY = {
@@ -32,6 +38,7 @@ FIRST = (
     "CREATE TABLE t2 (id int, a numeric(10,2), n timestamptz DEFAULT now())", "CREATE SCHEMA app", 'CREATE SCHEMA "Odd Schema"', "CREATE SCHEMA other",
     "CREATE TYPE mood AS ENUM ('ok', 'ill', 'a')", "CREATE DOMAIN dom AS int", "CREATE TYPE comp AS (a int, b text)", "CREATE TABLE app.t1 (id int, z text)",
 )  # fmt: skip
+DUMPED = 6  # of as many scripts one has a dump of what was before, instead of the statements that made it
 _CLEAN = """
 DO $$ DECLARE s text; BEGIN
   FOR s IN SELECT evtname FROM pg_event_trigger LOOP EXECUTE format('DROP EVENT TRIGGER %I', s); END LOOP;
@@ -46,6 +53,7 @@ SELECT t.typtype AS kind, n.nspname AS schema, t.typname AS name FROM pg_type t 
  LEFT JOIN pg_class c ON c.oid = t.typrelid
  WHERE n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') AND t.typtype IN ('e', 'd', 'c', 'r') AND coalesce(c.relkind, 'c') = 'c'
 """
+Relations = dict[Name, Relation]
 _ALONE = ("savepoint", "rollback", "release", "commit", "end", "abort", "begin", "start")
 
 
@@ -53,7 +61,7 @@ _ALONE = ("savepoint", "rollback", "release", "commit", "end", "abort", "begin",
 class Script:
     """What was drawn, and the catalog around it.
 
-    rows  table → column → value as text, of the row that was there before
+    older  (table, column) → what a row from before reads there, as text; only where the script writes no row
     """
 
     setup: str
@@ -61,6 +69,7 @@ class Script:
     families: list[str]
     before: dict[Name, Relation]
     after: dict[Name, Relation]
+    older: dict[tuple[Name, str], str | None]
 
 
 class Stage:
@@ -87,6 +96,11 @@ class Stage:
             return False
         return bool(row and row["same"])
 
+    def _dump(self) -> str:
+        """What there is in pg_dump's words."""
+        words = [str(binaries() / "pg_dump"), "--schema-only", "-d", self._dsn]
+        return subprocess.run(words, capture_output=True, text=True, check=True).stdout
+
     def play(self, seed: int) -> Script:
         r = Random(f"ddl-{seed}")
         self.judge.execute(_CLEAN)
@@ -96,12 +110,37 @@ class Stage:
                 first.take("creates", text)
             first.draw(SETUP, r.randint(0, 7))
             setup = first.finish()
+            if seed % 2:
+                self._write_rows()
             before = snapshot(self.judge)
+        if seed % DUMPED == 0:
+            setup = self._dump()
         with self._connect() as connection:
             second = _Session(connection, Draw(r))
             second.draw(BODY, r.choice((1, 1, 2, 3, 4, 6)))
             body = second.finish()
-            return Script(setup, body, second.families, before, snapshot(self.judge))
+            after = snapshot(self.judge)
+            return Script(setup, body, second.families, before, after, self._older(body, before, after))
+
+    def _write_rows(self) -> None:
+        for row in ("t1 (id) VALUES (1)", "t2 DEFAULT VALUES", "app.t1 DEFAULT VALUES"):
+            with suppress(psycopg.Error):
+                self.judge.execute(f"INSERT INTO {row}".encode())
+
+    def _older(self, body: str, before: Relations, after: Relations) -> dict[tuple[Name, str], str | None]:
+        if any(word in body.lower() for word in ("insert", "update", "delete", "merge", "truncate", "copy")):
+            return {}
+        found: dict[tuple[Name, str], str | None] = {}
+        for name, relation in after.items():
+            there = before.get(name)
+            if not (relation.replicates and there is not None and there.rel == relation.rel):
+                continue
+            if not relation.columns:
+                continue
+            words = SQL(", ").join(SQL("{}::text AS {}").format(*[Identifier(c.name)] * 2) for c in relation.columns)
+            row = self.judge.execute(SQL("SELECT {} FROM ONLY {} LIMIT 1").format(words, Identifier(*name))).fetchone()
+            found |= {(name, column): value for column, value in (row or {}).items()}
+        return found
 
 
 class _Session:
@@ -178,3 +217,33 @@ class _Session:
             self._connection.execute(text.encode())
             self.taken.append(text)
         return ";\n".join(self.taken) + (";\n" if self.taken else "")
+
+
+class Verdict(Enum):
+    """What became of one script."""
+
+    RIGHT = "right"
+    REFUSED = "refused"
+    WRONG = "wrong"
+    EMPTY = "empty"
+
+
+@dataclass(frozen=True)
+class Judged:
+    script: Script
+    verdict: Verdict
+    differences: tuple[str, ...] = ()
+
+
+def judged(stage: Stage, seed: int) -> Judged:
+    """One script, and what observing makes of it beside the catalog."""
+    script = stage.play(seed)
+    if not script.body:
+        return Judged(script, Verdict.EMPTY)
+    try:
+        found = observe([("script.sql", script.body)], [("before.sql", script.setup)])
+    except Problems:
+        return Judged(script, Verdict.REFUSED)
+    wrong = tuple(differences(script.before, script.after, found, stage.same))
+    wrong += tuple(misread(script.before, script.older, script.after, found, stage.same))
+    return Judged(script, Verdict.WRONG if wrong else Verdict.RIGHT, wrong)

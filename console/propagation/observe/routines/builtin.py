@@ -94,6 +94,7 @@ _NAMES: Final = """
     xml_is_well_formed_document xmlagg xmlcomment xmlconcat2 xmlvalidate
 """
 _SYNTAX: Final = """
+    check constraint copy include key primary references stored table unique values with
     all and any array as bernoulli between bit by case cast char character coalesce collation conflict cube decimal
     distinct else escape except exists extract fetch filter float from greatest grouping groups having ilike in
     intersect interval is lateral least like limit normalize not nullif numeric offset on or over overlay partition

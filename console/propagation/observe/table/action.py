@@ -48,6 +48,8 @@ class Action:
         named = self.catalog.replicated is not None and self.name in self.catalog.replicated
         if self.table.partition and not named:
             return self.ignored(part, "partition", "it is a partition: the table that it is part of says what changes")
+        if (first := self.catalog.origins.get(self.name)) is not None:
+            self.catalog.strayed.add(first)
         return Change(*self.name, operation, self.place(part.at))
 
     def becomes(self, table: Known, part: Cursor, but: str = "") -> Iterator[Event]:

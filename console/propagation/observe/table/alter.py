@@ -144,6 +144,10 @@ class Alteration(ColumnAction):
         table, name = self.table, ".".join(new)
         first = self.catalog.origins.pop(self.name, self.name)
         before = self.catalog.left.pop(new, None)
+        if first == new and first in self.catalog.strayed:
+            raise whole.wrong(
+                f"{'.'.join(new)} was altered under another name", "alter it before or after it is renamed"
+            )
         if not (table.new or table.temporary):
             self.catalog.left.setdefault(self.name, table)
         self.catalog.origins[new] = first
