@@ -201,6 +201,13 @@ def test_a_name_that_is_given_up_and_taken_in_one_transaction_stands_for_another
     assert {one.migration.phase for one in found.migrations} == {"post"}
 
 
+def test_a_column_that_two_transactions_drop_and_add_is_told_with_the_order_to_apply_them_in() -> None:
+    found = seen("BEGIN; ALTER TABLE t DROP a; COMMIT; BEGIN; ALTER TABLE t ADD a int; COMMIT")
+    assert [one.message for one in found.remarks] == [
+        "public.t.a is dropped and added again: apply the drop before the application adds it again"
+    ]
+
+
 def test_names_that_no_consumer_could_tell_apart_are_refused() -> None:
     shuffle = "ALTER TABLE t DROP a;\nALTER TABLE t RENAME b TO a;\nALTER TABLE t ADD b int;"
     [(where, message)] = refused(shuffle)

@@ -207,7 +207,7 @@ OLDER = (
     ("ALTER TABLE issues ADD COLUMN m integer DEFAULT 4", "ALTER TABLE issues ALTER m SET DEFAULT 5"),
     ("ALTER TABLE issues ADD COLUMN t text DEFAULT upper('x') || 'y'",),
     ("ALTER TABLE issues ADD COLUMN u uuid DEFAULT gen_random_uuid()",),
-    ("ALTER TABLE issues ADD COLUMN s text DEFAULT E'a'b\\\\c'",),
+    ("ALTER TABLE issues ADD COLUMN s text DEFAULT E'a\\'b\\\\c'",),
 )
 
 
@@ -220,7 +220,7 @@ def test_rows_from_before_get_what_postgresql_has_recorded_for_them(tmp_path: Pa
     assert done.returncode == 0, done.stderr
     found = {data["operation"]["name"]: data["operation"]["default"] for data in written(project)}
     assert found == {
-        "at": "'2024-05-02 10:00:00.25+00'", "n": None, "m": "4", "t": "'Xy'", "u": None, "s": "'a\'\'b\\c'",
+        "at": "'2024-05-02 10:00:00.25+00'", "n": None, "m": "4", "t": "'Xy'", "u": None, "s": "'a''b\\c'",
     }  # fmt: skip
     with psycopg.connect(dsn) as connection:
         row = connection.execute("SELECT at = '2024-05-02 10:00:00.25+00', n, m, t, s FROM issues").fetchone()

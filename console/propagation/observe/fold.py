@@ -90,6 +90,24 @@ def lost(transaction: Iterable[Event]) -> list[Remark]:
     return found
 
 
+def rejoined(found: Iterable[Observed]) -> list[Remark]:
+    """Columns that one transaction drops and a later one adds: what arrives before the drop is applied goes with it."""
+    dropped: set[tuple[str, str]] = set()
+    told = []
+    for observed in found:
+        migration = observed.migration
+        full = f"{migration.schema}.{migration.table}"
+        match migration.operation:
+            case DropColumn(name=name):
+                dropped.add((full, name))
+            case AddColumn(name=name) if (full, name) in dropped:
+                message = (
+                    f"{full}.{name} is dropped and added again: apply the drop before the application adds it again"
+                )
+                told.append(Remark(observed.where, message, full))
+    return told
+
+
 def _followed(transaction: Iterable[Event]) -> dict[tuple[str, str], list[_Column]]:
     tables: dict[tuple[str, str], list[_Column]] = {}
     for rank, event in enumerate(transaction):

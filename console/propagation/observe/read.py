@@ -21,7 +21,7 @@ from console.propagation.migration_file import MAX_BYTES, written
 from console.propagation.observe.catalog import Catalog
 from console.propagation.observe.classify import differences, unlabelled
 from console.propagation.observe.events import Ignored, Observation, Observed, Remark
-from console.propagation.observe.fold import fold, lost, refused, settled
+from console.propagation.observe.fold import fold, lost, refused, rejoined, settled
 from console.propagation.observe.scope import GONE, NEW
 from console.propagation.observe.script import Script
 from console.propagation.replication import KINDS, Kind, Replication
@@ -62,6 +62,7 @@ def observe(
             ignored += [event for event in transaction if isinstance(event, Ignored)]
             remarks += [event for event in transaction if isinstance(event, Remark)]
     _stop(problems)
+    remarks += rejoined(found)
     return _scoped(Observation(tuple(settled(found)), tuple(ignored), tuple(remarks)), replication, phase)
 
 

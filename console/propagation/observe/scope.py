@@ -165,8 +165,12 @@ def _hiding(cursor: Cursor, catalog: Catalog) -> tuple[str, str]:
     """A DO block is data as long as nothing in it could change a table; CALL and EXECUTE run what is not in the file."""
     from console.propagation.observe.routines.calls import harmless_body
 
-    bodies = [word.text for word in cursor.statement.words if word.kind == "text"]
-    if not cursor.sees("do") or not harmless_body(bodies, catalog):
+    words = cursor.statement.words
+    languages = [
+        words[at + 1].text for at, word in enumerate(words[:-1]) if word.kind == "word" and word.text == "language"
+    ]
+    bodies = [word.text for word in words if word.kind == "text" and word.text not in languages]
+    if not cursor.sees("do") or set(languages) - {"plpgsql"} or not harmless_body(bodies, catalog):
         hint = "write the changes of tables as statements of their own"
         what = "a DO block that can change tables" if cursor.sees("do") else "what it runs is not in the file"
         raise cursor.wrong(what, hint)
