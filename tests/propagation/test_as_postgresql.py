@@ -56,9 +56,12 @@ def test_a_type_by_the_name_that_the_catalog_has_for_it_is_that_type(kind: str, 
 
 
 def test_a_domains_default_is_its_columns() -> None:
-    [one] = seen("CREATE DOMAIN d AS int DEFAULT 7; ALTER TABLE t ADD c d, ADD e d DEFAULT 3", KNOWN).migrations[:1]
+    [one] = seen("CREATE DOMAIN d AS int DEFAULT 7; ALTER TABLE t ADD c d", KNOWN).migrations
     assert isinstance(one.migration.operation, AddColumn)
     assert one.migration.operation.default == "7"
+    [one] = seen("CREATE DOMAIN d AS int DEFAULT 7; ALTER TABLE t ADD c d CONSTRAINT x DEFAULT 3", KNOWN).migrations
+    assert isinstance(one.migration.operation, AddColumn)
+    assert one.migration.operation.default == "3"
 
 
 ALTERS = "CREATE FUNCTION f() RETURNS int LANGUAGE plpgsql AS $$ BEGIN ALTER TABLE t ADD c int; RETURN 1; END $$;\n"

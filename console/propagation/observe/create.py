@@ -141,7 +141,9 @@ def _inherited(parents: Cursor, catalog: Catalog, declared: Known) -> Known:
             reads=(*table.reads, *above.reads),
         )
     for column in declared.columns:
-        table = table.with_column(column)
+        there = table.column(column.name)
+        inherits = there is not None and column.default is None and not column.computed
+        table = table.with_column(replace(column, default=there.default) if there and inherits else column)
     return table.settled()
 
 

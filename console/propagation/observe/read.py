@@ -50,6 +50,7 @@ def observe(
         catalog.replicated = frozenset((entry.schema, entry.table) for entry in replication.tables)
     problems = _learn(catalog, schema)
     catalog.learned = bool(schema)
+    catalog.begin_anew()
     found: list[Observed] = []
     ignored: list[Ignored] = []
     remarks: list[Remark] = []

@@ -71,13 +71,9 @@ def read_column(cursor: Cursor, types: UserTypes, schema: str) -> Definition:
     name = cursor.name()
     written = read_type(cursor, types, schema)
     found = Definition(name, written, nullable=not written.serial)
-    found.computed = SERIAL if written.serial else ""
-    defaulted = False
+    found.default, found.computed = written.default, SERIAL if written.serial else written.computed
     while not cursor.done:
-        defaulted |= cursor.sees("default") or cursor.sees("generated")
         _constraint(cursor, found, types, schema)
-    if not defaulted and not written.serial:
-        found.default, found.computed = written.default, written.computed
     return found
 
 
@@ -133,12 +129,12 @@ def _generated(cursor: Cursor, found: Definition) -> None:
         cursor.expect("by", "default")
     cursor.expect("as")
     if cursor.take("identity"):
-        found.nullable, found.computed = False, IDENTITY
+        found.nullable, found.default, found.computed = False, None, IDENTITY
         if cursor.sees("("):
             cursor.bracketed()
         return
     found.reads = mentioned(cursor.bracketed())
-    found.computed = GENERATED
+    found.default, found.computed = None, GENERATED
     if not cursor.take("stored"):
         cursor.take("virtual")
 

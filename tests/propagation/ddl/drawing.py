@@ -120,8 +120,8 @@ def forms(family: str, weight: int, *texts: str) -> None:
         FORMS.setdefault(family, []).append((weight, partial(filled, text=text)))
 
 
-def filled(d: Draw, text: str) -> str:
-    relation = d.named("rp")
+def filled(d: Draw, text: str, table: Name | None = None) -> str:
+    relation = table or d.named("rp")
     view = d.named("vm")
     other = d.named("rp")
     return text.format(

@@ -176,6 +176,8 @@ def misread(
         ]
         truth = {column.name: column for column in now.columns}
         for column, played in _played(relation, mine).items():
+            if (name, column) not in older:
+                continue  # that it is missing is told by the columns
             value, default = older[name, column], played.default
             told = any(column in remark.message for remark in found.remarks)
             if played.origin is not None or played.defaulted or default == "now()" or (told and default is None):

@@ -39,6 +39,20 @@ FIRST = (
     "CREATE TYPE mood AS ENUM ('ok', 'ill', 'a')", "CREATE DOMAIN dom AS int", "CREATE TYPE comp AS (a int, b text)", "CREATE TABLE app.t1 (id int, z text)",
 )  # fmt: skip
 DUMPED = 6  # of as many scripts one has a dump of what was before, instead of the statements that made it
+# families of objects of which a world has some
+WORLDS = (
+    ("CREATE TABLE par (id int, a int NOT NULL, b text, CONSTRAINT k CHECK (b IS NOT NULL))", "CREATE TABLE kid (own int, a int) INHERITS (par)", "CREATE TABLE grandkid (z text) INHERITS (kid)"),
+    ("CREATE TABLE p (id int, x int, y text) PARTITION BY LIST (id)", "CREATE TABLE p1 PARTITION OF p FOR VALUES IN (1)", "CREATE TABLE p2 (id int, x int, y text)"),
+    ("CREATE TABLE g (a int, b int GENERATED ALWAYS AS (a * 2) STORED, c int GENERATED ALWAYS AS IDENTITY, d text GENERATED ALWAYS AS (lower('x' || a::text)) STORED, e int)",),
+    ("CREATE TABLE typed OF comp", "CREATE TABLE typed2 OF comp (a NOT NULL)"),
+    ("CREATE VIEW v1 AS SELECT id, a FROM t1", "CREATE MATERIALIZED VIEW m1 AS SELECT a FROM t2", "CREATE VIEW v2 AS SELECT * FROM v1"),
+    ("CREATE DOMAIN firm AS text NOT NULL DEFAULT 'd'", "CREATE DOMAIN checked AS int CHECK (VALUE IS NOT NULL)", "CREATE TABLE dd (x dom, y mood, z comp, f firm, c checked, ms mood[])"),
+    ("CREATE FUNCTION f() RETURNS int LANGUAGE plpgsql AS $$ BEGIN ALTER TABLE public.t1 ADD from_f int; RETURN 1; END $$", "CREATE FUNCTION safe() RETURNS int LANGUAGE sql AS 'SELECT 1'"),
+    ("CREATE TABLE cc (a int CHECK (a IS NOT NULL), b int, CONSTRAINT cc2 CHECK (b IS NOT NULL AND a > 0), c int NOT NULL CHECK (c > 0))",),
+    ("CREATE SEQUENCE s1", "CREATE TABLE sq (a int DEFAULT nextval('s1'), b serial, c bigserial)", "CREATE UNIQUE INDEX uq ON sq (b)"),
+    ("CREATE TABLE other.t2 (a int, b text)", "CREATE TABLE app.only_here (x int, y int)", "CREATE TYPE app.mood AS ENUM ('x')", "SET search_path TO app, public"),
+    ('CREATE TABLE "Odd Schema"."Odd ""Table" ("Odd Column" int, "ÄPFEL" text, äpfel int, "A" int, a int)',),
+)  # fmt: skip
 _CLEAN = """
 DO $$ DECLARE s text; BEGIN
   FOR s IN SELECT evtname FROM pg_event_trigger LOOP EXECUTE format('DROP EVENT TRIGGER %I', s); END LOOP;
@@ -82,7 +96,7 @@ class Stage:
         self.judge = self._connect()
 
     def _connect(self) -> psycopg.Connection[Any]:
-        connection = psycopg.connect(self._dsn, autocommit=True, row_factory=dict_row)
+        connection = psycopg.connect(self._dsn, autocommit=True, row_factory=dict_row, prepare_threshold=None)
         connection.execute("SET client_min_messages = error")
         return connection
 
@@ -108,6 +122,9 @@ class Stage:
             first = _Session(connection, Draw(r))
             for text in FIRST:
                 first.take("creates", text)
+            for family in WORLDS:
+                for text in family if r.random() < 0.35 else ():
+                    first.take("creates", text)
             first.draw(SETUP, r.randint(0, 7))
             setup = first.finish()
             if seed % 2:
