@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import psycopg
 import pyarrow as pa
 from deltalake import write_deltalake
 
@@ -33,7 +34,9 @@ def environment(folder: Path) -> dict[str, str]:
     """Of a person with an editor, a home of their own, and `console` on the PATH."""
     bin = folder / ".venv" / "bin"
     bin.mkdir(parents=True, exist_ok=True)
-    for name, text in (("console", PROGRAM.format(python=sys.executable, root=str(ROOT))), ("editor", EDITOR)):
+    python = f'#!/bin/sh\nexec "{sys.executable}" "$@"\n'
+    program = PROGRAM.format(python=sys.executable, root=str(ROOT))
+    for name, text in (("console", program), ("editor", EDITOR), ("python", python)):
         (bin / name).write_text(text)
         (bin / name).chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CONSOLE_", "NO_COLOR"))}
@@ -62,6 +65,33 @@ def demo(folder: Path) -> None:
 def commit(folder: Path, *words: str) -> None:
     who = ("-c", "user.name=a", "-c", "user.email=a@example.net")
     subprocess.run(["git", *who, *words], cwd=folder, check=True, capture_output=True)
+
+
+MIGRATION = "ALTER TABLE issues ADD COLUMN title text;\nALTER TABLE issues DROP COLUMN legacy;\n"
+
+
+def replicated(folder: Path, dsn: str) -> None:
+    """An application's table in PostgreSQL, its copy in a Delta store, and the migration that the application comes with."""
+    for name, text in {
+        "regions/eu.yaml": "warehouse: lake\n",
+        "plans/app/pipeline.yaml": "description: what the application writes\n",
+        "plans/app/replication.yaml": (
+            'source: {url: "env:DATABASE_URL"}\nstores:\n  raw: {kind: delta, root: "{warehouse}/raw"}\ntables:\n  issues:\n'
+        ),
+        "db/migrate/20260102_add_title.sql": MIGRATION,
+    }.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute("CREATE TABLE issues (id bigint PRIMARY KEY, legacy text)")
+    rows = pa.table({"id": pa.array([1, 2], pa.int64()), "legacy": ["a", None]})
+    write_deltalake(str(folder / "lake" / "raw" / "issues"), rows)
+
+
+def application_migrates(dsn: str) -> None:
+    with psycopg.connect(dsn, autocommit=True) as connection:
+        connection.execute(MIGRATION)
 
 
 def own_warehouse(folder: Path) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """Every command of the README and of docs/*.md runs as written, in its order; what does not is listed with the reason."""
 
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 
 import click
@@ -11,12 +11,13 @@ from console.cli.root import cli
 from tests.pages import sittings
 from tests.pages.blocks import PAGES, Command, commands, mentioned
 from tests.pages.terminal import ESCAPES, Seen, in_pipe, on_terminal
+from tests.propagation.servers.postgres import Postgres
 from tests.stores.test_page import steps
 
 COLOURS = "xterm-256color"
 # What starts Spark or changes a region runs once, on a terminal with colours; all else three times.
 ONCE = (
-    "demo", "apply", "promote", "endpoint", "rollback", "follow", "query", "verify",
+    "demo", "apply", "promote", "endpoint", "rollback", "follow", "query", "verify", "schema",
 )  # fmt: skip
 NEVER = {
     "make demo": "a screen on a terminal, over three regions: tests/demo and tests/screens",
@@ -24,10 +25,6 @@ NEVER = {
     "make demo HEADLESS=1": "four minutes over three regions; its parts are tests/demo and tests/life",
     "make demo LOG=access.log": "a screen on a terminal; tests/demo/test_traffic.py reads logs",
     "ssh-keyscan -p 2222 10.20.0.7 >> known_hosts": "another host",
-    "console schema observe db/migrate/20260102_add_title.sql": "tests/propagation/test_observe_command.py",
-    "console schema apply --phase pre --yes": "wants stores to apply to: tests/stores",
-    "console schema apply --phase post --yes --allow-destructive": "wants stores to apply to: tests/stores",
-    "console schema verify": "wants a PostgreSQL and stores: tests/stores/test_end_to_end.py",
 }
 # By page, and there by the heading under which they stand: what runs in which place, in this order.
 DEMO = ("README.md", "docs/receipts.md", "docs/review.md", "docs/demo.md")
@@ -49,10 +46,18 @@ def own_warehouse() -> tuple[Command, ...]:
     return tuple(command for command in shown("README.md") if command.text.startswith("console "))
 
 
+def replication() -> tuple[Command, ...]:
+    return tuple(takewhile(not_from_nothing, shown("docs/schema.md")))
+
+
+def not_from_nothing(command: Command) -> bool:
+    return command.text not in steps()
+
+
 def test_every_command_of_every_page_is_run_or_listed_with_the_reason_why_not() -> None:
-    # the propagation's page has a project of its own: tests/stores/test_page.py runs it, in its order
+    # what the page on schemas begins in an empty folder: tests/stores/test_page.py runs it, in its order
     elsewhere = {command for command in commands("docs/schema.md") if command.text in steps()}
-    run = {*first_change(), *own_warehouse(), *elsewhere}
+    run = {*first_change(), *own_warehouse(), *replication(), *elsewhere}
     every = [command for page in PAGES for command in commands(page)]
     assert [str(command) for command in every if command not in run and command.text not in NEVER] == []
     assert sorted(NEVER) == sorted({command.text for command in every} & set(NEVER)), "listed, and on no page"
@@ -162,4 +167,25 @@ def test_an_own_warehouse_from_the_files_that_the_page_shows(folder: Path) -> No
     sittings.own_warehouse(folder)
     env = sittings.environment(folder)
     wrong = [what for command in own_warehouse() for what in run(command, folder, env)]
+    assert not wrong, "\n\n".join(wrong)
+
+
+@pytest.fixture
+def postgres() -> Iterator[Postgres]:
+    server = Postgres()
+    try:
+        yield server.start()
+    finally:
+        server.stop()
+
+
+@pytest.mark.stores
+def test_an_applications_schema_is_carried_over_as_the_page_says(folder: Path, postgres: Postgres) -> None:
+    sittings.replicated(folder, postgres.dsn())
+    env = {**sittings.environment(folder), "DATABASE_URL": postgres.url()}
+    wrong = []
+    for command in replication():
+        if "--phase post" in command.text:
+            sittings.application_migrates(postgres.dsn())
+        wrong += run(command, folder, env)
     assert not wrong, "\n\n".join(wrong)
