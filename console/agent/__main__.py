@@ -124,7 +124,7 @@ def _profile() -> int:
 
 def _serve(place: str, config: str) -> int:
     from console.agent.lock import RegionLock
-    from console.agent.service import Service, refuse_remote
+    from console.agent.service import Service, refuse_remote, say
     from console.agent.session import keep_settings, load_settings
 
     warehouse = refuse_remote(place)
@@ -146,6 +146,7 @@ def _serve(place: str, config: str) -> int:
         # The JVM died under us: begin anew as the same process. The lock's descriptor must not survive the exec.
         os.set_inheritable(lock.fd, False)
         os.execv(sys.executable, [sys.executable, "-m", "console.agent", "serve", "--warehouse", place])
+    say("agent", "info", "ended; the next one goes on where it stood")
     return 0
 
 
@@ -173,7 +174,6 @@ async def _loop(service: Any, socket_path: Path) -> int:
             await serving
             return RESTART
     await serving
-    say("agent", "info", "ended; the next one goes on where it stood")
     return 0
 
 
