@@ -377,8 +377,9 @@ def test_a_wave_that_has_not_begun_is_named_with_the_command_that_goes_on(deploy
     promoted = deployed.call("promote", "--region", "us", "--yes")
     assert promoted.exit_code == 0, promoted.output
     assert promoted.stderr.splitlines()[-1] == "next: console apply --regions eu"
-    told = deployed.call("status").output
-    assert "eu: wave 2 has not begun, and may: us is live; console apply --regions eu" in told
+    for command in ("status", "plan"):
+        told = deployed.call(command).output
+        assert "eu: wave 2 has not begun, and may: us is live; console apply --regions eu" in told
     (eu,) = [
         r for r in json.loads(deployed.call("status", "--output", "json").stdout)["regions"] if r["region"] == "eu"
     ]

@@ -200,7 +200,7 @@ def show_plans(
 
     states  what the regions say of their rollouts; those under way are told
     """
-    from console.cli.plan.standing import standing, standing_data, standing_text
+    from console.cli.plan.standing import standing, standing_data, standing_text, waiting_text
     from console.cli.plan.witness import witnesses_data, witnesses_text
 
     stands = standing(plans, states or {})
@@ -211,9 +211,10 @@ def show_plans(
         return
     if sought is not None:
         voice.data(witnesses_text(sought) + "\n")
-    for one in stands:
-        voice.data(standing_text(*one))
-    voice.data(("\n" if stands else "") + plan_text(plans, explain=explain, paint=voice.paint))
+    said = [*(standing_text(*one) for one in stands), *waiting_text(desk.regions, plans, states or {})]
+    for line in said:
+        voice.data(line)
+    voice.data(("\n" if said else "") + plan_text(plans, explain=explain, paint=voice.paint))
 
 
 def announce(voice: Voice, desk: Desk, plans: Sequence[Plan]) -> None:

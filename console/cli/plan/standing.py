@@ -1,11 +1,15 @@
 """Rollouts that stand or move in the regions that are planned: what is planned anew has to wait for them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from console.cli.status_text import turn_text
 from console.drivers.protocol import RegionState
 from console.model.plan import Plan
+from console.model.region import Region
 from console.runner.board import under_way
+from console.runner.view import RegionView
+from console.runner.waves import turns
 from console.text import safe_text
 
 
@@ -37,6 +41,18 @@ def standing_text(plan: Plan, state: RegionState) -> str:
         case word:
             now, then = f"is {word}", f"console watch --region {region} follows it"
     return f"{which} {now}{with_what}; {then}"
+
+
+def waiting_text(regions: Iterable[Region], plans: Iterable[Plan], states: Mapping[str, RegionState]) -> list[str]:
+    """`eu: wave 2 has not begun, …`, for each region whose wave of a rollout waits."""
+    planned = {plan.region: plan for plan in plans}
+    views = {
+        region.name: RegionView(region, status=states[region.name].status, plan=planned[region.name])
+        for region in regions
+        if region.name in planned and region.name in states
+    }
+    waits = turns(views, {name: plan.desired for name, plan in planned.items()})
+    return [f"{safe_text(name)}: {turn_text(turn)}" for name, turn in waits.items()]
 
 
 def standing_data(plan: Plan, state: RegionState) -> dict[str, Any]:
