@@ -1,5 +1,6 @@
 """A table cut into slices: every possible time is in exactly one, whatever the log says of its days. Judged by integers."""
 
+import itertools
 import random
 from itertools import pairwise
 
@@ -98,7 +99,9 @@ def test_each_day_has_a_name_that_sorts_as_it_does() -> None:
 @pytest.mark.parametrize("number", [draw.FIRST, -354_286, -1, 0, 20_758, draw.LAST])
 def test_a_moment_is_so_many_microseconds_since_1970(number: int) -> None:
     assert moment(f"{day_name(number)}T00:00:00") == number * draw.A_DAY
-    assert moment(f"{day_name(number)}T13:02:03") == number * draw.A_DAY + (13 * 3600 + 2 * 60 + 3) * 10**6
+    for hour, minute, second in itertools.product((0, 1, 7, 23), (0, 1, 2, 31, 59), (0, 1, 3, 7, 30, 59)):
+        told = f"{day_name(number)}T{hour:02}:{minute:02}:{second:02}"
+        assert moment(told) == number * draw.A_DAY + ((hour * 60 + minute) * 60 + second) * 10**6
     assert moment("9999-12-31T24:00:00") == (draw.LAST + 1) * draw.A_DAY
 
 
