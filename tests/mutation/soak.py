@@ -45,7 +45,7 @@ PURE = {
     ),
     f"{FEEDS}/ranges.py": (
         "tests/agent/test_log.py", "tests/agent/test_across.py", "tests/agent/test_standing.py", "tests/faults/test_fence.py",
-        f"{RULES}/test_what_flows.py", f"{RULES}/test_batches.py",
+        f"{RULES}/test_what_flows.py",
     ),
     f"{FEEDS}/foreign.py": ("tests/agent/test_small.py", "tests/agent/test_gate.py", f"{RULES}/test_taking_over.py"),
     f"{FEEDS}/checksum.py": (f"{RULES}/test_batches.py", f"{RULES}/test_keeping.py", f"{RULES}/test_by_hand.py"),

@@ -167,8 +167,8 @@ def test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_
     table = days(tmp_path / "landing")
     columns = (Column("id", "string"), Column("at", "timestamp"))
     slices = (
-        Slice(1, "2026-11-02", "2026-11-02", "2026-11-03", 2, 1),
-        Slice(2, "2026-11-01", "2026-11-01", "2026-11-02", 3, 1),
+        Slice(1, "2026-11-02", "2026-11-02T00:00:00", "2026-11-03T00:00:00", 2, 1),
+        Slice(2, "2026-11-01", "2026-11-01T00:00:00", "2026-11-02T00:00:00", 3, 1),
         Slice(3, "", "", "", 1, 1, null=True),
     )
     history = history_of(table, state("copy", columns, partition_by=()), 3, "at", slices)
