@@ -53,7 +53,7 @@ PURE = {
 OTHERS = ("console/agent/feeds", "console/agent/rollout", "console/agent/upkeep", "console/agent/intake")
 THEIR_TESTS = ("tests/agent", "tests/days", RULES, "tests/faults/test_fence.py", "tests/faults/test_gate.py")
 COUNT = 300
-SECONDS = 300.0  # that the tests of one mutant may take: more is a loop without an end, which somebody would notice
+SECONDS = 120.0  # that the tests of one mutant may take: more is a loop without an end, which somebody would notice
 
 
 class Tried:
