@@ -98,7 +98,7 @@ class Hand:
         self._commit([{"add": self._file(value, held)} for value, held in groups.items()])
 
     def add_column(self) -> None:
-        self._fields.append(self._field("extra", "string"))
+        self._fields.append(self._field(f"extra{len(self._fields)}", "string"))
         self._commit([self._metadata()])
 
     def _file(self, value: Any, rows: list[Row]) -> dict[str, Any]:

@@ -19,6 +19,7 @@ COMPACT, BACKFILL, SUMS = (
     f"console/agent/{name}.py" for name in ("upkeep/compact", "feeds/backfill", "feeds/checksum")
 )
 EDGE = "console/agent/feeds/edge.py"
+APPENDED, BY_LOG = "console/agent/rows/appended.py", f"{RULES}/test_read_by_log.py"
 FOLLOW, HEALTH = "console/agent/feeds/follow.py", "console/agent/patience/health.py"
 READING, CARRY, KILLED = "console/agent/reading.py", "console/agent/rollout/carry.py", f"{RULES}/test_killed.py"
 LOAD, SENDING, LOADS = "console/model/load.py", "console/runner/ingest/sending.py", "tests/agent/test_loads.py"
@@ -65,6 +66,14 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("what a delete leaves is inserted", RANGES, " or (commit.removed > 0 and len(commit.added) > 0)", "", f"{FLOWS}::test_rows_that_a_delete_leaves_in_place_are_no_inserts"),
     # rule 5
     bug("a restored target is fed on", FOREIGN, 'if commit.kind == "rewrite" and not commit.expires:', "if False:", f"{TAKING}::test_a_target_that_somebody_restored_or_overwrote_is_not_fed_on_until_a_person_decides"),
+    # rule 6
+    bug("values of partitions come from folders", LOG, '(add.get("partitionValues") or {}).items()', '(part.split("=", 1) for part in unquote(str(add["path"])).split("/") if "=" in part)', f"{BY_LOG}::test_values_of_partitions_come_from_the_log_and_an_empty_one_is_null"),
+    bug("an empty partition is a text", LOG, "(name, value or None)", "(name, value)", f"{BY_LOG}::test_values_of_partitions_come_from_the_log_and_an_empty_one_is_null"),
+    bug("names in the files are ignored", APPENDED, '    if mapping == "none":\n        return str', '    if True:\n        return str', f"{BY_LOG}::test_columns_are_found_by_the_names_and_numbers_that_they_have_in_the_files"),
+    bug("a path is a pattern", APPENDED, "*map(_literal, held)", "*held", f"{BY_LOG}::test_a_path_is_no_pattern"),
+    bug("files that Spark hides are passed over", APPENDED, "if uris.keys() != held.keys():", "if False:", f"{BY_LOG}::test_files_that_spark_hides_are_read"),
+    bug("what a vector deletes flows", APPENDED, "any(file.vector for file in files) or", "", f"{BY_LOG}::test_what_deletion_vectors_delete_is_neither_read_nor_counted"),
+    bug("what a vector deletes is counted", "console/agent/store/survey.py", 'if "deletionVectors" in (protocol.reader_features or ()):', "if False:", f"{BY_LOG}::test_what_deletion_vectors_delete_is_neither_read_nor_counted"),
     # rules 7 and 8
     bug("a pinned compaction", COMPACT, 'session.read.format("delta").load(table)', 'session.read.format("delta").option("versionAsOf", log.latest_version(table)).load(table)', f"{KEEPING}::test_compaction_loses_no_row_that_is_appended_meanwhile_and_moves_none_for_a_reader"),
     bug("compaction changes data", COMPACT, '.option("dataChange", "false")', "", f"{KEEPING}::test_compaction_loses_no_row_that_is_appended_meanwhile_and_moves_none_for_a_reader"),
