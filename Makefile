@@ -40,7 +40,7 @@ test: setup postgres clocks
 
 # random faults by seed for so many minutes, going on where the last one stopped (docs/reliability.md); then all kills, in
 # the order in which they build on each other; then fifty thousand edits of queries, random DDL beside PostgreSQL's
-# catalog, ten thousand spoilt files, five hundred worlds of
+# catalog, landing tables of any writer (tests/worlds), ten thousand spoilt files, five hundred worlds of
 # clients that send files, times of any year by another seed; at last small changes of the code, on each of which a test must
 # fail (tests/mutation/README.md)
 MINUTES ?= 30
@@ -49,6 +49,7 @@ soak: setup clocks
 	@$(BIN)/pytest -q -m faults
 	@EDITS=50000 $(BIN)/pytest -q -n 2 tests/planning/property -m "slow and not spark"
 	@LOADS=500 $(BIN)/pytest -q -n 2 tests/agent/test_loads.py
+	@$(BIN)/python -m tests.worlds.soak --minutes $(MINUTES)
 	@$(BIN)/python -m tests.propagation.worlds.soak --minutes $(MINUTES)
 	@$(BIN)/python -m tests.propagation.ddl.soak --minutes $(MINUTES)
 	@CONSOLE_FUZZ=10000 $(BIN)/pytest -q tests/hostile/test_fuzz.py

@@ -133,6 +133,24 @@ def test_types_that_deltalake_writes_as_spark_does(tmp_path: Path) -> None:
     assert not once.takes_small(str(tmp_path / "zoneless"))
 
 
+@pytest.mark.parametrize("kind", [pa.decimal128(10, 2), pa.float32(), pa.float64(), pa.binary()])
+def test_partitions_that_deltalake_spells_in_its_own_way_are_left_to_spark(tmp_path: Path, kind: pa.DataType) -> None:
+    schema = pa.schema([("id", pa.string()), ("part", kind)])
+    for name, by in (("ours", ["part"]), ("other", ["id"])):
+        write_deltalake(str(tmp_path / name), pa.Table.from_pylist([], schema), partition_by=by)
+    assert not once.takes_small(str(tmp_path / "ours"))
+    assert once.takes_small(str(tmp_path / "other"))
+
+
+def test_an_empty_text_in_a_partition_is_null_as_spark_writes_it(tmp_path: Path) -> None:
+    target = str(tmp_path / "requests")
+    write_deltalake(target, pa.Table.from_pylist([], SCHEMA), partition_by=["id"])
+    taken_over(target, 3, 0)
+    once.append_small(Computed({"id": "", "n": 1}), once.Writer(FEED, target, 3, 0), 7, {"kind": "live"})
+    assert [dict(file.values) for file in log.commit(target, 2).added] == [{"id": None}]
+    assert '"partitionValues":{"id":null}' in "".join(log.lines_of(target, 2))
+
+
 def in_a_thread(do: Any) -> Any:
     """The turn belongs to a thread, so a rival must be one of its own."""
     found: list[Any] = []

@@ -12,6 +12,7 @@ from tests.faults.mutants import MUTANTS, RESULTS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 RUNS = ROOT / "docs" / "reliability.jsonl"
+LANDINGS = ROOT / "docs" / "landings.jsonl"
 PAGE = ROOT / "docs" / "reliability.md"
 README = ROOT / "tests" / "faults" / "README.md"
 LIST = "### The list (written by `report.py`)"
@@ -150,8 +151,32 @@ def page(runs: list[dict[str, Any]], mutants: list[dict[str, Any]]) -> str:
             "Where a clock is stepped, Python and JVM read it; the disk, and the library in Rust that commits what is live, tell",
             "the machine's time meanwhile, so that the clocks of one region disagree.",
             "",
+            *landings(lines(LANDINGS)),
         ]
     )
+
+
+def landings(runs: list[dict[str, Any]]) -> list[str]:
+    """What `tests/worlds` drew: landing tables that went through the real agent."""
+    kinds = sum((Counter(run["kinds"]) for run in runs), Counter[str]())
+    return [
+        "## Landing tables drawn at random",
+        "",
+        "`python -m tests.worlds.soak` draws tables (type and values of the partition, features, writer, what happens before and after the fence),",
+        "carries them through a real region and compares whole rows with what was drawn; one line of `landings.jsonl` a seed.",
+        "",
+        "| | |",
+        "| --- | ---: |",
+        f"| seeds | {len(runs):,} |",
+        f"| worlds | {sum(run['worlds'] for run in runs):,} |",
+        f"| minutes | {sum(run['seconds'] for run in runs) / 60:,.0f} |",
+        f"| differences | {sum(len(run['differences']) for run in runs):,} |",
+        "",
+        "| writer and feature | worlds |",
+        "| --- | ---: |",
+        *(f"| {kind} | {number:,} |" for kind, number in sorted(kinds.items())),
+        "",
+    ]
 
 
 def planted(mutants: list[dict[str, Any]]) -> str:

@@ -1,5 +1,5 @@
 """Worlds by seed for as long as asked: `python -m tests.worlds.soak --minutes 60`. Each seed ends in one line of
-docs/worlds.jsonl; one that was broken off leaves none, and the next call begins with it again."""
+docs/landings.jsonl; one that was broken off leaves none, and the next call begins with it again."""
 
 import argparse
 import json
@@ -15,7 +15,7 @@ from console.agent.session import Settings, Spark
 from tests.life.region import SHORT_LIVED
 from tests.worlds.carried import carry
 
-RECORDS = Path(__file__).resolve().parents[2] / "docs" / "worlds.jsonl"
+RECORDS = Path(__file__).resolve().parents[2] / "docs" / "landings.jsonl"
 MANY = 9
 FIRST = 1
 

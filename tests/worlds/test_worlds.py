@@ -18,7 +18,8 @@ SEED = int(os.environ.get("WORLDS_SEED", "1"))
 MANY = 6
 
 
-@pytest.mark.spark
+@pytest.mark.faults
+@pytest.mark.soak
 def test_a_drawn_landing_table_is_copied_row_by_row_whoever_wrote_it_and_however(tmp_path: Path) -> None:
     print(f"seed {SEED}")
     spark = Spark(Settings("worlds", "local[2]", SHORT_LIVED), -1)

@@ -19,6 +19,7 @@ POSITION = (1 << EPOCH_BITS) - 1
 _PLAIN = {
     "string", "byte", "short", "integer", "long", "float", "double", "boolean", "binary", "date", "timestamp",
 }  # fmt: skip
+_SPELLED = {"float", "double", "binary"}
 
 # what a session may have on for every new table, and no feed can read or deltalake write (DESIGN §4.1 rule 9)
 _OFF = {
@@ -259,8 +260,15 @@ def _blank_is_null(table: DeltaTable, data: Any) -> Any:
 
 
 def takes_small(target: str) -> bool:
-    """Whether deltalake writes every column of the table as Spark would."""
-    return _plain(json.loads(log.schema_json(target)))
+    """Whether deltalake writes every column of the table as Spark would.
+
+    Of a partition column it spells a negative decimal `-1.-25`, which nobody reads, bytes as `\\u0061`, which is other bytes, and 1e300
+    in so many digits that no folder can have them for a name.
+    """
+    opened = DeltaTable(target)
+    schema, by = json.loads(opened.schema().to_json()), opened.metadata().partition_columns
+    spelled = [field["type"] for field in schema["fields"] if field["name"] in by]
+    return _plain(schema) and not any(kind in _SPELLED or kind.startswith("decimal(") for kind in spelled)
 
 
 def _plain(kind: Any) -> bool:
