@@ -19,7 +19,7 @@ from console.propagation.translate.operations import Statement, StoreOperation
 from console.propagation.types import parse
 from console.stores.clickhouse import ClickHouse as Store
 from console.stores.files import read_plan, sites
-from console.stores.tables.clickhouse import behind
+from console.stores.tables.clickhouse import behind, stands_over
 from tests.propagation.servers.clickhouse import ClickHouse
 from tests.propagation.test_hanging import CHAIN, Base, widen
 
@@ -163,3 +163,16 @@ def test_the_file_of_columns_is_read_or_its_place_is_told(tmp_path: Path) -> Non
     (folder / "replication.yaml").write_text(FILES.replace("alter_sync: 2", "alter_sync: 9"))
     with pytest.raises(DataError, match="alter_sync: expected 0, 1 or 2"):
         sites(read_plan(tmp_path, None), [Region(name="eu", warehouse="/w")])
+
+
+def test_a_table_over_another_is_known_by_its_engines_arguments() -> None:
+    for engine, full, over in (
+        ("Distributed", "Distributed('all', 'd', 't', rand())", True),
+        ("Distributed", "Distributed(all, d, t)", True),
+        ("Distributed", "Distributed('all', 'other', 't')", False),
+        ("Buffer", "Buffer('d', 't', 16, 10, 100, 1, 2, 3, 4)", True),
+        ("Merge", "Merge('d', '^t')", True),
+        ("Merge", "Merge(REGEXP('^d'), 't')", True),
+        ("Merge", "Merge('d', '^u')", False),
+    ):
+        assert stands_over({"engine": engine, "engine_full": full, "whole": "d.x"}, "d.t") is over, full

@@ -246,3 +246,31 @@ def test_a_store_held_by_another_machine_is_left_alone(stores: Stores) -> None:
             assert stores.rows() == before
         store.close()
     assert stores.project.apply("pre").returncode == 0
+
+
+def test_what_clickhouse_would_refuse_in_the_middle_is_said_while_its_tables_are_as_they_were(stores: Stores) -> None:
+    """The index is on the source; the view's target would have lost its column by then."""
+    stores.client.command(f"ALTER TABLE {stores.name}.siphon_issues ADD INDEX ix title TYPE minmax")
+    stores.project.migrate("20260101000000_drop_issues_b", "post", drop("b"))
+    stores.project.migrate("20260101000001_drop_issues_title", "post", drop("title"))
+    before = stores.described("clickhouse")
+    done = stores.project.apply("post", "--allow-destructive", "--store", "clickhouse")
+    assert done.returncode == 65, done.stderr
+    assert "the skip index ix of" in done.stderr
+    assert f"ALTER TABLE `{stores.name}`.`siphon_issues` DROP INDEX `ix` first" in done.stderr
+    assert stores.described("clickhouse") == before
+    stores.client.command(f"ALTER TABLE `{stores.name}`.`siphon_issues` DROP INDEX `ix`")
+    done = stores.project.apply("post", "--allow-destructive", "--store", "clickhouse")
+    assert done.returncode == 0, done.stderr  # the hint led there
+    for table in ("siphon_issues", "issues_flat"):
+        rows = stores.client.query(f"SELECT * FROM {stores.name}.{table}").column_names
+        assert set(rows) & {"b", "title"} == set()
+
+
+def test_a_column_called_like_one_of_the_replications_own_is_refused_everywhere(stores: Stores) -> None:
+    stores.project.migrate("20260101000000_add_issues_version", "pre", add("_version", "int64"))
+    before = stores.rows()
+    done = stores.project.apply("pre")
+    assert done.returncode == 65, done.stderr
+    assert done.stderr.count("_version is a column of the replication's own there (extra)") == 3
+    assert stores.rows() == before

@@ -82,7 +82,7 @@ class Schema:
     def _overlays(self, name: str, table: Row) -> Iterable[Overlay]:
         reading = set(table["dictionaries"])
         for row in self.standing.values():
-            if row["engine"] in _OVERLAYS and (row["whole"] in reading or _over(row, name)):
+            if row["engine"] in _OVERLAYS and (row["whole"] in reading or stands_over(row, name)):
                 columns = stored(self.columns.get(row["whole"], []))
                 yield Overlay(row["whole"], row["engine"], columns, row["create_table_query"])
 
@@ -170,7 +170,7 @@ def _pairs(databases: Sequence[str], tables: Sequence[str]) -> list[str]:
     return [f"{database}.{table}" for database, table in zip(databases, tables, strict=True)]
 
 
-def _over(row: Row, name: str) -> bool:
+def stands_over(row: Row, name: str) -> bool:
     """A table without rows of its own stands over another, as its engine's arguments say."""
     database, _, table = name.partition(".")
     told = arguments(row["engine_full"])
