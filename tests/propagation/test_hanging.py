@@ -338,6 +338,7 @@ REPLACED = [
     ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, n FROM db.src", "hands on n, and not m"),
     ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, n + m AS n FROM db.src", "computes with n"),
     ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, m AS n FROM db.target", "db.two reads"),
+    ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, n FROM db.target", "db.two reads"),
     ("ALTER TABLE db.src ADD INDEX ix n TYPE minmax", "the skip index ix"),
     ("CREATE TABLE db.over AS db.src ENGINE = Buffer('{db}', 'src', 1, 1, 1, 1, 1, 1, 1)", "the Buffer"),
 ]

@@ -16,6 +16,7 @@ from console.propagation.tables import Dependent
 from console.propagation.translate.operations import MARK, Statement, unprepared
 from console.propagation.translate.spelling import literal, qualified, quoted
 from console.propagation.translate.swap import Swap
+from console.propagation.translate.views import reads
 
 if TYPE_CHECKING:
     from console.propagation.translate.clickhouse import Work
@@ -90,6 +91,12 @@ def _target_allowed(work: "Work", view: Dependent, name: str, source: str, *, ot
             )
         checks.unused(below, column, deed)
     work.unread(view.target, (source, *((name,) if other else ())), "another column from then on")
+    for lower in below.dependents:
+        if reads(lower.name, lower.select, {view.target, view.name}, (name,)):
+            raise DataError(
+                f"the view {lower.name} reads {view.target}.{name}, which is to be another column",
+                hint=f"make {lower.name} anew without {name} first, then apply again",
+            )
 
 
 def _unread(work: "Work", name: str, source: str) -> Iterator[Statement]:
