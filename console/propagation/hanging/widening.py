@@ -63,7 +63,7 @@ class Widening:
                 f"the view {view.name} keeps its rows itself, and reads {name}, which is to be changed",
                 hint="give it a table of its own: TO …",
             )
-        self._roomy(view.name, name, _computed(query, view.columns, name), there, view.target)
+        self._roomy(view.name, name, _computed(query, view.columns, name, null=self._null), there, view.target)
         below = self.work.under(view)
         for column in query.carried(name):
             if below.table.column(column) is None or (view.target, column) in self.done:
@@ -107,7 +107,7 @@ class Widening:
                 query = View(reader.select, tuple(c.name for c in self.work.table.columns if c.kind in ("", "DEFAULT")))
                 change = replace(self.operation, name=column)
                 plain = query.simple and not reader.stored
-                computed = _computed(query, reader.own, column) if plain else reader.own
+                computed = _computed(query, reader.own, column, null=self._null) if plain else reader.own
                 self._roomy(reader.name, column, computed, there)
                 handed_on = query.carried(column) if plain else ()
                 if reader.name in met:
@@ -116,6 +116,10 @@ class Widening:
                 if any(type_after(one, change) != one.type for one in reader.own if one.name in handed_on):
                     yield anew.retyped(reader)
                 self.readings += [(frozenset((reader.name,)), one) for one in handed_on]
+
+    @property
+    def _null(self) -> bool:
+        return self.operation.to.nullable is True
 
     def _fed(self, views: Iterable[Dependent]) -> Iterator[str]:
         for view in views:
@@ -141,16 +145,18 @@ class Widening:
             )
 
 
-def _computed(query: View, columns: Iterable[StoreColumn], name: str) -> Iterator[StoreColumn]:
-    """Those of a view's columns whose types may follow a column's, without being it."""
+def _computed(query: View, columns: Iterable[StoreColumn], name: str, *, null: bool) -> Iterator[StoreColumn]:
+    """Those of a view's columns whose types may follow a column's, without being it. null: NULL is what it takes from now on"""
     handed_on = query.carried(name)
-    outputs = {out for out, item in query.outputs if _computes(item, name)}
+    outputs = {out for out, item in query.outputs if _computes(item, name, null=null)}
     return (c for c in columns if c.name not in handed_on and (not query.simple or c.name in outputs))
 
 
-def _computes(item: exp.Expression, name: str) -> bool:
+def _computes(item: exp.Expression, name: str, *, null: bool) -> bool:
     """An output that is more than the column, and whose type may follow the column's."""
     inner = item.this if isinstance(item, exp.Alias) else item
-    if isinstance(inner, exp.Column | exp.Count | exp.Predicate | exp.Connector | exp.Not):
+    if isinstance(inner, exp.Column | exp.Count | exp.Is | exp.Exists):
         return False
+    if not null and isinstance(inner, exp.Predicate | exp.Connector | exp.Not):
+        return False  # a truth value, whatever is compared; with NULL it is NULL
     return any(node.name == name for node in inner.find_all(exp.Column))
