@@ -231,6 +231,8 @@ STANDING = [
     ("CREATE TABLE db.over AS db.src ENGINE = Buffer('{db}', 'src', 1, 1, 1, 1, 1, 1, 1)", swap({"n": "m"}), "the Buffer"),
     ("CREATE VIEW db.top AS SELECT max(n) AS top FROM db.src", widen, "db.top computes its column top"),
     ("CREATE VIEW db.is_big AS SELECT n > 5 AS big FROM db.src", loosen, "db.is_big computes its column big"),
+    ("CREATE VIEW db.is_big AS SELECT n > 5 AS big FROM db.src", to_text, "db.is_big computes with n"),
+    ("CREATE MATERIALIZED VIEW db.two TO db.sums AS SELECT id FROM db.target WHERE n > 5", to_text, "db.two computes with n"),
     ("CREATE VIEW db.half AS SELECT n + 1 AS next FROM db.src", loosen, "db.half computes its column next"),
     ("CREATE MATERIALIZED VIEW db.kept ENGINE = MergeTree ORDER BY id AS SELECT id, n FROM db.src", widen, "keeps its rows"),
     ("CREATE MATERIALIZED VIEW db.two TO db.sums AS SELECT id, n + 1 AS m FROM db.target", loosen, "db.two computes db.sums.m"),

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from console.errors import DataError
 from console.propagation.hanging import anew, checks
-from console.propagation.hanging.room import cramped, keeps, type_after
+from console.propagation.hanging.room import alike, cramped, keeps, type_after
 from console.propagation.mapping import is_nullable
 from console.propagation.migration import ChangeColumn
 from console.propagation.tables import Dependent, StoreColumn
@@ -63,6 +63,7 @@ class Widening:
                 f"the view {view.name} keeps its rows itself, and reads {name}, which is to be changed",
                 hint="give it a table of its own: TO …",
             )
+        self._legal(view.name, query, name, there)
         self._roomy(view.name, name, _computed(query, view.columns, name, null=self._null), there, view.target)
         below = self.work.under(view)
         for column in query.carried(name):
@@ -108,6 +109,7 @@ class Widening:
                 change = replace(self.operation, name=column)
                 plain = query.simple and not reader.stored
                 computed = _computed(query, reader.own, column, null=self._null) if plain else reader.own
+                self._legal(reader.name, query, column, there)
                 self._roomy(reader.name, column, computed, there)
                 handed_on = query.carried(column) if plain else ()
                 if reader.name in met:
