@@ -128,6 +128,16 @@ class Widening:
             yield view.name
             yield from self._fed(view.below.dependents if view.below is not None else ())
 
+    def _legal(self, view: str, query: View, name: str, there: StoreColumn) -> None:
+        """raises  DataError for a query that may be none any more once a column is of a type that expressions treat otherwise"""
+        word = type_after(there, self.operation)
+        if alike(word, there.type) or (query.simple and not query.computes_with(name)):
+            return
+        raise DataError(
+            f"the view {view} computes with {name}, {there.type}, which is to be {word}",
+            hint=f"DROP VIEW {qualified(view)}, apply again, and make it anew for the new type",
+        )
+
     def _roomy(
         self, view: str, name: str, columns: Iterable[StoreColumn], there: StoreColumn, target: str = ""
     ) -> None:
