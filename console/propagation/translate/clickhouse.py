@@ -145,6 +145,12 @@ class Work:
         if there is None:
             place = qualified(self.table.name)
             yield Statement(f"ALTER TABLE {place} ADD COLUMN IF NOT EXISTS {definition}", why)
+        for reader in self.table.readers:
+            star = View(reader.select, (*self.in_star, name)).carried(name) and not reader.stored
+            if star and reads(reader.name, reader.select, self.names, self.in_star):
+                self.warnings.append(
+                    f"the view {reader.name} has the columns that it was made with: {name} stays out of it"
+                )
         for over in self.table.overlays:
             if over.engine == "Merge" and over.column(name) is None:
                 self.warnings.append(f"the Merge table {over.name} has columns of its own: {name} stays out of it")
