@@ -107,3 +107,34 @@ def test_what_is_no_table_or_no_text_is_refused(table: Path, tmp_path: Path) -> 
         profile(str(tmp_path), "payload", "ts", Budget(1, 1))
     with pytest.raises(DataError, match="no text column ts"):
         profile(str(table), "ts", "ts", Budget(1, 1))
+
+
+def test_columns_that_have_other_names_in_the_files_are_read_by_those(tmp_path: Path) -> None:
+    table = tmp_path / "mapped ü"
+    at = datetime(2026, 11, 1, tzinfo=UTC)
+    write_deltalake(str(table), pa.table({"c1": ['{"ip": 1}', '{"ip": 2, "ua": 3}'], "c2": [at, at]}))
+    commit = table / "_delta_log" / f"{0:020}.json"
+    lines = [json.loads(line) for line in commit.read_text().splitlines()]
+    for line in lines:
+        if "protocol" in line:
+            line["protocol"] = {"minReaderVersion": 2, "minWriterVersion": 5}
+        if "metaData" in line:
+            schema = json.loads(line["metaData"]["schemaString"])
+            for number, (field, shown) in enumerate(zip(schema["fields"], ("payload", "ts"), strict=True), 1):
+                field["metadata"] = {
+                    "delta.columnMapping.id": number,
+                    "delta.columnMapping.physicalName": field["name"],
+                }
+                field["name"] = shown
+            line["metaData"]["schemaString"] = json.dumps(schema)
+            line["metaData"]["configuration"] = {
+                "delta.columnMapping.mode": "name",
+                "delta.columnMapping.maxColumnId": "2",
+            }
+    commit.write_text("\n".join(map(json.dumps, lines)) + "\n")
+    told = profile(str(table), "payload", "ts", Budget(1 << 20, 10.0))
+    assert {key["key"]: (key["share"], key["first_seen"]) for key in told["keys"]} == {
+        "ip": (1.0, "2026-11-01"),
+        "ua": (0.5, "2026-11-01"),
+    }
+    assert (told["first_day"], told["null"]) == ("2026-11-01", 0)

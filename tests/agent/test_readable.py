@@ -28,6 +28,14 @@ def place(tmp_path: Path) -> tuple[str, Place]:
     return path, Place(path, log.table_id(path), 1)
 
 
+@pytest.mark.parametrize("folder", ["w b", "wü", "w{a}", "w%", "w#"])
+def test_files_below_an_odd_path_are_found(place: tuple[str, Place], tmp_path: Path, folder: str) -> None:
+    moved = str((tmp_path / "requests").rename(tmp_path / folder) / "v-1")
+    write_deltalake(f"{moved}-2", pa.table({"n": [1], "city": ["Zürich/%"]}), partition_by=["city"])
+    assert not unreadable(moved, place[1]).why
+    assert not unreadable(f"{moved}-2", Place(f"{moved}-2", log.table_id(f"{moved}-2"), 0)).why
+
+
 def cut_log(path: str) -> None:
     DeltaTable(path).create_checkpoint()
     for version in (0, 1):

@@ -117,6 +117,12 @@ def test_a_landing_table_that_is_not_what_the_files_say_is_refused() -> None:
     assert codes(raised(foreign, narrow)) == ["C111"]
     other = empty(stats("landing", "landing", tuple(replace(c, type="bigint") for c in LANDING.columns)))
     assert codes(raised(pipeline(), other)) == ["C112"]
+    strange = replace(
+        stats("landing", "landing", LANDING.columns), reader=("columnMapping", "deletionVectors", "catalogManaged")
+    )
+    found = raised(pipeline(), empty(strange))
+    assert codes(found) == ["C127"]
+    assert "catalogManaged" in found[0].message
 
 
 def wider(**landing: Any) -> Pipeline:

@@ -23,6 +23,7 @@ def test_a_warehouse_is_a_place_below_the_project_an_absolute_path_or_a_uri(tmp_
         "/srv//lake/": "/srv/lake",
         "file:///srv/my%20lake": "/srv/my lake",
         "FILE:///srv": "/srv",
+        "/w {a,b}*?%/ü#1": "/w {a,b}*?%/ü#1",
         "s3://acme/web/": "s3://acme/web",
         "abfss://c@a.dfs.core.windows.net/x": "abfss://c@a.dfs.core.windows.net/x",
     }
@@ -31,7 +32,7 @@ def test_a_warehouse_is_a_place_below_the_project_an_absolute_path_or_a_uri(tmp_
     (root / "out").symlink_to("/tmp")
     bad = ["", " ", ".", "..", "../x", "lake/../../x", "/srv/../etc", "s3://a/../b", "s3://a/%2e%2e/b", "file:///a/..",
            "out/x", "~/x", "~root", "C:\\lake", "C:/lake", "a\\b", "file://host/x", "file:///%00", "/a\x00b", "a\nb",
-           "s4://a", "http://a/b", "s3://", "/", "//", "\x1b[2J"]  # fmt: skip
+           "/w[1]", "lake/w]", "/w^", "/w|", "/w%41", "file:///w%5B1%5D", "s4://a", "http://a/b", "s3://", "/", "//", "\x1b[2J"]  # fmt: skip
     for text in bad:
         assert place_of(text, root, remote=False)[1], text
     assert place_of("lake/eu", root, remote=True)[1]
