@@ -150,6 +150,7 @@ class TableStats:
     properties  the table's `delta.*` settings, sorted; others may hold what is nobody's business
     reader      of its features those that a reader must know
     uncounted   files whose writer left no statistics: their rows are in none of the numbers
+    finer       of a landing table: columns that hold times finer than a microsecond in one of its newest files
     """
 
     name: str
@@ -165,6 +166,7 @@ class TableStats:
     properties: tuple[tuple[str, str], ...] = ()
     reader: tuple[str, ...] = ()
     uncounted: int = 0
+    finer: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

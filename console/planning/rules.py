@@ -31,6 +31,7 @@ def region_problems(pipeline: Pipeline, live: Live) -> list[Problem]:
                 )
             continue
         found += protocol.unreadable(table, stats, live.region)
+        found += protocol.cut(table, stats, live.region)
         real = {column.name.lower(): column for column in stats.columns}
         for column in table.columns:
             found += _landing_column(table, column, real.get(column.name.lower()), live)

@@ -125,6 +125,11 @@ def test_a_landing_table_that_is_not_what_the_files_say_is_refused() -> None:
     assert "catalogManaged" in found[0].message
 
 
+def test_times_that_would_be_cut_are_refused_where_the_column_is_read() -> None:
+    held = empty(replace(stats("landing", "landing", LANDING.columns), finer=("TS", "unread")))
+    assert codes(raised(with_table(pipeline(), replace(LANDING, managed=False)), held)) == ["C128"]
+
+
 def wider(**landing: Any) -> Pipeline:
     desired = with_column(pipeline(), "ua", "string", "get_json_object(payload, '$.ua')")
     return with_table(desired, replace(LANDING, **landing))

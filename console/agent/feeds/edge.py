@@ -83,7 +83,7 @@ class Edge:
 
     def _carry(self, session: Any, writer: once.Writer, part: ranges.Range, scratch: Path) -> None:
         joined = pinned(self.joins)
-        out = compute(session, self, ranges.read(session, self.source_path, part, scratch), joined)
+        out = compute(session, self, ranges.read(session, self.source_path, part, scratch, self._foreign()), joined)
         size = sum(file.bytes for file in part.files)
         if size < ONE_TASK_BYTES:
             out = out.coalesce(1)  # one small file and one task instead of several
@@ -104,6 +104,12 @@ class Edge:
         assert part is not None
         with excerpt.place(self.target_path) as scratch:
             yield compute(session, self, ranges.read(session, self.source_path, part, scratch), joined)
+
+    def _foreign(self) -> tuple[str, ...]:
+        """Columns of a source that others write."""
+        table = self.source.table
+        theirs = table.kind == "landing" and not table.managed
+        return tuple(column.name for column in self.source.version.columns) if theirs else ()
 
     def _takes_small(self) -> bool:
         if self.small is None:

@@ -4,11 +4,12 @@ Ranges are read by file, from the log's add actions, on every source alike: a ch
 end, breaks at schema changes and costs more the more commits it unites (docs/decisions/0001).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from console.agent.rows import appended
+from console.agent.rows import appended, fine
 from console.agent.store import log
 from console.agent.store.shape import shape_of
 from console.errors import FeedStopped
@@ -80,12 +81,16 @@ def pending(source: str, position: int, end: int) -> tuple[int, int, float]:
     return len(found), rows, max(0.0, (found[-1].at_ms - found[0].at_ms) / 1000)
 
 
-def read(session: Any, source: str, part: Range, scratch: Path) -> Any:
+def read(session: Any, source: str, part: Range, scratch: Path, foreign: Sequence[str] = ()) -> Any:
     """The rows that a range appended, in the source's schema as of its end; exactly the files its commits added.
 
     scratch  a folder that has to stay until they were read; see `excerpt.place`
+    foreign  columns that others write
+    raises   FeedStopped E_NANOSECONDS where a time in one of these would be cut
     """
-    return appended.rows(session, source, shape_of(source, part.last), part.files, scratch)
+    shape = shape_of(source, part.last)
+    fine.refuse(source, (file.path for file in part.files), fine.timed(shape.schema, foreign))
+    return appended.rows(session, source, shape, part.files, scratch)
 
 
 def _stops(commit: log.Commit, policy: OnRewrite) -> bool:

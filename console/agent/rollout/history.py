@@ -5,11 +5,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from deltalake import DeltaTable
+
 from console.agent.feeds import backfill, once, plants
 from console.agent.patience import drift, quarantine
 from console.agent.patience.retry import SHRINK, Tries
 from console.agent.patience.throttle import Brake
 from console.agent.rollout.work import Stopped, Work
+from console.agent.rows import fine
 from console.agent.session import JobGroup
 from console.agent.store import log
 from console.errors import RegionError
@@ -88,6 +91,8 @@ def open_history(work: Work, step: Backfill, session: Any) -> backfill.History:
     source_path, target_path = work.path(source.version.path), work.path(target.version.path)
     fenced = next((f for f in work.recorder.events(Fenced) if f.step == step.id), None)
     fence = fenced.version if fenced else _fence(work, step, source_path)
+    if fenced is None and source.table.kind == "landing" and not source.table.managed:
+        whole_times(source, source_path, fence)
     stats = work.stats(step.source, source_path, _stored_time(source, step.time), fence)
     slices: tuple[Slice, ...] = (Slice(1, "all", "", "", stats.rows, stats.bytes),)
     if step.time:
@@ -113,6 +118,13 @@ def open_history(work: Work, step: Backfill, session: Any) -> backfill.History:
     writer = once.open_feed(session, app_id, target_path, 0)
     joins = work.edge(step.target, step.materialization).joins if step.materialization else ()
     return backfill.History(step, source, source_path, target, target_path, fence, slices, writer, joins)
+
+
+def whole_times(source: TableState, path: str, fence: int) -> None:
+    """raises FeedStopped E_NANOSECONDS if a file that others wrote holds times which Spark would cut"""
+    table = DeltaTable(path, version=fence)
+    columns = fine.timed(table.schema().to_json(), [column.name for column in source.version.columns])
+    fine.refuse(path, fine.files(table, path), columns)
 
 
 def _readable_until(work: Work, stats: TableStats, target_path: str) -> float:

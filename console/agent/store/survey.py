@@ -4,6 +4,7 @@ import json
 import shutil
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -12,6 +13,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from console import crash
+from console.agent.rows import fine
 from console.agent.store import days, log
 from console.agent.store.ledger import Releases, Rollouts
 from console.agent.store.shape import stored_as
@@ -22,6 +24,7 @@ from console.model.schema import Column
 from console.model.slices import EARLY, FIRST, LAST, LATE, day_name
 
 MAX_SPAN_DAYS = 40
+NEWEST_FILES = 8  # whose times are looked at: what a foreign writer does now
 _SIMPLE = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
 
 
@@ -46,7 +49,11 @@ def survey(warehouse: Path, region: str, pipeline: str, landing: Sequence[str]) 
     )
     for name in landing:
         places.setdefault(name, (str(warehouse / name), ""))
-    stats = [found for name, (path, time) in places.items() if (found := table_stats(name, path, time))]
+    stats = [
+        replace(found, finer=_finer(path, found)) if name in landing else found
+        for name, (path, time) in places.items()
+        if (found := table_stats(name, path, time))
+    ]
     return Live(
         region,
         pipeline,
@@ -96,6 +103,16 @@ def table_stats(name: str, path: str, time: str = "", version: int | None = None
         tuple(sorted(protocol.reader_features or ())),
         sum(rows is None for rows in counts),
     )
+
+
+def _finer(path: str, stats: TableStats) -> tuple[str, ...]:
+    """Columns that hold times which Spark would cut, told from the newest files."""
+    if not any("timestamp" in column.type for column in stats.columns):
+        return ()
+    table = DeltaTable(path, version=stats.version)
+    columns = fine.timed(table.schema().to_json(), [column.name for column in stats.columns])
+    newest = fine.files(table, path)[:NEWEST_FILES]
+    return tuple(sorted({found[1] for file in newest if (found := fine.finer([file], columns))}))
 
 
 def _left(table: DeltaTable, path: str, files: Sequence[str], counts: Sequence[int | None]) -> list[int | None]:

@@ -38,6 +38,23 @@ def _needed(columns: Iterable[Column]) -> list[str]:
     return [feature for column in columns for type, feature in FEATURES.items() if type in column.type]
 
 
+def cut(table: Table, stats: TableStats, region: str) -> list[Problem]:
+    """C128, one for each column whose times would be cut."""
+    hint = "have its writer store microseconds and replace those rows, or leave the column out of the table's file"
+    declared = {column.name.lower() for column in table.columns}
+    return [
+        Problem(
+            "C128",
+            f"{table.name}.{column} holds times finer than a microsecond in {region}: they would be cut",
+            table.where,
+            hint,
+            node=table.name,
+        )
+        for column in stats.finer
+        if column.lower() in declared and not table.managed
+    ]
+
+
 def unreadable(table: Table, stats: TableStats, region: str) -> list[Problem]:
     """C127, one for each feature."""
     hint = "`ALTER TABLE … DROP FEATURE` it there, or feed the pipeline from a copy of the table without it"

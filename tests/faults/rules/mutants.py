@@ -156,6 +156,8 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a refusal names the line after", "console/model/load.py", "return next((at // MARK_BYTES + 1 for", "return next((at // MARK_BYTES + 2 for", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("nanoseconds are cut", "console/agent/intake/values.py", "if _FINER.search(value):", "if False:", "tests/agent/test_intake.py"),
     bug("an empty text partitions", "console/agent/intake/values.py", "        if field.name in partitions:", "        if False:", "tests/agent/test_ingest.py::test_what_delta_would_change_is_refused_by_its_line"),
+    bug("times of others are cut live", RANGES, "    fine.refuse(source, (file.path for file in part.files), fine.timed(shape.schema, foreign))\n", "", f"{RULES}/test_fine_times.py"),
+    bug("the old type is always fine", "console/agent/rows/fine.py", 'leaf.physical_type == "INT96" and', "False and", "tests/agent/test_fine.py"),
     # rivals
     bug("a region's lock is shared", "console/agent/lock.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", f"{RIVALS}/test_holding.py"),
     bug("a swap commits over another's", "console/agent/store/ledger.py", SWAP, "        try:\n            DeltaTable(str(self.path)).update(", f"{RIVALS}/test_rounds.py"),

@@ -1,0 +1,45 @@
+"""Times finer than a microsecond in what others write are never cut: neither live nor in history."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from console.agent.feeds import once
+from console.agent.feeds.edge import Edge
+from console.agent.rollout.history import whole_times
+from console.errors import FeedStopped
+from console.model.live import Feed
+from console.model.schema import Column
+from tests.agent.test_fine import FINE, WHOLE, landing
+from tests.faults.rules.tables import held, state
+
+pytestmark = [pytest.mark.faults, pytest.mark.spark]
+COLUMNS = (Column("id", "string"), Column("ts", "timestamp"))
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_a_live_row_that_would_be_cut_stops_its_feed_by_name_in_front_of_it(
+    tmp_path: Path, session: Any, old: bool
+) -> None:
+    kept = WHOLE if old else WHOLE + 1  # the new type is refused whatever it holds
+    source = landing(tmp_path, [WHOLE], [FINE], use_deprecated_int96_timestamps=old)
+    target = str(tmp_path / "copy")
+    copy = state("copy", COLUMNS, partition_by=())
+    once.create(session, copy, target, 72)
+    theirs = state("landing", COLUMNS, kind="landing", partition_by=())
+    feed = Edge(
+        Feed("every", "landing", "copy", "SELECT id, ts FROM landing"), theirs, copy, (), source, target, start=0
+    )
+    if old:
+        assert feed.step(session, 1) == 1
+    with pytest.raises(
+        FeedStopped, match=r"ts holds times finer than a microsecond in f\d.parquet: they would be cut"
+    ) as stopped:
+        feed.step(session, 2)
+    assert stopped.value.code == "E_NANOSECONDS"
+    assert len(held(target, "id")) == old
+    assert [time.timestamp() for time in held(target, "ts")] == [kept / 1e9] * old
+    with pytest.raises(FeedStopped, match="finer than a microsecond"):
+        whole_times(theirs, source, DeltaTable(source).version())
