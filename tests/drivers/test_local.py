@@ -83,11 +83,11 @@ async def test_three_regions_are_surveyed_by_one_process_and_each_has_its_own_an
         survey_module._run = run
     assert processes == 1
     assert [live.region for live in found if not isinstance(live, BaseException)] == ["eu", "us", "ap"]
-    assert isinstance(missing, Unreachable)
+    assert isinstance(missing, DataError)
     assert str(tmp_path / "mars") in str(missing)
     assert "regions/mars.yaml" in missing.hint
     assert all(isinstance(state, RegionState) for state in (eu, us, ap))
-    assert isinstance(mars, Unreachable)
+    assert isinstance(mars, DataError)
 
 
 async def test_a_warehouse_that_is_a_file_is_wrong_as_written(tmp_path: Path) -> None:
