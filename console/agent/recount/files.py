@@ -10,11 +10,12 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from console.agent.recount.pinned import Pinned
-from console.agent.store import log
+from console.agent.store import days, log
 from console.errors import RegionError
 
 COMMIT = "_console_commit"
 SMALL = 256 << 20  # bytes of a table up to which all of it may be read to find the rows of a sample
+CUT = 10**6  # microseconds, more than statistics cut from a time
 BYTES = 8 << 30  # of files that may hold its rows, in a larger one
 
 
@@ -24,7 +25,8 @@ class Unreadable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """low, high: of the table's time; None where they are not known, or some rows have none. part: partition values."""
+    """low, high: of the table's time; None where they are not known, or some rows have none. part: partition values.
+    All as `store/days` tells them plainly."""
 
     bytes: int
     part: tuple[Any, ...] = ()
@@ -48,18 +50,26 @@ class Held:
             actions = DeltaTable(table.path, version=version).get_add_actions(flatten=True)
         except (DeltaError, OSError):
             raise Unreadable(f"version {version} can no longer be read") from None
-        told = {name: actions.column(name).to_pylist() for name in actions.column_names}
+        time = table.state.table.time
+        wanted = ("path", "size_bytes", f"min.{time}", f"max.{time}", f"null_count.{time}")
+        told = {
+            name: days.plain(actions.column(name))
+            for name in actions.column_names
+            if name in wanted or name.startswith("partition.")
+        }
         names = [unquote(path).rpartition("/")[2] for path in told["path"]]
         if len({*names}) < len(names):
             raise Unreadable(f"files of version {version} share their names")
         parts = tuple(sorted(name.removeprefix("partition.") for name in told if name.startswith("partition.")))
         none = [None] * len(names)
-        time = table.state.table.time
         values = zip(*(told[f"partition.{part}"] for part in parts), strict=True) if parts else ((),) * len(names)
         lows, highs = (told.get(f"{end}.{time}", none) for end in ("min", "max"))
         nulls = told.get(f"null_count.{time}", none)
         each = zip(told["size_bytes"], values, lows, highs, nulls, strict=True)
-        files = [File(size or 0, part, *((low, high) if count == 0 else ())) for size, part, low, high, count in each]
+        files = [
+            File(size or 0, part, *((low, high) if count == 0 and None not in (low, high) else ()))
+            for size, part, low, high, count in each
+        ]
         return cls(dict(zip(names, files, strict=True)), parts)
 
 
@@ -137,31 +147,29 @@ def _cuts(stored: Any, time: str, numbers: Mapping[str, int], held: Held) -> Ite
 
     raises  Unreadable where it would have to read too many all the same
     """
-    from pyspark.sql.functions import col, lit
+    from pyspark.sql.functions import col
 
     left = dict(held.files)
     if sum(file.bytes for file in left.values()) <= SMALL:
         return
     chosen = [left[name] for name in numbers]
+    kinds = {field.name: field.dataType.typeName() for field in stored.schema.fields}
     if held.parts and {*held.parts} <= {*stored.columns}:
         parts = {file.part for file in chosen}
         same = [
-            [col(name).eqNullSafe(lit(value)) for name, value in zip(held.parts, part, strict=True)] for part in parts
+            [
+                col(name).eqNullSafe(days.literal(value, kinds[name]))
+                for name, value in zip(held.parts, part, strict=True)
+            ]
+            for part in parts
         ]
         yield reduce(lambda a, b: a | b, (reduce(lambda a, b: a & b, each) for each in same))
         left = {name: file for name, file in left.items() if file.part in parts}
     if time in stored.columns and all(file.low is not None for file in chosen):
         low, high = min(file.low for file in chosen), max(file.high for file in chosen)
-        yield (col(time) >= lit(low)) & (col(time) <= lit(high) + _slack(stored, time))
+        most = high if kinds[time] == "date" else high + CUT
+        yield (col(time) >= days.literal(low, kinds[time])) & (col(time) <= days.literal(most, kinds[time]))
         left = {name: f for name, f in left.items() if f.low is None or (f.low <= high and f.high >= low)}
     size = sum(file.bytes for file in left.values())
     if size > BYTES:
         raise Unreadable(f"to find its rows {size / 2**30:,.0f} GiB would have to be read")
-
-
-def _slack(stored: Any, time: str) -> Any:
-    """Statistics cut times to milliseconds."""
-    from pyspark.sql.functions import expr
-
-    whole = stored.schema[time].dataType.typeName() == "date"
-    return expr("INTERVAL 0 DAYS" if whole else "INTERVAL 1 SECOND")

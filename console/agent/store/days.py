@@ -24,6 +24,26 @@ def numbers(column: Any) -> list[int | None]:
     return [None] * len(column)
 
 
+def plain(column: Any) -> list[Any]:
+    """A column of a log's statistics: dates as days since 1970, times as microseconds, everything else as it is."""
+    kind = column.type
+    if DataType.is_date32(kind):
+        return numbers(column)
+    if DataType.is_timestamp(kind):
+        whole, unit = _A_DAY["us"], _A_DAY[kind.time_unit]
+        return [None if at is None else at * whole // unit for at in column.cast(DataType.int64()).to_pylist()]
+    return list(column.to_pylist())
+
+
+def literal(value: Any, kind: str) -> Any:
+    """A plain value in Spark. kind: of the column that it is compared with"""
+    from pyspark.sql.functions import date_from_unix_date, lit, timestamp_micros
+
+    if value is None or kind not in ("date", "timestamp", "timestamp_ntz"):
+        return lit(value)
+    return date_from_unix_date(lit(value)) if kind == "date" else timestamp_micros(lit(value))
+
+
 def names(column: Any) -> list[str]:
     """The same by name, "" for None."""
     return ["" if number is None else day_name(number) for number in numbers(column)]
