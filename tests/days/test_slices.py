@@ -73,7 +73,8 @@ def test_a_heavy_day_is_cut_into_hours_of_equal_shares_rounded_up() -> None:
         (f"2026-11-07T{hour:02}", 3, 2) for hour in reversed(range(24))
     ]
     assert [piece.first for piece in hours] == [*(f"2026-11-07T{hour:02}:00:00" for hour in range(23, 0, -1)), ""]
-    assert len(cut([Day("2026-11-07", 48, 25)], rows_limit=48)) == 2
+    for rows in (1, 47, 48):
+        assert len(cut([Day("2026-11-07", rows, 25)], rows_limit=48)) == 2
     assert len(cut([Day("2026-11-07", 49, 25)], rows_limit=48, hours=False)) == 2
     assert len(cut([Day("2026-11-07", 49, 25)])) == 2
 
@@ -90,7 +91,7 @@ def test_each_day_has_a_name_that_sorts_as_it_does() -> None:
         EARLY, "0001-01-01", "0999-12-31", "1000-01-01", "1969-12-31", "1970-01-01", "1970-01-02", "2026-11-01",
         "9999-12-31", LATE,
     ]  # fmt: skip
-    assert [day_after(name) for name in names] == [
+    assert [day_after(str(name.encode(), "ascii")) for name in names] == [
         "0001-01-01", "0001-01-02", "1000-01-01", "1000-01-02", "1970-01-01", "1970-01-02", "1970-01-03", "2026-11-02",
         "", "",
     ]  # fmt: skip
@@ -115,11 +116,13 @@ def piece(index: int, rows: int, size: int = 0) -> Slice:
         (0, None, None, [1, 2, 3, 4]),
         (2, None, None, [3, 4]),
         (4, None, None, []),
-        (0, 30, None, [1, 2]),
+        (0, 30.0, None, [1, 2]),
+        (0, 65, None, [1, 2, 3]),
         (0, 29, None, [1]),
         (0, 5, None, [1]),
         (1, 50, None, [2, 3]),
-        (0, None, 2, [1, 2]),
+        (0, None, 2.0, [1, 2]),
+        (0, None, 3.5, [1, 2, 3]),
         (0, None, 1, [1]),
         (0, 30, 1, [1]),
         (0, 10, 2, [1]),
@@ -130,3 +133,22 @@ def test_a_batch_is_a_run_of_whole_slices_within_both_limits_and_at_least_one(
 ) -> None:
     slices = [piece(1, 10, 1), piece(2, 20, 1), piece(3, 30, 1), piece(4, 40, 1)]
     assert [one.index for one in pack(slices, after, rows, size)] == taken
+
+
+@pytest.mark.parametrize(
+    ("since", "until", "labels"),
+    [
+        ("2026-11-03", "", [LATE, "2026-11-04", "2026-11-03"]),
+        ("", "2026-11-03", ["2026-11-02", EARLY, "no day"]),
+        ("2026-11-02", "", [LATE, "2026-11-04", "2026-11-03", "2026-11-02"]),
+        ("2026-11-05", "", [LATE, "2026-11-04"]),
+        ("", "2026-11-05", ["2026-11-04", "2026-11-03", "2026-11-02", EARLY, "no day"]),
+        ("2026-11-01", "", [LATE, "2026-11-04", "2026-11-03", "2026-11-02"]),
+        ("", "2026-11-01", ["2026-11-02", EARLY, "no day"]),
+    ],
+)
+def test_a_half_has_the_slices_that_reach_into_it_and_no_other(since: str, until: str, labels: list[str]) -> None:
+    known = [Day(name, 1, 1) for name in (EARLY, "2026-11-02", "2026-11-03", "2026-11-04", LATE, "")]
+    slices = half(cut(known), since, until)
+    assert [piece.label for piece in slices] == labels
+    assert all(not piece.end or piece.first < piece.end for piece in slices if not piece.null)

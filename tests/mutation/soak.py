@@ -43,10 +43,7 @@ PURE = {
         "tests/days/test_slices.py", "tests/days/test_survey.py", "tests/planning/test_halves.py",
         "tests/planning/test_same.py", "tests/faults/test_clocks.py",
     ),
-    f"{FEEDS}/ranges.py": (
-        "tests/agent/test_log.py", "tests/agent/test_across.py", "tests/agent/test_standing.py", "tests/faults/test_fence.py",
-        f"{RULES}/test_what_flows.py",
-    ),
+    f"{FEEDS}/ranges.py": ("tests/agent/test_log.py", f"{RULES}/test_what_flows.py"),
     f"{FEEDS}/foreign.py": ("tests/agent/test_small.py", "tests/agent/test_gate.py", f"{RULES}/test_taking_over.py"),
     f"{FEEDS}/checksum.py": (f"{RULES}/test_batches.py", f"{RULES}/test_keeping.py", f"{RULES}/test_by_hand.py"),
 }  # fmt: skip
