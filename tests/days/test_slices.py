@@ -68,6 +68,8 @@ def test_days_without_a_name_have_a_slice_of_their_own_at_their_end(day: str, fi
 
 
 def test_a_heavy_day_is_cut_into_hours_of_equal_shares_rounded_up() -> None:
+    even = cut([Day("2026-11-07", 72, 48)], rows_limit=48)[:-1]
+    assert {(piece.rows, piece.bytes) for piece in even} == {(3, 2)}
     hours = cut([Day("2026-11-07", 49, 25)], rows_limit=48)[:-1]
     assert [(piece.label, piece.rows, piece.bytes) for piece in hours] == [
         (f"2026-11-07T{hour:02}", 3, 2) for hour in reversed(range(24))

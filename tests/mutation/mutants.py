@@ -57,6 +57,8 @@ def made(file: str, operator: str, occurrence: int) -> Mutant | None:
     if text == source:
         return None
     line, was, now = _differs(source, text)
+    if was.startswith("@dataclass("):  # whether a value may be assigned to is mypy's to judge
+        return None
     earlier = [each.strip() for each in source.splitlines()[: line - 1]]
     return Mutant(file, operator, occurrence, line, earlier.count(was.split("\n")[0]), was, now, text)
 

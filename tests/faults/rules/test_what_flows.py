@@ -211,3 +211,36 @@ def test_commits_older_than_the_log_are_refused_and_never_passed_over(tmp_path: 
     with pytest.raises(RegionError) as gone:
         ranges.next_range(table, 0, 2, MANY)
     assert gone.value.code == "E_LOG_GONE"
+
+
+def untold(table: str, version: int) -> None:
+    """Somebody wrote this commit without statistics."""
+    path = Path(table) / "_delta_log" / f"{version:020}.json"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        line.get("add", {}).pop("stats", None)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_rows_that_no_log_tells_count_for_none_in_a_range_and_in_a_lag(tmp_path: Path) -> None:
+    table = foreign(tmp_path / "landing", rows(0), rows(1, 2), rows(3, 4, 5), rows(6))
+    untold(table, 2)
+    part = ranges.next_range(table, 0, 3, 3)
+    assert part is not None
+    assert (part.first, part.last, part.rows, len(part.files)) == (1, 3, 3, 3)
+    assert ranges.pending(table, 0, 3)[:2] == (3, 3)
+    assert ranges.pending(table, 3, 3) == (0, 0, 0.0)
+
+
+def test_a_lag_is_the_age_of_the_oldest_commit_with_rows_beside_the_newest(tmp_path: Path) -> None:
+    table = foreign(tmp_path / "landing", *(rows(n) for n in range(5)))
+    write_deltalake(table, rows(), mode="append", **PARTS)
+    for version in range(6):
+        path = Path(table) / "_delta_log" / f"{version:020}.json"
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        for line in lines:
+            if "commitInfo" in line:
+                line["commitInfo"]["timestamp"] = 1_800_000_000_000 + 1500 * version
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert ranges.pending(table, 1, 5) == (3, 3, 3.0)
+    assert ranges.pending(table, 3, 4) == (1, 1, 0.0)
