@@ -8,11 +8,14 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from console.agent.recount.files import Held
+from console.agent.recount.pinned import Pinned
 from console.agent.store.profile import Budget, profile
 from console.agent.store.survey import table_stats
 from console.agent.upkeep.compact import crowded
 from console.errors import Unreachable
-from console.model.live import Day
+from console.model.live import Day, TableState, Version
+from console.model.schema import Column, Table
 from console.model.slices import EARLY, LATE, day_name
 from tests.days import draw
 
@@ -116,3 +119,21 @@ def test_days_without_a_name_share_what_the_log_says_of_them(tmp_path: Path) -> 
     assert stats is not None
     size = sum(DeltaTable(str(tmp_path / "t")).get_add_actions(flatten=True).column("size_bytes").to_pylist())
     assert stats.days == (Day(LATE, 3, size),)
+
+
+@pytest.mark.parametrize("column", ["ts", "day"])
+def test_files_of_far_days_are_told_to_whoever_computes_live_commits_again(tmp_path: Path, column: str) -> None:
+    times = [draw.USUAL, draw.NAMED["milliseconds for seconds"], draw.NAMED["before the first"], None]
+    place = str(tmp_path / "t")
+    for time in times:
+        place = land(tmp_path / "t", [time], column, ["day"] if column == "day" else None)
+    kind = "date" if column == "day" else "timestamp"
+    table = Table("landing", "landing", (Column("payload", "string"), Column(column, kind)), column)
+    held = Held.of(Pinned(TableState(table, Version("c", place, table.columns), "", "", {}), place, 3), 3)
+    if column == "day":
+        assert {file.part for file in held.files.values()} == {(time and time // draw.A_DAY,) for time in times}
+    else:
+        cut = draw.NAMED["before the first"] // 1000 * 1000  # statistics are in milliseconds
+        assert {(file.low, file.high) for file in held.files.values()} == {
+            (draw.USUAL, draw.USUAL), (cut, cut), (None, None),
+        }  # fmt: skip
