@@ -13,7 +13,7 @@ from tests.propagation.servers.clickhouse import ClickHouse
 from tests.propagation.worlds.live import NO_WORLD, judged
 
 pytestmark = pytest.mark.stores
-COUNT, SEED = int(os.environ.get("WORLDS", "60")), int(os.environ.get("SEED", "0"))
+COUNT, SEED = int(os.environ.get("WORLDS", "30")), int(os.environ.get("SEED", "0"))
 
 
 @pytest.fixture(scope="module")
