@@ -132,11 +132,9 @@ def filled(d: Draw, text: str, table: Name | None = None) -> str:
     )  # fmt: skip
 
 
-def statement(d: Draw, known: Forms, families: dict[str, int]) -> tuple[str, str]:
-    """A statement, and the family that it is of. known: the forms by family, with their weights"""
-    family = d.r.choices(list(families), list(families.values()))[0]
-    chosen = d.r.choices([one for _, one in known[family]], [weight for weight, _ in known[family]])[0]
-    return family, chosen(d)
+def statement(d: Draw, known: list[tuple[int, Form]]) -> str:
+    """A statement of one family. known: its forms, with their weights"""
+    return d.r.choices([one for _, one in known], [weight for weight, _ in known])[0](d)
 
 
 def definitions(d: Draw, most: int = 4) -> str:

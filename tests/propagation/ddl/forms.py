@@ -23,6 +23,12 @@ forms(
     "ALTER TABLE {t} ALTER {c} SET COMPRESSION pglz", "ALTER TABLE {t} RENAME {c} TO {n}",
 )  # fmt: skip
 forms(
+    "column", 6,
+    "ALTER TABLE {t} DROP {c}, ADD {c} {type}", "ALTER TABLE {t} DROP {c}; ALTER TABLE {t} RENAME {c2} TO {c}", "ALTER TABLE {t} DROP {c}; ALTER TABLE {t} ADD {c} {type}",
+    "ALTER TABLE {t} RENAME {c} TO held; ALTER TABLE {t} RENAME {c2} TO {c}; ALTER TABLE {t} RENAME held TO {c2}", "ALTER TABLE {t} ADD made {type}; ALTER TABLE {t} DROP {c}; ALTER TABLE {t} RENAME made TO {c}",
+    "ALTER TABLE {t} ADD made {type}; UPDATE {t} SET made = NULL; ALTER TABLE {t} DROP {c} CASCADE; ALTER TABLE {t} RENAME made TO {c}", "ALTER TABLE {t} RENAME {c} TO held; ALTER TABLE {t} ADD {c} {type}",
+)  # fmt: skip
+forms(
     "table", 1,
     "ALTER TABLE {t} ADD PRIMARY KEY ({c})", "ALTER TABLE {t} ADD CONSTRAINT {n} PRIMARY KEY ({c}, {c2})", "ALTER TABLE {t} ADD UNIQUE ({c})", "ALTER TABLE {t} ADD CONSTRAINT {n} CHECK ({c} IS NOT NULL)",
     "ALTER TABLE {t} ADD CHECK ({c} IS NOT NULL) NOT VALID", "ALTER TABLE {t} ADD CHECK ({c} IS NOT NULL AND {c2} IS NOT NULL)", "ALTER TABLE {t} VALIDATE CONSTRAINT {k}", "ALTER TABLE {t} DROP CONSTRAINT{ifx}{k}{cas}", "ALTER TABLE {t} DROP CONSTRAINT {k}",

@@ -179,7 +179,8 @@ def misread(
             if (name, column) not in older:
                 continue  # that it is missing is told by the columns
             value, default = older[name, column], played.default
-            told = any(column in remark.message for remark in found.remarks)
+            # under the name that the column had then
+            told = any(remark.table == ".".join(name) for remark in found.remarks)
             if played.origin is not None or played.defaulted or default == "now()" or (told and default is None):
                 continue
             text = None if value is None else "'" + value.replace("'", "''") + "'"

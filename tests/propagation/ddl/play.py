@@ -38,6 +38,7 @@ FIRST = (
     "CREATE TABLE t2 (id int, a numeric(10,2), n timestamptz DEFAULT now())", "CREATE SCHEMA app", 'CREATE SCHEMA "Odd Schema"', "CREATE SCHEMA other",
     "CREATE TYPE mood AS ENUM ('ok', 'ill', 'a')", "CREATE DOMAIN dom AS int", "CREATE TYPE comp AS (a int, b text)", "CREATE TABLE app.t1 (id int, z text)",
 )  # fmt: skip
+TRIES = 6  # statements of one family until the server takes one
 DUMPED = 6  # of as many scripts one has a dump of what was before, instead of the statements that made it
 # families of objects of which a world has some
 WORLDS = (
@@ -99,6 +100,9 @@ class Stage:
         connection = psycopg.connect(self._dsn, autocommit=True, row_factory=dict_row, prepare_threshold=None)
         connection.execute("SET client_min_messages = error")
         return connection
+
+    def close(self) -> None:
+        self.judge.close()
 
     def same(self, literal: str, expression: str, kind: str) -> bool:
         """A literal is the value of an expression, as a value of this type."""
@@ -169,13 +173,17 @@ class _Session:
         self.families: list[str] = []
 
     def draw(self, families: dict[str, int], count: int) -> None:
-        for _ in range(count * 6):
-            if len(self.taken) >= count:
-                return
-            self._look()
-            self.take(*statement(self.d, FORMS, families))
+        for _ in range(count * 2):
+            family = self.d.r.choices(list(families), list(families.values()))[0]
+            for _ in range(TRIES):
+                if len(self.taken) >= count:
+                    return
+                self._look()
+                if self.take(family, statement(self.d, FORMS[family])):
+                    break
 
-    def take(self, family: str, text: str) -> None:
+    def take(self, family: str, text: str) -> bool:
+        """returns  the server took it"""
         with self._guarded(text) as guarded:
             self._connection.execute(text.encode())
             guarded.append(True)
@@ -183,6 +191,7 @@ class _Session:
             self.taken.append(text)
             self.families.append(family)
             self._follow(text)
+        return bool(guarded)
 
     @contextmanager
     def _guarded(self, text: str) -> Iterator[list[bool]]:

@@ -48,8 +48,20 @@ class Alteration(ColumnAction):
         for part in sorted(cursor.parts(), key=_rank):
             again = Cursor(part.statement, part.at, part.end)
             yield from self._action(part)
-            if not only:
+            if only:
+                self._stays_below(again)
+            else:
                 yield from self._below(again)
+
+    def _stays_below(self, part: Cursor) -> None:
+        """A column that a parent alone drops is the own one of the tables below from then on."""
+        if part.take("drop") and not part.take("constraint"):
+            part.take("column")
+            part.take("if", "exists")
+            name = part.name()
+            for child in map(self.catalog.table, self.catalog.below(self.name)):
+                if child.column(name) is not None:
+                    self.catalog.put(replace(child, own=child.own | {name}))
 
     def _is_there(self) -> bool:
         replicated = self.catalog.replicated
