@@ -179,6 +179,9 @@ class Sending:
     def _landed_by_then(self, error: ConsoleError) -> ConsoleError:
         """The error, with what it leaves behind."""
         landed, unsure = self.landed(), self._in_flight if isinstance(error, Unreachable) else None
+        if error.code in (MOVED, SCHEMA_MOVED):
+            error.hint = ""  # which says no more than is said below
+            landed = landed or "nothing of it has landed"
         if isinstance(error, DataError):
             error.message = f"{self._file.name}: {error.message}"
             error.hint = "correct it" if landed else error.hint
