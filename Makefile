@@ -54,6 +54,7 @@ soak: setup clocks
 	@$(BIN)/python -m tests.propagation.ddl.soak --minutes $(MINUTES)
 	@CONSOLE_FUZZ=10000 $(BIN)/pytest -q tests/hostile/test_fuzz.py
 	@DAYS_SEED=$$(date +%s) $(BIN)/pytest -q tests/days
+	@DOUBLES=200000 HYPOTHESIS_PROFILE=drawn $(BIN)/pytest -q tests/agent/test_doubles.py
 	@$(BIN)/python -m tests.mutation.soak
 
 bench: setup

@@ -1,17 +1,19 @@
 """Which two sums of doubles may be one: random values added up in random orders. The truth is Python's own fractions."""
 
 import math
+import os
 import random
 import struct
 from fractions import Fraction
 
 import pytest
-from hypothesis import assume, example, given
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from console.agent.recount.doubles import added, near
 from console.agent.recount.sums import judge
 
+EXAMPLES = settings(max_examples=int(os.environ.get("DOUBLES", "100")))
 LARGEST = Fraction(1.7976931348623157e308)
 
 
@@ -45,6 +47,7 @@ def bound(values: list[float]) -> Fraction:
     return len(values) * Fraction(1, 2**53) * sum((abs(Fraction(value)) for value in values), Fraction(0))
 
 
+@EXAMPLES
 @given(st.lists(ANY, min_size=1, max_size=40), st.randoms(use_true_random=False))
 @example([1e16, 1.0, -1e16, 1.0], random.Random(1))
 def test_the_same_values_in_another_order_always_pass(values: list[float], rng: random.Random) -> None:
@@ -52,6 +55,7 @@ def test_the_same_values_in_another_order_always_pass(values: list[float], rng: 
     assert passes(values, summed(values, rng), summed(values, rng))
 
 
+@EXAMPLES
 @given(st.lists(ANY, min_size=1, max_size=20), st.randoms(use_true_random=False))
 def test_an_order_that_leaves_the_range_of_a_double_is_never_called_a_difference(
     values: list[float], rng: random.Random
@@ -60,6 +64,7 @@ def test_an_order_that_leaves_the_range_of_a_double_is_never_called_a_difference
     assert near(old, new) or judge(added(values), old, new) != "differ"
 
 
+@EXAMPLES
 @given(st.lists(FINITE, min_size=1, max_size=40), FINITE, st.randoms(use_true_random=False))
 def test_a_value_that_changed_by_more_than_the_bound_never_passes(
     values: list[float], other: float, rng: random.Random

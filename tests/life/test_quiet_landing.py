@@ -55,7 +55,7 @@ async def test_a_quiet_landing_passes_every_gate_by_its_last_commits_and_then_by
     ((ok, commits, rows, detail),) = await feed_checks(region)
     assert (ok, commits, rows) == (True, 2, 400), detail
     assert detail.startswith("quiet since 20"), detail
-    assert detail.endswith("the last 2 commits (400 rows), read as live rows are, are what Delta reads")
+    assert detail.endswith("2 of its last commits (400 rows), read as live rows are, are what Delta reads")
 
     await landed(region, 5, 7)
     assert await live_finding(region, "web-1") == (

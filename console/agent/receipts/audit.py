@@ -76,7 +76,7 @@ class Audit:
         head = (step.target, step.id, "live")
         paths = [resolve(self.warehouse, state.version.path) for state in self.plan.release.tables]
         if not all(log.exists(path) for path in paths):
-            return Finding(*head, None, "a table of its release is gone: `console cleanup` drops what no release names")
+            return Finding(*head, None, "a table of its release is gone")
         edges = edges_of(self.plan.release, lambda path: resolve(self.warehouse, path))
         edge = next(e for e in edges if (e.feed.target, e.feed.materialization) == (step.target, step.materialization))
         again = recount(self.session, lane(edge, {}), f"{rollout}/{log.latest_version(edge.target_path)}")

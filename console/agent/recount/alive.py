@@ -41,8 +41,7 @@ def alive(session: Any, edge: "Edge", pins: Mapping[str, int], seed: str, beat: 
         return Checked(edge.feed.target, name, False, why)
     again = live.recount(session, lane, seed)
     if again is not None:
-        moved = sum(commit.rows for commit in samples.moved(edge.target_path, edge.app_id))
-        told = f"alive: {moved:,} rows passed it live; {again.told}"
+        told = f"alive: {again.moved:,} rows passed it live; {again.told}"
         return Checked(edge.feed.target, name, again.ok, told, again.commits, again.rows)
     if edge.source.table.kind != "landing":
         return Checked(edge.feed.target, name, edge.writer is not None, "moves with the table above it")
@@ -79,7 +78,6 @@ def quiet(session: Any, lane: Lane, dry: Dry) -> Again:
         return Again(False, f"{since}; rows of {name} cannot be moved: {error}")
     except Exception as error:
         return Again(False, f"{since}; rows of {name} cannot be moved: {said(error)}")
-    what = f"the last {len(chosen)} commits" if len(chosen) > 1 else "the last commit"
     rows = sum(map(_rows, chosen))
     if worst := next((each for each in found if each.missing or each.extra or each.estimates), None):
         columns = f" ({', '.join(worst.columns[:3])})" if worst.columns else ""
@@ -88,7 +86,10 @@ def quiet(session: Any, lane: Lane, dry: Dry) -> Again:
         )
         return Again(False, f"{since}; {lacks} than Delta reads in {name}{columns}", len(chosen), rows)
     return Again(
-        True, f"{since}; {what} ({rows:,} rows), read as live rows are, are what Delta reads", len(chosen), rows
+        True,
+        f"{since}; {len(chosen)} of its last commits ({rows:,} rows), read as live rows are, are what Delta reads",
+        len(chosen),
+        rows,
     )
 
 

@@ -12,6 +12,7 @@ from deltalake.exceptions import DeltaError
 from console.agent.recount.pinned import Pinned
 from console.agent.store import days, log
 from console.errors import RegionError
+from console.model.schema import quoted
 
 COMMIT = "_console_commit"
 SMALL = 256 << 20  # bytes of a table up to which all of it may be read to find the rows of a sample
@@ -158,7 +159,7 @@ def _cuts(stored: Any, time: str, numbers: Mapping[str, int], held: Held) -> Ite
         parts = {file.part for file in chosen}
         same = [
             [
-                col(name).eqNullSafe(days.literal(value, kinds[name]))
+                col(quoted(name)).eqNullSafe(days.literal(None if value == "" else value, kinds[name]))
                 for name, value in zip(held.parts, part, strict=True)
             ]
             for part in parts
@@ -168,7 +169,8 @@ def _cuts(stored: Any, time: str, numbers: Mapping[str, int], held: Held) -> Ite
     if time in stored.columns and all(file.low is not None for file in chosen):
         low, high = min(file.low for file in chosen), max(file.high for file in chosen)
         most = high if kinds[time] == "date" else high + CUT
-        yield (col(time) >= days.literal(low, kinds[time])) & (col(time) <= days.literal(most, kinds[time]))
+        held_at = col(quoted(time))
+        yield (held_at >= days.literal(low, kinds[time])) & (held_at <= days.literal(most, kinds[time]))
         left = {name: f for name, f in left.items() if f.low is None or (f.low <= high and f.high >= low)}
     size = sum(file.bytes for file in left.values())
     if size > BYTES:

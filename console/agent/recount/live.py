@@ -4,7 +4,7 @@ query, against what the target holds.
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from console.agent.recount import sample as samples
@@ -24,12 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Again:
-    """What computing again came to. ok None: it could not be done, and `told` says why."""
+    """What computing again came to. ok None: it could not be done, and `told` says why.
+
+    commits, rows  of the sample;  moved  rows of all live commits
+    """
 
     ok: bool | None
     told: str
     commits: int = 0
     rows: int = 0
+    moved: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +64,16 @@ def recount(session: Any, lane: Lane, seed: str) -> Again | None:
     commits = samples.moved(lane.target.path, lane.app_id)
     if not commits:
         return None
+    return replace(_sampled(session, lane, commits, seed), moved=sum(commit.rows for commit in commits))
+
+
+def _sampled(session: Any, lane: Lane, commits: Sequence[Moved], seed: str) -> Again:
     if why := samples.twice(commits):
         return Again(False, why)
-    drawn = samples.sample(commits, seed)
+    taken = lane.source.driving.state.table.on_rewrite == "take_inserts"  # of what was passed over, some rows
+    drawn = samples.sample([commit for commit in commits if not (taken and commit.passed)], seed)
     if not drawn:
-        return Again(None, "every live commit passed over some of its source's commits")
+        return Again(True, "not computed again, for every live commit took rows of commits that rewrote others")
     name, rows = lane.source.driving.state.table.name, sum(commit.rows for commit in drawn)
     if lane.joined and any(commit.joins is None for commit in drawn):
         return Again(
@@ -131,7 +140,7 @@ def _guessed(state: TableState) -> tuple[tuple[str, ...], tuple[str, ...], tuple
 
 def _compared(session: Any, lane: Lane, drawn: Sequence[Moved], shape: Shape) -> tuple[Difference, ...] | str:
     """What differs, sums settled; or why that cannot be told."""
-    came = [Span(i, commit.first, commit.last) for i, commit in enumerate(drawn)]
+    came = [Span(i, first, last) for i, commit in enumerate(drawn) for first, last in commit.runs()]
     went = [Span(i, commit.version, commit.version) for i, commit in enumerate(drawn)]
     tasks = 1 + sum(commit.rows for commit in drawn) // samples.ROWS
     # a handful of rows in one task, and no shuffle behind it; what finds them reads on every core

@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 
 from console.agent.store import log
@@ -17,7 +17,8 @@ LOOKED_AT = 5000  # commits of the target's log
 class Moved:
     """One live commit: version of the target, the source's commits whose rows it holds, and how many these were.
 
-    joins  table → the version that it was read at; None where an older console did not note it
+    joins   table → the version that it was read at; None where an older console did not note it
+    passed  commits of the source that it passed over
     """
 
     version: int
@@ -26,7 +27,12 @@ class Moved:
     rows: int
     joins: dict[str, int] | None = None
     at_ms: int = 0
-    partly: bool = field(default=False)  # some of the source's commits were passed over
+    passed: tuple[int, ...] = ()
+
+    def runs(self) -> tuple[tuple[int, int], ...]:
+        """The source's commits that it holds, as runs between those that it passed over."""
+        ends = [self.first - 1, *sorted(self.passed), self.last + 1]
+        return tuple((before + 1, after - 1) for before, after in pairwise(ends) if after - before > 1)
 
 
 def moved(target: str, app_id: str) -> tuple[Moved, ...]:
@@ -38,7 +44,9 @@ def moved(target: str, app_id: str) -> tuple[Moved, ...]:
             joins = note.get("joins")
             held = {str(table): int(version) for table, version in joins.items()} if isinstance(joins, dict) else None
             first, last, rows = (int(note[name]) for name in ("from", "to", "rows_in"))
-            found.append(Moved(commit.version, first, last, rows, held, commit.at_ms, "passed_over" in note))
+            found.append(
+                Moved(commit.version, first, last, rows, held, commit.at_ms, tuple(note.get("passed_over", ())))
+            )
     return tuple(reversed(found))
 
 
@@ -60,9 +68,7 @@ def strays(target: str) -> str:
 
 def sample(commits: Sequence[Moved], seed: str) -> tuple[Moved, ...]:
     """A few of them by seed, small ones first: at least one, and no more rows than `ROWS` where there are several."""
-    whole = sorted(
-        (commit for commit in commits if not commit.partly), key=lambda commit: (commit.rows, commit.version)
-    )
+    whole = sorted(commits, key=lambda commit: (commit.rows, commit.version))
     drawn = whole[: max(COMMITS, len(whole) // 2)]
     random.Random(seed).shuffle(drawn)
     chosen: list[Moved] = []

@@ -35,6 +35,7 @@ def validate(work: Work, step: Validate) -> None:
         with work.jobs(session, f"live rows of {edge.feed.target}"):
             seed, beat = f"{work.recorder.rollout}/{edge.feed.materialization}", beats.get(edge.source_path)
             check = alive.alive(session, edge, pins, seed, beat, edge.dry)
+            work.check_halt()  # what a halt broke off tells nothing of the rows
         work.recorder.store(plants.blind(check))
     late = standing(work.follower.edges(work.plan.pipeline))
     for comparison in step.comparisons:

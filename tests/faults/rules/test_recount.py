@@ -1,6 +1,7 @@
 """Live commits computed again from Delta's own reading: what a feed did wrong is found, and what it did right is not."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from console.agent.feeds import edge as edges
 from console.agent.feeds import once
 from console.agent.feeds.edge import Edge
+from console.agent.recount import files
 from console.agent.recount.live import Again, lane, recount
 from console.agent.store import log
 from console.model.live import Feed, TableState, Terms, Version
@@ -18,7 +20,9 @@ from console.model.schema import Column, Table
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 
-LANDING = (Column("k", "bigint"), Column("city", "string"), Column("x", "double"), Column("tags", "array<string>"))
+LANDING = (
+    Column("k", "bigint"), Column("city", "string"), Column("x", "double"), Column("tags", "array<string>"), Column("at", "timestamp")
+)  # fmt: skip
 COPY = (*LANDING[:3], Column("tag", "string"), Column("owner", "string"))
 COPIED = """SELECT landing.k, landing.city, landing.x, tag, owners.name AS owner FROM landing
   LEFT JOIN owners ON owners.k = landing.k % 3 LATERAL VIEW explode(tags) AS tag WHERE landing.k <> 13"""
@@ -37,12 +41,29 @@ ROWS: tuple[Row, ...] = (
     (13, None, 5.0, ["c"]),
 )
 CANCEL: tuple[Row, ...] = tuple((1, "a", x, []) for x in (1e16, 1.0, -1e16, 1.0))
-ARROW = pa.schema([("k", pa.int64()), ("city", pa.string()), ("x", pa.float64()), ("tags", pa.list_(pa.string()))])
+ARROW = pa.schema(
+    [
+        ("k", pa.int64()),
+        ("city", pa.string()),
+        ("x", pa.float64()),
+        ("tags", pa.list_(pa.string())),
+        ("at", pa.timestamp("us", "UTC")),
+    ]
+)
+
+
+def timed(rows: tuple[Row, ...]) -> list[tuple[Any, ...]]:
+    """With a time, to the microsecond; one row has none."""
+    return [(*row, None if row[0] == 13 else datetime(2026, 11, 1 + row[0], 23, 59, 59, 999_999, UTC)) for row in rows]
 
 
 def landing() -> TableState:
     return TableState(
-        Table("landing", "landing", LANDING), Version("l", "landing", LANDING), "SELECT * FROM stored", "", {}
+        Table("landing", "landing", LANDING, time="at"),
+        Version("l", "landing", LANDING),
+        "SELECT * FROM stored",
+        "",
+        {},
     )
 
 
@@ -84,7 +105,7 @@ class World:
         return made
 
     def lands(self, *rows: Row) -> None:
-        columns = zip(*(rows or ROWS), strict=True)
+        columns = zip(*timed(rows or ROWS), strict=True)
         data = pa.Table.from_arrays([pa.array(c, f.type) for c, f in zip(columns, ARROW, strict=True)], schema=ARROW)
         write_deltalake(self.landing, data, mode="append", partition_by=["city"])
 
@@ -108,7 +129,9 @@ class Mapped(World):
     """The same by Spark, whose session maps columns to other names and has every feature on for new tables."""
 
     def lands(self, *rows: Row) -> None:
-        made = self.session.createDataFrame(list(rows or ROWS), "k BIGINT, city STRING, x DOUBLE, tags ARRAY<STRING>")
+        made = self.session.createDataFrame(
+            timed(rows or ROWS), "k BIGINT, city STRING, x DOUBLE, tags ARRAY<STRING>, at TIMESTAMP"
+        )
         made.coalesce(1).write.format("delta").mode("append").partitionBy("city").save(self.landing)
 
 
@@ -142,6 +165,27 @@ def test_a_mapped_table_with_deletion_vectors_is_read_as_delta_reads_it(tmp_path
     assert (
         session.read.format("delta").load(world.copy.target_path).where("k IS NOT NULL AND x IS NOT NULL").count() == 3
     )
+
+
+def test_of_a_large_table_little_more_is_read_than_the_commits_and_never_too_much(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for rows in (ROWS, ROWS[:2]):
+        world.lands(*rows)
+        world.moves()
+    monkeypatch.setattr(files, "SMALL", 0)
+    for edge in (world.copy, world.hours):
+        assert world.again(edge).told == "2 of 2 live commits (6 rows) computed again from landing: equal"
+    driving = lane(world.copy, {}).source.driving
+    stored = driving.stored(world.session)
+    for condition in files._cuts(
+        stored, "at", dict.fromkeys(files._added(driving, files.Span(0, 2, 2)), 0), files.Held.of(driving, 2)
+    ):
+        stored = stored.where(condition)
+    assert stored.count() == 4  # two places on two days, of seven rows
+    monkeypatch.setattr(files, "BYTES", 0)
+    again = world.again(world.copy)
+    assert (again.ok, "to find its rows 0 GiB would have to be read" in again.told) == (None, True), again
 
 
 def nulls(rows: Any) -> Any:
