@@ -191,7 +191,7 @@ async def test_the_agent_outlives_whatever_it_looks_at_once_a_second_and_says_so
         looks.append(1)
         raise RuntimeError("can't start new thread")
 
-    service = SimpleNamespace(tell_lag=look, driver_lost=lambda: len(looks) == 2)
+    service = SimpleNamespace(warehouse="w", tell_lag=look, driver_lost=lambda: len(looks) == 2)
     assert await _loop(service, tmp_path / "s") == RESTART
     assert capsys.readouterr().err.count("error agent: RuntimeError: can't start new thread") == 1
 
