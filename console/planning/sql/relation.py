@@ -16,7 +16,8 @@ def mix(*parts: object) -> str:
 class Value:
     """One expression. reads: (table, column) it is computed from; volatile: two computations may differ;
     joined: it depends on a table other than the driving one; name: as it is written, "" where that is not known;
-    type: Spark's, of what a table declares, "" of all else."""
+    type: Spark's, of what a table declares, "" of all else; kind, parts: the operator and its operands where it is nothing
+    but those, else None."""
 
     hash: str
     reads: frozenset[tuple[str, str]] = frozenset()
@@ -24,13 +25,19 @@ class Value:
     joined: bool = False
     name: str = field(default="", compare=False)
     type: str = field(default="", compare=False)
+    kind: str = field(default="", compare=False)
+    parts: "tuple[Value, ...] | None" = field(default=None, compare=False, repr=False)
+
+    def opaque(self, hash: str) -> "Value":
+        """Another value that reads the same, of which no operator is known."""
+        return replace(self, hash=hash, kind="", parts=None)
 
     def tagged(self, tag: str) -> "Value":
         """The same expression over another occurrence of its source."""
-        return replace(self, hash=mix("@", tag, self.hash))
+        return self.opaque(mix("@", tag, self.hash))
 
 
-TRUE, FALSE = Value(mix("boolean", True)), Value(mix("boolean", False))
+TRUE, FALSE = Value(mix("boolean", True), parts=()), Value(mix("boolean", False), parts=())
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,7 @@ class Relation:
     unique  values of which no two rows have the same, if any are known
     doubts  why more rows may come about than is known
     order   in which the rows come, "" where in none: it matters to what counts or collects them, and to nothing else
+    asked   of the filters those of which it is known what they ask;  branches  what a UNION ALL is made of
     came    how they came about before they were made one part, where that tells in which order ties come
     marks   what a feed must know of how the rows come about: `join`, `inner join`, `group`, `distinct`, `window`,
             `limit`, `generate`, `set`
@@ -86,6 +94,8 @@ class Relation:
     doubts: frozenset[str] = frozenset()
     order: str = ""
     came: str = ""
+    asked: "tuple[Value, ...]" = ()
+    branches: "tuple[Relation, ...]" = ()
 
     @property
     def rows(self) -> str:
@@ -106,6 +116,9 @@ class Relation:
             parts=tuple(mix("@", tag, part) for part in self.parts),
             columns={name: value.tagged(tag) for name, value in self.columns.items()},
             filters=frozenset(mix("@", tag, one) for one in self.filters),
+            unique=None if self.unique is None else frozenset(mix("@", tag, one) for one in self.unique),
+            asked=(),
+            branches=(),
             rest=tuple(rest.tagged(tag) for rest in self.rest),
             bare=False,
             order=self.order and mix("@", tag, self.order),
@@ -133,7 +146,8 @@ class Relation:
     def sealed(self, part: str, mark: str = "") -> "Relation":
         """Rows of which only `part` tells which they are, in no order; the values stay what they are in each of them."""
         marks = self.marks | ({mark} if mark else set())
-        return replace(self, parts=(part,), filters=frozenset(), bare=True, marks=marks, order="", came=self.arrival)
+        sealed = replace(self, parts=(part,), filters=frozenset(), bare=True, marks=marks, order="", came=self.arrival)
+        return replace(sealed, asked=(), branches=())
 
     def narrowed(self, conditions: Iterable[Value]) -> "Relation":
         """The rows that pass these as well."""
@@ -142,6 +156,8 @@ class Relation:
         return replace(
             self,
             filters=filters if FALSE.hash not in filters else frozenset({FALSE.hash}),
+            asked=(*self.asked, *conditions),
+            branches=(),
             reads=self.reads.union(*(one.reads for one in conditions)),
             volatile=self.volatile or any(one.volatile for one in conditions),
             marks=self.marks | ({"inner join"} if any(one.joined for one in conditions) else set()),
@@ -175,6 +191,13 @@ def unknown(table: str) -> Relation:
     return Relation((mix("table", table),), {}, rest=(Rest(mix("open", table), table),))
 
 
+def built_of(value: Value, keys: frozenset[str]) -> bool:
+    """Whether a value is computed from these alone."""
+    if value.hash in keys:
+        return True
+    return value.parts is not None and not value.volatile and all(built_of(part, keys) for part in value.parts)
+
+
 def combined(label: str, parts: Iterable[Value]) -> Value:
     parts = list(parts)
     return Value(
@@ -182,4 +205,6 @@ def combined(label: str, parts: Iterable[Value]) -> Value:
         frozenset().union(*(part.reads for part in parts)),
         any(part.volatile for part in parts),
         any(part.joined for part in parts),
+        kind=label,
+        parts=tuple(parts),
     )

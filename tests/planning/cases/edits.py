@@ -391,6 +391,7 @@ REWRITES: list[Edit] = [
         "SELECT * EXCEPT (u.a, u.k) FROM t JOIN u ON t.a = u.a",
         "SELECT t.*, u.v, u.w FROM t JOIN u ON t.a = u.a",
     ),
+    ("SELECT a, CAST('1' AS INT) z FROM t", "SELECT a, 1 z FROM t"),
 ]
 # something else stands in the rows, or there are others
 OTHERS: list[Edit] = [
@@ -604,7 +605,6 @@ OTHERS: list[Edit] = [
     ("SELECT count(DISTINCT a) z FROM t", "SELECT count(DISTINCT a, k) z FROM t"),
     ("SELECT sum(a) FILTER (WHERE k > 1) z FROM t", "SELECT sum(a) z FROM t"),
     ("SELECT count(a) z FROM t", "SELECT count(k) z FROM t"),
-    ("SELECT a, CAST('1' AS INT) z FROM t", "SELECT a, 1 z FROM t"),
     ("SELECT a FROM t WHERE a > 1.0", "SELECT a FROM t WHERE a > 1"),
     ("SELECT monotonically_increasing_id() i FROM t", "SELECT monotonically_increasing_id() i FROM t WHERE a > 1"),
     ("SELECT a FROM t DISTRIBUTE BY a SORT BY k LIMIT 3", "SELECT a FROM t DISTRIBUTE BY a SORT BY k DESC LIMIT 3"),

@@ -156,6 +156,18 @@ def pairs(spark: Spark, seeds: Iterable[int]) -> Found:
     return found
 
 
+def told_apart(spark: Spark, one: str, other: str) -> bool | None:
+    """Whether the rows of two texts differ on the data, in their order where both have one; None where one does not run."""
+    try:
+        if spark.alike(one, other):
+            return False
+        if all(" order by " in sql and "over (" not in sql for sql in (one, other)):
+            return spark.rows(one)[1:] != spark.rows(other)[1:]
+        return spark.multiset(one) != spark.multiset(other)
+    except Refused:
+        return None
+
+
 def _schema() -> dict[str, object]:
     from console.planning.compare import _source
 

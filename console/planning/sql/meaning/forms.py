@@ -39,6 +39,15 @@ def type_of(node: exp.Expr) -> str:
 
 
 @lru_cache(maxsize=4096)
+def type_named(type: str) -> str:
+    """A declared type as `type_of` spells it."""
+    try:
+        return type_of(exp.DataType.build(type, dialect=DIALECT))
+    except (ValueError, SqlglotError):
+        return type
+
+
+@lru_cache(maxsize=4096)
 def field(type: str, name: str) -> tuple[str, str]:
     """The field that `x.name` reads of a type: its name, folded where case does not matter, and its type.
 

@@ -61,6 +61,16 @@ def called(node: exp.Expr) -> str:
     return str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
 
 
+def of_conditions(node: exp.Expr) -> exp.Expr | None:
+    """`every`, `some` and `any` under the names that they share."""
+    if called(node) not in ("every", "some", "any") or len(node.expressions) != 1:
+        return None
+    kind = exp.LogicalAnd if called(node) == "every" else exp.LogicalOr
+    made: exp.Expr = kind(this=node.expressions[0].copy())
+    made.parent, made.arg_key = node.parent, node.arg_key
+    return made
+
+
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether this very call aggregates, leaving open whether over a window."""
     if isinstance(node, exp.Any):  # `any(x)` is read like the `= ANY (…)` of other dialects
@@ -84,7 +94,7 @@ def over_window(call: exp.Expr) -> bool:
     parent = call.parent
     while isinstance(parent, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter, exp.WithinGroup)):
         call, parent = parent, parent.parent
-    return isinstance(parent, exp.Window) and parent.this is call
+    return isinstance(parent, exp.Window) and call.arg_key == "this"
 
 
 def takes_order(call: exp.Expr) -> bool:

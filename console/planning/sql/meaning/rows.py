@@ -7,14 +7,16 @@ from sqlglot import exp
 
 from console.planning.sql.meaning import functions
 from console.planning.sql.meaning.grouping import Grouping, grouping
+from console.planning.sql.meaning.rewrites import outer, simpler
 from console.planning.sql.meaning.scope import Run, Scope, Unclear
-from console.planning.sql.meaning.sets import limited, united, without_repeats
-from console.planning.sql.meaning.sources import From, generated, generator, read, renamed, yielded
+from console.planning.sql.meaning.sets import limited, put_together, united, without_repeats
+from console.planning.sql.meaning.sources import From, generated, generator, read, renamed, source, yielded
 from console.planning.sql.meaning.values import Values
 from console.planning.sql.relation import Relation, Rest, Value, mix
 from console.planning.sql.tree import DIALECT
 
 AGAIN = "\x1f"
+_BRANCH = "\x1fbranch"
 _CLAUSES = {
     "expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows", "distinct", "order",
     "limit", "offset", "hint", "with_", "sort", "cluster", "distribute", "operation_modifiers",
@@ -124,8 +126,11 @@ class _Select:
     tree: exp.Select
     scope: Scope
     outputs: list[_Output] = field(default_factory=list)
+    given: From | None = None
 
     def relation(self) -> Relation:
+        if (apart := self._by_branches()) is not None:
+            return apart
         if odd := [key for key, value in self.tree.args.items() if value and key not in _CLAUSES]:
             raise Unclear(f"{odd[0].rstrip('_').upper()} is not understood")
         found = self._from()
@@ -134,19 +139,43 @@ class _Select:
         if where := self.tree.args.get("where"):
             conditions = Values(self.scope, rows=rows.rows).conjuncts(where.this)
             self._note("WHERE", *sorted(one.hash for one in conditions))
-            rows = rows.narrowed(conditions)
+            rows = simpler.narrowed(rows, conditions)
         rows, values = self._grouped(rows)
         rows = self._having(rows, values)
         values.rows, values.arrival = rows.rows, rows.arrival
         rows = self._projected(rows, values)
         if qualify := self.tree.args.get("qualify"):
             seen = replace(values, aliases=self._aliases(), done=self._done())
-            rows = rows.narrowed(seen.conjuncts(qualify.this))
+            rows = simpler.narrowed(rows, seen.conjuncts(qualify.this))
             self._note("QUALIFY", rows.rows)
-        rows = replace(rows, columns=_named(self.outputs), rest=tuple(o.rest for o in self.outputs if o.rest))
+        rows = replace(
+            rows, columns=_named(self.outputs), rest=tuple(o.rest for o in self.outputs if o.rest), branches=()
+        )
         rows = self._distinct(rows)
         seen = replace(values, aliases=self._aliases(), done=self._done(), first=True)
         return limited(self.tree, rows, seen, [output.value for output in self.outputs])
+
+    def _by_branches(self) -> Relation | None:
+        """What a SELECT takes row by row of a UNION ALL is united as well of what it takes of each branch."""
+        from_ = self.tree.args.get("from_")
+        said = {key for key, held in self.tree.args.items() if held}
+        if from_ is None or not said <= {"expressions", "from_", "where", "with_"} or not _row_by_row(self.tree):
+            return None
+        if not isinstance(from_.this, (exp.Table, exp.Subquery)) or from_.this.args.get("joins"):
+            return None
+        self.given = source(from_.this, self.scope)
+        views = self.given.views
+        if len(views) != 1 or not (branches := next(iter(views.values())).branches):
+            return None
+        alias = next(iter(views))
+        made = []
+        for branch in branches:
+            tree = self.tree.copy()
+            tree.set("with_", None)
+            named = exp.Table(this=exp.to_identifier(_BRANCH), alias=exp.TableAlias(this=exp.to_identifier(alias)))
+            tree.args["from_"].set("this", named)
+            made.append(query_in(tree, replace(self.scope.beside(), ctes={**self.scope.ctes, _BRANCH: branch})))
+        return put_together(made)
 
     def _note(self, what: str, *said: str) -> None:
         self.scope.run.notes.append((what, mix(*said)))
@@ -156,7 +185,13 @@ class _Select:
         if from_ is None:
             found = From(Relation((mix("one row"),), {}, unique=frozenset()), {})
         else:
-            found = read(from_.this, self.tree.args.get("joins") or (), self.scope)
+            joins, notes = self.tree.args.get("joins") or (), len(self.scope.run.notes)
+            found = self.given or read(from_.this, joins, self.scope)
+            where = self.tree.args.get("where")
+            if (stronger := outer.strengthened(joins, where and where.this, found.views)) is not None:
+                self.scope.run.step()
+                del self.scope.run.notes[notes:]
+                found = read(from_.this, stronger, self.scope)
             self._note("FROM", *sorted(found.rows.parts))
         for lateral in self.tree.args.get("laterals") or ():
             found = generated(found, lateral, self.scope)
@@ -188,11 +223,16 @@ class _Select:
             return rows, plain
         found = grouping(group, self.tree.expressions, replace(plain, aliases=self._aliases()))
         self._note("GROUP BY", found.hash)
+        of_keys: list[Value] = []
+        if group is not None and found.plain and found.values:
+            rows, of_keys = simpler.lifted(rows, frozenset(found.values))
         part = mix("group", rows.rows, found.hash)
         reads = rows.reads.union(*(value.reads for value in found.values.values()))
         made = replace(rows.sealed(part if group else mix("one row"), "group"), reads=reads)
         made = replace(made, columns={}, rest=(), unique=frozenset(found.values) if found.plain else None)
+        made = simpler.narrowed(made, of_keys)
         values = replace(plain, group=part + self._order_of(found), keys=frozenset(found.values), unique=made.unique)
+        values.nonempty = group is not None and all(found.sets)
         return made, values
 
     def _order_of(self, found: Grouping) -> str:
@@ -206,7 +246,7 @@ class _Select:
             return rows
         conditions = replace(values, aliases=self._aliases()).conjuncts(having.this)
         self._note("HAVING", *sorted(one.hash for one in conditions))
-        return rows.narrowed(conditions)
+        return simpler.narrowed(rows, conditions)
 
     def _projected(self, rows: Relation, values: Values) -> Relation:
         seen: dict[str, exp.Expr] = {}
@@ -259,7 +299,7 @@ class _Select:
             made, tagged = "", value
         if of is not call:
             whole = values.value(of)
-            self.outputs.append(_Output(self.scope.label(part), replace(tagged, hash=mix(tagged.hash, whole.hash))))
+            self.outputs.append(_Output(self.scope.label(part), tagged.opaque(mix(tagged.hash, whole.hash))))
             return rows
         view = yielded(call, value, names or ([] if functions.is_one_row(call) else [self.scope.label(part)]), values)
         view = view.tagged(made) if made else view
@@ -311,6 +351,16 @@ class _Select:
             raise Unclear("DISTINCT ON is not understood")
         self._note("DISTINCT", *sorted(value.hash for value in rows.every()))
         return without_repeats(rows, "distinct")
+
+
+def _row_by_row(tree: exp.Select) -> bool:
+    """Whether each row of the source gives one at most, whatever the others are."""
+    parts = [*tree.expressions, *([tree.args["where"].this] if tree.args.get("where") else [])]
+    return not any(
+        functions.aggregates(part) or functions.windows(part) or functions.generates(part)
+        or any(functions.strange(n) or functions.is_volatile(n) or functions.is_one_row(n) for n in part.walk())
+        for part in parts
+    )  # fmt: skip
 
 
 def _only_columns(part: exp.Expr) -> bool:

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from console.planning.sql.meaning.rewrites.truth import ordinal
+from console.planning.sql.meaning.rewrites import simpler
+from console.planning.sql.meaning.rewrites.truth import integer, ordinal
 from console.planning.sql.meaning.scope import Scope, Unclear
 from console.planning.sql.meaning.values import Values
 from console.planning.sql.meaning.windowed import total
@@ -70,10 +71,24 @@ def _united(tree: exp.Expr, relations: list[Relation]) -> Relation:
         branches = [_Branch(one, tuple(one.columns.values())) for one in relations]
         if len({len(branch.values) for branch in branches}) > 1:
             raise Unclear("the sides of a UNION have not the same number of columns")
+    apart = tuple(
+        replace(branch.relation, columns=dict(zip(names, branch.values, strict=True)), branches=())
+        for branch in branches
+    )
     branches.sort(key=lambda branch: branch.order)
     part = mix("union", *(branch.relation.rows for branch in branches))
-    columns = {name: combined("set", [branch.values[at] for branch in branches]) for at, name in enumerate(names)}
-    return _made(part, columns, relations, "union")
+    columns = {name: _either([branch.values[at] for branch in branches]) for at, name in enumerate(names)}
+    return replace(_made(part, columns, relations, "union"), branches=apart)
+
+
+def _either(values: list[Value]) -> Value:
+    made = combined("set", values)
+    return made.opaque(made.hash)
+
+
+def put_together(relations: list[Relation]) -> Relation:
+    """A UNION ALL of what is evaluated already."""
+    return _united(exp.Union(), relations)
 
 
 def _open(relations: list[Relation], names: list[str]) -> Relation:
@@ -112,9 +127,10 @@ def without_repeats(rows: Relation, mark: str) -> Relation:
     keys = frozenset(value.hash for value in rows.every())
     if rows.unique is not None and rows.unique <= keys:
         return replace(rows, marks=rows.marks | {mark})
+    rows, of_keys = simpler.lifted(rows, keys)
     part = mix("group", rows.rows, mix(mix(*sorted(keys))))
     reads = rows.reads.union(*(value.reads for value in rows.every()))
-    return replace(rows.sealed(part, mark), unique=keys, reads=reads)
+    return simpler.narrowed(replace(rows.sealed(part, mark), unique=keys, reads=reads), of_keys)
 
 
 def _compared(tree: exp.SetOperation, left: Relation, right: Relation, plain: bool) -> Relation:
@@ -130,7 +146,7 @@ def _compared(tree: exp.SetOperation, left: Relation, right: Relation, plain: bo
         both = list(zip(first.columns.values(), second.columns.values(), strict=True))
         pairs = sorted(mix(one.hash, other.hash) for one, other in both)
         if isinstance(tree, exp.Intersect):
-            columns = {name: combined("set", pair) for name, pair in zip(left.columns, both, strict=True)}
+            columns = {name: _either(list(pair)) for name, pair in zip(left.columns, both, strict=True)}
     part = mix(how, plain, first.rows, second.rows, *pairs)
     made = _made(part, columns, [left, right], "set")
     reads = made.reads.union(*(value.reads for side in (left, right) for value in side.every()))
@@ -152,7 +168,7 @@ def limited(tree: exp.Expr, rows: Relation, values: Values, shown: list[Value]) 
         values.scope.run.notes.append(("ORDER BY", order))
     if not (limit or offset):
         return rows
-    ends = [node.sql(DIALECT).lower() for node in (limit, offset) if node is not None]
+    ends = [_end(node) for node in (limit, offset) if node is not None]
     values.scope.run.notes.append(("LIMIT", mix(rows.order, *ends)))
     shows = {value.hash for value in rows.every()}
     if not total({value.hash for value in by}, rows.unique) and not shows <= {value.hash for value in by}:
@@ -160,6 +176,11 @@ def limited(tree: exp.Expr, rows: Relation, values: Values, shown: list[Value]) 
     kept = rows.sealed(mix("limit", rows.rows, rows.order, *ends), "limit")
     reads = rows.reads.union(*(value.reads for value in by))
     return replace(kept, volatile=True, unique=rows.unique, order=rows.order, reads=reads)
+
+
+def _end(node: exp.Expr) -> str:
+    number = integer(node.expression) if isinstance(node.expression, exp.Expr) else None
+    return f"{node.key} {number}" if number is not None else node.sql(DIALECT).lower()
 
 
 def _ordered(tree: exp.Expr, values: Values, shown: list[Value]) -> tuple[str, list[Value]]:

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from console.planning.sql.meaning import functions
+from console.planning.sql.meaning.rewrites import simpler
 from console.planning.sql.meaning.scope import NAMELESS, Scope, Unclear
 from console.planning.sql.meaning.sets import either_order, pivoted
 from console.planning.sql.meaning.values import Values
-from console.planning.sql.relation import Relation, Rest, Value, combined, mix, unknown
+from console.planning.sql.relation import Relation, Rest, Value, built_of, combined, mix, unknown
 from console.planning.sql.tree import DIALECT
 
 _TABLE_ARGS = {"this", "db", "catalog", "alias", "joins", "laterals", "hints", "pivots", "sample", "version", "with_"}
@@ -143,7 +144,8 @@ def renamed(relation: Relation, names: list[str]) -> Relation:
         columns = {name: Value(mix("position", whole, at), reads) for at, name in enumerate(names)}
     else:
         columns = dict(zip(names, relation.columns.values(), strict=False))
-    return replace(relation, columns=columns, rest=())
+    branches = tuple(renamed(branch, names) for branch in relation.branches)
+    return replace(relation, columns=columns, rest=(), branches=branches)
 
 
 def _scope(found: From, around: Scope) -> Scope:
@@ -195,11 +197,16 @@ def _product(left: From, right: From, side: str, conditions: list[Value]) -> Fro
         volatile=left.rows.volatile or right.rows.volatile or any(one.volatile for one in conditions),
     )  # fmt: skip
     parts, filters = (*left.rows.parts, *right.rows.parts), left.rows.filters | right.rows.filters | hashes
+    asked = (*left.rows.asked, *right.rows.asked, *conditions)
     if side in ("LEFT", "RIGHT"):
         kept, added = (left, right) if side == "LEFT" else (right, left)
         part = mix("left", *sorted(added.rows.parts), "on", *sorted(added.rows.filters | hashes))
-        parts, filters = _another(kept.rows.parts, part), kept.rows.filters
-        added.tagged([parts[-1]])
+        parts, filters, asked = _another(kept.rows.parts, part), kept.rows.filters, kept.rows.asked
+        tag = parts[-1]
+        if _at_most_one(kept, added, conditions):
+            parts, tag = kept.rows.parts, part
+            made = replace(made, unique=kept.rows.unique)
+        added.tagged([tag])
     elif side == "FULL":
         part = mix("full", *sorted((left.rows.rows, right.rows.rows)), "on", *sorted(hashes))
         parts, filters = (part,), frozenset()
@@ -209,8 +216,24 @@ def _product(left: From, right: From, side: str, conditions: list[Value]) -> Fro
         raise Unclear("it unfolds into too many sources")
     came = mix(side, left.rows.arrival, right.rows.arrival)
     order = either_order([left.rows, right.rows])
-    made = replace(made, parts=parts, filters=filters, bare=False, order=order, came=came)
+    made = replace(made, parts=parts, filters=filters, bare=False, order=order, came=came, asked=asked, branches=())
     return From(made, {**left.views, **right.views}, {**left.merged, **right.merged}, left.hidden | right.hidden)
+
+
+def _at_most_one(kept: From, added: From, conditions: list[Value]) -> bool:
+    """Whether no row meets two: of the added rows no two have the same values of those that the kept ones fix."""
+    unique = added.rows.unique
+    if unique is None or added.rows.volatile or added.rows.doubts:
+        return False
+    mine = frozenset(value.hash for view in kept.views.values() for value in view.columns.values())
+    fixed = set()
+    for condition in conditions:
+        if condition.kind == "EQ" and condition.parts:
+            one, other = condition.parts
+            fixed |= {a.hash for a, b in ((one, other), (other, one)) if built_of(b, mine) and a.hash not in mine}
+        elif condition.kind == "In" and condition.parts and len(condition.parts) == 2:
+            fixed.add(condition.parts[0].hash)
+    return unique <= fixed
 
 
 def _another(parts: tuple[str, ...], part: str) -> tuple[str, ...]:
@@ -251,11 +274,11 @@ def _half(left: From, right: From, join: exp.Expr, scope: Scope, kind: str) -> F
     if (on := join.args.get("on")) is not None:
         inside = Scope(scope.run, scope.ctes, around, right.views, right.merged, right.hidden)
         conditions += Values(inside, rows=right.rows.rows).conjuncts(on)
-    inner = right.rows.narrowed(conditions)
+    inner = simpler.narrowed(right.rows, conditions)
     there = Value(mix("exists", inner.rows), inner.reads, inner.volatile, True)
     found = there if kind == "SEMI" else combined("Not", [there])
     scope.run.notes.append((f"LEFT {kind} JOIN", found.hash))
-    left.rows = left.rows.narrowed([found])
+    left.rows = simpler.narrowed(left.rows, [found])
     marks = left.rows.marks | {"inner join", "left join"}
     left.rows = replace(left.rows, doubts=left.rows.doubts | inner.doubts, marks=marks)
     return left
@@ -307,7 +330,7 @@ def yielded(call: exp.Expr, value: Value, names: list[str], values: Values) -> R
         document, *keys = (values.value(part) for part in call.expressions)
         names = names or [f"c{at}" for at in range(len(keys))]
         return Relation((), {n: combined("json_tuple", [document, key]) for n, key in zip(names, keys, strict=False)})
-    columns = {name: replace(value, hash=mix("yielded", value.hash, at)) for at, name in enumerate(names)}
+    columns = {name: value.opaque(mix("yielded", value.hash, at)) for at, name in enumerate(names)}
     rest = () if names else (Rest(mix("yielded", value.hash), ""),)
     return Relation((), columns, rest=rest)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from console.planning.sql.meaning import forms, functions
+from console.planning.sql.meaning.rewrites import counts, simpler
 from console.planning.sql.meaning.rewrites.truth import CONDITIONS, Truths, integer, turned
 from console.planning.sql.meaning.scope import Scope, Unclear, counted
 from console.planning.sql.meaning.windowed import windowed
@@ -16,6 +17,7 @@ _DATE_PARTS = {
     "hours": "Hour", "minute": "Minute", "minutes": "Minute", "quarter": "Quarter", "week": "WeekOfYear",
     "dayofmonth": "Day", "weekofyear": "WeekOfYear",
 }  # fmt: skip
+_CASTS = ("int", "bigint", "smallint", "tinyint")
 _SAID = {"big_int", "_type"}  # what the parser adds by itself
 
 
@@ -25,7 +27,8 @@ class Values:
 
     rows     the rows that windows and calls like rand() run over;  order  in which they come;  arrival  and ties among them
     unique   values of which no two of these rows have the same, None where none are known
-    group    what is aggregated, "" where nothing is;  keys  hashes of the GROUP BY's values
+    group    what is aggregated, "" where nothing is;  keys  hashes of the GROUP BY's values;  nonempty  whether every
+             group has a row
     aliases  outputs that a clause may name;  done  those that are evaluated;  first  whether they win over columns of
              the same name
     """
@@ -35,6 +38,7 @@ class Values:
     order: str = ""
     group: str = ""
     keys: frozenset[str] = frozenset()
+    nonempty: bool = False
     aliases: dict[str, exp.Expr] = field(default_factory=dict)
     done: dict[str, Value] = field(default_factory=dict)
     first: bool = False
@@ -46,7 +50,7 @@ class Values:
     truths: Truths = field(init=False)
 
     def __post_init__(self) -> None:
-        self.truths = Truths(self.value, self._generic, self._asked)
+        self.truths = Truths(self.value, self._generic, self._asked, self._counts)
 
     def conjuncts(self, node: exp.Expr) -> list[Value]:
         return self.truths.conjuncts(node)
@@ -57,10 +61,17 @@ class Values:
         raises  Unclear where a name in it is known to nobody
         """
         node = node.unnest()
-        if isinstance(node, CONDITIONS) or turned(node) or functions.is_null_test(node):
+        if isinstance(node, CONDITIONS) or turned(node) or functions.is_null_test(node) or self._is_truth(node):
             return self.truths.of(node)
+        if isinstance(node, exp.Filter) and (instead := counts.filtered(node)) is not None:
+            return self.value(instead)
+        if (named := functions.of_conditions(node)) is not None:
+            return self.value(named)
+        all_of = isinstance(node, (exp.LogicalAnd, exp.Min)) and not functions.over_window(node)
+        if all_of and self.truths.is_condition(node.this):  # all are true where none is not
+            return self.truths.of(exp.Not(this=exp.Max(this=exp.Not(this=node.this.copy()))))
         if (whole := integer(node)) is not None:
-            return Value(mix("integer", whole))
+            return simpler.integer(whole)
         if functions.is_aggregate(node):
             return self._aggregate(node)
         found = self._spelled(node)
@@ -68,13 +79,31 @@ class Values:
 
     def _aggregate(self, call: exp.Expr) -> Value:
         self.inside += 1
-        made = self._spelled(call) or self._generic(call)
+        made = counts.aggregate(call, self) or self._spelled(call) or self._generic(call)
         self.inside -= 1
         if functions.over_window(call):
             return made  # whose order is the window's
         if self.order and functions.takes_order(call):
-            made = replace(made, hash=mix("in order", self.order, made.hash))
-        return replace(made, hash=mix("aggregate", self.group, made.hash))
+            made = made.opaque(mix("in order", self.order, made.hash))
+        return self.grouped(made)
+
+    def grouped(self, made: Value) -> Value:
+        """An aggregate of the rows of this group."""
+        kept = made.opaque(mix("aggregate", self.group, made.hash))
+        return replace(kept, type="bigint" if made.kind.startswith("Count") else "")
+
+    def _is_truth(self, node: exp.Expr) -> bool:
+        """`coalesce(p, false)` of a condition."""
+        one = (
+            isinstance(node, exp.Coalesce)
+            and len(node.expressions) == 1
+            and isinstance(node.expressions[0], exp.Boolean)
+        )
+        return one and self.truths.is_condition(node.this)
+
+    def _counts(self, node: exp.Expr) -> tuple[Value, bool] | None:
+        found = counts.asks_for_one(node, self)
+        return (counts.some(found[0], self), found[1]) if found is not None else None
 
     def _spelled(self, node: exp.Expr) -> Value | None:
         """What has several spellings, or a meaning that its arguments do not tell."""
@@ -92,12 +121,23 @@ class Values:
             case exp.Case() | exp.If() | exp.Nvl2() | exp.Nullif():
                 return self.truths.choice(node)
             case exp.Coalesce():
+                if (count := counts.of_zero(node, self)) is not None:
+                    return count
                 parts = self._coalesced(node)
                 return parts[0] if len(parts) == 1 else combined("Coalesce", parts)
             case exp.DPipe() | exp.Concat() if type(node) is not exp.ConcatWs:
                 return combined("Concat", self._concatenated(node))
             case exp.Count():
                 return self._count(node)
+            case exp.Lag() | exp.Lead():
+                offset, default = node.args.get("offset"), node.args.get("default")
+                further = self.value(offset) if offset is not None else simpler.integer(1)
+                missing = self.value(default) if default is not None else combined("Null", [])
+                return combined(type(node).__name__, [self.value(node.this), further, missing])
+            case exp.Anonymous() if functions.called(node) in _CASTS and len(node.expressions) == 1:
+                return self._cast(
+                    exp.Cast(this=node.expressions[0].copy(), to=exp.DataType.build(functions.called(node)))
+                )
             case exp.Window():
                 return windowed(node, self)
             case exp.Lambda():
@@ -116,11 +156,12 @@ class Values:
     def _leaf(self, node: exp.Expr) -> Value | None:
         match node:
             case exp.Literal():
-                return Value(mix("literal", node.is_string, node.this))
+                text = "text" if node.is_string else ""
+                return Value(mix("literal", node.is_string, node.this), kind=text, parts=())
             case exp.RawString():
-                return Value(mix("literal", True, node.this))
+                return Value(mix("literal", True, node.this), kind="text", parts=())
             case exp.DataType():
-                return Value(mix("type", forms.type_of(node)))
+                return Value(mix("type", forms.type_of(node)), parts=())
             case exp.Identifier():
                 for names in reversed(self.bound):
                     if node.name.lower() in names:
@@ -239,9 +280,13 @@ class Values:
         how = "".join(f" {key}" for key in ("format", "action", "default") if node.args.get(key))
         more = [self.value(node.args[key]) for key in ("format", "default") if isinstance(node.args.get(key), exp.Expr)]
         to, value = forms.type_of(node.to), self.value(node.this)
-        if to == "date" and not careful and not how and forms.is_time(value.type):
-            return combined(forms.TO_DATE, [value])
-        return combined(f"{careful}cast:{to}{how}", [value, *more])
+        if value.type and forms.type_named(value.type) == to and not how:
+            return value
+        if careful or how:
+            return combined(f"{careful}cast:{to}{how}", [value, *more])
+        if (literal := _literal_cast(node, to)) is not None:
+            return literal
+        return replace(combined(forms.TO_DATE if to == "date" else f"cast:{to}", [value]), type=to)
 
     def _coalesced(self, node: exp.Expr) -> list[Value]:
         parts: list[Value] = []
@@ -315,6 +360,19 @@ class Values:
             label += [part.alias_or_name for part in node.expressions]
         whole = combined("/".join(label), parts)
         return replace(whole, volatile=True) if functions.is_volatile(node) else whole
+
+
+def _literal_cast(node: exp.Cast, to: str) -> Value | None:
+    """A literal that is cast to what it could have been written as."""
+    of = node.this.unnest()
+    if not isinstance(of, exp.Literal):
+        return None
+    if to == "int" and of.name.isdigit() and (number := integer(exp.Literal.number(of.name))) is not None:
+        return simpler.integer(number)
+    if to == "string" and (of.is_string or of.name.isdigit()):
+        text = of.name if of.is_string else str(int(of.name))
+        return Value(mix("literal", True, text), kind="text", parts=())
+    return None
 
 
 def _with_repeats(query: exp.Expr) -> exp.Expr:

@@ -1,7 +1,6 @@
 """Window functions: which rows they run over, in which order, and what they take of rows that tie."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -28,13 +27,14 @@ def windowed(node: exp.Window, values: "Values") -> Value:
     before = "" if order else values.order  # rows without an order of their own come in that of the source
     label = f"window/{values.rows}{before}/{len(partition)}/{frame}"
     made = combined(label, [function, *(partition[key] for key in sorted(partition)), *order])
+    made = made.opaque(made.hash)
     keys = (values.value(part.this if isinstance(part, exp.Ordered) else part) for part in ordered)
     if not functions.takes_ties(node.this, forms.by_rows(frame)):
         return made
     if total({*partition, *(key.hash for key in keys)}, values.unique):
         return made
     values.scope.run.ties.add((made.hash, values.arrival))
-    return replace(made, hash=mix("ties", values.arrival, made.hash))
+    return made.opaque(mix("ties", values.arrival, made.hash))
 
 
 def _plain(frame: str, ordered: bool) -> str:

@@ -3,13 +3,14 @@
 All of it holds in three-valued logic, and with NaN as Spark orders it.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from sqlglot import exp
 
 from console.planning.sql.meaning import functions
-from console.planning.sql.relation import FALSE, TRUE, Value, combined, mix
+from console.planning.sql.meaning.rewrites import simpler
+from console.planning.sql.relation import FALSE, TRUE, Value, combined
 
 _NEGATED: dict[type[exp.Expr], type[exp.Expr]] = {
     exp.EQ: exp.NEQ, exp.NEQ: exp.EQ, exp.LT: exp.GTE, exp.GTE: exp.LT, exp.GT: exp.LTE, exp.LTE: exp.GT,
@@ -22,57 +23,45 @@ _FOLDED: dict[type[exp.Expr], Callable[[int, int], int]] = {
     exp.Add: lambda a, b: a + b, exp.Sub: lambda a, b: a - b, exp.Mul: lambda a, b: a * b,
 }  # fmt: skip
 _INT = 1 << 31
+_WHOLE = (exp.DataType.Type.INT, exp.DataType.Type.BIGINT)
+_INTEGERS = ("tinyint", "smallint", "int", "bigint")
 CONDITIONS = (
     exp.And, exp.Or, exp.Not, exp.Between, exp.Boolean, exp.In, exp.Exists, exp.Is, exp.NullSafeEQ, exp.NullSafeNEQ,
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE,
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class _Membership:
-    """`of` is one of `options`, all of one kind of literal; or is none of them."""
-
-    of: Value
-    kind: str
-    options: frozenset[Value]
-    negated: bool
-
-
 @dataclass(slots=True)
 class Truths:
     """value  evaluates what stands in a condition;  plain  a condition with no other spelling;  subquery  EXISTS, and IN
-    over a query"""
+    over a query;  counts  whether any row is asked for, or none, by a count that is compared"""
 
     value: Callable[[exp.Expr], Value]
     plain: Callable[[exp.Expr], Value]
     subquery: Callable[[exp.Expr, bool], Value]
-    memberships: dict[str, _Membership] = field(default_factory=dict)
+    counts: Callable[[exp.Expr], tuple[Value, bool] | None]
 
     def conjuncts(self, node: exp.Expr) -> list[Value]:
         """The parts of a WHERE, none where it lets every row pass.
 
         `NOT IN` is one part a value, since a subquery's filters and those of the query around it are one set.
         """
-        parts: dict[str, Value] = {}
-        for part in self._merged(exp.And, self._parts(node, False, exp.And, filters=True)):
-            member = self.memberships.get(part.hash)
-            if member is None or not member.negated:
-                parts[part.hash] = part
-                continue
-            for option in member.options:
-                one = self._member(_Membership(member.of, member.kind, frozenset({option}), negated=True))
-                parts[one.hash] = one
-        return [parts[key] for key in sorted(parts)]
+        return simpler.split(simpler.merged(exp.And, self._parts(node, False, exp.And, filters=True), filters=True))
+
+    def asked(self, node: exp.Expr) -> Value:
+        """A condition of which only matters where it is true: of CASE, FILTER and the like."""
+        return simpler.one(exp.And, self.conjuncts(node))
 
     def of(self, node: exp.Expr, negated: bool = False, filters: bool = False) -> Value:
         """A condition as a value. filters: false and unknown are the same to who asks"""
         node = node.unnest()
+        if (found := self._of_truth(node, negated, filters)) is not None:
+            return found
         match node:
             case exp.Not():
-                return self.of(node.this, not negated)
+                return self.of(node.this, not negated, filters)
             case exp.And() | exp.Or() | exp.Between() if (chain := _chain(node, negated)) is not None:
-                merged = self._merged(chain, self._parts(node, negated, chain))
-                return _one(chain, merged)
+                return simpler.one(chain, simpler.merged(chain, self._parts(node, negated, chain, filters), filters))
             case exp.Boolean():
                 return TRUE if bool(node.this) != negated else FALSE
             case exp.In() | exp.Exists() if _asks_a_query(node):
@@ -94,6 +83,73 @@ class Truths:
             return self._compared(_NEGATED[type(node)] if negated else type(node), node.this, node.expression)
         return _not(self.plain(node) if isinstance(node, CONDITIONS) else self.value(node), negated)
 
+    def _of_truth(self, node: exp.Expr, negated: bool, filters: bool) -> Value | None:
+        """What is asked of a condition itself: `= true`, IS TRUE, `coalesce(…, false)`, a CASE of conditions."""
+        if type(node) in _COMPARED and (asked := self.counts(node)) is not None:
+            some, none = asked
+            if filters and negated == none and some.parts:
+                return some.parts[0]
+            return _not(some, negated != none)
+        match node:
+            case exp.EQ() | exp.NEQ():
+                for of, said in ((node.this, node.expression), (node.expression, node.this)):
+                    if isinstance(said := said.unnest(), exp.Boolean) and self.is_condition(of):
+                        turns = bool(said.this) == isinstance(node, exp.NEQ)
+                        return self.of(of, negated != turns, filters)
+            case exp.Is() if isinstance(node.expression, exp.Boolean) and self.is_condition(node.this):
+                return self._true(node.this, not node.expression.this, negated, filters)
+            case exp.NullSafeEQ() | exp.NullSafeNEQ():
+                negated = negated != isinstance(node, exp.NullSafeNEQ)
+                for of, said in ((node.this, node.expression), (node.expression, node.this)):
+                    if isinstance(said := said.unnest(), exp.Boolean) and self.is_condition(of):
+                        return self._true(of, not said.this, negated, filters)
+            case exp.Coalesce() if len(node.expressions) == 1 and isinstance(said := node.expressions[0], exp.Boolean):
+                if self.is_condition(node.this):
+                    turns = bool(said.this)  # what is unknown counts as true: as its negation is not true
+                    return self._true(node.this, turns, negated != turns, filters)
+            case exp.Case() | exp.If() if filters and not negated:
+                return self._chosen(node)
+        return None
+
+    def _true(self, node: exp.Expr, turned: bool, negated: bool, filters: bool) -> Value:
+        """Whether a condition, or its negation, is true: never unknown itself."""
+        if filters and not negated:
+            return self.of(node, turned, filters=True)
+        asked = self.asked(exp.Not(this=node.copy()) if turned else node)
+        if asked.hash in (TRUE.hash, FALSE.hash):
+            return TRUE if (asked.hash == TRUE.hash) != negated else FALSE
+        return _not(combined("Coalesce", [asked, FALSE]), negated)
+
+    def _chosen(self, node: exp.Expr) -> Value | None:
+        """A CASE of conditions where it matters only whether it is true."""
+        ifs = [node] if isinstance(node, exp.If) else node.args["ifs"]
+        default = node.args.get("false" if isinstance(node, exp.If) else "default")
+        if len(ifs) != 1 or (isinstance(node, exp.Case) and node.this is not None):
+            return None
+        test, given = ifs[0].this, ifs[0].args["true"].unnest()
+        default = default.unnest() if default is not None else exp.Null()
+        never = isinstance(default, exp.Null) or (isinstance(default, exp.Boolean) and not default.this)
+        if never and self.is_condition(given):
+            both = [self.of(test, filters=True), self.of(given, filters=True)]
+            return simpler.one(exp.And, simpler.merged(exp.And, both, filters=True))
+        if isinstance(given, exp.Boolean) and given.this and self.is_condition(default):
+            either = [self.of(test, filters=True), self.of(default, filters=True)]
+            return simpler.one(exp.Or, simpler.merged(exp.Or, either, filters=True))
+        return None
+
+    def is_condition(self, node: exp.Expr) -> bool:
+        """Whether an expression is surely a boolean."""
+        node = node.unnest()
+        if isinstance(node, (*CONDITIONS, exp.Like, exp.ILike, exp.RegexpLike)) or functions.is_null_test(node):
+            return True
+        if isinstance(node, (exp.LogicalOr, exp.LogicalAnd)):
+            return True
+        if isinstance(node, exp.Coalesce):
+            return all(self.is_condition(part) for part in (node.this, *node.expressions))
+        if isinstance(node, exp.Column):
+            return self.value(node).type == "boolean"
+        return False
+
     def _parts(self, node: exp.Expr, negated: bool, chain: type[exp.Expr], filters: bool = False) -> list[Value]:
         """The members of a chain, however long: not by recursion."""
         found: list[Value] = []
@@ -102,7 +158,7 @@ class Truths:
             node, negated, filters = waiting.pop()
             node = node.unnest()
             if isinstance(node, exp.Not):
-                waiting.append((node.this, not negated, False))
+                waiting.append((node.this, not negated, filters))
             elif _chain(node, negated) is not chain:
                 found.append(self.of(node, negated, filters))
             elif isinstance(node, exp.Between):
@@ -113,54 +169,31 @@ class Truths:
                 waiting += [(node.args[side], negated, filters) for side in ("expression", "this")]
         return found
 
-    def _merged(self, chain: type[exp.Expr], parts: Iterable[Value]) -> list[Value]:
-        """The members of a chain: none twice, constants gone, memberships of one value made one."""
-        neutral, deciding = (TRUE, FALSE) if chain is exp.And else (FALSE, TRUE)
-        kept: dict[str, Value] = {}
-        sets: dict[tuple[str, str], _Membership] = {}
-        for part in parts:
-            member = self.memberships.get(part.hash)
-            if part.hash == deciding.hash:
-                return [deciding]
-            if member is not None and member.negated == (chain is exp.And):
-                before = sets.get((member.of.hash, member.kind))
-                options = member.options | (before.options if before else frozenset())
-                sets[member.of.hash, member.kind] = _Membership(member.of, member.kind, options, member.negated)
-            elif part.hash != neutral.hash:
-                kept[part.hash] = part
-        for member in sets.values():
-            one = self._member(member)
-            kept[one.hash] = one
-        return [kept[key] for key in sorted(kept)]
-
     def _in(self, node: exp.In, negated: bool) -> Value:
-        kinds = {_literal_kind(option) for option in node.expressions}
+        listed = [whole(option) for option in node.expressions]
+        kinds = {_literal_kind(option) for option in listed}
         of = self.value(node.this)
-        options = frozenset(self.value(option) for option in node.expressions)
-        if len(kinds) == 1 and (kind := kinds.pop()):
-            return self._member(_Membership(of, kind, options, negated))
+        options = frozenset(self.value(option) for option in listed)
+        if len(kinds) == 1 and kinds.pop():
+            return _not(combined("In", [of, *sorted(options, key=_hash)]), negated)
         if len(options) == 1:
             return self._compared(exp.NEQ if negated else exp.EQ, node.this, node.expressions[0])
         return _not(combined("In", [of, *sorted(options, key=_hash)]), negated)
 
-    def _member(self, member: _Membership) -> Value:
-        found = _not(combined("In", [member.of, *sorted(member.options, key=_hash)]), member.negated)
-        self.memberships[found.hash] = member
-        return found
-
     def _compared(self, how: type[exp.Expr], one: exp.Expr, other: exp.Expr) -> Value:
+        one, other = whole(one), whole(other)
         a, b = integer(one), integer(other)
         if a is not None and b is not None:
             return TRUE if _COMPARED[how](a, b) else FALSE
         left, right = self.value(one), self.value(other)
         if how in (exp.EQ, exp.NEQ):
             for of, option, node in ((left, right, other), (right, left, one)):
-                if kind := _literal_kind(node):
-                    return self._member(_Membership(of, kind, frozenset({option}), how is exp.NEQ))
+                if _literal_kind(node):
+                    return _not(combined("In", [of, option]), how is exp.NEQ)
             return _not(combined("EQ", sorted((left, right), key=_hash)), how is exp.NEQ)
         if how in (exp.GT, exp.GTE):
             left, right = right, left
-        return combined("LT" if how in (exp.LT, exp.GT) else "LTE", [left, right])
+        return _bounded(how in (exp.LT, exp.GT), left, right)
 
     def _null_safe(self, node: exp.Expr, negated: bool) -> Value:
         negated = negated != isinstance(node, exp.NullSafeNEQ)
@@ -175,6 +208,8 @@ class Truths:
         branches, default = self._branches(node)
         if len(branches) == 1:
             condition, given = branches[0]
+            if (given.hash, default.hash) in ((TRUE.hash, FALSE.hash), (FALSE.hash, TRUE.hash)):
+                return _not(combined("Coalesce", [condition, FALSE]), given.hash == FALSE.hash)
             for tested, otherwise in ((given, default), (default, given)):
                 null = combined("IsNull", [tested])
                 if condition.hash == (combined("Not", [null]) if tested is given else null).hash:
@@ -183,7 +218,7 @@ class Truths:
 
     def _branches(self, node: exp.Expr) -> tuple[list[tuple[Value, Value]], Value]:
         """(condition, result) in order and the default, of every form of a choice."""
-        null = Value(mix("Null"))
+        null = combined("Null", [])
         match node:
             case exp.Nullif():
                 made = self._compared(exp.EQ, node.this, node.expression)
@@ -194,12 +229,12 @@ class Truths:
                 chosen = self.value(node.args["true"])
                 return [(combined("Not", [is_null]), chosen)], self.value(otherwise) if otherwise else null
             case exp.If():
-                branches, default = [(self.of(node.this), self.value(node.args["true"]))], node.args.get("false")
+                branches, default = [(self.asked(node.this), self.value(node.args["true"]))], node.args.get("false")
             case _:
                 branches, default = [], node.args.get("default")
                 for branch in node.args["ifs"]:
                     of = node.this
-                    test = self._compared(exp.EQ, of, branch.this) if of else self.of(branch.this)
+                    test = self._compared(exp.EQ, of, branch.this) if of else self.asked(branch.this)
                     branches.append((test, self.value(branch.args["true"])))
         if default is None:
             return branches, null
@@ -226,14 +261,18 @@ def _chain(node: exp.Expr, negated: bool) -> type[exp.Expr] | None:
     return None
 
 
-def _one(chain: type[exp.Expr], parts: list[Value]) -> Value:
-    if len(parts) == 1:
-        return parts[0]
-    return combined(chain.__name__, parts) if parts else (TRUE if chain is exp.And else FALSE)
-
-
 def _not(value: Value, negated: bool) -> Value:
-    return combined("Not", [value]) if negated else value
+    return simpler.negated(value) if negated else value
+
+
+def _bounded(strict: bool, left: Value, right: Value) -> Value:
+    """An integer that is more than 1 is at least 2."""
+    low, high = simpler.number_of(left), simpler.number_of(right)
+    if strict and low is not None and right.type in _INTEGERS and low + 1 < _INT:
+        return combined("LTE", [simpler.integer(low + 1), right])
+    if strict and high is not None and left.type in _INTEGERS and high - 1 >= -_INT:
+        return combined("LTE", [left, simpler.integer(high - 1)])
+    return combined("LT" if strict else "LTE", [left, right])
 
 
 def _hash(value: Value) -> str:
@@ -256,6 +295,22 @@ def ordinal(node: exp.Expr) -> int | None:
     """The number of a column, as GROUP BY and ORDER BY take a literal."""
     node = node.unnest()
     return int(node.this) if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit() else None
+
+
+def whole(node: exp.Expr) -> exp.Expr:
+    """What is compared, without a cast that only widens a literal: `1L`, `CAST('1' AS INT)`, `CAST('x' AS STRING)`."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Cast) and inner.to.is_type(exp.DataType.Type.TEXT) and inner.this.is_string:
+        literal: exp.Expr = inner.this
+        return literal
+    while isinstance(inner, exp.Cast) and not inner.args.get("safe") and inner.to.is_type(*_WHOLE):
+        of = inner.this.unnest()
+        if isinstance(of, exp.Literal) and of.is_string and of.name.isdigit():
+            of = exp.Literal.number(of.name)
+        if integer(of) is None and not isinstance(of, exp.Cast):
+            return node
+        inner = of
+    return inner if integer(inner) is not None else node
 
 
 def integer(node: exp.Expr) -> int | None:

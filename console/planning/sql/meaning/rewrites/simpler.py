@@ -1,0 +1,309 @@
+"""Chains of AND and OR as short as they can be: ranges, absorption, common members, what another member implies.
+
+All of it holds in three-valued logic, but for what `filters` allows: there a condition that is false and one that is
+unknown are the same.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import reduce
+
+from sqlglot import exp
+
+from console.planning.sql.relation import FALSE, TRUE, Relation, Value, built_of, combined, mix
+
+Chain = type[exp.Expr]
+NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
+# what is NULL where an operand is, by how its label begins
+_STRICT = frozenset([
+    "EQ", "LT", "LTE", "In", "Add", "Sub", "Mul", "Div", "Mod", "Neg", "IntDiv", "cast:", "Lower", "Upper", "Trim",
+    "Length", "Abs", "Year", "Month", "Day", "Hour", "Minute", "Like", "ILike", "RegexpLike", "BitwiseAnd", "BitwiseOr",
+    "BitwiseXor", "BitwiseNot", "Concat", "TsOrDsToDate", "Floor", "Ceil", "Substring",
+])  # fmt: skip
+
+
+def merged(chain: Chain, parts: Iterable[Value], filters: bool = False) -> list[Value]:
+    """The members of a chain: none twice, constants and what others imply gone; sorted."""
+    neutral, deciding = (TRUE, FALSE) if chain is exp.And else (FALSE, TRUE)
+    kept = {one.hash: one for part in parts for one in _members(part, chain.__name__)}
+    kept.pop(neutral.hash, None)
+    if deciding.hash in kept:
+        return [deciding]
+    kept = _by_value(chain, kept, filters)
+    if deciding.hash in kept:
+        return [deciding]
+    kept = _absorbed(chain, kept)
+    if filters and chain is exp.And:
+        kept = _without_implied(kept)
+    kept = _shared(chain, kept, filters)
+    return [kept[key] for key in sorted(kept)]
+
+
+def narrowed(rows: Relation, conditions: Iterable[Value]) -> Relation:
+    """The rows that pass these as well, and nothing asked of them that is implied."""
+    conditions = list(conditions)
+    before = [value for value in rows.asked if value.hash in rows.filters]
+    said = split(merged(exp.And, [*before, *conditions], filters=True))
+    made = rows.narrowed(conditions)
+    others = rows.filters - {value.hash for value in before}
+    filters = frozenset({FALSE.hash}) if FALSE in said else others | {value.hash for value in said}
+    return replace(made, filters=filters, asked=tuple(said))
+
+
+def lifted(rows: Relation, keys: frozenset[str]) -> tuple[Relation, list[Value]]:
+    """The rows without the filters that ask of these values alone, and those filters: groups by them pass, or none does."""
+    of_keys = [value for value in rows.asked if value.hash in rows.filters and built_of(value, keys)]
+    without = rows.filters - {value.hash for value in of_keys}
+    return replace(rows, filters=without), of_keys
+
+
+def split(parts: Iterable[Value]) -> list[Value]:
+    """`NOT IN` as one part a value, since a subquery's filters and those of the query around it are one set."""
+    found: dict[str, Value] = {}
+    for part in parts:
+        inner = part.parts[0] if part.kind == "Not" and part.parts else part
+        if inner is part or inner.kind != "In" or not inner.parts or len(inner.parts) < 3:
+            found[part.hash] = part
+            continue
+        of, *options = inner.parts
+        for option in options:
+            single = negated(combined("In", [of, option]))
+            found[single.hash] = single
+    return [found[key] for key in sorted(found)]
+
+
+def one(chain: Chain, parts: list[Value]) -> Value:
+    """A chain as a value."""
+    if len(parts) == 1:
+        return parts[0]
+    return combined(chain.__name__, parts) if parts else (TRUE if chain is exp.And else FALSE)
+
+
+def negated(value: Value) -> Value:
+    if value.kind == "Not" and value.parts:
+        return value.parts[0]
+    return combined("Not", [value])
+
+
+def _members(part: Value, kind: str) -> Iterable[Value]:
+    return part.parts if part.kind == kind and part.parts else (part,)
+
+
+@dataclass(slots=True)
+class _About:
+    """What a chain says of one value: options of IN, and of NOT IN; bounds as (number, whether strict)."""
+
+    of: Value
+    options: dict[str, Value] | None = None
+    others: dict[str, Value] | None = None
+    low: tuple[int, bool] | None = None
+    high: tuple[int, bool] | None = None
+
+
+def _by_value(chain: Chain, kept: dict[str, Value], filters: bool) -> dict[str, Value]:
+    """Bounds and memberships of one value made one."""
+    found: dict[str, Value] = {}
+    about: dict[tuple[str, str], _About] = {}
+    for part in kept.values():
+        if (said := _said(part)) is None or (chain is exp.Or and part.kind == "Not"):
+            found[part.hash] = part
+        else:
+            key, this = said
+            about[key] = _both(chain, about[key], this) if key in about else this
+    for known in about.values():
+        for part in _written(chain, known, filters):
+            found[part.hash] = part
+    return found
+
+
+def _said(part: Value) -> tuple[tuple[str, str], _About] | None:
+    """(the value it is about and the kind of literals, what it says)"""
+    inner = part.parts[0] if part.kind == "Not" and part.parts else part
+    if inner.kind == "In" and inner.parts:
+        of, *options = inner.parts
+        kinds = {option.kind.partition(":")[0] for option in options}
+        if len(kinds) != 1 or not kinds <= {"integer", "text"}:
+            return None
+        held = {option.hash: option for option in options}
+        about = _About(of, options=held) if inner is part else _About(of, others=held)
+        return (of.hash, _key(of, kinds.pop(), part)), about
+    if part.kind not in ("LT", "LTE") or not part.parts:
+        return None
+    left, right = part.parts
+    strict = part.kind == "LT"
+    if (number := number_of(left)) is not None and number_of(right) is None:
+        return (right.hash, _key(right, "integer", part)), _About(right, low=(number, strict))
+    if (number := number_of(right)) is not None and number_of(left) is None:
+        return (left.hash, _key(left, "integer", part)), _About(left, high=(number, strict))
+    return None
+
+
+def _key(of: Value, kind: str, part: Value) -> str:
+    """Bounds and memberships are compared with each other where both surely compare numbers."""
+    return kind if of.type in NUMBERS else f"{kind} {'by bounds' if part.kind in ('LT', 'LTE') else 'by options'}"
+
+
+def number_of(value: Value) -> int | None:
+    return int(value.kind.partition(":")[2]) if value.kind.startswith("integer:") else None
+
+
+def _both(chain: Chain, a: _About, b: _About) -> _About:
+    strongest = chain is exp.And
+
+    def pick(x: tuple[int, bool] | None, y: tuple[int, bool] | None, up: bool) -> tuple[int, bool] | None:
+        if x is None or y is None:
+            return x or y
+        rank = (lambda e: (e[0], e[1])) if up else (lambda e: (e[0], not e[1]))
+        return max(x, y, key=rank) if up == strongest else min(x, y, key=rank)
+
+    def options(x: dict[str, Value] | None, y: dict[str, Value] | None, unite: bool) -> dict[str, Value] | None:
+        if x is None or y is None:
+            return x if y is None else y
+        return {**x, **y} if unite else {key: x[key] for key in x if key in y}
+
+    return _About(
+        a.of,
+        options(a.options, b.options, not strongest),
+        options(a.others, b.others, strongest),
+        pick(a.low, b.low, True),
+        pick(a.high, b.high, False),
+    )
+
+
+def _within(number: int, about: _About) -> bool:
+    low, high = about.low, about.high
+    above = low is None or number > low[0] or (number == low[0] and not low[1])
+    below = high is None or number < high[0] or (number == high[0] and not high[1])
+    return above and below
+
+
+def _written(chain: Chain, about: _About, filters: bool) -> list[Value]:
+    """What is said of a value, in as few parts as it takes."""
+    if chain is exp.And:
+        _narrowed(about)
+        empty = about.options == {} or _contradict(about)
+        if empty and filters:
+            return [FALSE]
+    else:
+        _widened(about)
+    found = []
+    if about.options is not None:
+        chosen = [about.options[key] for key in sorted(about.options)]
+        found.append(combined("In", [about.of, *chosen]) if chosen else combined("In", [about.of]))
+    if about.others:
+        found.append(negated(combined("In", [about.of, *(about.others[key] for key in sorted(about.others))])))
+    if about.low is not None:
+        found.append(combined("LT" if about.low[1] else "LTE", [integer(about.low[0]), about.of]))
+    if about.high is not None:
+        found.append(combined("LT" if about.high[1] else "LTE", [about.of, integer(about.high[0])]))
+    return found
+
+
+def _narrowed(about: _About) -> None:
+    """Options are those that the rest lets pass, and then say it all."""
+    if about.low and about.high and about.low == about.high and not about.low[1] and about.options is None:
+        only = integer(about.low[0])
+        about.options = {only.hash: only}
+    if about.options is not None:
+        others = about.others or {}
+        passing = {
+            key: option
+            for key, option in about.options.items()
+            if key not in others and ((n := number_of(option)) is None or _within(n, about))
+        }
+        if passing or all(number_of(option) is not None for option in about.options.values()):
+            about.options, about.others, about.low, about.high = passing, None, None, None
+    elif about.others:
+        about.others = {
+            key: option for key, option in about.others.items() if (n := number_of(option)) is None or _within(n, about)
+        }
+
+
+def _widened(about: _About) -> None:
+    """Options that a bound lets pass anyway are not said again."""
+    if about.options is None or (about.low is not None and about.high is not None):
+        return
+    if about.low is None and about.high is None:
+        return
+    left = {k: o for k, o in about.options.items() if (n := number_of(o)) is None or not _within(n, about)}
+    about.options = left or None
+
+
+def _contradict(about: _About) -> bool:
+    low, high = about.low, about.high
+    if low is None or high is None:
+        return False
+    return low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1]))
+
+
+def integer(number: int) -> Value:
+    return Value(mix("integer", number), kind=f"integer:{number}", parts=())
+
+
+def _absorbed(chain: Chain, kept: dict[str, Value]) -> dict[str, Value]:
+    """`p AND (p OR q)` is p, and so is `p OR (p AND q)`."""
+    other = "Or" if chain is exp.And else "And"
+    sets = {key: {member.hash for member in _members(part, other)} for key, part in kept.items()}
+    return {
+        key: part for key, part in kept.items() if not any(sets[rival] < sets[key] for rival in kept if rival != key)
+    }
+
+
+def _shared(chain: Chain, kept: dict[str, Value], filters: bool) -> dict[str, Value]:
+    """`(p AND q) OR (p AND r)` is `p AND (q OR r)`, and the other way round."""
+    within = exp.Or if chain is exp.And else exp.And
+    split = {key: part for key, part in kept.items() if part.kind == within.__name__}
+    if len(split) < 2 or (chain is exp.Or and len(split) < len(kept)):
+        return kept
+    sets = {key: {member.hash: member for member in _members(part, within.__name__)} for key, part in split.items()}
+    common = reduce(lambda a, b: {key: a[key] for key in a if key in b}, sets.values())
+    if not common:
+        return kept
+    rests = [
+        one(within, merged(within, [m for h, m in held.items() if h not in common], filters)) for held in sets.values()
+    ]
+    whole = one(within, merged(within, [*common.values(), one(chain, merged(chain, rests, filters))], filters))
+    left = {key: part for key, part in kept.items() if key not in split}
+    return {**left, **{member.hash: member for member in _members(whole, chain.__name__)}}
+
+
+def _without_implied(kept: dict[str, Value]) -> dict[str, Value]:
+    """`x IS NOT NULL` says nothing beside what is true of no NULL."""
+    needed = {key: needs(part) for key, part in kept.items()}
+    found = {}
+    for key, part in kept.items():
+        others = frozenset().union(*(held for rival, held in needed.items() if rival != key))
+        inner = part.parts[0] if part.kind == "Not" and part.parts else part
+        if inner.kind == "IsNull" and inner.parts and inner.parts[0].hash in others:
+            if inner is part:
+                return {FALSE.hash: FALSE}
+            continue
+        found[key] = part
+    return found
+
+
+def needs(condition: Value, true: bool = True) -> frozenset[str]:
+    """Values that are not NULL where a condition is true, or is false."""
+    parts = condition.parts or ()
+    match condition.kind:
+        case "Not":
+            return needs(parts[0], not true)
+        case "And" | "Or":
+            held = [needs(part, true) for part in parts]
+            every = (condition.kind == "And") == true
+            return frozenset().union(*held) if every else frozenset.intersection(*held)
+        case "IsNull":
+            return frozenset() if true else known(parts[0])
+    return known(condition)
+
+
+def known(value: Value) -> frozenset[str]:
+    """Values that are not NULL where this one is not."""
+    found, waiting = set(), [value]
+    while waiting:
+        one_ = waiting.pop()
+        found.add(one_.hash)
+        label = one_.kind.partition("/")[0]
+        if one_.parts and (label in _STRICT or label.startswith("cast:")):
+            waiting += one_.parts
+    return frozenset(found)
