@@ -222,7 +222,7 @@ def _miscounts() -> list[Pair]:
             _by(f"sum(id) filter (where {p})", f"sum(case when {p} then id else 0 end)"),
             _by(f"bool_or({p})", f"bool_and({p})"), _by(f"bool_or({p})", f"count_if({p}) > 0"),
             _by(f"bool_and({p})", f"count_if(not ({p})) = 0"), _by(f"bool_or({p})", f"coalesce(bool_or({p}), true)"),
-            _by(f"count_if({p}) > 0", f"count_if({p}) > 1"), _by(f"count(distinct id) filter (where {p})", f"count(distinct id)"),
+            _by(f"count_if({p}) > 0", f"count_if({p}) > 1"), _by(f"count(distinct id) filter (where {p})", "count(distinct id)"),
             _by(f"max(case when {p} then 1 else 0 end) = 1", f"min(case when {p} then 1 else 0 end) = 1"),
         ]  # fmt: skip
     return found

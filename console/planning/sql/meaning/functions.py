@@ -158,3 +158,11 @@ def fresh(node: exp.Expr) -> bool:
 def is_volatile(node: exp.Expr) -> bool:
     name = called(node)
     return fresh(node) or type(node).__name__ in allow.VOLATILE_NODES or name in allow.VOLATILE_NAMES
+
+
+def only_columns(part: exp.Expr) -> bool:
+    """Whether a projection needs a row of its own: it reads a column, and nothing in it could be an aggregate."""
+    if part.is_star:
+        return True
+    calls = [n for n in part.walk() if strange(n) or isinstance(n, (exp.Query, exp.Window))]
+    return not calls and not aggregates(part) and part.find(exp.Column) is not None

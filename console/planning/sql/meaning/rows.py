@@ -7,16 +7,15 @@ from sqlglot import exp
 
 from console.planning.sql.meaning import functions
 from console.planning.sql.meaning.grouping import Grouping, grouping
-from console.planning.sql.meaning.rewrites import outer, simpler
+from console.planning.sql.meaning.rewrites import branches, outer, simpler
 from console.planning.sql.meaning.scope import Run, Scope, Unclear
-from console.planning.sql.meaning.sets import limited, put_together, united, without_repeats
+from console.planning.sql.meaning.sets import limited, united, without_repeats
 from console.planning.sql.meaning.sources import From, generated, generator, read, renamed, source, yielded
 from console.planning.sql.meaning.values import Values
 from console.planning.sql.relation import Relation, Rest, Value, mix
 from console.planning.sql.tree import DIALECT
 
 AGAIN = "\x1f"
-_BRANCH = "\x1fbranch"
 _CLAUSES = {
     "expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows", "distinct", "order",
     "limit", "offset", "hint", "with_", "sort", "cluster", "distribute", "operation_modifiers",
@@ -129,8 +128,10 @@ class _Select:
     given: From | None = None
 
     def relation(self) -> Relation:
-        if (apart := self._by_branches()) is not None:
-            return apart
+        if branches.is_taken_by_rows(self.tree):
+            self.given = source(self.tree.args["from_"].this, self.scope)
+            if (apart := branches.united(self.tree, self.given.views, self.scope)) is not None:
+                return apart
         if odd := [key for key, value in self.tree.args.items() if value and key not in _CLAUSES]:
             raise Unclear(f"{odd[0].rstrip('_').upper()} is not understood")
         found = self._from()
@@ -154,28 +155,6 @@ class _Select:
         rows = self._distinct(rows)
         seen = replace(values, aliases=self._aliases(), done=self._done(), first=True)
         return limited(self.tree, rows, seen, [output.value for output in self.outputs])
-
-    def _by_branches(self) -> Relation | None:
-        """What a SELECT takes row by row of a UNION ALL is united as well of what it takes of each branch."""
-        from_ = self.tree.args.get("from_")
-        said = {key for key, held in self.tree.args.items() if held}
-        if from_ is None or not said <= {"expressions", "from_", "where", "with_"} or not _row_by_row(self.tree):
-            return None
-        if not isinstance(from_.this, (exp.Table, exp.Subquery)) or from_.this.args.get("joins"):
-            return None
-        self.given = source(from_.this, self.scope)
-        views = self.given.views
-        if len(views) != 1 or not (branches := next(iter(views.values())).branches):
-            return None
-        alias = next(iter(views))
-        made = []
-        for branch in branches:
-            tree = self.tree.copy()
-            tree.set("with_", None)
-            named = exp.Table(this=exp.to_identifier(_BRANCH), alias=exp.TableAlias(this=exp.to_identifier(alias)))
-            tree.args["from_"].set("this", named)
-            made.append(query_in(tree, replace(self.scope.beside(), ctes={**self.scope.ctes, _BRANCH: branch})))
-        return put_together(made)
 
     def _note(self, what: str, *said: str) -> None:
         self.scope.run.notes.append((what, mix(*said)))
@@ -250,7 +229,7 @@ class _Select:
 
     def _projected(self, rows: Relation, values: Values) -> Relation:
         seen: dict[str, exp.Expr] = {}
-        safe = bool(values.group) or any(_only_columns(part) for part in self.tree.expressions)
+        safe = bool(values.group) or any(functions.only_columns(part) for part in self.tree.expressions)
         for part in self.tree.expressions:
             if isinstance(part, exp.QueryTransform):
                 raise Unclear("TRANSFORM runs a program")
@@ -351,24 +330,6 @@ class _Select:
             raise Unclear("DISTINCT ON is not understood")
         self._note("DISTINCT", *sorted(value.hash for value in rows.every()))
         return without_repeats(rows, "distinct")
-
-
-def _row_by_row(tree: exp.Select) -> bool:
-    """Whether each row of the source gives one at most, whatever the others are."""
-    parts = [*tree.expressions, *([tree.args["where"].this] if tree.args.get("where") else [])]
-    return not any(
-        functions.aggregates(part) or functions.windows(part) or functions.generates(part)
-        or any(functions.strange(n) or functions.is_volatile(n) or functions.is_one_row(n) for n in part.walk())
-        for part in parts
-    )  # fmt: skip
-
-
-def _only_columns(part: exp.Expr) -> bool:
-    """Whether a projection needs a row of its own: it reads a column, and nothing in it could be an aggregate."""
-    if part.is_star:
-        return True
-    calls = [n for n in part.walk() if functions.strange(n) or isinstance(n, (exp.Query, exp.Window))]
-    return not calls and not functions.aggregates(part) and part.find(exp.Column) is not None
 
 
 def _named(outputs: list[_Output]) -> dict[str, Value]:

@@ -5,18 +5,13 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from console.planning.sql.meaning import forms, functions
-from console.planning.sql.meaning.rewrites import counts, simpler
+from console.planning.sql.meaning.rewrites import casts, counts, simpler
 from console.planning.sql.meaning.rewrites.truth import CONDITIONS, Truths, integer, turned
 from console.planning.sql.meaning.scope import Scope, Unclear, counted
 from console.planning.sql.meaning.windowed import windowed
 from console.planning.sql.relation import Relation, Value, combined, mix
 
 _COMMUTES = (exp.Add, exp.Mul, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.Greatest, exp.Least)
-_DATE_PARTS = {
-    "year": "Year", "years": "Year", "month": "Month", "months": "Month", "day": "Day", "days": "Day", "hour": "Hour",
-    "hours": "Hour", "minute": "Minute", "minutes": "Minute", "quarter": "Quarter", "week": "WeekOfYear",
-    "dayofmonth": "Day", "weekofyear": "WeekOfYear",
-}  # fmt: skip
 _CASTS = ("int", "bigint", "smallint", "tinyint")
 _SAID = {"big_int", "_type"}  # what the parser adds by itself
 
@@ -117,7 +112,7 @@ class Values:
             case exp.Query():
                 return self._query(node)
             case exp.Cast():
-                return self._cast(node)
+                return casts.cast(node, self)
             case exp.Case() | exp.If() | exp.Nvl2() | exp.Nullif():
                 return self.truths.choice(node)
             case exp.Coalesce():
@@ -129,15 +124,6 @@ class Values:
                 return combined("Concat", self._concatenated(node))
             case exp.Count():
                 return self._count(node)
-            case exp.Lag() | exp.Lead():
-                offset, default = node.args.get("offset"), node.args.get("default")
-                further = self.value(offset) if offset is not None else simpler.integer(1)
-                missing = self.value(default) if default is not None else combined("Null", [])
-                return combined(type(node).__name__, [self.value(node.this), further, missing])
-            case exp.Anonymous() if functions.called(node) in _CASTS and len(node.expressions) == 1:
-                return self._cast(
-                    exp.Cast(this=node.expressions[0].copy(), to=exp.DataType.build(functions.called(node)))
-                )
             case exp.Window():
                 return windowed(node, self)
             case exp.Lambda():
@@ -151,7 +137,7 @@ class Values:
             return combined(type(node).__name__, sorted(sides, key=lambda value: value.hash))
         if (twin := forms.another(node)) is not None:
             return combined(twin[0], [self.value(part) for part in twin[1]])
-        return self._leaf(node) or self._date_part(node)
+        return self._leaf(node) or casts.date_part(node, self)
 
     def _leaf(self, node: exp.Expr) -> Value | None:
         match node:
@@ -169,28 +155,18 @@ class Values:
                 return Value(mix("name", node.name))
             case exp.Var():
                 return Value(mix("var", node.name.upper()))
+            case exp.Lag() | exp.Lead():
+                offset, default = node.args.get("offset"), node.args.get("default")
+                further = self.value(offset) if offset is not None else simpler.integer(1)
+                missing = self.value(default) if default is not None else combined("Null", [])
+                return combined(type(node).__name__, [self.value(node.this), further, missing])
+            case exp.Anonymous() if functions.called(node) in _CASTS and len(node.expressions) == 1:
+                to = exp.DataType.build(functions.called(node))
+                return casts.cast(exp.Cast(this=node.expressions[0].copy(), to=to), self)
             case exp.Interval() if isinstance(node.args.get("unit"), exp.Var):
                 unit = node.args["unit"].name.upper().rstrip("S")
                 return combined(f"interval {unit}", [self.value(node.this)] if node.this else [])
         return None
-
-    def _date_part(self, node: exp.Expr) -> Value | None:
-        """`extract(year FROM x)`, `date_part('year', x)` and `year(x)`."""
-        name, of = type(node).__name__, node.args.get("this")
-        if isinstance(node, exp.Extract):
-            name, of = _DATE_PARTS.get(node.name.lower(), ""), node.expression
-        elif (
-            functions.called(node) in ("date_part", "datepart")
-            and len(node.expressions) == 2
-            and isinstance(node.expressions[0], exp.Literal)
-        ):
-            name, of = _DATE_PARTS.get(node.expressions[0].name.lower(), ""), node.expressions[1]
-        elif functions.called(node) in _DATE_PARTS and len(node.expressions) == 1:
-            name, of = _DATE_PARTS[functions.called(node)], node.expressions[0]
-        if name not in _DATE_PARTS.values() or not isinstance(of, exp.Expr):
-            return None
-        bare = name not in ("Hour", "Minute") and isinstance(of, exp.TsOrDsToDate) and not of.args.get("format")
-        return combined(name, [self.value(of.this if bare else of)])
 
     def _column(self, node: exp.Column) -> Value:
         names = [part.name.lower() for part in node.parts]
@@ -275,19 +251,6 @@ class Values:
         narrowed = replace(inner, filters=inner.filters | equal)
         return Value(mix("exists", narrowed.rows), reads, volatile, True)
 
-    def _cast(self, node: exp.Cast) -> Value:
-        careful = "try_" if isinstance(node, exp.TryCast) and node.args.get("safe") else ""
-        how = "".join(f" {key}" for key in ("format", "action", "default") if node.args.get(key))
-        more = [self.value(node.args[key]) for key in ("format", "default") if isinstance(node.args.get(key), exp.Expr)]
-        to, value = forms.type_of(node.to), self.value(node.this)
-        if value.type and forms.type_named(value.type) == to and not how:
-            return value
-        if careful or how:
-            return combined(f"{careful}cast:{to}{how}", [value, *more])
-        if (literal := _literal_cast(node, to)) is not None:
-            return literal
-        return replace(combined(forms.TO_DATE if to == "date" else f"cast:{to}", [value]), type=to)
-
     def _coalesced(self, node: exp.Expr) -> list[Value]:
         parts: list[Value] = []
         for item in (node.this, *node.expressions):
@@ -360,19 +323,6 @@ class Values:
             label += [part.alias_or_name for part in node.expressions]
         whole = combined("/".join(label), parts)
         return replace(whole, volatile=True) if functions.is_volatile(node) else whole
-
-
-def _literal_cast(node: exp.Cast, to: str) -> Value | None:
-    """A literal that is cast to what it could have been written as."""
-    of = node.this.unnest()
-    if not isinstance(of, exp.Literal):
-        return None
-    if to == "int" and of.name.isdigit() and (number := integer(exp.Literal.number(of.name))) is not None:
-        return simpler.integer(number)
-    if to == "string" and (of.is_string or of.name.isdigit()):
-        text = of.name if of.is_string else str(int(of.name))
-        return Value(mix("literal", True, text), kind="text", parts=())
-    return None
 
 
 def _with_repeats(query: exp.Expr) -> exp.Expr:

@@ -1,0 +1,44 @@
+"""What a SELECT takes row by row of a UNION ALL is united as well of what it takes of each branch."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlglot import exp
+
+from console.planning.sql.meaning import functions
+from console.planning.sql.meaning.scope import Scope
+from console.planning.sql.meaning.sets import put_together
+from console.planning.sql.relation import Relation
+
+_BRANCH = "\x1fbranch"
+
+
+def is_taken_by_rows(tree: exp.Select) -> bool:
+    """Whether each row of its only source gives one at most, whatever the others are."""
+    from_ = tree.args.get("from_")
+    said = {key for key, held in tree.args.items() if held}
+    if from_ is None or not said <= {"expressions", "from_", "where", "with_"}:
+        return False
+    if not isinstance(from_.this, (exp.Table, exp.Subquery)) or from_.this.args.get("joins"):
+        return False
+    parts = [*tree.expressions, *([tree.args["where"].this] if tree.args.get("where") else [])]
+    return not any(
+        functions.aggregates(part) or functions.windows(part) or functions.generates(part)
+        or any(functions.strange(n) or functions.is_volatile(n) or functions.is_one_row(n) for n in part.walk())
+        for part in parts
+    )  # fmt: skip
+
+
+def united(tree: exp.Select, views: Mapping[str, Relation], scope: Scope) -> Relation | None:
+    """The SELECT of each branch, put together; None where its source is no UNION ALL."""
+    if len(views) != 1 or not (branches := next(iter(views.values())).branches):
+        return None
+    alias = next(iter(views))
+    made = []
+    for branch in branches:
+        one = tree.copy()
+        one.set("with_", None)
+        named = exp.Table(this=exp.to_identifier(_BRANCH), alias=exp.TableAlias(this=exp.to_identifier(alias)))
+        one.args["from_"].set("this", named)
+        made.append(scope.run.query(one, replace(scope.beside(), ctes={**scope.ctes, _BRANCH: branch})))
+    return put_together(made)
