@@ -56,6 +56,7 @@ soak: setup clocks
 	@DAYS_SEED=$$(date +%s) $(BIN)/pytest -q tests/days
 	@DOUBLES=200000 HYPOTHESIS_PROFILE=drawn $(BIN)/pytest -q tests/agent/test_doubles.py
 	@$(BIN)/python -m tests.mutation.soak
+	@$(BIN)/python -m tests.planning.oracle.soak --minutes $(MINUTES)
 
 bench: setup
 	@$(BIN)/pytest -q -s -m bench

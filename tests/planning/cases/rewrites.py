@@ -218,7 +218,7 @@ def _miscounts() -> list[Pair]:
             _all(f"count_if({p})", f"sum(case when {p} then 1 else 0 end) from (select * from t where id > 99) t --"),
             _by(f"count_if({p})", f"sum(case when {p} then 1 end)"), _by(f"count_if({p})", f"count({p})"),
             _by(f"count_if({p})", f"count(case when {p} then 1 else 0 end)"), _by(f"count_if({p})", f"count_if(not ({p}))"),
-            _by(f"count(*) filter (where {p})", f"count(k) filter (where {p})"),
+            _by(f"count(*) filter (where {p})", f"count(flag) filter (where {p})"),
             _by(f"sum(id) filter (where {p})", f"sum(case when {p} then id else 0 end)"),
             _by(f"bool_or({p})", f"bool_and({p})"), _by(f"bool_or({p})", f"count_if({p}) > 0"),
             _by(f"bool_and({p})", f"count_if(not ({p})) = 0"), _by(f"bool_or({p})", f"coalesce(bool_or({p}), true)"),

@@ -15,6 +15,7 @@ from console.planning.sql.meaning import Unclear
 from console.planning.sql.spelling import lenient
 from console.planning.sql.spelling.operators import Level, level
 from console.planning.sql.tree import DIALECT, Text
+from tests.planning.cases.rewrites import HARMLESS, NEAR_MISSES
 from tests.planning.oracle.draw import TABLES, Draw
 from tests.planning.oracle.judge import Refused, Spark
 
@@ -166,6 +167,16 @@ def told_apart(spark: Spark, one: str, other: str) -> bool | None:
         return spark.multiset(one) != spark.multiset(other)
     except Refused:
         return None
+
+
+def listed(spark: Spark, every: int = 1) -> list[str]:
+    """What Spark says otherwise of the listed rewrites and near misses. every: of how many one is asked about"""
+    found = []
+    for what, pairs, differ in (("harmless", HARMLESS, False), ("near miss", NEAR_MISSES, True)):
+        for one, other in pairs[::every]:
+            if told_apart(spark, one, other) is not differ:
+                found.append(f"{what}: {one} | {other}")
+    return found
 
 
 def _schema() -> dict[str, object]:

@@ -80,6 +80,11 @@ class Spark:
             raise known
         return known
 
+    def forget(self) -> None:
+        """What was asked before, which would otherwise fill the memory."""
+        self._known.clear()
+        self._frames.clear()
+
     def multiset(self, sql: str) -> Counter[tuple[str, ...]]:
         """The rows without their order, columns by name.
 

@@ -196,8 +196,8 @@ def _product(left: From, right: From, side: str, conditions: list[Value]) -> Fro
         left.rows, reads=reads, marks=marks, unique=None, doubts=left.rows.doubts | right.rows.doubts,
         volatile=left.rows.volatile or right.rows.volatile or any(one.volatile for one in conditions),
     )  # fmt: skip
-    parts, filters = (*left.rows.parts, *right.rows.parts), left.rows.filters | right.rows.filters | hashes
-    asked = (*left.rows.asked, *right.rows.asked, *conditions)
+    parts, filters = (*left.rows.parts, *right.rows.parts), left.rows.filters | right.rows.filters
+    asked = (*left.rows.asked, *right.rows.asked)
     if side in ("LEFT", "RIGHT"):
         kept, added = (left, right) if side == "LEFT" else (right, left)
         part = mix("left", *sorted(added.rows.parts), "on", *sorted(added.rows.filters | hashes))
@@ -217,6 +217,8 @@ def _product(left: From, right: From, side: str, conditions: list[Value]) -> Fro
     came = mix(side, left.rows.arrival, right.rows.arrival)
     order = either_order([left.rows, right.rows])
     made = replace(made, parts=parts, filters=filters, bare=False, order=order, came=came, asked=asked, branches=())
+    if side not in ("LEFT", "RIGHT", "FULL"):
+        made = simpler.narrowed(made, conditions)
     return From(made, {**left.views, **right.views}, {**left.merged, **right.merged}, left.hidden | right.hidden)
 
 

@@ -33,6 +33,10 @@ def united(tree: exp.Select, views: Mapping[str, Relation], scope: Scope) -> Rel
     """The SELECT of each branch, put together; None where its source is no UNION ALL."""
     if len(views) != 1 or not (branches := next(iter(views.values())).branches):
         return None
+    if any(
+        len({branch.columns[name].type for branch in branches} | {""}) != 2 for name in _computed_with(tree, branches)
+    ):
+        return None  # of another type they are cast before anything is computed
     alias = next(iter(views))
     made = []
     for branch in branches:
@@ -42,3 +46,11 @@ def united(tree: exp.Select, views: Mapping[str, Relation], scope: Scope) -> Rel
         one.args["from_"].set("this", named)
         made.append(scope.run.query(one, replace(scope.beside(), ctes={**scope.ctes, _BRANCH: branch})))
     return put_together(made)
+
+
+def _computed_with(tree: exp.Select, branches: tuple[Relation, ...]) -> set[str]:
+    """The columns of which a SELECT makes something, and does not show as they are."""
+    shown = [part for part in tree.expressions if not isinstance(part.unalias(), exp.Column)]
+    parts = [*shown, *([tree.args["where"].this] if tree.args.get("where") else [])]
+    names = {column.name.lower() for part in parts for column in part.find_all(exp.Column)}
+    return names & set(branches[0].columns)

@@ -14,6 +14,9 @@ from console.planning.sql.relation import FALSE, TRUE, Relation, Value, built_of
 
 Chain = type[exp.Expr]
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
+_MOST = 200  # members of a chain that are held against each other
+# what asks the same of -0.0 and 0.0, which are one key of a group
+_COMPARES = frozenset(["EQ", "LT", "LTE", "In", "IsNull", "Not", "And", "Or", "NullSafeEQ"])
 # what is NULL where an operand is, by how its label begins
 _STRICT = frozenset([
     "EQ", "LT", "LTE", "In", "Add", "Sub", "Mul", "Div", "Mod", "Neg", "IntDiv", "cast:", "Lower", "Upper", "Trim",
@@ -32,6 +35,8 @@ def merged(chain: Chain, parts: Iterable[Value], filters: bool = False) -> list[
     kept = _by_value(chain, kept, filters)
     if deciding.hash in kept:
         return [deciding]
+    if len(kept) > _MOST:
+        return [kept[key] for key in sorted(kept)]
     kept = _absorbed(chain, kept)
     if filters and chain is exp.And:
         kept = _without_implied(kept)
@@ -52,9 +57,19 @@ def narrowed(rows: Relation, conditions: Iterable[Value]) -> Relation:
 
 def lifted(rows: Relation, keys: frozenset[str]) -> tuple[Relation, list[Value]]:
     """The rows without the filters that ask of these values alone, and those filters: groups by them pass, or none does."""
-    of_keys = [value for value in rows.asked if value.hash in rows.filters and built_of(value, keys)]
+    of_keys = [
+        value for value in rows.asked if value.hash in rows.filters and built_of(value, keys) and _is_one_key(value)
+    ]
     without = rows.filters - {value.hash for value in of_keys}
     return replace(rows, filters=without), of_keys
+
+
+def _is_one_key(value: Value) -> bool:
+    """Whether a condition says the same of all values that are one key."""
+    if value.parts is None or value.kind.partition(":")[0] in ("integer", "text"):
+        return True
+    floats = any(part.type in ("float", "double") for part in value.parts)
+    return (value.kind in _COMPARES or not floats) and all(_is_one_key(part) for part in value.parts)
 
 
 def split(parts: Iterable[Value]) -> list[Value]:
