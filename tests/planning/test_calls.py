@@ -28,6 +28,7 @@ SYNONYMS = [
     arg_max argmax max_by
     arg_min argmin min_by
     array_agg arrayagg collect_list
+    date to_date
     array_cat array_concat
     array_contains array_has
     array_contains_all array_has_all
