@@ -301,6 +301,7 @@ _MISJOINED: list[Pair] = [
     ("select t.id from t left join (select k, a, count(*) as n from u group by k, a) q on t.k = q.k", "select t.id from t"),
     ("select t.id from t left join (select distinct k, a from u) q on t.k = q.k", "select t.id from t"),
     ("select t.id from t left join (select k from u) q on t.k = q.k", "select t.id from t"),
+    ("select t.id from t left join (select w, count(*) as n from (values ('1'), ('01')) as x(w) group by w) q on t.k = q.w", "select t.id from t"),
     ("select t.id from t left join (select k, count(*) as n from u group by k) q on t.k > q.k", "select t.id from t"),
     ("select t.id from t left join (select k, count(*) as n from u group by k) q on t.k = q.n", "select t.id from t"),
     ("select t.id from t left join (select k, count(*) as n from u group by k) q on q.k = q.n", "select t.id from t"),

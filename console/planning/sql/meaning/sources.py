@@ -232,9 +232,14 @@ def _at_most_one(kept: From, added: From, conditions: list[Value]) -> bool:
     for condition in conditions:
         if condition.kind == "EQ" and condition.parts:
             one, other = condition.parts
+            if not one.type or one.type.lower() != other.type.lower():
+                continue  # of another type they are cast, and two keys may become one
             fixed |= {a.hash for a, b in ((one, other), (other, one)) if built_of(b, mine) and a.hash not in mine}
         elif condition.kind == "In" and condition.parts and len(condition.parts) == 2:
-            fixed.add(condition.parts[0].hash)
+            of, option = condition.parts
+            kind = "string" if option.kind == "text" else "int"
+            if of.type.lower() == kind or (kind == "int" and of.type.lower() == "bigint"):
+                fixed.add(of.hash)
     return unique <= fixed
 
 
