@@ -204,6 +204,7 @@ class Follower:
     async def _follow(self) -> None:
         pause = FIRST_SECONDS
         while True:
+            going = under_way(self._board[self._name].status)
             try:
                 if self.carrying:
                     await self._driver.wake()
@@ -219,7 +220,7 @@ class Follower:
                 if self._at_rest(error):
                     return
                 # before a rollout begins nobody need be there: whoever hands it over starts an agent
-                away = error.code != "E_NO_AGENT" or under_way(self._board[self._name].status)
+                away = error.code != "E_NO_AGENT" or going
                 self._board.set(self._name, link="unreachable" if away else "connecting", link_why=str(error))
             except ConsoleError as error:
                 self._break(error)

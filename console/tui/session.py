@@ -33,7 +33,7 @@ from console.tui.words import moving
 
 REPAINT_SECONDS = 0.125  # however fast the views change
 REST = 4  # times as long as a repaint took, until the next: keys come first, on a slow machine too
-CLOSE_SECONDS = 2.0  # for links and journal; whoever leaves is not kept by a far side that does not answer
+CLOSE_SECONDS = 1.0  # for links and journal; whoever leaves is not kept by a far side that does not answer
 UNSEEN = 2.0  # seconds after which a repaint that nobody saw, as its screen was closed, counts as over
 ENDINGS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 NIGHT = Theme(

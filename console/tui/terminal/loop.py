@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 
-CANCEL_SECONDS = 1.0  # for tasks to let go
+CANCEL_SECONDS = 0.5  # for tasks to let go
 
 
 @contextmanager
