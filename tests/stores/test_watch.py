@@ -245,3 +245,27 @@ def test_columns_that_go_with_their_type_are_told(tmp_path: Path, dsn: str) -> N
     found = [data["operation"] for data in written(project)]
     assert found[0] == {"type": "drop_column", "name": "k"}
     assert (found[1]["name"], found[1]["nullable"]) == ("l", True)
+
+
+def test_another_table_that_takes_a_name_is_told_by_what_differs(tmp_path: Path, dsn: str) -> None:
+    project = Project(tmp_path, "http://127.0.0.1:1/default", dsn)
+    observe = ("schema", "observe", "--dsn", "env:APP_URL")
+    run(dsn, ("CREATE TABLE fresh (id bigint, title text, a bigint, c text)",))
+    assert project.console(*observe).returncode == 0
+    run(
+        dsn,
+        ("ALTER TABLE issues RENAME TO old", "ALTER TABLE fresh RENAME TO issues"),
+        ("ALTER TABLE issues ADD d int",),
+    )
+    done = project.console(*observe)
+    assert done.returncode == 0, done.stderr
+    found = [(data["table"], data["operation"]["type"], data["operation"]["name"]) for data in written(project)]
+    assert sorted(found) == [
+        ("issues", "add_column", "c"), ("issues", "add_column", "d"), ("issues", "change_column", "a"), ("issues", "change_column", "id"),
+        ("issues", "drop_column", "b"),
+    ]  # fmt: skip
+    run(dsn, ("DROP TABLE issues", "CREATE TABLE issues (id bigint, e int)"))
+    done = project.console(*observe)
+    assert done.returncode == 0, done.stderr
+    found = [(data["operation"]["type"], data["operation"]["name"]) for data in written(project)[5:]]
+    assert sorted(found) == [("add_column", "e"), *(("drop_column", name) for name in "acd"), ("drop_column", "title")]

@@ -21,16 +21,20 @@ SELECT coalesce(jsonb_agg(to_jsonb(c) ORDER BY c.num), '[]'::jsonb) FROM (
      WHERE a.attrelid = rel AND a.attnum > 0 AND NOT a.attisdropped
 ) c
 """
-_INSTALL: Final = f"""
+_TABLES: Final = f"""
 CREATE SCHEMA {SCHEMA};
 CREATE TABLE {SCHEMA}.log (
     id bigserial PRIMARY KEY, xid bigint NOT NULL, at timestamptz NOT NULL DEFAULT now(),
     tag text NOT NULL, object text NOT NULL, rel bigint, schema text, name text, columns jsonb
 );
 CREATE TABLE {SCHEMA}.known (rel bigint PRIMARY KEY, columns jsonb NOT NULL);
-CREATE FUNCTION {SCHEMA}.state(rel oid) RETURNS jsonb LANGUAGE sql STABLE SET search_path = ''
+"""
+# also run where an older release installed it
+_FUNCTIONS: Final = f"""
+ALTER TABLE {SCHEMA}.known ADD COLUMN IF NOT EXISTS schema text, ADD COLUMN IF NOT EXISTS name text;
+CREATE OR REPLACE FUNCTION {SCHEMA}.state(rel oid) RETURNS jsonb LANGUAGE sql STABLE SET search_path = ''
     SET datestyle = 'ISO, YMD' SET timezone = 'UTC' SET intervalstyle = 'postgres' SET bytea_output = 'hex' SET extra_float_digits = 1 AS $state${_STATE}$state$;
-CREATE FUNCTION {SCHEMA}.record() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $record$
+CREATE OR REPLACE FUNCTION {SCHEMA}.record() RETURNS event_trigger LANGUAGE plpgsql SECURITY DEFINER SET search_path = '' AS $record$
 DECLARE command record;
 BEGIN
     FOR command IN SELECT DISTINCT ON (c.objid, c.command_tag) c.* FROM pg_catalog.pg_event_trigger_ddl_commands() c LOOP
@@ -65,13 +69,21 @@ BEGIN
           CROSS JOIN LATERAL (SELECT {SCHEMA}.state(t.oid) AS columns) now
          WHERE now.columns IS DISTINCT FROM coalesce(
                (SELECT l.columns FROM {SCHEMA}.log l WHERE l.rel = k.rel ORDER BY l.id DESC LIMIT 1), k.columns);
+        INSERT INTO {SCHEMA}.log (xid, tag, object, rel, schema, name)
+        SELECT pg_catalog.txid_current(), tg_tag, pg_catalog.format('%I.%I', k.schema, k.name), k.rel, k.schema, k.name
+          FROM {SCHEMA}.known k
+         WHERE k.name IS NOT NULL AND NOT EXISTS (SELECT FROM pg_catalog.pg_class t WHERE t.oid = k.rel)
+           AND NOT EXISTS (SELECT FROM {SCHEMA}.log l WHERE l.rel = k.rel AND l.columns IS NULL);
     END IF;
 EXCEPTION WHEN OTHERS THEN
     RAISE WARNING 'console could not record a command: %', SQLERRM;
 END
 $record$;
-INSERT INTO {SCHEMA}.known (rel, columns)
-SELECT c.oid, {SCHEMA}.state(c.oid) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+"""
+_INSTALL: Final = f"""
+{_TABLES}{_FUNCTIONS}
+INSERT INTO {SCHEMA}.known (rel, columns, schema, name)
+SELECT c.oid, {SCHEMA}.state(c.oid), n.nspname, c.relname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
  WHERE c.relkind IN ('r', 'p') AND n.nspname NOT LIKE 'pg\\_%' AND n.nspname NOT IN ('information_schema', '{SCHEMA}');
 CREATE EVENT TRIGGER {SCHEMA}_record ON ddl_command_end EXECUTE FUNCTION {SCHEMA}.record();
 """
@@ -105,6 +117,10 @@ class Watch:
         """False where it already is: what it recorded since is still to be taken."""
         with self._postgres.session() as connection, self._as_superuser():
             if connection.execute("SELECT FROM pg_namespace WHERE nspname = %s", (SCHEMA,)).fetchone() is not None:
+                named = "SELECT FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'name'"
+                if connection.execute(named, (f"{SCHEMA}.known",)).fetchone() is None:
+                    with connection.transaction():
+                        connection.execute(_FUNCTIONS)
                 return False
             with connection.transaction():
                 connection.execute(_INSTALL)
@@ -135,51 +151,101 @@ class Watch:
                 f"SELECT id, xid, extract(epoch FROM at)::float8 AS at, tag, object, rel, schema, name, columns"
                 f" FROM {SCHEMA}.log ORDER BY id"
             ).fetchall()
-            known = {r["rel"]: r["columns"] for r in connection.execute(f"SELECT * FROM {SCHEMA}.known").fetchall()}
+            known = {
+                row["rel"]: Table(row["columns"], row.get("schema"), row.get("name"))
+                for row in connection.execute(f"SELECT * FROM {SCHEMA}.known").fetchall()
+            }
             types = self._postgres.types(connection)
         found = []
         for xid in dict.fromkeys(row["xid"] for row in rows):
             mine = [row for row in rows if row["xid"] == xid]
             found.append(_told(xid, mine, known, types))
-            known |= {row["rel"]: row["columns"] for row in mine if row["rel"] is not None}
+            known |= {row["rel"]: Table(row["columns"] or [], row["schema"], row["name"]) for row in mine if row["rel"]}
         return tuple(found)
 
     def settle(self, told: Told) -> None:
         """It is written down elsewhere: forget it, and know the tables as it left them."""
         with self._postgres.session() as connection, connection.transaction():
             rows = connection.execute(
-                f"DELETE FROM {SCHEMA}.log WHERE xid = %s RETURNING id, rel, columns", (told.xid,)
+                f"DELETE FROM {SCHEMA}.log WHERE xid = %s RETURNING id, rel, columns, schema, name", (told.xid,)
             ).fetchall()
             for row in sorted(rows, key=lambda row: row["id"]):
-                if row["rel"] is not None:
+                if row["rel"] is not None and row["columns"] is None:
+                    connection.execute(f"DELETE FROM {SCHEMA}.known WHERE rel = %s", (row["rel"],))
+                elif row["rel"] is not None:
                     connection.execute(
-                        f"INSERT INTO {SCHEMA}.known (rel, columns) VALUES (%s, %s)"
-                        " ON CONFLICT (rel) DO UPDATE SET columns = excluded.columns",
-                        (row["rel"], json.dumps(row["columns"])),
+                        f"INSERT INTO {SCHEMA}.known (rel, columns, schema, name) VALUES (%s, %s, %s, %s) ON CONFLICT (rel)"
+                        " DO UPDATE SET columns = excluded.columns, schema = excluded.schema, name = excluded.name",
+                        (row["rel"], json.dumps(row["columns"]), row["schema"], row["name"]),
                     )
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table as it was known. schema, name: None where an older release recorded it without"""
+
+    columns: Sequence[Mapping[str, Any]]
+    schema: str | None
+    name: str | None
+
+
 def _told(
-    xid: int, rows: Sequence[Mapping[str, Any]], known: Mapping[int, Any], types: Sequence[Mapping[str, Any]]
+    xid: int, rows: Sequence[Mapping[str, Any]], known: Mapping[int, Table], types: Sequence[Mapping[str, Any]]
 ) -> Told:
     last = {row["rel"]: row for row in rows if row["rel"] is not None}
-    before: list[dict[str, Any]] = []
-    script = []
     came: dict[tuple[int, int], Mapping[str, Any]] = {}
     for row in rows:
         for column in (row["columns"] or ()) if row["rel"] is not None else ():
             came.setdefault((row["rel"], column["num"]), column)
+    before: list[dict[str, Any]] = []
+    script = list(_renamed(last, known))
     for rel, row in last.items():
         if rel in known:
-            name = {"rel": rel, "schema": row["schema"], "table": row["name"]}
-            before += [{**column, **name} for column in known[rel]]
-            after = [{**column, "expression": _older(came[rel, column["num"]], column)} for column in row["columns"]]
-            new = {column["num"] for column in after} - {column["num"] for column in known[rel]}
-            now = [one if one["num"] in new else column for one, column in zip(after, row["columns"], strict=True)]
-            script += altered(f"{quoted(row['schema'])}.{quoted(row['name'])}", known[rel], now)
-    others = [(row["tag"], row["object"]) for row in rows if row["rel"] not in known]
+            name = {"rel": rel, "schema": known[rel].schema or row["schema"], "table": known[rel].name or row["name"]}
+            before += [{**column, **name} for column in known[rel].columns]
+        if rel in known and row["columns"] is not None:
+            there = {column["num"] for column in known[rel].columns}
+            now = [
+                one if one["num"] in there else {**one, "expression": _older(came[rel, one["num"]], one)}
+                for one in row["columns"]
+            ]
+            script += altered(f"{quoted(row['schema'])}.{quoted(row['name'])}", known[rel].columns, now)
+    others = [(row["tag"], row["object"]) for row in rows if row["rel"] not in known or row["columns"] is None]
     whole = "\n".join(["BEGIN;", *script, "COMMIT;"]) if script else ""
     return Told(xid, max(row["at"] for row in rows), told(types, before, ()), whole, tuple(dict.fromkeys(others)))
+
+
+def _renamed(last: Mapping[int, Mapping[str, Any]], known: Mapping[int, Table]) -> Iterator[str]:
+    """Tables that give up their names, and those that take them: to the stores these are the same tables as before."""
+    held = {rel: (table.schema, table.name) for rel, table in known.items() if rel in last and table.name is not None}
+    freed = set(held.values())
+    for rel in [rel for rel in held if last[rel]["columns"] is None]:
+        yield f"DROP TABLE {_full(held.pop(rel))};"
+    to = {rel: (last[rel]["schema"], last[rel]["name"]) for rel in held}
+    moving = {rel for rel in held if held[rel] != to[rel]}
+    while moving:
+        free = (rel for rel in moving if to[rel] not in held.values())
+        rel = next(free, min(moving))
+        target = to[rel] if to[rel] not in held.values() else (held[rel][0], _aside(rel))
+        if target[0] != held[rel][0]:
+            aside = (held[rel][0], _aside(rel))
+            yield f"ALTER TABLE {_full(held[rel])} RENAME TO {quoted(aside[1])};"
+            yield f"ALTER TABLE {_full(aside)} SET SCHEMA {quoted(str(target[0]))};"
+            held[rel] = (target[0], aside[1])
+        if target != held[rel]:
+            yield f"ALTER TABLE {_full(held[rel])} RENAME TO {quoted(str(target[1]))};"
+        held[rel] = target
+        moving -= {rel} if target == to[rel] else set()
+    made = [rel for rel, row in last.items() if rel not in known and row["columns"] is not None]
+    for rel in made:
+        row = last[rel]
+        if (row["schema"], row["name"]) in freed:
+            name = {"rel": rel, "schema": row["schema"], "table": row["name"]}
+            yield told((), [{**column, **name} for column in row["columns"]], ())
+
+
+def _full(name: tuple[str | None, str | None]) -> str:
+    return f"{quoted(str(name[0]))}.{quoted(str(name[1]))}"
 
 
 def _older(first: Mapping[str, Any], last: Mapping[str, Any]) -> str | None:
