@@ -142,11 +142,12 @@ def test_partitions_that_deltalake_spells_in_its_own_way_are_left_to_spark(tmp_p
     assert once.takes_small(str(tmp_path / "other"))
 
 
-def test_an_empty_text_in_a_partition_is_null_as_spark_writes_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["", "__HIVE_DEFAULT_PARTITION__"])
+def test_a_text_in_a_partition_that_spark_writes_as_null_is_null(tmp_path: Path, text: str) -> None:
     target = str(tmp_path / "requests")
     write_deltalake(target, pa.Table.from_pylist([], SCHEMA), partition_by=["id"])
     taken_over(target, 3, 0)
-    once.append_small(Computed({"id": "", "n": 1}), once.Writer(FEED, target, 3, 0), 7, {"kind": "live"})
+    once.append_small(Computed({"id": text, "n": 1}), once.Writer(FEED, target, 3, 0), 7, {"kind": "live"})
     assert [dict(file.values) for file in log.commit(target, 2).added] == [{"id": None}]
     assert '"partitionValues":{"id":null}' in "".join(log.lines_of(target, 2))
 

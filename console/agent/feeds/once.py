@@ -19,6 +19,7 @@ POSITION = (1 << EPOCH_BITS) - 1
 _PLAIN = {
     "string", "byte", "short", "integer", "long", "float", "double", "boolean", "binary", "date", "timestamp",
 }  # fmt: skip
+_NULLS = ("", "__HIVE_DEFAULT_PARTITION__")  # texts of a partition that Spark writes as NULL
 _SPELLED = {"float", "double", "binary"}
 
 # what a session may have on for every new table, and no feed can read or deltalake write (DESIGN §4.1 rule 9)
@@ -255,7 +256,9 @@ def _blank_is_null(table: DeltaTable, data: Any) -> Any:
     for at, field in enumerate(data.schema):
         if field.name in table.metadata().partition_columns and field.type in (pa.string(), pa.large_string()):
             held = data.column(at)
-            data = data.set_column(at, field, pc.if_else(pc.equal(held, ""), pa.scalar(None, field.type), held))
+            data = data.set_column(
+                at, field, pc.if_else(pc.is_in(held, pa.array(_NULLS, held.type)), pa.scalar(None, field.type), held)
+            )
     return data
 
 
