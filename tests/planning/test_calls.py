@@ -62,7 +62,7 @@ SYNONYMS = [
     decode decode_case
     ends_with endswith
     farm_fingerprint farmfingerprint64
-    first first_value
+    any_value first first_value
     format format_string
     from_base64 unbase64
     gen_random_uuid generate_uuid uuid_string
@@ -98,7 +98,7 @@ SYNONYMS = [
     split_by_string string_to_array
     st_makepoint st_point
     starts_with startswith
-    std stddev stdev
+    std stddev stddev_samp stddevsamp stdev
     substr substring
     time_from_parts timefromparts
     timestamp_ltz_from_parts timestampltzfromparts

@@ -19,7 +19,7 @@ SYNONYMS = {
 }
 _RANKS = (exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist)  # the same for all that tie
 _BY_POSITION = (exp.RowNumber, exp.Lag, exp.Lead, exp.Ntile, exp.NthValue, exp.FirstValue, exp.LastValue)
-SAME = {"FirstValue": "First", "LastValue": "Last"}
+SAME = {"AnyValue": "First", "StddevSamp": "Stddev", "FirstValue": "First", "LastValue": "Last"}
 # every call says something new, also within one statement
 _FRESH = {"Rand", "Randn", "Uuid", "Shuffle", "RandStr"}
 _FRESH_NAMES = {"monotonically_increasing_id", "uniform", "random", "randstr", "spark_partition_id", "uuid"}
@@ -63,10 +63,11 @@ def called(node: exp.Expr) -> str:
 
 def of_conditions(node: exp.Expr) -> exp.Expr | None:
     """`every`, `some` and `any` under the names that they share."""
-    if called(node) not in ("every", "some", "any") or len(node.expressions) != 1:
+    any_of = isinstance(node, exp.Any) and is_aggregate(node)
+    if not any_of and (called(node) not in ("every", "some", "any") or len(node.expressions) != 1):
         return None
     kind = exp.LogicalAnd if called(node) == "every" else exp.LogicalOr
-    made: exp.Expr = kind(this=node.expressions[0].copy())
+    made: exp.Expr = kind(this=(node.this.unnest() if any_of else node.expressions[0]).copy())
     made.parent, made.arg_key = node.parent, node.arg_key
     return made
 

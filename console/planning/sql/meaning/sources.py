@@ -237,7 +237,7 @@ def _at_most_one(kept: From, added: From, conditions: list[Value]) -> bool:
             fixed |= {a.hash for a, b in ((one, other), (other, one)) if built_of(b, mine) and a.hash not in mine}
         elif condition.kind == "In" and condition.parts and len(condition.parts) == 2:
             of, option = condition.parts
-            kind = "string" if option.kind == "text" else "int"
+            kind = "string" if option.kind.startswith("text:") else "int"
             if of.type.lower() == kind or (kind == "int" and of.type.lower() == "bigint"):
                 fixed.add(of.hash)
     return unique <= fixed

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field, replace
 from sqlglot import exp
 
 from console.planning.sql.meaning import forms, functions
-from console.planning.sql.meaning.rewrites import casts, counts, simpler
+from console.planning.sql.meaning.rewrites import casts, counts, literals, simpler
 from console.planning.sql.meaning.rewrites.truth import CONDITIONS, Truths, integer, turned
 from console.planning.sql.meaning.scope import Scope, Unclear, counted
 from console.planning.sql.meaning.windowed import windowed
 from console.planning.sql.relation import Relation, Value, combined, mix
 
-_COMMUTES = (exp.Add, exp.Mul, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.Greatest, exp.Least)
+_COMMUTES = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.Greatest, exp.Least)
 _CASTS = ("int", "bigint", "smallint", "tinyint")
 _SAID = {"big_int", "_type"}  # what the parser adds by itself
 
@@ -121,7 +121,10 @@ class Values:
                 parts = self._coalesced(node)
                 return parts[0] if len(parts) == 1 else combined("Coalesce", parts)
             case exp.DPipe() | exp.Concat() if type(node) is not exp.ConcatWs:
-                return combined("Concat", self._concatenated(node))
+                pieces = literals.joined(self._concatenated(node))
+                return (
+                    pieces[0] if pieces[0].kind.startswith("text:") and not pieces[1:] else combined("Concat", pieces)
+                )
             case exp.Count():
                 return self._count(node)
             case exp.Window():
@@ -132,20 +135,22 @@ class Values:
                 return self._struct(node)
             case exp.Star():
                 return self._star("")
+        if isinstance(node, (exp.Add, exp.Sub, exp.Mul)):
+            return literals.arithmetic(type(node), self.value(node.this), self.value(node.expression))
         if isinstance(node, _COMMUTES):
             sides = [self.value(part) for part in node.iter_expressions()]
             return combined(type(node).__name__, sorted(sides, key=lambda value: value.hash))
         if (twin := forms.another(node)) is not None:
-            return combined(twin[0], [self.value(part) for part in twin[1]])
+            parts = [self.value(part) for part in twin[1]]
+            return parts[0] if twin[0] == forms.TO_DATE and parts[0].type == "date" else combined(twin[0], parts)
         return self._leaf(node) or casts.date_part(node, self)
 
     def _leaf(self, node: exp.Expr) -> Value | None:
         match node:
             case exp.Literal():
-                text = "text" if node.is_string else ""
-                return Value(mix("literal", node.is_string, node.this), kind=text, parts=())
+                return simpler.text(node.this) if node.is_string else Value(mix("literal", False, node.this), parts=())
             case exp.RawString():
-                return Value(mix("literal", True, node.this), kind="text", parts=())
+                return simpler.text(node.this)
             case exp.DataType():
                 return Value(mix("type", forms.type_of(node)), parts=())
             case exp.Identifier():
@@ -256,7 +261,7 @@ class Values:
         for item in (node.this, *node.expressions):
             inner = item.unnest()
             parts += self._coalesced(inner) if isinstance(inner, exp.Coalesce) else [self.value(inner)]
-        return parts
+        return [part for part in parts if part.kind != "Null"] or parts
 
     def _concatenated(self, node: exp.Expr) -> list[Value]:
         node = node.unnest()
@@ -308,7 +313,12 @@ class Values:
             self.scope.run.notes.append(("a function of which nothing is known", mix(said)))
         parts: list[Value] = []
         for key in sorted(node.args):
-            if key in _SAID or (key == "this" and said in functions.SYNONYMS) or (key == "negate" and turned(node)):
+            if (
+                literals.by_default(key, node.args[key])
+                or key in _SAID
+                or (key == "this" and said in functions.SYNONYMS)
+                or (key == "negate" and turned(node))
+            ):
                 continue
             for item in node.args[key] if isinstance(node.args[key], list) else [node.args[key]]:
                 if isinstance(item, exp.Expr):

@@ -8,7 +8,7 @@ from sqlglot import exp
 from console.planning.sql.meaning import forms, functions
 from console.planning.sql.meaning.rewrites import simpler
 from console.planning.sql.meaning.rewrites.truth import integer
-from console.planning.sql.relation import Value, combined, mix
+from console.planning.sql.relation import Value, combined
 
 if TYPE_CHECKING:
     from console.planning.sql.meaning.values import Values
@@ -43,7 +43,7 @@ def _literal_cast(node: exp.Cast, to: str) -> Value | None:
         return simpler.integer(number)
     if to == "string" and (of.is_string or of.name.isdigit()):
         text = of.name if of.is_string else str(int(of.name))
-        return Value(mix("literal", True, text), kind="text", parts=())
+        return simpler.text(text)
     return None
 
 

@@ -13,6 +13,7 @@ from sqlglot import exp
 from console.planning.sql.relation import FALSE, TRUE, Relation, Value, built_of, combined, mix
 
 Chain = type[exp.Expr]
+_WHOLE = ("tinyint", "smallint", "int", "bigint")
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _MOST = 200  # members of a chain that are held against each other
 # what asks the same of -0.0 and 0.0, which are one key of a group
@@ -235,7 +236,11 @@ def _narrowed(about: _About) -> None:
 
 
 def _widened(about: _About) -> None:
-    """Options that a bound lets pass anyway are not said again."""
+    """Options that a bound lets pass anyway are not said again, and one next to a bound moves it."""
+    if about.options is not None and about.of.type in _WHOLE and about.low is not None and not about.low[1]:
+        while (below := integer(about.low[0] - 1)).hash in about.options:
+            about.low = (about.low[0] - 1, False)
+            about.options = {key: option for key, option in about.options.items() if key != below.hash}
     if about.options is None or (about.low is not None and about.high is not None):
         return
     if about.low is None and about.high is None:
@@ -253,6 +258,10 @@ def _contradict(about: _About) -> bool:
 
 def integer(number: int) -> Value:
     return Value(mix("integer", number), kind=f"integer:{number}", parts=())
+
+
+def text(said: str) -> Value:
+    return Value(mix("literal", True, said), kind=f"text:{said}", parts=())
 
 
 def _absorbed(chain: Chain, kept: dict[str, Value]) -> dict[str, Value]:

@@ -206,6 +206,9 @@ class Truths:
     def choice(self, node: exp.Expr) -> Value:
         """CASE, IF, NVL2 and NULLIF, all as one; what picks the first that is not NULL is COALESCE."""
         branches, default = self._branches(node)
+        branches, default = _decided(branches, default)
+        if not branches:
+            return default
         if len(branches) == 1:
             condition, given = branches[0]
             if (given.hash, default.hash) in ((TRUE.hash, FALSE.hash), (FALSE.hash, TRUE.hash)):
@@ -263,6 +266,20 @@ def _chain(node: exp.Expr, negated: bool) -> type[exp.Expr] | None:
 
 def _not(value: Value, negated: bool) -> Value:
     return simpler.negated(value) if negated else value
+
+
+def _decided(branches: list[tuple[Value, Value]], default: Value) -> tuple[list[tuple[Value, Value]], Value]:
+    """Without branches that are never taken, where all are of one type: the type of the whole is that of all of them."""
+    types = {value.type for _, value in branches} | {default.type}
+    if len(types) != 1 or "" in types:
+        return branches, default
+    kept: list[tuple[Value, Value]] = []
+    for condition, given in branches:
+        if condition.hash == TRUE.hash:
+            return kept, given
+        if condition.hash != FALSE.hash:
+            kept.append((condition, given))
+    return kept, default
 
 
 def _bounded(strict: bool, left: Value, right: Value) -> Value:
