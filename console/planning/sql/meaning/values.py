@@ -121,10 +121,7 @@ class Values:
                 parts = self._coalesced(node)
                 return parts[0] if len(parts) == 1 else combined("Coalesce", parts)
             case exp.DPipe() | exp.Concat() if type(node) is not exp.ConcatWs:
-                pieces = literals.joined(self._concatenated(node))
-                return (
-                    pieces[0] if pieces[0].kind.startswith("text:") and not pieces[1:] else combined("Concat", pieces)
-                )
+                return literals.concatenated(self._concatenated(node))
             case exp.Count():
                 return self._count(node)
             case exp.Window():

@@ -31,6 +31,12 @@ def joined(parts: Iterable[Value]) -> list[Value]:
     return found
 
 
+def concatenated(parts: Iterable[Value]) -> Value:
+    """A concatenation; one literal where it is of nothing else."""
+    pieces = joined(parts)
+    return pieces[0] if pieces[0].kind.startswith("text:") and not pieces[1:] else combined("Concat", pieces)
+
+
 def plain_sum(kind: type[exp.Expr], left: Value, right: Value) -> Value | None:
     """`a + 0`, `a * 1`, `0 - a` and `a - 1` of whole numbers, None for any other."""
     for of, number in ((left, simpler.number_of(right)), (right, simpler.number_of(left))):
