@@ -293,7 +293,7 @@ _MISJOINED: list[Pair] = [
     (f"select t.id from t left join u {_ON} and u.v > 1", f"select t.id from t left join u {_ON} where u.v > 1"),
     (f"select t.id from t left join u {_ON} and t.k = 1", f"select t.id from t join u {_ON} and t.k = 1"),
     (f"select t.id, v from t full join u {_ON} where u.v = 7", f"select t.id, v from t left join u {_ON} where u.v = 7"),
-    (f"select t.id, v from t full join u {_ON} where t.k = 1", f"select t.id, v from t right join u {_ON} where t.k = 1"),
+    (f"select t.id, v from t full join u {_ON} where t.k = 3", f"select t.id, v from t right join u {_ON} where t.k = 3"),
     (f"select t.id, u.v from t full join u {_ON} where t.k = 1 or u.v = 7", f"select t.id, u.v from t join u {_ON} where t.k = 1 or u.v = 7"),
     (f"select t.id from t left join u {_ON} right join u as z on z.k = u.k", f"select t.id from t join u {_ON} right join u as z on z.k = u.k where t.id > 1"),
     (f"select z.v from t left join u {_ON} full join u as z on z.k = u.v where z.v > 1", f"select z.v from t join u {_ON} full join u as z on z.k = u.v where z.v > 1"),

@@ -56,6 +56,7 @@ _LEVELS: dict[type[exp.Expr], Level] = {
     exp.Like: Level.PREDICATE, exp.ILike: Level.PREDICATE, exp.Escape: Level.PREDICATE, exp.RegexpLike: Level.PREDICATE,
     exp.Is: Level.PREDICATE, exp.NullSafeNEQ: Level.PREDICATE, exp.Neg: Level.UNARY, exp.BitwiseNot: Level.UNARY,
     exp.BitwiseLeftShift: Level.SHIFT, exp.BitwiseRightShift: Level.SHIFT,
+    exp.Collate: Level.OR,  # a `-` after the name of a collation would be taken for a part of it
 }  # fmt: skip
 _PREDICATES = (
     TokenType.BETWEEN, TokenType.IN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE, TokenType.IS,
