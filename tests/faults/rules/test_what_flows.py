@@ -244,3 +244,29 @@ def test_a_lag_is_the_age_of_the_oldest_commit_with_rows_beside_the_newest(tmp_p
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert ranges.pending(table, 1, 5) == (3, 3, 3.0)
     assert ranges.pending(table, 3, 4) == (1, 1, 0.0)
+
+
+def test_what_a_range_holds_is_added_up(tmp_path: Path) -> None:
+    table = foreign(tmp_path / "landing", rows(0), rows(1, 2, 3), rows(4, 5, 6), rows(7, 8, 9))
+    size = [sum(file.bytes for file in log.commit(table, version).added) for version in range(4)]
+    for most, last in ((9, 3), (8, 2), (6, 2), (5, 1), (3, 1), (2, 1)):
+        part = ranges.next_range(table, 0, 3, most)
+        assert part is not None
+        assert (part.first, part.last, part.rows) == (1, last, 3 * last)
+    for most, last in ((sum(size[1:]), 3), (sum(size[1:]) - 1, 2), (size[1] + size[2], 2), (size[1] + size[2] - 1, 1)):
+        part = ranges.next_range(table, 0, 3, MANY, bytes_limit=most)
+        assert part is not None
+        assert part.last == last
+    assert [ranges.pending(table, position, 3)[:2] for position in range(4)] == [(3, 9), (2, 6), (1, 3), (0, 0)]
+
+
+def test_a_clock_that_went_back_between_two_commits_makes_no_lag(tmp_path: Path) -> None:
+    table = foreign(tmp_path / "landing", rows(0), rows(1), rows(2))
+    for version in (1, 2):
+        path = Path(table) / "_delta_log" / f"{version:020}.json"
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        for line in lines:
+            if "commitInfo" in line:
+                line["commitInfo"]["timestamp"] = 1_800_000_000_000 - 5000 * version
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert ranges.pending(table, 0, 2) == (2, 2, 0.0)
