@@ -36,7 +36,7 @@ def validate(work: Work, step: Validate) -> None:
             seed, beat = f"{work.recorder.rollout}/{edge.feed.materialization}", beats.get(edge.source_path)
             check = alive.alive(session, edge, pins, seed, beat, edge.dry)
             work.check_halt()  # what a halt broke off tells nothing of the rows
-        work.recorder.store(plants.blind(check))
+        work.recorder.store(plants.blind(_but_for_quarantine(work, check)))
     late = standing(work.follower.edges(work.plan.pipeline))
     for comparison in step.comparisons:
         sides = (_path(work, comparison.table, release) for release in (work.live(), work.plan.release))
