@@ -31,7 +31,7 @@ def views() -> list[str]:
 _ATOMS = (
     "a", "b", "k", "4", "-1", "'x'", "flag", "s.x", "arr[0]", "(a + k)", "t.a", "true", "null", "f(a)", "1.5", "a::int",
     "cast(a as string)", "-2::string", "case when a then b else k end", "(b collate UTF8_LCASE)", "interval 1 day",
-    "exists(arr, x -> x > 1)", "count(*) over (partition by a order by k)",
+    "array_contains(arr, a)", "count(*) over (partition by a order by k)",
 )  # fmt: skip
 _OPERATORS = (
     "+", "-", "*", "/", "%", "div", "||", "&", "|", "^", "<<", ">>", "=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "and", "or",
