@@ -99,7 +99,8 @@ def rows_of(session: Any, table: Pinned, spans: Sequence[Span]) -> Any:
             seen[version] = Held.of(table, version)
         wanted.setdefault(version, {}).update(dict.fromkeys(added, span.number))
     parts = [_read(session, Pinned(table.state, table.path, at), each, seen[at]) for at, each in wanted.items()]
-    return reduce(lambda one, other: one.unionByName(other), parts)
+    # of a column that came between two of them, the earlier rows have nothing
+    return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), parts)
 
 
 def _added(table: Pinned, span: Span) -> tuple[str, ...]:

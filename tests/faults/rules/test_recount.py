@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import DeltaTable, Field, write_deltalake
+from deltalake.schema import PrimitiveType
 
 from console.agent.feeds import edge as edges
 from console.agent.feeds import once
@@ -288,3 +289,16 @@ def test_without_the_version_of_a_joined_table_nothing_is_told(world: World) -> 
     once.append(world.session, world.session.read.format("delta").load(world.copy.target_path), writer, 2, note)
     again = world.again(world.copy)
     assert (again.ok, "as of which version owners was read is not noted" in again.told) == (None, True), again
+
+
+def test_a_column_that_the_landing_got_between_two_commits_is_no_difference(world: World) -> None:
+    world.lands()
+    world.moves()
+    DeltaTable(world.landing).alter.add_columns([Field("later", PrimitiveType("string"), nullable=True)])
+    later = pa.schema([*ARROW, ("later", pa.string())])
+    row = dict(zip(later.names, [*timed(((7, "Bern", 2.0, ["z"]),))[0], "x"], strict=True))
+    write_deltalake(world.landing, pa.Table.from_pylist([row], schema=later), mode="append", partition_by=["city"])
+    world.moves()
+    for edge in (world.copy, world.hours):
+        again = world.again(edge)
+        assert (again.ok, again.commits, again.rows) == (True, 2, 5), again
