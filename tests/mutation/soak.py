@@ -16,6 +16,7 @@ import json
 import os
 import py_compile
 import random
+import resource
 import shutil
 import signal
 import sys
@@ -50,6 +51,7 @@ PURE = {
 OTHERS = ("console/agent/feeds", "console/agent/rollout", "console/agent/upkeep", "console/agent/intake")
 THEIR_TESTS = ("tests/agent", "tests/days", RULES, "tests/faults/test_fence.py", "tests/faults/test_gate.py")
 COUNT = 300
+MEMORY = 6 << 30  # bytes of address space that the tests of one mutant may take
 SECONDS = 120.0  # that the tests of one mutant may take: more is a loop without an end, which somebody would notice
 
 
@@ -121,6 +123,8 @@ def _passes(tests: Sequence[str], place: Path, most: float = SECONDS) -> bool:
         try:
             os.setsid()
             os.chdir(place)
+            if not any(_needs_java(test) for test in tests):  # a loop without an end may also take memory without one
+                resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
             quiet = os.open(os.devnull, os.O_RDWR)
             for number in (0, 1, 2):
                 os.dup2(quiet, number)
