@@ -84,10 +84,14 @@ def _fixed(inner: tuple[Turn | None, ...]) -> Turn:
 
 
 def _dataclass(kind: type) -> Turn:
-    hint: Any = kind
-    hints = typing.get_type_hints(kind)
-    readers = tuple(_reader(hints[name]) for name in _names(hint))
-    return lambda data: kind(*_all(readers, data))
+    return lambda data: kind(*_all(_fields(kind), data))
+
+
+@cache
+def _fields(kind: Hashable) -> tuple[Turn | None, ...]:
+    """Asked for only where there is data: a class may have fields of its own kind."""
+    hints = typing.get_type_hints(cast(Any, kind))
+    return tuple(_reader(hints[name]) for name in _names(kind))
 
 
 def _all(readers: tuple[Turn | None, ...], data: Any) -> list[Any]:
