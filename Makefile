@@ -38,11 +38,10 @@ clocks:
 test: setup postgres clocks
 	@$(BIN)/python tools/test.py
 
-# random faults by seed for so many minutes, going on where the last one stopped (docs/reliability.md); then all kills, in
-# the order in which they build on each other; then fifty thousand edits of queries, random DDL beside PostgreSQL's
-# catalog, landing tables of any writer (tests/worlds), ten thousand spoilt files, five hundred worlds of
-# clients that send files, times of any year by another seed; at last small changes of the code, on each of which a test must
-# fail (tests/mutation/README.md)
+# random faults by seed for so many minutes, going on where the last one stopped (docs/reliability.md), and all kills in
+# the order in which they build on each other; then worlds: edits of queries, clients that send files, landing tables of
+# any writer, stores, DDL beside PostgreSQL's catalog, spoilt files, far days, doubles, SQL beside Spark's own parser;
+# at last small changes of the code, on each of which a test must fail (tests/mutation/README.md)
 MINUTES ?= 30
 soak: setup clocks
 	@$(BIN)/python -m tests.faults.soak --minutes $(MINUTES)
@@ -55,8 +54,8 @@ soak: setup clocks
 	@CONSOLE_FUZZ=10000 $(BIN)/pytest -q tests/hostile/test_fuzz.py
 	@DAYS_SEED=$$(date +%s) $(BIN)/pytest -q tests/days
 	@DOUBLES=200000 HYPOTHESIS_PROFILE=drawn $(BIN)/pytest -q tests/agent/test_doubles.py
-	@$(BIN)/python -m tests.mutation.soak
 	@$(BIN)/python -m tests.planning.oracle.soak --minutes $(MINUTES)
+	@$(BIN)/python -m tests.mutation.soak
 
 bench: setup
 	@$(BIN)/pytest -q -s -m bench
