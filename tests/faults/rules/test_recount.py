@@ -228,7 +228,8 @@ def test_a_bug_of_the_live_path_is_found_in_rows_and_in_states(
     monkeypatch.setattr(edges, "logical", lambda session, state, rows: right(session, state, bug(rows)))
     world.lands((1, "Zürich", 0.1, ["a"]), (2, None, 1.0, ["b"]))
     world.moves()
-    for edge in (world.copy, world.hours):
+    # a table that is partitioned by the text holds NULL for an empty one, whatever was computed
+    for edge in (world.hours,) if bug is emptied else (world.copy, world.hours):
         again = world.again(edge)
         assert again.ok is False, again
         assert (again.commits, again.rows) == (1, 2)
