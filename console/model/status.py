@@ -70,7 +70,7 @@ class StepStatus:
             return 1.0
         if self.slices and self.rows_total:
             return min(1.0, self.rows_done / self.rows_total)
-        return self.slices_done / self.slices if self.slices else 0.0
+        return min(1.0, self.slices_done / self.slices) if self.slices else 0.0
 
 
 @dataclass(frozen=True, slots=True)

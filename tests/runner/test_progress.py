@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from console.cli.status_text import percent
 from console.model.event import Accepted, BatchDone, BatchStarted, Fenced, Progress, Recorded
 from console.model.live import Day
-from console.model.status import Status, fold, replay
+from console.model.status import Status, StepStatus, fold, replay
 from console.model.step import Backfill
 from tests.runner.worlds import ADA, PIPELINE, at_event, fake, plan, region, survey
 
@@ -123,3 +123,9 @@ def test_what_is_told_of_a_batch_after_its_end_counts_for_nothing(late_by: int) 
     stored = [Recorded("web-1", i, float(i), event) for i, event in enumerate([accepted, *events][: 3 + late_by], 1)]
     status = fold(replay(stored), Recorded("web-1", 0, 9.0, Progress("a", 60, batch="x")))
     assert (status.rows_done, status.rows_running) == (60, 0)
+
+
+def test_no_step_is_more_than_done() -> None:
+    """A region may say anything."""
+    assert StepStatus("a", slices=1, slices_done=2).fraction == 1.0
+    assert StepStatus("a", rows_done=9, rows_total=1, slices=1).fraction == 1.0
