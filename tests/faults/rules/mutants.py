@@ -32,9 +32,9 @@ VERIFY, DOUBLES, DOUBLE_SUMS = (
 )
 EDGE, RECOUNT, RECOUNTED = "console/agent/feeds/edge.py", f"{RULES}/test_recount.py", "console/agent/recount/rows.py"
 RIGHT = "test_what_was_moved_right_is_equal_whatever_became_of_the_tables_since"
-MOVED = "out = compute(session, self, ranges.read(session, self.source_path, part, scratch), joined)"
-NULLS = 'rows = ranges.read(session, self.source_path, part, scratch)\n        out = compute(session, self, rows.selectExpr(*(f"CAST(NULL AS {t}) AS `{c}`" for c, t in rows.dtypes)), joined)'
-MANGLED = 'rows = ranges.read(session, self.source_path, part, scratch)\n        out = compute(session, self, rows.selectExpr(*("reverse(city) AS city" if c == "city" else f"`{c}`" for c in rows.columns)), joined)'
+MOVED = "out = compute(session, self, ranges.read(session, self.source_path, part, scratch, self._foreign()), joined)"
+NULLS = 'rows = ranges.read(session, self.source_path, part, scratch, self._foreign())\n        out = compute(session, self, rows.selectExpr(*(f"CAST(NULL AS {t}) AS `{c}`" for c, t in rows.dtypes)), joined)'
+MANGLED = 'rows = ranges.read(session, self.source_path, part, scratch, self._foreign())\n        out = compute(session, self, rows.selectExpr(*("reverse(city) AS city" if c == "city" else f"`{c}`" for c in rows.columns)), joined)'
 STANDING, GATE = "tests/agent/test_standing.py", "tests/agent/test_gate.py"
 SWAP = """        if table.version() != self.version():
             raise _lost(live, self.in_state("live"))
