@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,6 +10,7 @@ from console.drivers.fake import FakeDriver
 from console.drivers.protocol import Who
 from console.errors import ConsoleError, Unreachable
 from console.model.event import Recorded
+from console.model.fleet import FleetWaves
 from console.model.plan import Plan
 from tests.runner.worlds import Brake, World, fake, refreshed
 
@@ -59,9 +59,9 @@ async def test_a_region_whose_agent_was_never_started_is_not_called_unreachable_
             async for recorded in super().watch(pipeline, after):
                 yield recorded
 
-        async def accept(self, plan: Plan, who: Who, **more: Any) -> str:  # type: ignore[override]
+        async def accept(self, plan: Plan, who: Who, *, attached: bool = False, fleet: FleetWaves | None = None) -> str:
             await asyncio.sleep(0.2)
-            return await super().accept(plan, who, **more)
+            return await super().accept(plan, who, attached=attached, fleet=fleet)
 
     fleet = await refreshed(World(folder, fake("eu")), driver=Fresh)
     links: set[str] = set()

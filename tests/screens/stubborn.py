@@ -26,5 +26,5 @@ class Cli:
 
 
 if __name__ == "__main__":
-    program.cli = Cli()  # type: ignore[assignment]
+    vars(program)["cli"] = Cli()
     program.main()

@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, Literal
 
 Writer = Literal["spark", "deltalake", "hand"]
+WRITERS: tuple[Writer, ...] = ("spark", "deltalake", "hand")
 Row = dict[str, Any]
 
 HIVE = "__HIVE_DEFAULT_PARTITION__"
@@ -140,7 +141,7 @@ def worlds(seed: int, many: int) -> list[World]:
     chance = random.Random(seed)
     found: list[World] = []
     for number in range(many):
-        writer: Writer = ("spark", "deltalake", "hand")[number % 3]  # type: ignore[assignment]
+        writer = WRITERS[number % len(WRITERS)]
         feature = chance.choice(FEATURES[writer])
         kinds = [kind for kind in PARTS if writer == "spark" or kind != "binary"]
         kind = "" if feature == "cluster" else chance.choice(["", "string", "string", *kinds])
