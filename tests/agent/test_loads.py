@@ -1,7 +1,7 @@
 """Files into a landing table, each line once, whoever sends, dies, edits and tries again. No Java.
 
 The clients are console's own over the agent's own intake; what must be in the table is told by `sent.py`, which knows nothing
-of either. `LOADS=n` draws n worlds instead of a few; a failure names its seed.
+of either. `LOADS=500 SEED=7000` draws others, `python -m tests.drawn clients` for an hour; a failure names its seed.
 """
 
 import asyncio
@@ -34,7 +34,8 @@ from tests.agent.sent import File, Ledger
 
 COLUMNS = (Column("id", "string"), Column("n", "bigint"))
 SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int64())])
-SEEDS = range(int(os.environ.get("LOADS", "5")))
+FIRST = int(os.environ.get("SEED", "0"))
+SEEDS = range(FIRST, FIRST + int(os.environ.get("LOADS", "5")))
 
 
 class Died(Exception):

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from tests.faults import outside, points, report, stories
+from tests import soak
+from tests.faults import outside, points, stories
 from tests.faults.acts import Act, play
 from tests.faults.stories import Story
 from tests.faults.world import CASE, PIPELINE, WHOLE_PATIENCE, Operator, World, mounted, summary
@@ -44,7 +45,7 @@ async def world() -> AsyncIterator[World]:
 async def record(place: Path, world: World) -> None:
     """The fixed set as one line of the account of reliability."""
     figures = summary(await world.judged(whole=True), world.seen())
-    report.append(place, {"seed": 0, "faults": world.hurt, "seconds": round(world.age()), **figures})
+    soak.append(place, {"seed": 0, "faults": world.hurt, "seconds": round(world.age()), **figures})
 
 
 @pytest.fixture(scope="package")

@@ -3,19 +3,28 @@
 python -m tests.faults.report     writes docs/reliability.md anew, and the list of planted bugs in this folder's README
 """
 
-import json
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tests.faults.mutants import MUTANTS, RESULTS
+from tests.soak import DOCS, WORLDS, Line, lines
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-RUNS = ROOT / "docs" / "reliability.jsonl"
-LANDINGS = ROOT / "docs" / "landings.jsonl"
-PAGE = ROOT / "docs" / "reliability.md"
-README = ROOT / "tests" / "faults" / "README.md"
+RUNS = DOCS / "reliability.jsonl"
+LANDINGS = DOCS / "landings.jsonl"
+SQL = DOCS / "sql-oracle.jsonl"
+PAGE = DOCS / "reliability.md"
+README = Path(__file__).with_name("README.md")
 LIST = "### The list (written by `report.py`)"
+
+# those of WORLDS: what a seed draws, and what judges it
+GENERATORS = {
+    "clients": ("files sent, edited and sent again by clients that die", "a ledger of every line"),
+    "days": ("rows of any day, of both ends and of none", "whole numbers of microseconds"),
+    "ddl": ("scripts of DDL", "PostgreSQL's own catalog"),
+    "doubles": ("sums of doubles in other orders", "Python's fractions"),
+    "stores": ("ClickHouse schemas and their migrations", "ClickHouse's own catalog, rows in plain Python"),
+}
 
 # (promise, mechanism, tests)
 PROMISES = (
@@ -67,18 +76,7 @@ PROMISES = (
 )
 
 
-def append(place: Path, run: dict[str, Any]) -> None:
-    """Add one run to the account."""
-    with place.open("a") as out:
-        out.write(json.dumps(run) + "\n")
-
-
-def lines(place: Path) -> list[dict[str, Any]]:
-    """The entries of an account, oldest first; [] where there is none."""
-    return [json.loads(line) for line in place.read_text().splitlines() if line] if place.is_file() else []
-
-
-def figures(runs: list[dict[str, Any]], mutants: list[dict[str, Any]]) -> list[tuple[str, str]]:
+def figures(runs: list[Line], mutants: list[Line]) -> list[tuple[str, str]]:
     def total(name: str) -> str:
         return f"{sum(run.get(name, 0) for run in runs):,}"
 
@@ -100,7 +98,7 @@ def figures(runs: list[dict[str, Any]], mutants: list[dict[str, Any]]) -> list[t
     ]
 
 
-def kinds(runs: list[dict[str, Any]]) -> list[tuple[str, int]]:
+def kinds(runs: list[Line]) -> list[tuple[str, int]]:
     """Faults by kind, most frequent first; deaths at crash points, whose names have no blank, are one for each process."""
     counted: Counter[str] = Counter()
     points: dict[str, set[str]] = {}
@@ -118,7 +116,7 @@ def kinds(runs: list[dict[str, Any]]) -> list[tuple[str, int]]:
     ]
 
 
-def page(runs: list[dict[str, Any]], mutants: list[dict[str, Any]]) -> str:
+def page(runs: list[Line], mutants: list[Line]) -> str:
     promises = [f"| {name} | {how} | {held} |" for name, how, held in PROMISES]
     counted = [f"| {name} | {value} |" for name, value in figures(runs, mutants)]
     return "\n".join(
@@ -151,12 +149,65 @@ def page(runs: list[dict[str, Any]], mutants: list[dict[str, Any]]) -> str:
             "Where a clock is stepped, Python and JVM read it; the disk, and the library in Rust that commits what is live, tell",
             "the machine's time meanwhile, so that the clocks of one region disagree.",
             "",
+            *generators(),
             *landings(lines(LANDINGS)),
         ]
     )
 
 
-def landings(runs: list[dict[str, Any]]) -> list[str]:
+@dataclass
+class Account:
+    """What a generator drew so far, and since it last differed."""
+
+    drawn: int = 0
+    minutes: float = 0
+    differences: int = 0
+    drawn_since: int = 0
+    minutes_since: float = 0
+
+    def add(self, drawn: int, minutes: float, differences: int) -> None:
+        self.drawn += drawn
+        self.minutes += minutes
+        self.differences += differences
+        self.drawn_since = 0 if differences else self.drawn_since + drawn
+        self.minutes_since = 0 if differences else self.minutes_since + minutes
+
+    def row(self, what: str, judge: str) -> str:
+        return (
+            f"| {what} | {judge} | {self.drawn:,} | {self.minutes:,.0f} | {self.differences:,} | "
+            f"{self.drawn_since:,} | {self.minutes_since:,.0f} |"
+        )
+
+
+def generators() -> list[str]:
+    """One row for each that draws worlds, beside the faults above."""
+    found = {name: Account() for name in (*GENERATORS, "landings", "sql")}
+    for line in lines(WORLDS):
+        found[line["generator"]].add(line.get("drawn", line["until"] - line["from"]), line["minutes"], line["wrong"])
+    for line in lines(LANDINGS):
+        found["landings"].add(line["worlds"], line["seconds"] / 60, len(line["differences"]))
+    for line in lines(SQL):
+        drawn = sum(line[what] for what in ("expressions", "statements", "pairs"))
+        found["sql"].add(drawn + line["wrong"], line.get("minutes", 0), line["wrong"])
+    told = {
+        **GENERATORS,
+        "landings": ("landing tables of any writer", "whole rows as drawn"),
+        "sql": ("expressions, statements and pairs of queries", "Spark's own parser and rows"),
+    }
+    return [
+        "## Worlds drawn at random",
+        "",
+        "Of each generator, by `make soak`: how many it drew, for how long, how many differed from its judge, and how many it drew since it last",
+        "found a difference. Lines of `worlds.jsonl`, `landings.jsonl` and `sql-oracle.jsonl`.",
+        "",
+        "| drawn | judge | worlds | minutes | differences | worlds since | minutes since |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+        *(found[name].row(*told[name]) for name in sorted(found) if found[name].drawn),
+        "",
+    ]
+
+
+def landings(runs: list[Line]) -> list[str]:
     """What `tests/worlds` drew: landing tables that went through the real agent."""
     kinds = sum((Counter(run["kinds"]) for run in runs), Counter[str]())
     return [
@@ -179,7 +230,7 @@ def landings(runs: list[dict[str, Any]]) -> list[str]:
     ]
 
 
-def planted(mutants: list[dict[str, Any]]) -> str:
+def planted(mutants: list[Line]) -> str:
     """The README with the list of planted bugs at its end."""
     results = {m["mutant"]: "caught" if m["caught"] else "missed" for m in mutants}
     rows = (

@@ -5,18 +5,17 @@ maintains tables at random. The seed decides what happens, the machine when. A r
 docs/reliability.jsonl; one that was broken off leaves none, and the next call begins with its seed again.
 """
 
-import argparse
 import asyncio
 import os
 import random
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 
+from tests import soak
 from tests.faults import outside, points, report
 from tests.faults.clock import DAY, Clock, read_from
 from tests.faults.world import CASE, PIPELINE, Operator, World, before_long, full, mounted, summary
@@ -155,26 +154,20 @@ async def lived(seed: int, root: Path, clock: Clock) -> dict[str, object]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description="random faults, by seed, into docs/reliability.jsonl")
-    parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--seed", type=int, help="run this one alone, without recording it")
-    asked = parser.parse_args()
-    until, bad = time.monotonic() + asked.minutes * 60, 0
-    seed = asked.seed or max((run["seed"] for run in report.lines(report.RUNS)), default=0) + 1
-    while time.monotonic() < until:
+    asked = soak.arguments(__doc__).parse_args()
+    run = soak.Soak(asked, report.RUNS, max((line["seed"] for line in soak.lines(report.RUNS)), default=0) + 1)
+    for seed in run.seeds():
         with tempfile.TemporaryDirectory(prefix="console-soak-") as place:
             root = Path(place)
             os.environ["CONSOLE_CRASH_DIR"], os.environ["CONSOLE_HOME"] = str(root / "crashes"), str(root / "service")
             with mounted(root / "disk", 300), mounted(root / "scratch", 150):
                 told = asyncio.run(one_run(seed, root))
-        print(told, flush=True)
-        bad += told["result"] != "whole"
-        if asked.seed:
-            break
-        report.append(report.RUNS, told)
-        report.main()
-        seed += 1
-    return 1 if bad else 0
+        if told["result"] != "whole":
+            run.differs(f"seed {seed}: {told['result']}")
+        run.keep(told)
+        if asked.seed is None:
+            report.main()
+    return run.code()
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 from tests.faults import points, report
+from tests.soak import lines
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent / "console"
 CALL = re.compile(r'crash\.point\(f?"([^"]+)"\)')
@@ -26,8 +27,8 @@ def test_no_write_has_a_crash_point_that_nobody_arms() -> None:
 
 
 def test_the_readme_lists_every_planted_bug_with_what_became_of_it() -> None:
-    assert report.README.read_text() == report.planted(report.lines(report.RESULTS)), "python -m tests.faults.report"
-    assert report.PAGE.read_text() == report.page(report.lines(report.RUNS), report.lines(report.RESULTS))
+    assert report.README.read_text() == report.planted(lines(report.RESULTS)), "python -m tests.faults.report"
+    assert report.PAGE.read_text() == report.page(lines(report.RUNS), lines(report.RESULTS))
 
 
 def test_every_point_that_is_armed_is_in_the_package() -> None:

@@ -1,8 +1,6 @@
 """Worlds by seed for as long as asked: `python -m tests.worlds.soak --minutes 60`. Each seed ends in one line of
 docs/landings.jsonl; one that was broken off leaves none, and the next call begins with it again."""
 
-import argparse
-import json
 import shutil
 import sys
 import tempfile
@@ -12,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from console.agent.session import Settings, Spark
+from tests import soak
 from tests.life.region import SHORT_LIVED
 from tests.worlds.carried import carry
 
-RECORDS = Path(__file__).resolve().parents[2] / "docs" / "landings.jsonl"
+RECORD = soak.DOCS / "landings.jsonl"
 MANY = 9
 FIRST = 1
 
@@ -25,44 +24,36 @@ def writing(spark: Spark) -> Any:
     return spark.session(spark__sql__runSQLOnFiles="true")
 
 
-def seeds() -> int:
-    """The seed after the last one on record."""
-    lines = RECORDS.read_text().splitlines() if RECORDS.is_file() else []
-    return max((json.loads(line)["seed"] for line in lines), default=FIRST - 1) + 1
+def drawn(seed: int, session: Any) -> soak.Line:
+    """One seed's worlds, and what differs."""
+    place, started = Path(tempfile.mkdtemp(prefix="console-worlds-")), time.monotonic()
+    try:
+        done = carry(seed, MANY, place, session)
+        differences = done.differences
+        kinds = Counter(f"{world.writer} {world.feature or 'plain'}" for world in done.worlds)
+    except Exception as error:
+        differences, kinds = [f"seed {seed}: {type(error).__name__}: {error}"[:600]], Counter()
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    return {"seed": seed, "worlds": MANY, "kinds": dict(sorted(kinds.items())),
+            "seconds": round(time.monotonic() - started), "differences": differences}  # fmt: skip
 
 
 def main() -> int:
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--minutes", type=float, default=60)
-    asked.add_argument("--seed", type=int, help="this one alone, without a record")
-    minutes, only = (getattr(asked.parse_args(), name) for name in ("minutes", "seed"))
+    asked = soak.arguments(__doc__).parse_args()
+    run = soak.Soak(asked, RECORD, max((line["seed"] + 1 for line in soak.lines(RECORD)), default=FIRST))
     spark = Spark(Settings("worlds", "local[2]", SHORT_LIVED), -1)
-    session, wrong, deadline = writing(spark), 0, time.monotonic() + minutes * 60
-    seed = seeds() if only is None else only
     try:
-        while time.monotonic() < deadline:
-            place, started = Path(tempfile.mkdtemp(prefix="console-worlds-")), time.monotonic()
+        session = writing(spark)
+        for seed in run.seeds():
             print(f"seed {seed}", flush=True)
-            try:
-                done = carry(seed, MANY, place, session)
-                differences = done.differences
-                kinds = Counter(f"{world.writer} {world.feature or 'plain'}" for world in done.worlds)
-            except Exception as error:
-                differences, kinds = [f"seed {seed}: {type(error).__name__}: {error}"[:600]], Counter()
-            finally:
-                shutil.rmtree(place, ignore_errors=True)
-            print("\n".join(differences) or f"  {MANY} worlds, all equal", flush=True)
-            wrong += len(differences)
-            if only is not None:
-                break
-            record = {"seed": seed, "worlds": MANY, "kinds": dict(sorted(kinds.items())),
-                      "seconds": round(time.monotonic() - started), "differences": differences}  # fmt: skip
-            with RECORDS.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(record, ensure_ascii=False) + "\n")
-            seed += 1
+            line = drawn(seed, session)
+            for said in line["differences"]:
+                run.differs(said)
+            run.keep(line)
     finally:
         spark.stop()
-    return 1 if wrong else 0
+    return run.code()
 
 
 if __name__ == "__main__":
