@@ -47,13 +47,13 @@ soak: setup clocks
 	@$(BIN)/python -m tests.faults.soak --minutes $(MINUTES)
 	@$(BIN)/pytest -q -m faults
 	@EDITS=50000 $(BIN)/pytest -q -n 2 tests/planning/property -m "slow and not spark"
-	@LOADS=500 $(BIN)/pytest -q -n 2 tests/agent/test_loads.py
+	@$(BIN)/python -m tests.drawn clients --minutes $(MINUTES)
 	@$(BIN)/python -m tests.worlds.soak --minutes $(MINUTES)
 	@$(BIN)/python -m tests.propagation.worlds.soak --minutes $(MINUTES)
 	@$(BIN)/python -m tests.propagation.ddl.soak --minutes $(MINUTES)
 	@CONSOLE_FUZZ=10000 $(BIN)/pytest -q tests/hostile/test_fuzz.py
-	@DAYS_SEED=$$(date +%s) $(BIN)/pytest -q tests/days
-	@DOUBLES=200000 HYPOTHESIS_PROFILE=drawn $(BIN)/pytest -q tests/agent/test_doubles.py
+	@$(BIN)/python -m tests.drawn days --minutes $(MINUTES)
+	@$(BIN)/python -m tests.drawn doubles --minutes $(MINUTES)
 	@$(BIN)/python -m tests.planning.oracle.soak --minutes $(MINUTES)
 	@$(BIN)/python -m tests.mutation.soak
 
