@@ -71,7 +71,6 @@ def _survey() -> int:
 
 
 def _surveyed(entry: dict[str, Any]) -> dict[str, Any]:
-    from console.agent.store.ledger import Releases, Rollouts
     from console.agent.store.survey import survey
 
     warehouse, pipeline = Path(str(entry["warehouse"]).removeprefix("file://")), str(entry["pipeline"])
@@ -83,15 +82,26 @@ def _surveyed(entry: dict[str, Any]) -> dict[str, Any]:
 
             answer["past"] = codec.encode(past(warehouse, pipeline, which))
         if entry.get("state"):
-            rollouts = Rollouts(warehouse, pipeline)
-            answer["state"] = {
-                "status": codec.encode(rollouts.status()),
-                "plan": codec.encode(rollouts.plan(rollouts.latest())),
-                "releases": [codec.encode(held.row) for held in Releases(warehouse, pipeline).all()],
-            }
+            answer["state"] = _state(warehouse, str(entry["region"]), pipeline)
     except ConsoleError as error:
         return {"error": _fields(error)}
     return answer
+
+
+def _state(warehouse: Path, region: str, pipeline: str) -> dict[str, Any]:
+    from console.agent.patience.unattended import resting
+    from console.agent.store.ledger import Releases, Rollouts
+    from console.model.event import Recorded
+    from console.model.status import fold
+
+    rollouts, releases = Rollouts(warehouse, pipeline), Releases(warehouse, pipeline).all()
+    status = rollouts.status()
+    status = fold(status, Recorded(status.rollout, 0, time.time(), resting(warehouse, region, releases)))
+    return {
+        "status": codec.encode(status),
+        "plan": codec.encode(rollouts.plan(status.rollout)),
+        "releases": [codec.encode(held.row) for held in releases],
+    }
 
 
 def _archive() -> int:

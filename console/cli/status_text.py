@@ -107,6 +107,7 @@ def region_data(view: RegionView, error: str = "") -> dict[str, Any]:
         "eta_seconds": status.eta_seconds,
         "feeds_stand_still": len(status.standing),
         "feeds": encode(status.ailing),
+        "agent_runs": None if error else view.attended,
         "waiting_for": "" if status.held else status.why,
         "may_pause_until": status.reads_until or None,
         "status": encode(status),
@@ -154,6 +155,8 @@ def _notes(view: RegionView, now: float) -> list[str]:
     status = view.status
     notes = [f"hint: {safe_text(status.hint)}"] if status.hint else []
     notes += [line for feed in status.ailing for line in ailing_lines(feed)]
+    if view.attended is False and not status.standing and (waits := _unattended(view)):
+        notes.append(f"no agent runs, and {waits}; console follow --region {safe_text(view.region.name)}")
     if status.taken_by and status.state not in _AT_END:
         notes.append(f"{status.rollout} by {safe_text(status.by)}, taken over by {safe_text(status.taken_by)}")
     if status.quarantined:
@@ -167,6 +170,13 @@ def _notes(view: RegionView, now: float) -> list[str]:
         until = datetime.fromtimestamp(status.changed + view.region.policy.keep_failed_hours * 3600, UTC)
         notes.append(f"what it built is kept until {until:%Y-%m-%d %H:%M}Z")
     return [*notes, *(f"check {_check(check)}" for check in status.checks)]
+
+
+def _unattended(view: RegionView) -> str:
+    """What waits for an agent in a region that has none; "" where nothing does."""
+    if moves(view.status) and view.status.state != "awaiting-confirmation":
+        return "" if view.status.held else "its rollout does not go on"
+    return "live rows will wait" if view.live else ""
 
 
 def ailing_lines(feed: Ailing) -> list[str]:

@@ -1,9 +1,10 @@
 """A region as the runner sees it. Real regions, SSH regions and the fake all answer these calls."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+from console.model.codec import QUIET
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live, ReleaseRow
@@ -27,11 +28,15 @@ class Who:
 
 @dataclass(frozen=True, slots=True)
 class RegionState:
-    """One pipeline in one region, now. `plan` is the accepted plan of the current rollout."""
+    """One pipeline in one region, now. `plan` is the accepted plan of the current rollout.
+
+    attended  an agent runs there; else the region's logs have answered
+    """
 
     status: Status
     plan: Plan | None
     releases: tuple[ReleaseRow, ...]
+    attended: bool = field(default=True, metadata=QUIET)
 
     @property
     def live(self) -> str:

@@ -5,7 +5,7 @@ import math
 import os
 from base64 import b64decode
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, Protocol, TypeVar
 
 from console import errors
@@ -151,7 +151,7 @@ class RpcDriver:
             state = (await self._reach.ask(pipeline, (), True)).state
             if state is None:
                 raise errors.Protocol(f"{self.region.name}: the survey left out the state", code="E_PROTOCOL")
-            return state
+            return replace(state, attended=False)
         return self._shape(RegionState, await self._say(link, "state", {"pipeline": pipeline}, _QUICK))
 
     async def past(self, pipeline: str, rollout: str = "") -> Past:

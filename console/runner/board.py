@@ -182,10 +182,19 @@ class Follower:
         if mine.rollout == told.rollout and told.rollout:
             if told.seq < mine.seq:
                 return
-            if not told.lag_seconds:  # what is fleeting the region does not keep, and we may have heard it
+            if not (
+                told.lag_commits or told.lag_seconds
+            ):  # what is fleeting the region does not keep, and we may have heard it
                 told = replace(told, lag_commits=mine.lag_commits, lag_rows=mine.lag_rows, lag_seconds=mine.lag_seconds)
             told = replace(told, log=told.log or mine.log)
-        self._board.set(self._name, status=told, live=state.live, previous=state.previous, accepted=state.plan)
+        self._board.set(
+            self._name,
+            status=told,
+            live=state.live,
+            previous=state.previous,
+            accepted=state.plan,
+            attended=state.attended,
+        )
         self._accepted = (state.status.rollout, state.plan)
 
     def _met(self, state: RegionState) -> None:

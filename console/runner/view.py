@@ -25,6 +25,7 @@ class RegionView:
 
     plan     the pending plan, computed from the files against the live release; None before the first survey
     problem  why there is no plan (an error of the survey or the planner), or ""
+    attended whether an agent runs there; None where that is not known
     accepted the plan that the region's rollout carries; None where the region has not told it
     behind   another release than the files say answers there; None where that is not known
     note     a word from outside the rollout that deserves the state column ("building the demo: 3 of 14 days")
@@ -43,6 +44,7 @@ class RegionView:
     witness: "Witnessed | None" = None
     behind: bool | None = None
     accepted: Plan | None = None
+    attended: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

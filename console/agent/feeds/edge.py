@@ -145,6 +145,16 @@ def standing(edges: Iterable[Edge]) -> dict[str, ConsoleError]:
     return found
 
 
+def below(top: Edge, edges: Iterable[Edge]) -> tuple[str, ...]:
+    """Logical tables that hang below what a feed fills."""
+    reached, names = {top.target_path}, dict[str, None]()
+    for edge in edges:
+        if edge.source_path in reached:
+            reached.add(edge.target_path)
+            names[edge.feed.target] = None
+    return tuple(names)
+
+
 def compute(session: Any, edge: Edge, stored: Any, joined: Mapping[str, int]) -> Any:
     """The rows of the target, in its stored columns, that these stored rows of the source give.
 

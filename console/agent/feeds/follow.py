@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from console.agent.feeds.edge import Edge, standing
+from console.agent.feeds.edge import Edge, below, standing
 from console.agent.patience.failure import again, cause, told
 from console.agent.session import Spark
 from console.agent.store import log
@@ -295,7 +295,7 @@ def _as_now(held: Edge | None, edge: Edge) -> Edge:
 def _ailing(edges: Iterable[Edge]) -> tuple[Ailing, ...]:
     """The feeds whose last try failed, and what hangs below them. edges: sources before what hangs below them"""
     edges = tuple(edges)
-    return tuple(_ill(edge, _below(edge, edges)) for edge in edges if edge.health.tries or edge.health.standing)
+    return tuple(_ill(edge, below(edge, edges)) for edge in edges if edge.health.tries or edge.health.standing)
 
 
 def _ill(edge: Edge, below: tuple[str, ...]) -> Ailing:
@@ -312,16 +312,6 @@ def _ill(edge: Edge, below: tuple[str, ...]) -> Ailing:
         code=why.code if why else "",
         below=below,
     )
-
-
-def _below(top: Edge, edges: Iterable[Edge]) -> tuple[str, ...]:
-    """Logical tables that hang below what a feed fills."""
-    reached, names = {top.target_path}, dict[str, None]()
-    for edge in edges:
-        if edge.source_path in reached:
-            reached.add(edge.target_path)
-            names[edge.feed.target] = None
-    return tuple(names)
 
 
 def _crowded() -> float:

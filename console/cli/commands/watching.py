@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 def status() -> int:
     """Where each region's rollout stands, and whether its live feeds move.
 
-    Exits 1 when a feed stands still: it was stopped, or keeps failing; why, and what to do, is said below the table.
+    Exits 1 when a feed stands still: it was stopped, keeps failing, or has rows in front of it and no agent that moves it;
+    why, and what to do, is said below the table.
 
     Asks the regions themselves, and starts nothing. Below, columns that arrive in the stores of replication.yaml and are
     not stored there.
@@ -78,6 +79,7 @@ async def views_of(desk: Desk) -> "tuple[list[RegionView], dict[str, ConsoleErro
                     live=state.live,
                     previous=state.previous,
                     behind=behind,
+                    attended=state.attended,
                 )
             )
     return views, errors

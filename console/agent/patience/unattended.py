@@ -1,0 +1,77 @@
+"""What waits in front of the live feeds of a pipeline that no agent moves, from its logs alone: no Spark, no lock."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from deltalake.exceptions import DeltaError
+
+from console.agent.feeds import ranges
+from console.agent.feeds.edge import Edge, below, edges_of
+from console.agent.rollout import across
+from console.agent.store import log
+from console.agent.store.ledger import Held
+from console.agent.store.survey import resolve
+from console.errors import ConsoleError, RegionError
+from console.model.event import Ailing, Lagging
+from console.text import redacted, safe_text
+
+
+def resting(warehouse: Path, region: str, releases: Iterable[Held]) -> Lagging:
+    """How far the feeds of what is live, and of what a rollback would return to, are behind. One that has rows in front
+    of it ails, for nobody carries them; so does one that an agent would stop at once, by its own reason.
+    """
+    kept = (held for held in across.ranked(releases) if held.row.state in ("live", "previous"))
+    edges = across.owned(edges_of(held.release, lambda path: resolve(warehouse, path)) for held in kept)
+    commits, rows, seconds, ailing = 0, 0, 0.0, []
+    for edge in edges:
+        try:
+            end, position = log.latest_version(edge.source_path), edge.committed()
+            if position < 0 or not _waits(edge, position, end):
+                continue
+            more = ranges.pending(edge.source_path, position, end)
+        except (ConsoleError, DeltaError, OSError) as error:
+            ailing.append(_ailing(edge, edges, error))
+            continue
+        commits, rows, seconds = commits + more[0], rows + more[1], max(seconds, more[2])
+        waiting = f"{_count(more[0], 'commit')} ({_count(more[1], 'row')}) of {edge.feed.source}"
+        ailing.append(_ailing(edge, edges, _nobody(waiting, region)))
+    return Lagging(commits, rows, seconds, tuple(ailing))
+
+
+def _waits(edge: Edge, position: int, end: int) -> bool:
+    """Whether commits that may flow lie between the two.
+
+    raises  FeedStopped in front of one that may not
+    """
+    while part := ranges.next_range(
+        edge.source_path, position, end, ranges.MAX_COMMITS, policy=edge.source.table.on_rewrite
+    ):
+        if part.files:
+            return True
+        position = part.last
+    return False
+
+
+def _nobody(waiting: str, region: str) -> RegionError:
+    return RegionError(
+        f"no agent runs, and {waiting} wait", hint=f"console follow --region {region}", code="E_NO_AGENT"
+    )
+
+
+def _ailing(edge: Edge, edges: tuple[Edge, ...], error: Exception) -> Ailing:
+    known = error if isinstance(error, ConsoleError) else RegionError(f"its lag cannot be told: {error}")
+    return Ailing(
+        feed=edge.feed.materialization,
+        target=edge.feed.target,
+        path=edge.target.version.path,
+        tries=0,
+        standing=True,
+        why=safe_text(redacted(str(known))),
+        hint=safe_text(redacted(known.hint)),
+        code=known.code,
+        below=below(edge, edges),
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"
