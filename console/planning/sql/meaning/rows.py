@@ -203,8 +203,8 @@ class _Select:
         found = grouping(group, self.tree.expressions, replace(plain, aliases=self._aliases()))
         self._note("GROUP BY", found.hash)
         of_keys: list[Value] = []
-        if group is not None and found.plain and found.values:
-            rows, of_keys = simpler.lifted(rows, frozenset(found.values))
+        if group is not None and found.plain and found.sets[0]:
+            rows, of_keys = simpler.lifted(rows, found.sets[0])
         part = mix("group", rows.rows, found.hash)
         reads = rows.reads.union(*(value.reads for value in found.values.values()))
         made = replace(rows.sealed(part if group else mix("one row"), "group"), reads=reads)

@@ -52,5 +52,5 @@ def _computed_with(tree: exp.Select, branches: tuple[Relation, ...]) -> set[str]
     """The columns of which a SELECT makes something, and does not show as they are."""
     shown = [part for part in tree.expressions if not isinstance(part.unalias(), exp.Column)]
     parts = [*shown, *([tree.args["where"].this] if tree.args.get("where") else [])]
-    names = {column.name.lower() for part in parts for column in part.find_all(exp.Column)}
+    names = {one.name.lower() for part in parts for column in part.find_all(exp.Column) for one in column.parts}
     return names & set(branches[0].columns)

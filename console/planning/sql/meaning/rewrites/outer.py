@@ -100,7 +100,7 @@ def _strict(node: exp.Expr, views: Mapping[str, Relation]) -> Names:
     node = node.unnest()
     if isinstance(node, exp.Column):
         return frozenset(_owner(node, views))
-    if not isinstance(node, _STRICT) or (node.args.get("safe") and isinstance(node, exp.TryCast)):
+    if type(node) not in _STRICT:  # concat_ws, which passes over NULLs, is a kind of concat to sqlglot
         return frozenset()
     parts = [part for part in node.iter_expressions() if not isinstance(part, exp.DataType)]
     return frozenset().union(*(_strict(part, views) for part in parts))

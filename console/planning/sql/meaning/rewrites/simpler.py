@@ -16,7 +16,9 @@ Chain = type[exp.Expr]
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
 _MOST = 200  # members of a chain that are held against each other
-# what asks the same of -0.0 and 0.0, which are one key of a group
+# types of which no two values that are equal can be told apart
+_ONE_SPELLING = frozenset([*_WHOLE, "string", "boolean", "date", "timestamp", "timestamp_ntz", "binary"])
+# what asks the same of values that are equal
 _COMPARES = frozenset(["EQ", "LT", "LTE", "In", "IsNull", "Not", "And", "Or", "NullSafeEQ"])
 # what is NULL where an operand is, by how its label begins
 _STRICT = frozenset([
@@ -58,19 +60,21 @@ def narrowed(rows: Relation, conditions: Iterable[Value]) -> Relation:
 
 def lifted(rows: Relation, keys: frozenset[str]) -> tuple[Relation, list[Value]]:
     """The rows without the filters that ask of these values alone, and those filters: groups by them pass, or none does."""
-    of_keys = [
-        value for value in rows.asked if value.hash in rows.filters and built_of(value, keys) and _is_one_key(value)
-    ]
+    asked = (value for value in rows.asked if value.hash in rows.filters and built_of(value, keys))
+    of_keys = [value for value in asked if value.hash in keys or _is_one_key(value, keys)]
     without = rows.filters - {value.hash for value in of_keys}
     return replace(rows, filters=without), of_keys
 
 
-def _is_one_key(value: Value) -> bool:
-    """Whether a condition says the same of all values that are one key."""
-    if value.parts is None or value.kind.partition(":")[0] in ("integer", "text"):
-        return True
-    floats = any(part.type in ("float", "double") for part in value.parts)
-    return (value.kind in _COMPARES or not floats) and all(_is_one_key(part) for part in value.parts)
+def _is_one_key(value: Value, keys: frozenset[str]) -> bool:
+    """Whether what is computed says the same of all values that are one key: 0.0 and -0.0, 'a' and 'A' of a collation."""
+    if value.hash in keys:
+        type = value.type.lower()
+        return type in _ONE_SPELLING or type.startswith("decimal")
+    parts = value.parts or ()
+    if value.kind not in _COMPARES or any(part.kind.startswith("Collate") for part in parts):
+        return all(_is_one_key(part, keys) for part in parts)
+    return all(part.hash in keys or _is_one_key(part, keys) for part in parts)
 
 
 def split(parts: Iterable[Value]) -> list[Value]:
@@ -121,7 +125,7 @@ def _by_value(chain: Chain, kept: dict[str, Value], filters: bool) -> dict[str, 
     found: dict[str, Value] = {}
     about: dict[tuple[str, str], _About] = {}
     for part in kept.values():
-        if (said := _said(part)) is None or (chain is exp.Or and part.kind == "Not"):
+        if (said := _said(part)) is None or (part.kind == "Not" if chain is exp.Or else _met_by_several(part)):
             found[part.hash] = part
         else:
             key, this = said
@@ -152,6 +156,14 @@ def _said(part: Value) -> tuple[tuple[str, str], _About] | None:
     if (number := number_of(right)) is not None and number_of(left) is None:
         return (left.hash, _key(left, "integer", part)), _About(left, high=(number, strict))
     return None
+
+
+def _met_by_several(part: Value) -> bool:
+    """Whether one value may equal two texts that differ: `d = '2024-01-01' AND d = '2024-1-1'` of a date."""
+    if part.kind != "In" or not part.parts:
+        return False
+    of, *options = part.parts
+    return of.type.lower() != "string" and any(option.kind.startswith("text:") for option in options)
 
 
 def _key(of: Value, kind: str, part: Value) -> str:
@@ -329,5 +341,5 @@ def known(value: Value) -> frozenset[str]:
         found.add(one_.hash)
         label = one_.kind.partition("/")[0]
         if one_.parts and (label in _STRICT or label.startswith("cast:")):
-            waiting += one_.parts
+            waiting += one_.parts[:1] if label == "In" else one_.parts  # an option may be NULL beside one that is met
     return frozenset(found)
