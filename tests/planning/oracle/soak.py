@@ -12,7 +12,7 @@ from tests.planning.oracle import check
 from tests.planning.oracle.judge import started
 
 RECORD = soak.DOCS / "sql-oracle.jsonl"
-BLOCK = 400
+BLOCK = 100
 
 
 def main() -> int:
