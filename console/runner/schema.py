@@ -106,7 +106,7 @@ class Carriage:
         """What is left at a site: its first word, before anything is asked of a person."""
         store = site.open()
         try:
-            todo = self._carrier(site, store).todo(order.phase)
+            todo = self._carrier(site, store).todo(order.phase, recorded=order.recorded)
             if all(one.waits for one in todo):
                 refuse_waiting(site.name, todo)
             if not (order.allow_destructive or order.recorded):

@@ -102,9 +102,10 @@ class Carrier:
             hint=f"create it, or name it as the store does: targets: {{{self._target.name}: …}} of the table in replication.yaml",
         )
 
-    def todo(self, phase: Phase) -> tuple[Todo, ...]:
+    def todo(self, phase: Phase, *, recorded: bool = False) -> tuple[Todo, ...]:
         """What a phase has left to do here; nothing is done.
 
+        recorded  all of it is there already: nothing is left but to write that down
         raises  DataError for what cannot be done here without a person; Conflict where a migration is not the one that
                 was applied
         """
@@ -120,10 +121,12 @@ class Carrier:
                 raise self._missing(change, place)
             if (earlier := waits.get(change.id)) is not None:
                 found.append(Todo(change, place, (), waits=earlier))
-                continue
-            found.append(self._seen(change, place, tables[place]))
-            tables[place] = self._after(change, place, tables[place])
-        return (*self._unannounced(records), *found) if phase == "pre" else tuple(found)
+            elif recorded:
+                found.append(Todo(change, place, ()))
+            else:
+                found.append(self._seen(change, place, tables[place]))
+                tables[place] = self._after(change, place, tables[place])
+        return (*self._unannounced(records, recorded=recorded), *found) if phase == "pre" else tuple(found)
 
     def _seen(self, change: Change, place: str, table: StoreTable) -> Todo:
         try:
@@ -175,7 +178,7 @@ class Carrier:
 
     def skip(self, phase: Phase) -> Iterator[Done]:
         """Write down that what is left is there already, without doing any of it."""
-        todo = self.todo(phase)
+        todo = self.todo(phase, recorded=True)
         for one in todo:
             if not one.waits:
                 self._write(one.change, one.place, "announced" if one.announce else "applied")
@@ -212,7 +215,7 @@ class Carrier:
             return Translation()
         return self.translate(change, table)
 
-    def _unannounced(self, records: Sequence[Record]) -> tuple[Todo, ...]:
+    def _unannounced(self, records: Sequence[Record], *, recorded: bool) -> tuple[Todo, ...]:
         known = {(record.migration, record.place) for record in records if record.state != "step"}
         told = (c for c in self._changes if isinstance(c.migration.operation, TOLD) and c.migration.phase == "post")
         left = [c for c in told if (c.id, self.place(c)) not in known]
@@ -220,7 +223,7 @@ class Carrier:
         found = []
         for change in left:
             place = self.place(change)
-            staged = staged_of(change)
+            staged = None if recorded else staged_of(change)
             seen = Todo(change, place, ())
             if staged is not None:
                 if place not in tables:

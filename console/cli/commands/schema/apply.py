@@ -138,7 +138,7 @@ class Work:
         todo: tuple[Todo, ...] = ()
         store = site.open()
         try:
-            todo = self.carrier(site, store).todo(order.phase)
+            todo = self.carrier(site, store).todo(order.phase, recorded=order.recorded)
             refuse_waiting(site.name, todo)
         except ConsoleError as error:
             return site, todo, error
@@ -210,6 +210,12 @@ def gate(voice: Voice, site: "Site", todo: "Sequence[Todo]", order: "Order") -> 
     policy = site.region.policy.promote
     left = count(sum(not one.waits for one in todo), "migration")
     again = f"console schema apply --phase {order.phase} --store {site.target.name} --regions {site.region.name}"
+    flags = {
+        " --recorded": order.recorded,
+        " --allow-destructive": order.allow_destructive,
+        " --take-over": order.take_over,
+    }
+    again += "".join(flag for flag, given in flags.items() if given)
     if policy == "auto" or (voice.flags.yes and policy != "never"):
         return None
     if not voice.may_ask:
@@ -276,6 +282,7 @@ def todo_data(site: "Site", todo: "Sequence[Todo]", error: ConsoleError | None) 
             "migration": one.change.id,
             "table": one.place,
             "destructive": one.destructive,
+            "announces": one.announce,
             "statements": [what(step) for step in one.steps],
             "warnings": list(one.warnings),
             "rewrites_bytes": one.rewrites,
