@@ -23,7 +23,7 @@ from console.agent.intake import loads
 from console.agent.intake.landing import Intake
 from console.agent.line import Line
 from console.agent.session import Settings, Spark
-from console.errors import ConsoleError, DataError, Unreachable
+from console.errors import Conflict, ConsoleError, DataError, Unreachable
 from console.model import codec
 from console.model.live import Release, TableState, Version
 from console.model.load import Found, Run
@@ -182,6 +182,37 @@ async def test_one_file_sent_under_several_names_at_once_lands_once(tmp_path: Pa
         assert ledger.landed(f"s{number}", region.lines(), [file]) == file.events
         ledger.named[file.name] = file.events
         region.restart()
+
+
+@pytest.mark.parametrize(
+    ("change", "landed"),
+    [
+        pytest.param(lambda data: b"", 3, id="cut off"),
+        pytest.param(lambda data: b"\xff" * len(data), 3, id="overwritten"),
+        pytest.param(lambda data: data.replace(b"-7", b"-x"), 6, id="edited"),
+    ],
+)
+async def test_a_file_that_changes_while_it_is_sent_is_told_with_what_landed_of_it(
+    tmp_path: Path, change: Any, landed: int
+) -> None:
+    region, random = Region(tmp_path), Random("changed")
+    data = b"".join(json.dumps({"id": f"e-{n}", "n": n}).encode() + b"\n" for n in range(1, 8))
+    source = io.BytesIO(data)
+
+    def changed(_: int) -> None:
+        at = source.tell()
+        source.seek(0)
+        source.truncate()
+        source.write(change(data))
+        source.seek(at)
+
+    link: Any = Link(region, random)
+    file = cutting.examine(source, "f")
+    came = await outcome(Sending(link, "web", "landing", file, load="f", named=False, told=changed))
+    assert isinstance(came, Conflict), came
+    assert came.code == "E_FILE_CHANGED"
+    assert f"{landed} rows" in str(came)
+    assert len(region.lines()) == landed
 
 
 def _as_landed(landed: list[str], file: File) -> File:

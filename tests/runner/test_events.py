@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -41,9 +42,7 @@ def test_every_event_is_in_exactly_one_piece_in_order_with_its_line(
         patch.setattr(events_module, "PIECE_LINES", 4)
         file = looked_through(data)
         cut = list(file.pieces())
-        grown = Events(
-            source=io.BytesIO(data + b'{"later": 1}\n'), name="f", length=len(data), batch="", count=0, first=START
-        )
+        grown = replace(file, source=io.BytesIO(data + b'{"later": 1}\n'))
         assert cut == list(grown.pieces())
         rest = list(file.pieces(after))
     assert [json.loads(line) for piece in cut for line in piece.events] == events

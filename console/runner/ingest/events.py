@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from console.errors import DataError
+from console.errors import Conflict, DataError
 from console.model.load import START, link, linked
 
 # of a frame of 1 MiB; the rest is for the request around the lines
@@ -95,16 +95,33 @@ class Events:
         return sum(len(piece.events) for _, piece in pieces)
 
     def _events(self) -> Iterator[tuple[int, str]]:
-        """(line, event) for every line that holds one."""
+        """(line, event) for every line that holds one.
+
+        raises  Conflict E_FILE_CHANGED, at the end at the latest, where these are no longer the bytes that were looked through
+        """
         self.source.seek(0)
-        read = 0
+        digest, read = hashlib.sha256(), 0
         for number, whole in enumerate(_lines(self.source), 1):
             raw = whole[: self.length - read]
             read += len(raw)
-            if event := raw.decode().strip():
+            digest.update(raw)
+            try:
+                event = raw.decode().strip()
+            except UnicodeDecodeError:
+                raise self._changed() from None
+            if event:
                 yield number, event
             if read >= self.length:
-                return
+                break
+        if digest.hexdigest() != self.batch:
+            raise self._changed()
+
+    def _changed(self) -> Conflict:
+        return Conflict(
+            f"{self.name} was changed or cut off while it was being sent",
+            hint="send a copy that nobody writes to",
+            code="E_FILE_CHANGED",
+        )
 
 
 def _after(held: list[str], at: list[tuple[int, int]], skipped: int) -> Piece:

@@ -83,8 +83,12 @@ class Sending:
         """What has landed for certain, in words; "" for nothing."""
         if not self._stand.rows:
             return ""
-        first, last = self._file.line(1), self._file.line(self._stand.rows)
-        return f"lines {first:,}–{last:,} ({self._stand.rows:,} rows) have landed as load {self._stand.load}"
+        rows = f"{self._stand.rows:,} rows"
+        try:
+            first, last = self._file.line(1), self._file.line(self._stand.rows)
+        except Conflict:  # its lines are others by now
+            return f"{rows} have landed as load {self._stand.load}"
+        return f"lines {first:,}–{last:,} ({rows}) have landed as load {self._stand.load}"
 
     # -- where it stands
 
