@@ -17,6 +17,11 @@ def unfit(path: str) -> str:
     return found[0] if found else ""
 
 
+def unfit_here(path: str) -> str:
+    """The same of a path of this machine, and of the place to which its links lead, for deltalake goes by that."""
+    return unfit(path) or unfit(os.path.realpath(path))
+
+
 def _own(path: Path) -> Path:
     """The folder, made if need be, as are those above it: who may write one of these could put another in our place."""
     if not path.is_dir():

@@ -272,6 +272,6 @@ def refuse_remote(warehouse: str) -> Path:
             hint="use a directory on a disk of the region's host",
             code="E_STORE",
         )
-    if what := paths.unfit(text):
+    if what := paths.unfit_here(text):
         raise RegionError(f"{warehouse}: no Delta table can lie below {what!r}", hint=paths.UNFIT, code="E_PATH")
     return Path(text)

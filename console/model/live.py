@@ -142,13 +142,29 @@ class Day:
     exact: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+# what a reader must know of a table, and `agent/rows/appended` and Delta's own reader do
+READABLE = frozenset(
+    (
+        "columnMapping",
+        "deletionVectors",
+        "timestampNtz",
+        "typeWidening",
+        "typeWidening-preview",
+        "v2Checkpoint",
+        "vacuumProtocolCheck",
+        "variantType",
+        "variantType-preview",
+    )
+)
+
+
+@dataclass(frozen=True)
 class TableStats:
     """What the Delta log of one table says, read without Spark. `version` is the Delta version it was read at.
 
     rows        without those that deletion vectors delete
     properties  the table's `delta.*` settings, sorted; others may hold what is nobody's business
-    reader      of its features those that a reader must know
+    reader      of its features those that a reader must know; with one beside `READABLE`, that alone may be known of it
     uncounted   files whose writer left no statistics: their rows are in none of the numbers
     finer       of a landing table: columns that hold times finer than a microsecond in one of its newest files
     """

@@ -21,6 +21,7 @@ def region_problems(pipeline: Pipeline, live: Live) -> list[Problem]:
         if table.kind != "landing":
             continue
         stats = live.table(table.name)
+        found += protocol.misspelt(table, stats, live.region)
         if stats is None:
             if not table.managed:
                 hint = "create it there, correct the name, or declare `managed: true`"
@@ -30,7 +31,9 @@ def region_problems(pipeline: Pipeline, live: Live) -> list[Problem]:
                     )
                 )
             continue
-        found += protocol.unreadable(table, stats, live.region)
+        if strange := protocol.unreadable(table, stats, live.region):
+            found += strange
+            continue  # nothing else of it was read
         found += protocol.cut(table, stats, live.region)
         real = {column.name.lower(): column for column in stats.columns}
         for column in table.columns:

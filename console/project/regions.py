@@ -195,7 +195,7 @@ def place_of(warehouse: str, root: Path, remote: bool) -> tuple[str, str, str]:
 
 def _local(path: str, root: Path, remote: bool) -> tuple[str, str, str]:
     place, why, hint = _on_disk(path, root, remote)
-    if what := paths.unfit(place):
+    if what := paths.unfit(place) if remote else paths.unfit_here(place):
         return "", f"no Delta table can lie below `{what}`", paths.UNFIT
     return place, why, hint
 

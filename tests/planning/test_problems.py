@@ -10,6 +10,7 @@ from console.model.live import Day, Live
 from console.model.pipeline import Endpoint, Materialization, Parameter, Pipeline
 from console.model.schema import Column
 from console.planning import check
+from console.planning.rules import region_problems
 from tests.planning.world import (
     COUNT,
     LANDING,
@@ -123,6 +124,20 @@ def test_a_landing_table_that_is_not_what_the_files_say_is_refused() -> None:
     found = raised(pipeline(), empty(strange))
     assert codes(found) == ["C127"]
     assert "catalogManaged" in found[0].message
+
+
+@pytest.mark.parametrize(("type", "found"), [("decimal(10,2)", ["C129"]), ("double", ["C129"]), ("binary", ["C129"]),
+                                             ("decimal(10,0)", []), ("string", []), ("float", [])])  # fmt: skip
+def test_a_managed_landing_table_is_not_partitioned_by_what_would_be_misspelt(type: str, found: list[str]) -> None:
+    odd = replace(LANDING, columns=(*LANDING.columns, Column("p", type)), partition_by=("p",))
+    there = replace(stats("landing", "landing", odd.columns), partition_by=("p",))
+    for table, held in (
+        (odd, replace(empty(), stats=())),
+        (replace(odd, partition_by=()), empty(there)),
+    ):
+        assert codes(tuple(region_problems(with_table(pipeline(), table), held))) == found
+        others = replace(table, managed=False)
+        assert "C129" not in codes(tuple(region_problems(with_table(pipeline(), others), held)))
 
 
 def test_times_that_would_be_cut_are_refused_where_the_column_is_read() -> None:

@@ -35,6 +35,11 @@ def test_a_warehouse_is_a_place_below_the_project_an_absolute_path_or_a_uri(tmp_
            "/w[1]", "lake/w]", "/w^", "/w|", "/w%41", "file:///w%5B1%5D", "s4://a", "http://a/b", "s3://", "/", "//", "\x1b[2J"]  # fmt: skip
     for text in bad:
         assert place_of(text, root, remote=False)[1], text
+    (root / "lake[1]").mkdir()
+    (root / "behind").symlink_to(root / "lake[1]")
+    for text in ("behind", f"{root}/behind/eu"):
+        assert "`[`" in place_of(text, root, remote=False)[1]
+    assert place_of(f"{root}/behind", root, remote=True)[1] == ""  # a link of another machine
     assert place_of("lake/eu", root, remote=True)[1]
     assert place_of("/srv/lake", root, remote=True) == ("/srv/lake", "", "")
 

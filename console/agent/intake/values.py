@@ -19,6 +19,7 @@ Read = Callable[[Any], Any]  # a JSON value as its column wants it; raises one o
 MISFITS = (ValueError, TypeError, KeyError, ArithmeticError, RecursionError)
 # Delta reads the first as NULL; Hive's word for NULL, the second, is one to Spark as well.
 NO_PARTITION = ("", "__HIVE_DEFAULT_PARTITION__")
+_LONG = 1e200
 NOTHING_WRITTEN = "all of these lines were refused; nothing was written"
 
 
@@ -88,7 +89,7 @@ def typed(table: DeltaTable, rows: Sequence[Mapping[str, Any]], numbers: Sequenc
     for field in schema:
         values = _values(rows, numbers, field.name, _reader(pa, field.type), str(field.type))
         if field.name in partitions:
-            _kept_apart(values, numbers, field.name)
+            _kept_apart(values, numbers, field.name, pa.types.is_binary(field.type))
         try:
             arrays.append(pa.array(values, field.type))
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -114,16 +115,31 @@ def _values(rows: Sequence[Mapping[str, Any]], numbers: Sequence[int], column: s
     return values
 
 
-def _kept_apart(values: Sequence[Any], numbers: Sequence[int], column: str) -> None:
-    """raises DataError for a text that the partition would give back as NULL"""
+def _kept_apart(values: Sequence[Any], numbers: Sequence[int], column: str, raw: bool) -> None:
+    """raises DataError for a value that the partition would not give back. raw: the column holds bytes"""
     for number, value in zip(numbers, values, strict=True):
-        if value in NO_PARTITION:
+        if value is not None and (instead := _given_back(value, raw)):
             raise DataError(
-                f"line {number}: {column}: {value!r} cannot be kept in a column by which the table is partitioned: it"
-                " would be read as NULL",
-                hint=f"null, or another text; {NOTHING_WRITTEN}",
+                f"line {number}: {column}: {value!r:.60} cannot be kept in a column by which the table is partitioned: it"
+                f" would be {instead}",
+                hint=f"null, or another value; {NOTHING_WRITTEN}",
                 code="E_PARTITION_VALUE",
             )
+
+
+def _given_back(value: Any, raw: bool) -> str:
+    """What deltalake's spelling of a partition value makes of it, "" where it is the same: -1.25 is `-1.-25`, bytes are
+    `\\u0061`, and a double has all its digits in the name of a folder."""
+    match value:
+        case str() if raw:
+            return "other bytes"
+        case str() if value in NO_PARTITION:
+            return "read as NULL"
+        case Decimal() if value < 0 and value != value.to_integral_value():
+            return "no number"
+        case int() | float() if value and not 1 / _LONG < abs(value) < _LONG:
+            return "too long for a folder's name"
+    return ""
 
 
 def _fits(pa: Any, value: Any, kind: Any) -> bool:

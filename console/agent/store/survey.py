@@ -12,14 +12,15 @@ from uuid import uuid4
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from console import crash
+from console import crash, paths
 from console.agent.rows import fine
 from console.agent.store import days, log
+from console.agent.store.demands import demanded
 from console.agent.store.ledger import Releases, Rollouts
 from console.agent.store.shape import stored_as
 from console.errors import RegionError, Unreachable, no_warehouse
 from console.model.event import BatchDone
-from console.model.live import Day, Live, Release, TableStats
+from console.model.live import READABLE, Day, Live, Release, TableStats
 from console.model.schema import Column
 from console.model.slices import EARLY, FIRST, LAST, LATE, day_name
 
@@ -52,7 +53,7 @@ def survey(warehouse: Path, region: str, pipeline: str, landing: Sequence[str]) 
     stats = [
         replace(found, finer=_finer(path, found)) if name in landing else found
         for name, (path, time) in places.items()
-        if (found := table_stats(name, path, time))
+        if (found := _landing_stats(name, path, time) if name in landing else table_stats(name, path, time))
     ]
     return Live(
         region,
@@ -63,6 +64,22 @@ def survey(warehouse: Path, region: str, pipeline: str, landing: Sequence[str]) 
         _rate(warehouse, pipeline, live),
         shutil.disk_usage(warehouse).free,
     )
+
+
+def _landing_stats(name: str, path: str, time: str) -> TableStats | None:
+    """Of a table that others write; one that cannot be opened for what it demands of its readers tells that alone.
+
+    raises  RegionError E_PATH where it lies, behind a link, in a folder where no table can
+    """
+    if what := paths.unfit_here(path):
+        raise RegionError(f"{name}: {path}: no Delta table can lie below {what!r}", hint=paths.UNFIT, code="E_PATH")
+    try:
+        return table_stats(name, path, time)
+    except Unreachable:
+        demands = demanded(path)
+        if demands <= READABLE:
+            raise
+        return TableStats(name, path, log.latest_version(path), 0, 0, 0, (), reader=tuple(sorted(demands)))
 
 
 def table_stats(name: str, path: str, time: str = "", version: int | None = None) -> TableStats | None:

@@ -1,27 +1,15 @@
 """Delta table features that a column's type needs: raising a table's protocol for one cannot be taken back."""
 
+import re
 from collections.abc import Iterable
 
 from console.errors import Problem
-from console.model.live import TableStats
+from console.model.live import READABLE, TableStats
 from console.model.schema import Column, Table
 
 FEATURES = {"timestamp_ntz": "timestampNtz", "variant": "variantType"}  # type → the table feature it needs
 
-# what a reader must know of a table, and `agent/rows/appended` and Delta's own reader do
-READ = frozenset(
-    (
-        "columnMapping",
-        "deletionVectors",
-        "timestampNtz",
-        "typeWidening",
-        "typeWidening-preview",
-        "v2Checkpoint",
-        "vacuumProtocolCheck",
-        "variantType",
-        "variantType-preview",
-    )
-)
+_MISSPELT = re.compile(r"double|binary|decimal\(\d+,\s*[1-9]\d*\)")
 
 
 def raised(table: Table, stats: TableStats | None) -> tuple[tuple[Column, ...], tuple[str, ...]]:
@@ -55,6 +43,26 @@ def cut(table: Table, stats: TableStats, region: str) -> list[Problem]:
     ]
 
 
+def misspelt(table: Table, stats: TableStats | None, region: str) -> list[Problem]:
+    """C129, one for each partition column whose values deltalake, which writes managed landing tables, spells so that they are
+    read as others or as none: -1.25 as `-1.-25`, bytes as `\\u0061`, 1e300 in more digits than a name of a file may have."""
+    if not table.managed:
+        return []
+    columns, by = (table.columns, table.partition_by) if stats is None else (stats.columns, stats.partition_by)
+    hint = "partition it by another column or type, or leave `managed: true` out and have its producers write it"
+    return [
+        Problem(
+            "C129",
+            f"{table.name} in {region} is partitioned by {column.name}, a {column.type}: what is ingested would come out wrong",
+            table.where,
+            hint,
+            node=table.name,
+        )
+        for column in columns
+        if column.name in by and _MISSPELT.fullmatch(column.type)
+    ]
+
+
 def unreadable(table: Table, stats: TableStats, region: str) -> list[Problem]:
     """C127, one for each feature."""
     hint = "`ALTER TABLE … DROP FEATURE` it there, or feed the pipeline from a copy of the table without it"
@@ -67,5 +75,5 @@ def unreadable(table: Table, stats: TableStats, region: str) -> list[Problem]:
             node=table.name,
         )
         for feature in stats.reader
-        if feature not in READ
+        if feature not in READABLE
     ]
