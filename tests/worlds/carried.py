@@ -1,23 +1,30 @@
-"""Drawn landing tables through the real agent: accepted, backfilled, followed; then whole rows against the truth."""
+"""Drawn landing tables through the real agent: accepted, backfilled, promoted, followed; then whole rows against the truth."""
 
 import asyncio
 import json
+import os
 import random
+import signal
 from collections import Counter
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from deltalake import DeltaTable
 
+from console.errors import Problems, Unreachable
 from tests.life.region import ME, LiveRegion
 from tests.worlds.drawn import World, form, worlds
-from tests.worlds.writers import Writer, writer
+from tests.worlds.refused import Refused, refused, unwritten
+from tests.worlds.writers import Writer, newest, writer
 
 PIPELINE = "worlds"
 FOLDERS = ("plain", "w {a}", "w{a,b}*", "wü?", "w#100%", "w*")
+RESTARTS = ("", "", "stopped", "killed")
 SETTLE_SECONDS = 90.0
+LOOK_SECONDS = 0.5
+STILL_SECONDS = 2.0  # after which nothing more may have come
 STAGES = 3  # commits before the fence, and after it
 
 
@@ -30,7 +37,7 @@ class Outcome:
     differences: list[str]
 
 
-def pipeline(drawn: list[World], files: Path) -> None:
+def pipeline(drawn: Sequence[World | Refused], files: Path) -> None:
     """Landing → a copy of every row → a table below the copy."""
     for folder in ("tables", "materializations"):
         (files / folder).mkdir(parents=True, exist_ok=True)
@@ -49,46 +56,116 @@ def pipeline(drawn: list[World], files: Path) -> None:
             )
 
 
-async def carried(seed: int, many: int, root: Path, session: Any) -> Outcome:
+async def carried(seed: int, drawn: list[World], root: Path, session: Any) -> Outcome:
     """The worlds of one seed in one region, in a folder whose name hurts as well."""
-    drawn = worlds(seed, many)
     chance = random.Random(-seed)
+    wrong = [f"seed {seed}: {said}" for said in unwritten(chance, root / "unwritten")]
     region = LiveRegion(root / chance.choice(FOLDERS), rows=3, most=1000)
     try:
         tables = [writer(world, region.warehouse / f"l{world.number}", session) for world in drawn]
         for world, table in zip(drawn, tables, strict=True):
-            stage(world, table, world.before, lost=True)
+            stage(world, table, world.before, history=True)
+            world.fence = newest(region.warehouse / f"l{world.number}")
+        refusals = refused(chance, len(drawn), region.warehouse)
+        wrong += [f"seed {seed}: {said}" for said in await _refusals(region, drawn, refusals, root)]
         pipeline(drawn, root / "files")
         region.install(PIPELINE, root / "files")
         plan = await region.plan(PIPELINE)
         assert not plan.refusals, f"seed {seed}: {plan.refusals}"
         await region.driver.accept(plan, ME)
-        status = await region.until(PIPELINE, "awaiting-confirmation", seconds=600)
-        wrong = [f"seed {seed}: check {check}" for check in status.checks if check.ok is False]
+        status = await region.until(PIPELINE, "awaiting-confirmation", seconds=900)
+        wrong += [f"seed {seed}: check {check}" for check in status.checks if check.ok is False]
+        await region.driver.promote(PIPELINE, status.rollout, status.was, ME)
+        restart = chance.choice(RESTARTS)
+        if restart:
+            await _ended(region, killed=restart == "killed")
         for world, table in zip(drawn, tables, strict=True):
-            stage(world, table, world.after, lost=False)
-        await region.driver.wake()
-        with suppress(AssertionError):  # a feed that stands still is seen by its rows
-            await region.followed(PIPELINE, SETTLE_SECONDS)
-        why = (await region.driver.state(PIPELINE)).status.why
-        for world in drawn:
-            wrong += [f"seed {seed}: {world}: {said} {why}" for said in differences(world, region.warehouse)]
+            stage(world, table, world.after, history=False)
+        await _awake(region)
+        wrong += [f"seed {seed}: {restart} {said}" for said in await _settled(region, drawn)]
+        found = await region.driver.verify(PIPELINE, status.rollout)
+        wrong += [f"seed {seed}: {restart} verify {finding}" for finding in found if finding.ok is False]
         return Outcome(seed, drawn, wrong)
     finally:
         await region.close()
 
 
-def stage(world: World, table: Writer, act: str, *, lost: bool) -> None:
-    """Some commits with rows, and what happens between them. lost: what is deleted is gone before anybody reads it."""
+def stage(world: World, table: Writer, act: str, *, history: bool) -> None:
+    """Some commits with rows, and what happens between them."""
     for number in range(STAGES):
         rows = world.draw(world.chance.randrange(1, 6))
         table.append(rows)
-        world.rows += [world.stored(row) for row in rows]
+        world.lands(rows)
         if act and number == 1:
             doomed = world.chance.sample([row["id"] for row in world.rows], k=max(1, len(world.rows) // 4))
             table.act(act, doomed)
-            if act == "delete" and lost:
-                world.rows = [row for row in world.rows if row["id"] not in doomed]
+            if history:  # gone before anybody has read it
+                world.rewritten(act, doomed)
+            else:
+                world.acted(act)
+
+
+async def _refusals(region: LiveRegion, drawn: Sequence[World], refusals: Sequence[Refused], root: Path) -> list[str]:
+    """What is not as it has to be of a plan with tables that nobody can follow: refused, each by its code, and nothing written."""
+    pipeline([*drawn, *refusals], root / "refused")
+    region.install(PIPELINE, root / "refused")
+    before, found = _tree(region.warehouse), set[tuple[str, str]]()
+    try:
+        await region.plan(PIPELINE)
+    except Problems as problems:
+        found = {(problem.code, problem.node) for problem in problems.problems}
+    asked = {(each.code, f"l{each.number}") for each in refusals}
+    wrong = [] if found == asked else [f"refused {sorted(found)} instead of {sorted(asked)}"]
+    return wrong + [f"written before it was refused: {path}" for path in sorted(_tree(region.warehouse) ^ before)]
+
+
+def _tree(place: Path) -> set[str]:
+    return {str(path.relative_to(place)) for path in place.rglob("*")}
+
+
+async def _ended(region: LiveRegion, *, killed: bool) -> None:
+    if killed:
+        held = json.loads((region.warehouse / "_console" / "agent.lock").read_text())
+        os.kill(int(held["pid"]), signal.SIGKILL)
+        await region.driver.close()
+    else:
+        await region.driver.stop()
+
+
+async def _awake(region: LiveRegion) -> None:
+    """The agent, started anew if need be: the JVM of one that was killed holds the region until it has noticed."""
+    until = asyncio.get_running_loop().time() + SETTLE_SECONDS
+    while True:
+        try:
+            return await region.driver.wake()
+        except Unreachable:
+            if asyncio.get_running_loop().time() > until:
+                raise
+            await asyncio.sleep(LOOK_SECONDS)
+
+
+async def _settled(region: LiveRegion, drawn: Sequence[World]) -> list[str]:
+    """What is still wrong once it has been right for a moment, or never became so."""
+    until = asyncio.get_running_loop().time() + SETTLE_SECONDS
+    wrong = await _wrong(region, drawn)
+    while wrong and asyncio.get_running_loop().time() < until:
+        await asyncio.sleep(LOOK_SECONDS)
+        wrong = await _wrong(region, drawn)
+    if not wrong:
+        await asyncio.sleep(STILL_SECONDS)
+        wrong = await _wrong(region, drawn)
+    return wrong
+
+
+async def _wrong(region: LiveRegion, drawn: Sequence[World]) -> list[str]:
+    """The feeds are asked once the rows are there."""
+    if wrong := [f"{world}: {said}" for world in drawn for said in differences(world, region.warehouse)]:
+        return wrong
+    status = (await region.driver.state(PIPELINE)).status
+    standing = {ailing.target: ailing.why for ailing in status.ailing if ailing.standing}
+    asked = {f"c{world.number}": world for world in drawn if world.stands}
+    wrong = [f"{world}: {name} does not say that it stands" for name, world in asked.items() if name not in standing]
+    return wrong + [f"{name} stands: {why}" for name, why in standing.items() if name not in asked]
 
 
 def differences(world: World, warehouse: Path) -> list[str]:
@@ -110,4 +187,4 @@ def _key(row: dict[str, Any]) -> str:
 
 
 def carry(seed: int, many: int, root: Path, session: Any) -> Outcome:
-    return asyncio.run(carried(seed, many, root, session))
+    return asyncio.run(carried(seed, worlds(seed, many), root, session))

@@ -31,7 +31,10 @@ PARTS: dict[str, Sequence[Any]] = {
     "double": (0.5, -1.5, 1e300, None),
     "binary": (b"ab", "é".encode(), None),
 }  # fmt: skip
+# deltalake spells negative decimals and large doubles so that nobody reads them, itself included; Hive's word for NULL
+# it spells as NULL where the same commit has a NULL as well, and whenever it compacts
 SPELLED: dict[str, Sequence[Any]] = {
+    "string": tuple(value for value in TEXTS if value != HIVE),
     "decimal(10,2)": (Decimal("1.50"), Decimal("0.05"), None),
     "double": (0.5, -1.5, 1e-7, None),
 }
@@ -41,13 +44,21 @@ FEATURES: dict[Writer, tuple[str, ...]] = {
         "zoneless", "variant", "void", "name+vectors", "parts",
     ),
     "deltalake": ("", "checkpoint"),
-    "hand": ("", "name", "id", "vectors", "name+vectors", "hidden", "elsewhere", "uncounted", "odd names"),
+    "hand": ("", "name", "id", "legacy name", "vectors", "name+vectors", "hidden", "elsewhere", "uncounted", "odd names"),
 }  # fmt: skip
 ACTS: dict[Writer, tuple[str, ...]] = {
-    "spark": ("", "delete", "optimize", "add column", "checkpoint"),
-    "deltalake": ("", "delete", "optimize", "add column", "checkpoint"),
+    "spark": ("", "delete", "optimize", "add column", "checkpoint", "cleanup"),
+    "deltalake": ("", "delete", "optimize", "add column", "checkpoint", "cleanup"),
     "hand": ("", "add column"),
 }
+# of tables with column mapping; `swap` is the usual end of a safe change: k goes under another name, a new k comes
+MAPPED = ("rename column", "drop column", "swap")
+BEFORE = {
+    "spark": ("vacuum",),
+    "deltalake": ("vacuum",),
+    "hand": (),
+}  # live, it takes away files that nobody has read yet
+LOST = "lost column"  # a column that is read goes under another name: nobody can follow, and the feed has to say so
 
 
 @dataclass
@@ -65,6 +76,8 @@ class World:
     chance: random.Random
     rows: list[Row] = field(default_factory=list)  # that must flow
     written: int = 0
+    fence: int = -1  # the last version of its history
+    stands: bool = False  # whether nobody can follow any longer
 
     def __str__(self) -> str:
         said = f"by {self.writer}, {self.feature or 'plain'}, partitioned by {self.kind or 'nothing'}, ours by {self.target or 'nothing'}"
@@ -87,11 +100,27 @@ class World:
             "m": pick((None, {"k": pick((None, {"w": self.written}))})),
         }
         if self.kind:
-            # deltalake spells negative decimals and large doubles so that nobody reads them, itself included
             row["p"] = pick(
                 PARTS[self.kind] if self.writer != "deltalake" else SPELLED.get(self.kind, PARTS[self.kind])
             )
         return row
+
+    def lands(self, rows: list[Row]) -> None:
+        if not self.stands:
+            self.rows += [self.stored(row) for row in rows]
+
+    def rewritten(self, act: str, doomed: list[int]) -> None:
+        """What is left of the rows so far for who reads them after this."""
+        match act:
+            case "delete":
+                self.rows = [row for row in self.rows if row["id"] not in doomed]
+            case "swap":
+                for row in self.rows:
+                    row["k"] = None
+
+    def acted(self, act: str) -> None:
+        """The rows so far have been appended for good, whatever became of them since."""
+        self.stands = act == LOST
 
     def stored(self, row: Row) -> Row:
         """What a reader of the landing table has to see of a row. A Delta log has no empty text of a partition, and writers
@@ -136,30 +165,38 @@ class World:
         return {**own, "p": self.kind} if self.kind else own
 
 
+def is_mapped(feature: str) -> bool:
+    return "name" in feature.replace("odd names", "") or feature == "id"
+
+
+def acts(writer: Writer, feature: str, *, after: bool) -> tuple[str, ...]:
+    """What may happen between two commits of such a table, to its history or after it."""
+    own = (*ACTS[writer], *(MAPPED if is_mapped(feature) else ()))
+    return (*own, *((LOST,) if is_mapped(feature) else ())) if after else (*own, *BEFORE[writer])
+
+
+def drawn(number: int, writer: Writer, feature: str, chance: random.Random) -> World:
+    kinds = [kind for kind in PARTS if writer == "spark" or kind != "binary"]
+    kind = "" if feature == "cluster" else chance.choice(["", "string", "string", *kinds])
+    ours = ["", "k"] + (["p"] if kind else [])
+    return World(
+        number,
+        writer,
+        feature,
+        kind,
+        chance.choice(ours),
+        chance.random() < 0.5,
+        chance.choice(acts(writer, feature, after=False)),
+        chance.choice(acts(writer, feature, after=True)),
+        random.Random(chance.random()),
+    )
+
+
 def worlds(seed: int, many: int) -> list[World]:
     """The worlds of one seed; each writer in turn, so that a few of them already know all three."""
     chance = random.Random(seed)
-    found: list[World] = []
-    for number in range(many):
-        writer = WRITERS[number % len(WRITERS)]
-        feature = chance.choice(FEATURES[writer])
-        kinds = [kind for kind in PARTS if writer == "spark" or kind != "binary"]
-        kind = "" if feature == "cluster" else chance.choice(["", "string", "string", *kinds])
-        ours = ["", "k"] + (["p"] if kind else [])
-        found.append(
-            World(
-                number,
-                writer,
-                feature,
-                kind,
-                chance.choice(ours),
-                chance.random() < 0.5,
-                chance.choice(ACTS[writer]),
-                chance.choice(ACTS[writer]),
-                random.Random(chance.random()),
-            )
-        )
-    return found
+    turns = [WRITERS[number % len(WRITERS)] for number in range(many)]
+    return [drawn(number, writer, chance.choice(FEATURES[writer]), chance) for number, writer in enumerate(turns)]
 
 
 def form(value: Any) -> Any:

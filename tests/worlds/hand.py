@@ -4,6 +4,7 @@ import json
 import struct
 import urllib.parse
 import uuid
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.worlds.drawn import Row, World
+from tests.worlds.drawn import LOST, Row, World, is_mapped
 
 ARROW = {
     "bigint": pa.int64(), "int": pa.int32(), "string": pa.string(), "timestamp": pa.timestamp("us", "UTC"), "date": pa.date32(),
@@ -41,14 +42,17 @@ class Hand:
     def __init__(self, place: Path, world: World) -> None:
         self.place, self.world, self.version = place, world, -1
         feature = world.feature
-        self.mapping = "id" if "id" in feature else "name" if "name" in feature and feature != "odd names" else ""
+        self.mapping = ("id" if feature == "id" else "name") if is_mapped(feature) else ""
+        self._lost = ""
         self._ids = 0
         self._fields = [
             self._field(name, _delta(NESTED.get(name) or ARROW[kind])) for name, kind in world.columns.items()
         ]
         features = (["deletionVectors"] if "vectors" in feature else []) + (["columnMapping"] if self.mapping else [])
         protocol: dict[str, Any] = {"minReaderVersion": 1, "minWriterVersion": 2}
-        if features:
+        if feature == "legacy name":  # as tables were before features had names
+            protocol = {"minReaderVersion": 2, "minWriterVersion": 5}
+        elif features:
             protocol = {
                 "minReaderVersion": 3,
                 "minWriterVersion": 7,
@@ -97,9 +101,26 @@ class Hand:
             groups.setdefault(row.get("p"), []).append(row)
         self._commit([{"add": self._file(value, held)} for value, held in groups.items()])
 
-    def add_column(self) -> None:
-        self._fields.append(self._field(f"extra{len(self._fields)}", "string"))
-        self._commit([self._metadata()])
+    def act(self, what: str, delete: Iterable[int]) -> None:
+        """One change of the table's columns."""
+        told = {field["name"]: field for field in self._fields}
+        spare = next((name for name in told if name.startswith("extra")), "")
+        match what:
+            case "add column":
+                self._fields.append(self._field(f"extra{len(self._fields)}", "string"))
+            case "rename column" | "drop column" if not spare:
+                self.act("add column", delete)
+                return self.act(what, delete)
+            case "rename column":
+                told[spare]["name"] = f"renamed {spare} ü"
+            case "drop column":
+                self._fields.remove(told[spare])
+            case "swap":
+                told["k"]["name"] = f"k before {len(told)}"
+                self._fields.append(self._field("k", "string"))
+            case _ if what == LOST:
+                told["k"]["name"] = self._lost = "k lost"
+        return self._commit([self._metadata()])
 
     def _file(self, value: Any, rows: list[Row]) -> dict[str, Any]:
         feature, chance = self.world.feature, self.world.chance
@@ -113,6 +134,8 @@ class Hand:
         ghost = {**rows[0], "id": -1}
         data = arrow(self.world, [ghost, *rows, ghost] if deleted else rows)
         held = data.drop_columns(["p"]) if self.world.kind else data
+        if self._lost:
+            held = held.rename_columns([self._lost if name == "k" else name for name in held.column_names])
         pq.write_table(self._physical(held), place, coerce_timestamps="us")
         add = {
             "path": place.as_uri() if feature == "elsewhere" else urllib.parse.quote(name),

@@ -11,7 +11,7 @@ import pytest
 from console.agent.session import Settings, Spark
 from tests.life.region import SHORT_LIVED
 from tests.worlds.carried import carry
-from tests.worlds.drawn import ACTS, FEATURES, HIVE, PARTS, worlds
+from tests.worlds.drawn import FEATURES, HIVE, PARTS, acts, worlds
 from tests.worlds.soak import writing
 
 SEED = int(os.environ.get("WORLDS_SEED", "1"))
@@ -31,12 +31,13 @@ def test_a_drawn_landing_table_is_copied_row_by_row_whoever_wrote_it_and_however
 
 
 def test_every_kind_of_world_is_drawn() -> None:
-    drawn = [world for seed in range(300) for world in worlds(seed, 9)]
-    assert {(world.writer, world.feature) for world in drawn} == {
-        (who, what) for who in FEATURES for what in FEATURES[who]
-    }
-    assert {world.kind for world in drawn} == {"", *PARTS}
-    assert {(world.writer, world.after) for world in drawn} == {(who, what) for who in ACTS for what in ACTS[who]}
+    found = [world for seed in range(1200) for world in worlds(seed, 9)]
+    kinds = [(who, what) for who in FEATURES for what in FEATURES[who]]
+    assert {(world.writer, world.feature) for world in found} == set(kinds)
+    assert {world.kind for world in found} == {"", *PARTS}
+    for after in (False, True):
+        drawn = {(each.writer, each.feature, each.after if after else each.before) for each in found}
+        assert drawn == {(*kind, act) for kind in kinds for act in acts(*kind, after=after)}
 
 
 def test_the_truth_is_drawn_by_its_seed_alone() -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
-from tests.worlds.drawn import Row, World
+from tests.worlds.drawn import LOST, Row, World
 from tests.worlds.hand import Hand, arrow
 
 PROPERTIES = {
@@ -40,13 +40,21 @@ def writer(world: World, place: Path, session: Any) -> Writer:
         case "deltalake":
             return ByDeltalake(place, world)
         case "hand":
-            return ByHand(place, world)
+            return Hand(place, world)
 
 
-class ByHand(Hand):
-    def act(self, what: str, delete: Iterable[int]) -> None:
-        if what == "add column":
-            self.add_column()
+def newest(place: Path) -> int:
+    """The last version of a table."""
+    return max(int(path.stem) for path in (place / "_delta_log").glob("*.json") if path.stem.isdigit())
+
+
+def clean_up(place: Path, world: World) -> None:
+    """Take away the commits before the fence, or all but the last one of a history, as log retention does behind a checkpoint."""
+    kept = world.fence if world.fence >= 0 else newest(place)
+    for path in (place / "_delta_log").iterdir():
+        stem, _, suffix = path.name.partition(".")
+        if stem.isdigit() and int(stem) < kept and suffix in ("json", "crc"):
+            path.unlink()
 
 
 class ByDeltalake:
@@ -73,13 +81,20 @@ class ByDeltalake:
             case "add column":
                 self.wider.append(f"extra{len(self.wider)}")
                 table.alter.add_columns(Field(self.wider[-1], PrimitiveType("string")))
-            case "checkpoint":
+            case "vacuum":
+                table.optimize.compact()
+                DeltaTable(self.place).vacuum(0, dry_run=False, enforce_retention_duration=False)
+            case "checkpoint" | "cleanup":
                 table.create_checkpoint()
+        if what == "cleanup":
+            clean_up(Path(self.place), self.world)
 
 
 class BySpark:
     def __init__(self, place: Path, world: World, session: Any) -> None:
         self.place, self.world, self.session, self.wider = str(place), world, session, list[str]()
+        self._lost = self._wide = False
+        self._swaps = 0
         self._name = "delta.`" + self.place.replace("`", "``") + "`"
         columns = ", ".join(f"{name} {kind}" for name, kind in world.columns.items())
         if extra := EXTRA.get(world.feature):
@@ -103,7 +118,9 @@ class BySpark:
                 }
                 frame = frame.selectExpr("*", f"{value[self.world.feature]} AS e")
         for name in self.wider:
-            frame = frame.selectExpr("*", f"'x' AS {name}")
+            frame = frame.selectExpr("*", f"'x' AS `{name}`")
+        if self._lost:
+            frame = frame.withColumnRenamed("k", LOST)
         frame.coalesce(1).write.format("delta").mode("append").save(self.place)
 
     def act(self, what: str, delete: Iterable[int]) -> None:
@@ -114,12 +131,39 @@ class BySpark:
                 self.session.sql(f"OPTIMIZE {self._name}")
             case "add column":
                 self.wider.append(f"extra{len(self.wider)}")
-                self.session.sql(f"ALTER TABLE {self._name} ADD COLUMN ({self.wider[-1]} string)")
-            case "checkpoint":
-                parts = "2" if self.world.feature == "parts" else "1000000"
-                self.session.conf.set("spark.databricks.delta.checkpoint.partSize", parts)
-                self.session._jvm.org.apache.spark.sql.delta.DeltaLog.forTable(
-                    self.session._jsparkSession, self.place
-                ).checkpoint()
-        if self.world.feature == "widening" and what:
-            self.session.sql(f"ALTER TABLE {self._name} ALTER COLUMN e TYPE bigint")
+                self._alter(f"ADD COLUMN ({self.wider[-1]} string)")
+            case "rename column" | "drop column" if not self.wider:
+                self.act("add column", delete)
+                self.act(what, delete)
+            case "rename column":
+                self._alter(f"RENAME COLUMN `{self.wider[-1]}` TO `renamed {self.wider[-1]} ü`")
+                self.wider[-1] = f"renamed {self.wider[-1]} ü"
+            case "drop column":
+                self._alter(f"DROP COLUMN `{self.wider.pop()}`")
+            case "swap":
+                self._swaps += 1
+                self._alter(f"RENAME COLUMN k TO `k before {self._swaps}`")
+                self._alter("ADD COLUMN (k string)")
+            case _ if what == LOST:
+                self._alter(f"RENAME COLUMN k TO `{LOST}`")
+                self._lost = True
+            case "vacuum":
+                self.session.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+                self.session.sql(f"OPTIMIZE {self._name}")
+                self.session.sql(f"VACUUM {self._name} RETAIN 0 HOURS")
+            case "checkpoint" | "cleanup":
+                self._checkpoint()
+        if what == "cleanup":
+            clean_up(Path(self.place), self.world)
+        if self.world.feature == "widening" and what and not self._wide:
+            self._alter("ALTER COLUMN e TYPE bigint")
+            self._wide = True
+
+    def _alter(self, change: str) -> None:
+        self.session.sql(f"ALTER TABLE {self._name} {change}")
+
+    def _checkpoint(self) -> None:
+        parts = "2" if self.world.feature == "parts" else "1000000"
+        self.session.conf.set("spark.databricks.delta.checkpoint.partSize", parts)
+        spark_delta = self.session._jvm.org.apache.spark.sql.delta
+        spark_delta.DeltaLog.forTable(self.session._jsparkSession, self.place).checkpoint()
