@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.store.demands import demanded
+from console.agent.rows.demands import demanded
 from console.agent.store.survey import survey
 from console.errors import Problems, RegionError, Unreachable
 from tests.planning.world import pipeline, planned

@@ -14,8 +14,8 @@ from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from console import crash, paths
 from console.agent.rows import fine
+from console.agent.rows.demands import demanded
 from console.agent.store import days, log
-from console.agent.store.demands import demanded
 from console.agent.store.ledger import Releases, Rollouts
 from console.agent.store.shape import stored_as
 from console.errors import RegionError, Unreachable, no_warehouse
