@@ -109,6 +109,7 @@ def test_a_column_of_every_type_is_added_and_older_rows_have_null(pond: Pond, wo
         ("date", "'2020-02-29'", date(2020, 2, 29)), ("string", "'it''s'", "it's"), ("array<string>", "[]", []),
         ("timestamp_tz", "'2020-01-31 12:00:00+02'", datetime(2020, 1, 31, 10, tzinfo=UTC)),
         ("timestamp", "'2020-01-31 12:00:00'", datetime(2020, 1, 31, 12)),
+        ("decimal(38,9)", "-12345678901234567890123456789.5", Decimal("-12345678901234567890123456789.500000000")),
     ],
 )  # fmt: skip
 def test_rows_from_before_a_column_get_the_default_that_it_came_with(

@@ -2,11 +2,12 @@
 
 import re
 from datetime import UTC, date, datetime, time
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, Final
 
 from console.errors import DataError
 
+_DIGITS: Final = Context(prec=76)  # of any decimal that pyarrow has; Python's own context ends at 28
 _SHORT_ZONE: Final = re.compile(r"[+-]\d\d$")
 
 
@@ -36,7 +37,7 @@ def _value(default: str, kind: Any) -> Any:
     if types.is_floating(kind):
         return float(text)
     if types.is_decimal(kind):
-        return Decimal(text).quantize(Decimal(1).scaleb(-kind.scale))
+        return Decimal(text).quantize(Decimal(1).scaleb(-kind.scale), context=_DIGITS)
     if types.is_date(kind):
         return date.fromisoformat(text)
     if types.is_time(kind):
