@@ -22,7 +22,7 @@ from console.tui.dialogs.question import Question
 from console.tui.dialogs.sure import end, start
 from console.tui.figures import short, size, span
 from console.tui.panes.checks import doubt, draw_checks
-from console.tui.panes.line import draw_line
+from console.tui.panes.line import draw_line, figures
 from console.tui.panes.log import draw_log
 from console.tui.panes.plan import draw_plan
 from console.tui.panes.steps import draw_steps
@@ -105,6 +105,19 @@ def test_every_drawing_is_safe_fits_its_width_and_never_fails(view: RegionView, 
             assert max(line.cell_length for line in content.split("\n")) <= width
     clean(draw_log(view, width, s.NOON))
     assert 0.0 <= fraction(view) <= 1.0
+
+
+@given(views(), st.integers(24, 200), st.booleans())
+def test_the_line_of_any_region_is_safe_and_never_fails(view: RegionView, width: int, marked: bool) -> None:
+    for line in draw_line(view, "A", width, marked=marked, current=not marked):
+        clean(line)
+
+
+def test_a_batch_of_a_history_whose_rows_nobody_counted_is_told_too() -> None:
+    view = s.running(s.US)
+    uncounted = StepStatus("requests", "running", slices=3, batch="2026-11-01", batch_rows=500)
+    line = figures(replace(view, status=replace(view.status, steps=(uncounted,))))
+    assert "500 rows so far" in line.plain
 
 
 @given(views())

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, ExitStack
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
+from console.agent.patience.failure import kind
 from console.agent.recount import live
 from console.agent.recount import sample as samples
 from console.agent.recount.files import Span, Unreadable, rows_of
@@ -64,7 +65,8 @@ def quiet(session: Any, lane: Lane, dry: Dry) -> Again:
     if commits is None:
         return Again(True, f"quiet: {name} has no row yet")
     if not commits:
-        return Again(True, f"quiet: of {name}'s last {LOOKED_AT} commits none could have been a live one")
+        held = f"the last {LOOKED_AT} commits that {name}'s log still holds"
+        return Again(True, f"quiet: none of {held} could have been a live one")
     since = f"quiet since {time.strftime('%Y-%m-%d %H:%MZ', time.gmtime(commits[0].at_ms / 1000))}"
     small = sorted(commits, key=lambda commit: (_rows(commit), -commit.version))[:QUIET_COMMITS]
     chosen = sorted((commit for commit in small if _rows(commit) <= ROWS), key=lambda commit: commit.version)
@@ -76,8 +78,10 @@ def quiet(session: Any, lane: Lane, dry: Dry) -> Again:
         return Again(True, f"{since}; nothing was computed again: {gone}")
     except ConsoleError as error:
         return Again(False, f"{since}; rows of {name} cannot be moved: {error}")
-    except Exception as error:  # a value that a live feed stops at by name, and that history may have set aside
-        return Again(True, f"{since}; nothing was computed again, for a live feed would stop there: {said(error)}")
+    except Exception as error:
+        if kind(error) in ("value", "day"):  # a live feed stops at it by name, and history may have set it aside
+            return Again(True, f"{since}; nothing was computed again, for a live feed would stop there: {said(error)}")
+        return Again(None, f"{since}; rows of {name} could not be moved: {said(error)}")
     rows = sum(map(_rows, chosen))
     if worst := next((each for each in found if each.missing or each.extra or each.estimates), None):
         columns = f" ({', '.join(worst.columns[:3])})" if worst.columns else ""

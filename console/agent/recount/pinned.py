@@ -6,6 +6,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from console.agent.patience.failure import cause
 from console.model.live import Feed, TableState
 from console.model.schema import quoted
 
@@ -56,14 +57,13 @@ def shown(session: Any, state: TableState, stored: Any) -> Any:
 
 
 def said(error: Exception) -> str:
-    """The first line of what kept Spark from reading.
+    """What kept Spark from reading, in one line without the value that it happened to.
 
     raises  the error itself where it is not about what was read: a lost JVM tells nothing of a table
     """
     if not type(error).__module__.startswith("pyspark") and type(error).__name__ != "Py4JJavaError":
         raise error
-    lines = str(error).strip().splitlines() or [type(error).__name__]
-    return next((line for line in lines if "[" in line), lines[0]).lstrip(": ")[:200]
+    return cause(error)
 
 
 def first(words: Sequence[str], most: int = 3) -> str:

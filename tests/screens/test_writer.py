@@ -1,0 +1,29 @@
+"""The writer of a terminal: what it was given arrives whole, however the terminal takes it."""
+
+import os
+import threading
+
+from console.tui.terminal.driver import Writer
+
+PICTURE = "━╌" * 100_000 + "\x1b[0m"
+
+
+def test_a_terminal_that_another_program_made_nonblocking_gets_every_letter() -> None:
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    writer = Writer(writing, "utf-8", lambda: None)
+    taken = bytearray()
+
+    def take() -> None:
+        while piece := os.read(reading, 4099):  # no multiple of a letter's bytes
+            taken.extend(piece)
+
+    reader = threading.Thread(target=take)
+    reader.start()
+    writer.put(PICTURE)
+    writer.start()
+    writer.end()
+    os.close(writing)
+    reader.join()
+    os.close(reading)
+    assert taken.decode("utf-8", "replace") == PICTURE
