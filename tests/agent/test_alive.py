@@ -1,0 +1,59 @@
+"""A quiet source: what the gate says of it where its last rows cannot be computed again. No Java."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+from pyspark.errors import AnalysisException, NumberFormatException
+
+from console.agent.recount import alive
+from console.agent.recount.live import Again, lane
+from tests.faults.rules.tables import SCHEMA, edge, foreign, rows
+
+
+def asked(place: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> Again:
+    """What is said of a source where to compute its rows again ends like this."""
+    landing, copy = foreign(place / "landing", rows(0), rows(1)), str(place / "copy")
+    DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
+
+    def fails(*_: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(alive, "_tried", fails)
+    return alive.quiet(None, lane(edge(landing, copy), {}), fails)
+
+
+def test_a_value_at_which_a_live_feed_stops_by_name_is_told_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = "[CAST_INVALID_INPUT] The value 'ada@example.org' of the type \"STRING\" cannot be cast. SQLSTATE: 22018"
+    found = asked(tmp_path, monkeypatch, NumberFormatException(told))
+    assert found.ok is True
+    assert "a live feed would stop there" in found.told
+    assert "ada@" not in found.told
+
+
+def test_rows_that_the_live_path_cannot_move_for_another_reason_do_not_pass(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = asked(tmp_path, monkeypatch, AnalysisException("[DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION] cannot cast"))
+    assert found.ok is None
+    assert "DATATYPE_MISMATCH" in found.told
+
+
+def test_of_a_log_that_was_cleaned_up_only_what_it_holds_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landing = foreign(tmp_path / "landing", rows(0), rows(1))
+    DeltaTable(landing).optimize.compact()
+    DeltaTable(landing).create_checkpoint()
+    for version in (0, 1):
+        Path(landing, "_delta_log", f"{version:020}.json").unlink()
+    copy = str(tmp_path / "copy")
+    DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
+    found = alive.quiet(None, lane(edge(landing, copy), {}), lambda *_: pytest.fail("nothing to be tried"))
+    assert (found.ok, found.told) == (
+        True,
+        "quiet: none of the last 500 commits that landing's log still holds could have been a live one",
+    )
