@@ -102,7 +102,8 @@ def _parts(view: RegionView) -> list[Content]:
     status = view.status
     texts = [f"{short(status.rows_done)}/{short(status.rows_total)} rows"] if status.rows_total else []
     if moving(view) and status.rows_running:
-        texts[-1] += f" +{short(status.rows_running)}"
+        so_far = short(status.rows_running)
+        texts = [f"{texts[0]} +{so_far}"] if texts else [f"{so_far} rows so far"]
     if moving(view) and status.rate:
         texts.append(f"{short(status.rate)}/s")
     if moving(view) and status.eta_seconds is not None and fraction(view) < 1.0:

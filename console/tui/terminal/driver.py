@@ -62,16 +62,20 @@ class Writer(threading.Thread):
 
     def run(self) -> None:
         while (text := self._next()) is not None:
-            data = memoryview(text.encode(self._encoding, "backslashreplace"))
             try:
-                while data:
-                    data = data[os.write(self._fd, data) :]
-            except BlockingIOError:
-                self._wait_for_room()
-                self._held.appendleft(bytes(data).decode(self._encoding, "replace"))
+                self._write(text.encode(self._encoding, "backslashreplace"))
             except OSError:
                 self._gone()
                 return
+
+    def _write(self, data: bytes) -> None:
+        """All of it, also to a terminal that another program made non-blocking."""
+        left = memoryview(data)
+        while left:
+            try:
+                left = left[os.write(self._fd, left) :]
+            except BlockingIOError:
+                self._poll(select.POLLOUT, LOOK_SECONDS)
 
     def _next(self) -> str | None:
         """What is to be written next; None at the end, and where the terminal is gone."""
@@ -94,10 +98,6 @@ class Writer(threading.Thread):
         poll = select.poll()
         poll.register(self._fd, wanted)
         return next((found for _, found in poll.poll(seconds * 1000)), 0)
-
-    def _wait_for_room(self) -> None:
-        """Another program made the terminal non-blocking."""
-        self._poll(select.POLLOUT, LOOK_SECONDS)
 
     def _gone(self) -> None:
         if not self._ending and threading.main_thread().is_alive():
