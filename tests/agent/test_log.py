@@ -57,6 +57,8 @@ def test_a_commit_that_rewrites_rows_stops_the_feed_in_front_of_it(table: str, c
     rewrite(table, change)
     end = log.latest_version(table)
     assert ranges.next_range(table, before - 1, end, rows_limit=10**9) == ranges.Range(before, before)
+    write_deltalake(table, rows(200, 5), mode="append")  # behind it, and not to be reached past it
+    assert ranges.next_range(table, before - 1, end + 1, rows_limit=10**9) == ranges.Range(before, before)
     with pytest.raises(FeedStopped, match="only appends flow"):
         ranges.next_range(table, before, end, rows_limit=10**9)
 
@@ -101,13 +103,14 @@ def test_a_range_never_crosses_a_change_of_schema(table: str) -> None:
     wider = rows(70, 5).append_column("extra", pa.array([1] * 5))
     write_deltalake(table, rows(60, 5), mode="append")
     write_deltalake(table, wider, mode="append", schema_mode="merge")
+    write_deltalake(table, wider, mode="append")
     end = log.latest_version(table)
     first = ranges.next_range(table, 3, end, rows_limit=10**9)
     assert first is not None
     assert (first.first, first.last) == (4, 4)
     second = ranges.next_range(table, 4, end, rows_limit=10**9)
     assert second is not None
-    assert second.last == end
+    assert (second.first, second.last, second.rows) == (5, end, 10)
 
 
 def test_a_source_shorter_than_the_position_is_never_taken_for_nothing_to_do(table: str) -> None:

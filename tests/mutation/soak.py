@@ -11,29 +11,19 @@ A whole run leaves a line in `docs/mutation.jsonl`.
 """
 
 import argparse
-import compileall
 import json
 import os
-import py_compile
 import random
-import resource
-import shutil
-import signal
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
-from importlib import import_module
-from math import inf
 from pathlib import Path
 
-import pytest
-
-from console import paths
 from tests.mutation.covering import KEPT, Lines, covering, tree
 from tests.mutation.mutants import ROOT, Mutant, explained, made, mutants, spots
+from tests.mutation.trial import Copy, Outcome
 
 RECORD = ROOT / "docs" / "mutation.jsonl"
 RULES = "tests/faults/rules"
@@ -45,14 +35,12 @@ PURE = {
         "tests/planning/test_same.py", "tests/faults/test_clocks.py",
     ),
     f"{FEEDS}/ranges.py": ("tests/agent/test_log.py", f"{RULES}/test_what_flows.py"),
-    f"{FEEDS}/foreign.py": ("tests/agent/test_small.py", "tests/agent/test_gate.py", f"{RULES}/test_taking_over.py"),
-    f"{FEEDS}/checksum.py": (f"{RULES}/test_batches.py", f"{RULES}/test_keeping.py", f"{RULES}/test_by_hand.py"),
+    f"{FEEDS}/foreign.py": (f"{RULES}/test_foreign.py",),
+    f"{FEEDS}/checksum.py": (f"{RULES}/test_checksum.py", f"{RULES}/test_keeping.py"),
 }  # fmt: skip
 OTHERS = ("console/agent/feeds", "console/agent/rollout", "console/agent/upkeep", "console/agent/intake")
 THEIR_TESTS = ("tests/agent", "tests/days", RULES, "tests/faults/test_fence.py", "tests/faults/test_gate.py")
 COUNT = 300
-MEMORY = 6 << 30  # bytes of address space that the tests of one mutant may take
-SECONDS = 120.0  # that the tests of one mutant may take: more is a loop without an end, which somebody would notice
 
 
 class Tried:
@@ -66,14 +54,21 @@ class Tried:
         if self._path.exists():
             for line in self._path.read_text().splitlines():
                 entry = json.loads(line)
-                if entry["tree"] == self._state or entry["outcome"] == "killed":
+                if entry["tree"] == self._state or entry["outcome"] != "survived":
                     self._known[entry["key"]] = entry["outcome"]
+        self._size = self._path.stat().st_size if self._path.exists() else 0
+        self.new = 0
+
+    def forget(self) -> None:
+        """Leave out what this run found."""
+        os.truncate(self._path, self._size)
 
     def get(self, mutant: Mutant) -> str | None:
         return self._known.get(mutant.key)
 
     def keep(self, mutant: Mutant, outcome: str, seconds: float) -> None:
         self._known[mutant.key] = outcome
+        self.new += 1
         entry = {
             "key": mutant.key, "tree": self._state, "outcome": outcome, "seconds": round(seconds, 1), "file": mutant.file,
             "line": mutant.line, "nth": mutant.nth, "operator": mutant.operator, "was": mutant.was, "now": mutant.now,
@@ -82,95 +77,39 @@ class Tried:
             out.write(json.dumps(entry) + "\n")
 
 
-def judged(mutant: Mutant, place: Path, lines: Lines) -> str:
-    """killed, or survived; tried in the copy at `place`."""
+def passing(mutant: Mutant, lines: Lines) -> list[str]:
+    """The tests that pass a mutant's line."""
     by_line = lines.get(mutant.file, {})
     # where a line is no statement's first, the one above that is
     above = max((number for number in by_line if 0 < number <= mutant.line), default=0)
-    tests = sorted(by_line.get(mutant.line) or by_line.get(above) or by_line.get(0, []), key=_needs_java)
-    if not tests:
-        return "survived"
-    target = place / mutant.file
-    whole = target.read_text()
-    try:
-        target.write_text(mutant.text)
-        return "survived" if _passes(tests, place) else "killed"
-    finally:
-        target.write_text(whole)
-
-
-@cache
-def _needs_java(test: str) -> bool:
-    """Whether a test's file starts Spark: such tests come last, for most mutants fail before them."""
-    return "mark.spark" in (ROOT / test.partition("::")[0]).read_text()
-
-
-def _passes(tests: Sequence[str], place: Path, most: float = SECONDS) -> bool:
-    """Whether tests pass in a copy: in a fork of this process, which has read the libraries already."""
-    words = [
-        "-q",
-        "-x",
-        "-p",
-        "no:cacheprovider",
-        "-W",
-        "ignore::pytest.PytestAssertRewriteWarning",
-        f"--basetemp={place}/run",
-        *tests,
-    ]
-    child = os.fork()
-    if not child:
-        code = 2
-        try:
-            os.setsid()
-            os.chdir(place)
-            if not any(_needs_java(test) for test in tests):  # a loop without an end may also take memory without one
-                resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
-            quiet = os.open(os.devnull, os.O_RDWR)
-            for number in (0, 1, 2):
-                os.dup2(quiet, number)
-            sys.path.insert(0, str(place))
-            os.environ |= {"PYTHONPATH": str(place), "CONSOLE_JARS": str(paths.jars_dir())}
-            for name in [name for name in sys.modules if name.partition(".")[0] in ("console", "tests")]:
-                del sys.modules[name]
-            code = int(pytest.main(words))
-        finally:
-            os._exit(code)
-    until = time.monotonic() + most
-    while time.monotonic() < until:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status) == 0
-        time.sleep(0.01)
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return False
+    return by_line.get(mutant.line) or by_line.get(above) or by_line.get(0, [])
 
 
 def run(chosen: Sequence[Mutant], lines: Lines) -> Counter[str]:
     """Try them one after the other; tells each survivor."""
-    for library in ("deltalake", "hypothesis", "pyarrow.parquet"):
-        import_module(library)  # once, for every fork
     tried, reasons, counts = Tried(), explained(), Counter[str]()
+    everything = sorted({test for by_line in lines.values() for test in by_line[0]})
     with tempfile.TemporaryDirectory(prefix="console-mutation-") as name:
-        place = Path(name)
-        for part in ("console", "tests", "docs", "plans", "regions"):
-            shutil.copytree(ROOT / part, place / part, ignore=shutil.ignore_patterns("__pycache__"))
-        shutil.copy(ROOT / "pyproject.toml", place)
-        compileall.compile_dir(place, quiet=2, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
-        sys.dont_write_bytecode = True
-        if not _passes(sorted({test for by_line in lines.values() for test in by_line[0]}), place, most=inf):
-            raise SystemExit("the tests fail in the copy, on the files as they are")
-        for number, mutant in enumerate(chosen, 1):
-            outcome = "equivalent" if mutant.key in reasons else tried.get(mutant)
-            if outcome is None:
-                began = time.monotonic()
-                outcome = judged(mutant, place, lines)
-                tried.keep(mutant, outcome, time.monotonic() - began)
-            counts[outcome] += 1
-            if outcome == "survived":
-                print(f"{mutant.file}:{mutant.line}: {mutant.was}  →  {mutant.now}", flush=True)
-            elif number % 50 == 0:
-                print(f"{number} of {len(chosen)}: {dict(counts)}", flush=True)
+        copy = Copy(Path(name), sorted(lines), everything)
+        try:
+            for number, mutant in enumerate(chosen, 1):
+                outcome = "equivalent" if mutant.key in reasons else tried.get(mutant)
+                if outcome is None:
+                    began, tests = time.monotonic(), passing(mutant, lines)
+                    outcome = (copy.judged(mutant, tests) if tests else Outcome.SURVIVED).value
+                    tried.keep(mutant, outcome, time.monotonic() - began)
+                counts[outcome] += 1
+                if outcome == "survived":
+                    print(f"{mutant.file}:{mutant.line}: {mutant.was}  →  {mutant.now}", flush=True)
+                elif number % 50 == 0:
+                    print(f"{number} of {len(chosen)}: {dict(counts)}", flush=True)
+            if tried.new:
+                copy.control(everything)  # what was killed was killed by its change and not by what is left of others
+        except SystemExit:
+            tried.forget()
+            raise
+        finally:
+            copy.close()
     return counts
 
 

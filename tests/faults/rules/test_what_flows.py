@@ -114,6 +114,16 @@ def test_a_commit_that_keeps_a_change_feed_of_its_own_is_no_append(tmp_path: Pat
     assert stopped.value.code == "E_REWRITE"
 
 
+def test_where_inserts_are_taken_a_commit_that_only_adds_flows_though_it_keeps_a_change_feed(tmp_path: Path) -> None:
+    """No row has left the table, so what its files add is all that changed."""
+    table = landing(tmp_path)
+    cdc = {"path": "_change_data/c.parquet", "partitionValues": {"day": "2026-11-01"}, "size": 1}
+    by_hand(table, {"commitInfo": {"operation": "MERGE"}}, {"add": ADDED}, {"cdc": cdc})
+    part = ranges.next_range(table, 2, 3, MANY, policy="take_inserts")
+    assert part is not None
+    assert [Path(file.path).name for file in part.files] == ["f.parquet"]
+
+
 @pytest.mark.parametrize("policy", ["stop", "take_inserts"])
 def test_a_clone_into_an_emptied_table_is_no_append(tmp_path: Path, policy: OnRewrite) -> None:
     """It removes nothing, and its files are another table's: their rows may have flowed before."""
