@@ -51,7 +51,7 @@ def unclaimed(target: str, app_id: str) -> None:
             continue
         again = [other for other in commit.txn if other == app_id or (mark and other.startswith(f"{same}@"))]
         if again or not commit.txn:
-            whose = f"of {again[0]}" if again else "without a position"
+            whose = f"of {', '.join(again)}" if again else "without a position"
             raise FeedStopped(
                 f"{target}: version {commit.version} holds rows {whose}, so {app_id} cannot begin there",
                 hint="console discard, then plan again: the table is built anew",

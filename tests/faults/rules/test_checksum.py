@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from console.agent.feeds.checksum import of_days
+from console.agent.feeds.checksum import Sum, can_hash, of_days, per_day
 from console.agent.feeds.verify import compare
 from console.agent.recount.pinned import Pinned
 from console.agent.store import log
@@ -47,3 +47,104 @@ def test_two_rows_with_one_half_of_a_hash_in_common_have_two_checksums(session: 
     assert sums[0].rows == sums[1].rows == 1
     assert sums[0].text != sums[1].text, pair
     assert sums[0] - sums[1] != sums[0] - sums[0]
+
+
+COLUMNS = (("a", "bigint"), ("s", "string"), ("m", "map<string,bigint>"))
+DRAWN = (
+    "(1, 'x', map('k', 1L, 'j', 2L), TIMESTAMP '2026-11-01 01:00:00')",
+    "(1, 'x', map('j', 2L, 'k', 1L), TIMESTAMP '2026-11-01 23:59:59')",
+    "(2, NULL, NULL, TIMESTAMP '2026-11-02 00:00:00')",
+    "(NULL, 'y', map('k', NULL), TIMESTAMP '2026-11-02 12:00:00')",
+    "(3, '', map(), NULL)",
+    "(-4, 'z', NULL, timestamp_micros(-62200000000000000))",
+)
+DAYS = {"2026-11-01": 2, "2026-11-02": 2, "": 1, "0000 and before": 1}
+SORTED = "array_sort(map_entries(m))"
+WHOLE = f"xxhash64(a IS NULL, a, s IS NULL, s, {SORTED} IS NULL, {SORTED})"
+
+
+def halves(hashes: list[int]) -> tuple[int, int]:
+    """Of hashes of 64 bits with a sign: the sums of their lower and of their upper 32 bits."""
+    bits = [hash % 2**64 for hash in hashes]
+    return sum(each % 2**32 for each in bits), sum(each // 2**32 for each in bits)
+
+
+@pytest.fixture
+def drawn(session: Any) -> Any:
+    return session.sql(f"SELECT a, s, m, t FROM VALUES {', '.join(DRAWN)} AS v(a, s, m, t)")
+
+
+def hashed(rows: Any, expression: str) -> dict[str, list[int]]:
+    """Day → what Spark's own hash says of each of its rows."""
+    day = "CASE WHEN t < '0001-01-01' THEN '0000 and before' ELSE coalesce(CAST(to_date(t) AS STRING), '') END AS day"
+    found: dict[str, list[int]] = {}
+    for row in rows.selectExpr(day, f"{expression} AS hash").collect():
+        found.setdefault(row["day"], []).append(row["hash"])
+    return found
+
+
+def test_a_days_checksum_is_what_its_rows_hashes_add_up_to(drawn: Any) -> None:
+    expected = {day: Sum(len(found), *halves(found)) for day, found in hashed(drawn, WHOLE).items()}
+    assert {day: sum.rows for day, sum in expected.items()} == DAYS
+    assert of_days(drawn, "t", COLUMNS) == expected
+    assert len({sum.text for sum in expected.values()}) == len(DAYS)
+
+
+def test_all_rows_are_one_day_where_no_column_tells_it(drawn: Any) -> None:
+    everything = [hash for found in hashed(drawn, WHOLE).values() for hash in found]
+    assert of_days(drawn, "", COLUMNS) == {"": Sum(len(DRAWN), *halves(everything))}
+
+
+def test_without_columns_rows_are_counted(drawn: Any) -> None:
+    assert of_days(drawn, "t", ()) == {day: Sum(count) for day, count in DAYS.items()}
+
+
+def test_each_column_has_its_count_and_its_own_sums(drawn: Any) -> None:
+    found = {row["day"] or "": row.asDict() for row in per_day(drawn, "t", COLUMNS).collect()}
+    whole = hashed(drawn, WHOLE)
+    assert {day: (row["rows"], row["lo"], row["hi"]) for day, row in found.items()} == {
+        day: (len(hashes), *halves(hashes)) for day, hashes in whole.items()
+    }
+    for i, value in enumerate(("a", "s", SORTED)):
+        counts = {row["day"]: row["n"] for row in _counts(drawn, value)}
+        for day, hashes in hashed(drawn, f"xxhash64({value})").items():
+            assert (found[day][f"n{i}"], found[day][f"lo{i}"], found[day][f"hi{i}"]) == (counts[day], *halves(hashes))
+
+
+def _counts(rows: Any, value: str) -> list[Any]:
+    day = "CASE WHEN t < '0001-01-01' THEN '0000 and before' ELSE coalesce(CAST(to_date(t) AS STRING), '') END"
+    rows.createOrReplaceTempView("drawn")
+    found: list[Any] = rows.sparkSession.sql(
+        f"SELECT {day} AS day, count({value}) AS n FROM drawn GROUP BY 1"
+    ).collect()
+    return found
+
+
+def test_a_value_is_hashed_as_the_type_that_was_asked_for(session: Any) -> None:
+    narrow, wide = (session.sql(f"SELECT CAST(7 AS {kind}) AS a") for kind in ("int", "bigint"))
+    assert of_days(narrow, "", [("a", "bigint")]) == of_days(wide, "", [("a", "bigint")])
+
+
+def test_sums_of_disjoint_rows_add_up_and_are_told_in_hex() -> None:
+    assert Sum(9, 300, 50) - Sum(4, 100, 20) == Sum(5, 200, 30)
+    assert (Sum(5, 255, 16).text, Sum(1).text, Sum().text) == ("ff-10", "0-0", "")
+    assert Sum() == Sum(0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "hashed"),
+    [
+        ("bigint", True),
+        ("array<struct<a:string>>", True),
+        ("map<string,bigint>", True),
+        ("map<string,map<string,bigint>>", False),
+        ("array<map<string,bigint>>", False),
+        ("struct<m:map<int,int>>", False),
+        ("variant", False),
+        ("map<string,variant>", False),
+        ("interval day to second", False),
+        ("void", False),
+    ],
+)
+def test_what_spark_cannot_hash_has_no_checksum(kind: str, hashed: bool) -> None:
+    assert can_hash(kind) is hashed

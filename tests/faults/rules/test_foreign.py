@@ -171,6 +171,13 @@ def test_a_feed_never_begins_where_rows_may_be_its_own_already(
     assert refused.value.code == "E_NO_POSITION"
 
 
+def test_rows_that_came_with_the_table_itself_are_somebodys_as_well(tmp_path: Path) -> None:
+    path = str(tmp_path / "copy")
+    write_deltalake(path, rows(1), partition_by=["day"])
+    with pytest.raises(FeedStopped, match="version 0 holds rows without a position"):
+        foreign.unclaimed(path, OWN)
+
+
 def test_a_table_that_lets_positions_expire_is_not_fed(table: str) -> None:
     foreign.keeps_positions(table)
     DeltaTable(table).alter.set_table_properties({"delta.setTransactionRetentionDuration": "interval 1 days"})

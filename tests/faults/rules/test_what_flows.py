@@ -253,6 +253,7 @@ def test_a_lag_is_the_age_of_the_oldest_commit_with_rows_beside_the_newest(tmp_p
                 line["commitInfo"]["timestamp"] = 1_800_000_000_000 + 1500 * version
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert ranges.pending(table, 1, 5) == (3, 3, 3.0)
+    assert ranges.pending(table, 2, 5) == (2, 2, 1.5)
     assert ranges.pending(table, 3, 4) == (1, 1, 0.0)
 
 
