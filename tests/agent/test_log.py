@@ -113,6 +113,12 @@ def test_a_range_never_crosses_a_change_of_schema(table: str) -> None:
     assert (second.first, second.last, second.rows) == (5, end, 10)
 
 
+@pytest.mark.parametrize("position", ["-1", "0", "3", "70000"])
+def test_at_its_end_there_is_no_range(table: str, position: str) -> None:
+    """Two numbers read from two places are equal and not the same object."""
+    assert ranges.next_range(table, int(position), int(position), rows_limit=10) is None
+
+
 def test_a_source_shorter_than_the_position_is_never_taken_for_nothing_to_do(table: str) -> None:
     with pytest.raises(FeedStopped, match="before position 9"):
         ranges.next_range(table, 9, log.latest_version(table), rows_limit=10)

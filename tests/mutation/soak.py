@@ -3,6 +3,7 @@
     python -m tests.mutation.soak                     the pure files wholly, and 300 mutants of the others
     python -m tests.mutation.soak --pure [FILE …]     the pure files alone, or these files wholly
     python -m tests.mutation.soak --seed N --count N  which of the others; without a seed, that of the day
+    python -m tests.mutation.soak --tests FILE …      those of the others alone whose line these tests pass
 
 A mutant is tried in a copy of the tree, with the tests that pass its line. What was tried stays in `.console/mutation/` and is
 not tried again until its file, or a test, changes: a run that is ended goes on where it stood. A mutant on which no test
@@ -11,6 +12,7 @@ A whole run leaves a line in `docs/mutation.jsonl`.
 """
 
 import argparse
+import ast
 import json
 import os
 import random
@@ -78,11 +80,28 @@ class Tried:
 
 
 def passing(mutant: Mutant, lines: Lines) -> list[str]:
-    """The tests that pass a mutant's line."""
+    """The tests that pass a mutant's statement; of what is read at import, those that pass its file."""
     by_line = lines.get(mutant.file, {})
-    # where a line is no statement's first, the one above that is
-    above = max((number for number in by_line if 0 < number <= mutant.line), default=0)
-    return by_line.get(mutant.line) or by_line.get(above) or by_line.get(0, [])
+    statement, local = around(mutant)
+    found = dict.fromkeys(test for line in statement for test in by_line.get(line, ()))
+    return list(found) or ([] if local else by_line.get(0, []))
+
+
+def around(mutant: Mutant) -> tuple[range, bool]:
+    """The lines of a mutant's statement, without the body that hangs below it; and whether it stands in a function."""
+    tree = ast.parse((ROOT / mutant.file).read_text())
+    lines, local = range(mutant.line, mutant.line + 1), False
+    todo: list[tuple[ast.AST, bool]] = [(tree, False)]
+    while todo:
+        node, inside = todo.pop()
+        below = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        todo += [(child, below) for child in ast.iter_child_nodes(node)]
+        if isinstance(node, ast.stmt) and node.lineno <= mutant.line <= (node.end_lineno or node.lineno):
+            body = [child.lineno for child in getattr(node, "body", ()) if isinstance(child, ast.stmt)]
+            end = min(body) if body else (node.end_lineno or node.lineno) + 1
+            if mutant.line < max(end, node.lineno + 1):
+                lines, local = range(node.lineno, max(end, node.lineno + 1)), inside
+    return lines, local
 
 
 def run(chosen: Sequence[Mutant], lines: Lines) -> Counter[str]:
@@ -128,10 +147,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--pure", action="store_true")
     parser.add_argument("--seed", type=int, default=int(time.strftime("%Y%m%d", time.gmtime())))
     parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("--tests", nargs="+", default=())
     parser.add_argument("files", nargs="*")
     asked = parser.parse_args(words)
     began, counts, told = time.monotonic(), Counter[str](), {}
-    for file in asked.files or PURE:
+    for file in asked.files or (() if asked.tests else PURE):
         wholly = tuple(mutants(file))
         counted = run(wholly, covering(PURE.get(file, THEIR_TESTS), [file]))
         told[file] = dict(counted)
@@ -140,12 +160,16 @@ def main(words: Sequence[str] | None = None) -> int:
         rest = [file for file in files(OTHERS) if file not in PURE]
         every = [(file, *spot) for file in rest for spot in spots(file)]
         drawn = random.Random(asked.seed).sample(every, min(asked.count, len(every)))
-        counted = run([found for spot in drawn if (found := made(*spot))], covering(THEIR_TESTS, rest))
+        lines = covering(asked.tests or THEIR_TESTS, rest)
+        chosen = [found for spot in drawn if (found := made(*spot))]
+        if asked.tests:
+            chosen = [mutant for mutant in chosen if passing(mutant, lines)]
+        counted = run(chosen, lines)
         told["others"] = dict(counted)
         counts += counted
     entry = {"seed": asked.seed, "minutes": round((time.monotonic() - began) / 60, 1), **told}
     print(json.dumps(entry))
-    if not asked.files:
+    if not (asked.files or asked.tests):
         with RECORD.open("a") as out:
             out.write(json.dumps(entry) + "\n")
     return 1 if counts["survived"] else 0

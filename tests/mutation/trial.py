@@ -95,10 +95,10 @@ class Copy:
         _forget()
 
     def _quick(self, tests: Sequence[str]) -> list[str]:
-        return sorted((test for test in tests if not _needs_java(test)), key=lambda test: (-self._kills[test], test))
+        return sorted((test for test in tests if not _needs_java(test)), key=lambda test: -self._kills[test])
 
     def _slow(self, tests: Sequence[str]) -> list[str]:
-        return sorted((test for test in tests if _needs_java(test)), key=lambda test: (-self._kills[test], test))
+        return sorted((test for test in tests if _needs_java(test)), key=lambda test: -self._kills[test])
 
     def _read(self, files: Sequence[str]) -> None:
         """Import what no mutant of these files can be seen in."""
