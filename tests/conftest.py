@@ -37,6 +37,7 @@ SLOW = (
     "tests/planning/test_narrowing",
     "tests/planning/oracle/",
     "tests/planning/test_operators",
+    "tests/planning/test_other_rules",
     "tests/planning/test_patience",
     "tests/planning/test_problems",
     "tests/planning/test_rebind",

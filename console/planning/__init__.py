@@ -11,6 +11,7 @@ from console.model.receipt import LEDGER, LEDGER_VIEW
 from console.model.region import Region
 from console.model.schema import types
 from console.planning import build, rules
+from console.planning.choice import fingerprints
 from console.planning.compare import QueryDifference, compare
 from console.planning.desired import Desired, desired
 from console.planning.fleet.answers import answers
@@ -97,10 +98,11 @@ def plan(
 
 
 def _possible(pipeline: Pipeline, live: Live, memory: Memory | None) -> tuple[Desired, Live]:
-    """The pipeline compiled, and the region with the one object that stands for all releases equal to its own."""
+    """The pipeline compiled, and the region with the one object that stands for all releases equal to its own, hashed by the
+    same rules."""
     wanted = _desired.of(lambda: desired(pipeline, Compiler(memory)), pipeline)
     if live.release is not None:
-        live = replace(live, release=_releases.of(live.release))
+        live = replace(live, release=fingerprints.restated(_releases.of(live.release), wanted))
     if wrong := (*wanted.problems, *rules.region_problems(pipeline, live)):
         raise Problems.of(rules.dropped_but_read(wrong, live))
     return wanted, live
@@ -110,6 +112,7 @@ def forget() -> None:
     """Drop what this process has computed for the pipelines and releases that it met; memories of a file stay."""
     _desired.forget()
     _releases.forget()
+    fingerprints.forget()
 
 
 def check(pipeline: Pipeline, memory: Memory | None = None) -> tuple[Problem, ...]:

@@ -71,11 +71,12 @@ def _state(verdict: Verdict, wanted: Wanted, live: Live) -> TableState:
 
 
 def _landing(verdict: Verdict, wanted: Wanted, live: Live) -> Version:
+    """It lies in the warehouse, under its own name: a region that moves takes it along."""
     stats = live.table(verdict.name)
     if stats is None:
         return Version(wanted.content, wanted.table.name, wanted.table.columns, wanted.table.partition_by)
     columns = (*stats.columns, *added(wanted, live))
-    return Version(wanted.content, stats.path or wanted.table.name, columns, stats.partition_by)
+    return Version(wanted.content, wanted.table.name, columns, stats.partition_by)
 
 
 def added(wanted: Wanted, live: Live) -> tuple[Column, ...]:

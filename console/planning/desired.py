@@ -155,7 +155,7 @@ def _table(
     compiler: Compiler,
 ) -> tuple[Wanted | None, list[Problem]]:
     if table.kind == "landing":
-        return _adopted(table), []
+        return adopted(table), []
     problems: list[Problem] = []
     codes: list[FeedCode] = []
     for node in feeding:
@@ -188,7 +188,7 @@ def _table(
     return _assembled(table, codes, problems), problems
 
 
-def _adopted(table: Table) -> Wanted:
+def adopted(table: Table) -> Wanted:
     """A landing table: its rows and values stand for themselves."""
     name = table.name
     values = {column.name: f"{mix('landing', name, column.name.lower())}:{column.type}" for column in table.columns}

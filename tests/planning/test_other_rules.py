@@ -1,0 +1,84 @@
+"""A release that was hashed by other rules: what it holds is compared by meaning, and no hash of it is believed."""
+
+import hashlib
+from dataclasses import replace
+
+import pytest
+
+from console.errors import Problems
+from console.model.live import Live, Release
+from console.model.pipeline import Pipeline
+from console.planning import plan
+from tests.planning.edits import EDITS
+from tests.planning.evolution import adapt
+from tests.planning.test_evolution import BROKEN, REFUSED, region, sides
+from tests.planning.world import REGION, actions, live
+from tests.planning.world import pipeline as small
+
+
+def salted(release: Release) -> Release:
+    """The same release with every hash another."""
+
+    def hashed(text: str) -> str:
+        expression, colon, type = text.partition(":")
+        return hashlib.sha256(f"salt {expression}".encode()).hexdigest()[:20] + colon + type
+
+    return replace(
+        release,
+        tables=tuple(
+            replace(
+                state,
+                rows=hashed(state.rows),
+                values={name: hashed(value) for name, value in state.values.items()},
+                version=replace(state.version, content=hashed(state.version.content)),
+            )
+            for state in release.tables
+        ),
+    )
+
+
+def other(survey: Live) -> Live:
+    assert survey.release is not None
+    return replace(survey, release=salted(survey.release))
+
+
+def planned(pipeline: Pipeline, survey: Live, allowed: tuple[str, ...] = ()) -> tuple[object, ...]:
+    """What a plan does: to each node, in which steps, and of what it warns."""
+    try:
+        done = plan(pipeline, survey, REGION, "test", allowed=allowed)
+    except Problems as found:
+        return ("impossible", *map(str, found.problems))
+    nodes = [(node.kind, node.name, node.action, node.columns, node.price, node.source) for node in done.nodes]
+    return nodes, [step.id for step in done.steps], [(problem.code, problem.node) for problem in done.problems]
+
+
+def test_an_unchanged_pipeline_plans_nothing_with_every_hash_another() -> None:
+    done = plan(small(), other(live()), REGION, "test")
+    assert not done.steps
+    assert not actions(done)
+
+
+@pytest.mark.parametrize("name", [name for name, edit in EDITS.items() if edit.survey().release is not None])
+def test_an_edit_plans_what_it_plans_by_the_same_rules(name: str) -> None:
+    edit = EDITS[name]
+    by_these = planned(edit.pipeline(), edit.survey(), edit.allowed)
+    assert planned(edit.pipeline(), other(edit.survey()), edit.allowed) == by_these
+
+
+@pytest.mark.parametrize("name", [name for name in adapt.load() if name not in {*BROKEN, *REFUSED}])
+def test_so_does_a_real_commit_to_another_peoples_pipeline(name: str) -> None:
+    before, after = sides(name)
+    try:
+        survey = region(before)
+    except Problems:
+        return  # before the commit it was impossible
+    assert planned(after, other(survey)) == planned(after, survey)
+    assert not actions(plan(before, other(survey), REGION, "test"))
+
+
+def test_the_new_release_is_hashed_by_these_rules() -> None:
+    survey = live()
+    changed = replace(small(), tables=tuple(replace(t, description="another") for t in small().tables))
+    made = plan(changed, other(survey), REGION, "test").release
+    assert survey.release is not None
+    assert [(s.rows, s.values) for s in made.tables] == [(s.rows, s.values) for s in survey.release.tables]
