@@ -107,3 +107,17 @@ def jars_dir() -> Path:
         return checkout / ".console" / "jars"
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "console" / "jars"
+
+
+def version_path(warehouse: Path, path: str) -> str:
+    """Where a version lies, from its path in a release or receipt.
+
+    0.1.0 wrote a landing table's path in full, and knew none outside of its warehouse: where the warehouse was moved or
+    copied, the table is the folder of that name in it, and never the one that was left behind.
+
+    path  below the warehouse; a URI; or absolute
+    """
+    if "://" in path or Path(path).is_relative_to(warehouse):
+        return path
+    place = Path(path)
+    return str(warehouse / (place.name if place.is_absolute() else place))

@@ -8,6 +8,7 @@ from typing import Any
 from console.errors import DataError, RegionError, Unreachable, UsageError
 from console.model import codec
 from console.model.live import Release, TableState
+from console.paths import version_path
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,7 @@ class OpenRelease:
 
     def path(self, table: str) -> str:
         """Where the version behind a logical name lies."""
-        place = self._state(table).version.path
-        return place if "://" in place or place.startswith("/") else str(self.warehouse / place)
+        return version_path(self.warehouse, self._state(table).version.path)
 
     def spark(self, table: str, session: Any) -> Any:
         """A DataFrame of the logical table in the caller's SparkSession (with Delta).

@@ -51,6 +51,10 @@ class Clock:
         path = os.pathsep.join(filter(None, [str(place), os.environ.get("PYTHONPATH", "")]))
         self.environment = {"JAVA_HOME": str(place), "PYTHONPATH": path}
 
+    def around(self) -> dict[str, str]:
+        """The environment of a process that reads this clock."""
+        return {**os.environ, **self.environment}
+
     def step(self, seconds: int) -> None:
         """Set it; every process has noticed after `2 * NOTICED` seconds."""
         fresh = self._off.with_suffix(".new")

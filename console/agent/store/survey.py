@@ -23,6 +23,7 @@ from console.model.event import BatchDone
 from console.model.live import READABLE, Day, Live, Release, TableStats
 from console.model.schema import Column
 from console.model.slices import EARLY, FIRST, LAST, LATE, day_name
+from console.paths import version_path
 
 MAX_SPAN_DAYS = 40
 NEWEST_FILES = 8  # whose times are looked at: what a foreign writer does now
@@ -31,7 +32,7 @@ _SIMPLE = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tin
 
 def resolve(warehouse: Path, path: str) -> str:
     """A version's absolute place."""
-    return path if "://" in path or path.startswith("/") else str(warehouse / path)
+    return version_path(warehouse, path)
 
 
 def survey(warehouse: Path, region: str, pipeline: str, landing: Sequence[str]) -> Live:
