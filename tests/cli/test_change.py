@@ -384,5 +384,7 @@ def test_a_wave_that_has_not_begun_is_named_with_the_command_that_goes_on(deploy
         r for r in json.loads(deployed.call("status", "--output", "json").stdout)["regions"] if r["region"] == "eu"
     ]
     assert eu["waits_for_wave"] == {"wave": 2, "after": []}
+    planned = json.loads(deployed.call("plan", "--output", "json").stdout)
+    assert planned["waits_for_wave"] == [{"region": "eu", "wave": 2, "after": []}]
     assert deployed.call("apply", "--regions", "eu").exit_code == 3
     assert "has not begun" not in deployed.call("status").output

@@ -200,18 +200,21 @@ def show_plans(
 
     states  what the regions say of their rollouts; those under way are told
     """
-    from console.cli.plan.standing import standing, standing_data, standing_text, waiting_text
+    from console.cli.plan.standing import standing, standing_data, standing_text, waiting, waiting_data, waiting_text
     from console.cli.plan.witness import witnesses_data, witnesses_text
 
-    stands = standing(plans, states or {})
+    stands, waits = standing(plans, states or {}), waiting(desk.regions, plans, states or {})
     if voice.json:
-        more: dict[str, Any] = {} if states is None else {"rollouts": [standing_data(*one) for one in stands]}
+        more: dict[str, Any] = {}
+        if states is not None:
+            more["rollouts"] = [standing_data(*one) for one in stands]
+            more["waits_for_wave"] = [waiting_data(turn) for turn in waits.values()]
         more |= {} if sought is None else {"witnesses": witnesses_data(sought)}
         voice.document({**plan_data(plans), **more})
         return
     if sought is not None:
         voice.data(witnesses_text(sought) + "\n")
-    said = [*(standing_text(*one) for one in stands), *waiting_text(desk.regions, plans, states or {})]
+    said = [*(standing_text(*one) for one in stands), *map(waiting_text, waits.values())]
     for line in said:
         voice.data(line)
     voice.data(("\n" if said else "") + plan_text(plans, explain=explain, paint=voice.paint))

@@ -9,7 +9,7 @@ from console.model.plan import Plan
 from console.model.region import Region
 from console.runner.board import under_way
 from console.runner.view import RegionView
-from console.runner.waves import turns
+from console.runner.waves import Turn, turns
 from console.text import safe_text
 
 
@@ -43,16 +43,25 @@ def standing_text(plan: Plan, state: RegionState) -> str:
     return f"{which} {now}{with_what}; {then}"
 
 
-def waiting_text(regions: Iterable[Region], plans: Iterable[Plan], states: Mapping[str, RegionState]) -> list[str]:
-    """`eu: wave 2 has not begun, …`, for each region whose wave of a rollout waits."""
+def waiting(regions: Iterable[Region], plans: Iterable[Plan], states: Mapping[str, RegionState]) -> dict[str, Turn]:
+    """The regions whose wave of a rollout has not begun."""
     planned = {plan.region: plan for plan in plans}
     views = {
         region.name: RegionView(region, status=states[region.name].status, plan=planned[region.name])
         for region in regions
         if region.name in planned and region.name in states
     }
-    waits = turns(views, {name: plan.desired for name, plan in planned.items()})
-    return [f"{safe_text(name)}: {turn_text(turn)}" for name, turn in waits.items()]
+    return turns(views, {name: plan.desired for name, plan in planned.items()})
+
+
+def waiting_text(turn: Turn) -> str:
+    """`eu: wave 2 has not begun, …`."""
+    return f"{safe_text(turn.region)}: {turn_text(turn)}"
+
+
+def waiting_data(turn: Turn) -> dict[str, Any]:
+    """For `--output json`."""
+    return {"region": turn.region, "wave": turn.wave, "after": list(turn.after)}
 
 
 def standing_data(plan: Plan, state: RegionState) -> dict[str, Any]:
