@@ -2,7 +2,7 @@
 
     python -m tests.faults.mutants [NAME …]     runs them one after the other; results into tests/faults/mutants.jsonl
 
-Those of a feed's rules and of rivals stand beside their tests, in `rules/mutants.py`.
+Those of a feed's rules and of rivals stand beside their tests, in `rules/mutants.py`, those of drawn landing tables in `tests/worlds/mutants.py`.
 """
 
 import json
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tests.faults.planted import Mutant, tried
 from tests.faults.rules import mutants as rules
+from tests.worlds import mutants as worlds
 
 RESULTS = Path(__file__).resolve().parent / "mutants.jsonl"
 POINT = "tests/faults/test_points.py::test_an_agent_killed_here_is_resumed_to_the_same_end"
@@ -119,7 +120,7 @@ UNDER_FIRE = (
            "    return not _pending(view) and not _moves(view)\n", "    return False\n"),
 )  # fmt: skip
 
-MUTANTS = (*UNDER_FIRE, *rules.MUTANTS)
+MUTANTS = (*UNDER_FIRE, *rules.MUTANTS, *worlds.MUTANTS)
 
 
 def main() -> int:

@@ -210,22 +210,30 @@ def generators() -> list[str]:
 def landings(runs: list[Line]) -> list[str]:
     """What `tests/worlds` drew: landing tables that went through the real agent."""
     kinds = sum((Counter(run["kinds"]) for run in runs), Counter[str]())
+    acts = sum((Counter(run.get("acts", {})) for run in runs), Counter[str]())
     return [
         "## Landing tables drawn at random",
         "",
         "`python -m tests.worlds.soak` draws tables (type and values of the partition, features, writer, what happens before and after the fence),",
-        "carries them through a real region and compares whole rows with what was drawn; one line of `landings.jsonl` a seed.",
+        "carries them through a real region up to live rows and `verify`, and compares whole rows with what was drawn; one line of `landings.jsonl` a",
+        "seed. A line that names differences stays; what they were stands in `tests/worlds/README.md`.",
         "",
         "| | |",
         "| --- | ---: |",
         f"| seeds | {len(runs):,} |",
         f"| worlds | {sum(run['worlds'] for run in runs):,} |",
         f"| minutes | {sum(run['seconds'] for run in runs) / 60:,.0f} |",
+        f"| agents that ended before their live rows came | {sum(bool(run.get('agent')) for run in runs):,} |",
+        f"| tables to be refused by name, and folders | {sum(run.get('refused', 0) for run in runs):,} |",
         f"| differences | {sum(len(run['differences']) for run in runs):,} |",
         "",
         "| writer and feature | worlds |",
         "| --- | ---: |",
         *(f"| {kind} | {number:,} |" for kind, number in sorted(kinds.items())),
+        "",
+        "| between two commits of the history, or between two live ones | worlds |",
+        "| --- | ---: |",
+        *(f"| {act} | {number:,} |" for act, number in sorted(acts.items())),
         "",
     ]
 

@@ -7,34 +7,29 @@ import random
 import signal
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from deltalake import DeltaTable
 
 from console.errors import Problems, Unreachable
 from tests.life.region import ME, LiveRegion
-from tests.worlds.drawn import World, form, worlds
+from tests.worlds.drawn import World, form
 from tests.worlds.refused import Refused, refused, unwritten
 from tests.worlds.writers import Writer, newest, writer
 
 PIPELINE = "worlds"
 FOLDERS = ("plain", "w {a}", "w{a,b}*", "wü?", "w#100%", "w*")
-RESTARTS = ("", "", "stopped", "killed")
+Restart = Literal["", "stopped", "killed"]
+RESTARTS: tuple[Restart, ...] = ("", "", "stopped", "killed")
 SETTLE_SECONDS = 90.0
 LOOK_SECONDS = 0.5
 STILL_SECONDS = 2.0  # after which nothing more may have come
 STAGES = 3  # commits before the fence, and after it
 
 
-@dataclass
-class Outcome:
-    """differences: a line for each table that is not as it has to be, with its world."""
-
-    seed: int
-    worlds: list[World]
-    differences: list[str]
+def restart_of(seed: int) -> Restart:
+    return random.Random(f"agent {seed}").choice(RESTARTS)
 
 
 def pipeline(drawn: Sequence[World | Refused], files: Path) -> None:
@@ -56,8 +51,12 @@ def pipeline(drawn: Sequence[World | Refused], files: Path) -> None:
             )
 
 
-async def carried(seed: int, drawn: list[World], root: Path, session: Any) -> Outcome:
-    """The worlds of one seed in one region, in a folder whose name hurts as well."""
+async def carried(seed: int, drawn: list[World], restart: Restart, root: Path, session: Any) -> list[str]:
+    """The worlds of one seed in one region, in a folder whose name hurts as well.
+
+    restart  how its agent ends before the live commits, which the next one finds all at once
+    returns  a line for each table, check or refusal that is not as it has to be
+    """
     chance = random.Random(-seed)
     wrong = [f"seed {seed}: {said}" for said in unwritten(chance, root / "unwritten")]
     region = LiveRegion(root / chance.choice(FOLDERS), rows=3, most=1000)
@@ -76,7 +75,6 @@ async def carried(seed: int, drawn: list[World], root: Path, session: Any) -> Ou
         status = await region.until(PIPELINE, "awaiting-confirmation", seconds=900)
         wrong += [f"seed {seed}: check {check}" for check in status.checks if check.ok is False]
         await region.driver.promote(PIPELINE, status.rollout, status.was, ME)
-        restart = chance.choice(RESTARTS)
         if restart:
             await _ended(region, killed=restart == "killed")
         for world, table in zip(drawn, tables, strict=True):
@@ -85,7 +83,7 @@ async def carried(seed: int, drawn: list[World], root: Path, session: Any) -> Ou
         wrong += [f"seed {seed}: {restart} {said}" for said in await _settled(region, drawn)]
         found = await region.driver.verify(PIPELINE, status.rollout)
         wrong += [f"seed {seed}: {restart} verify {finding}" for finding in found if finding.ok is False]
-        return Outcome(seed, drawn, wrong)
+        return wrong
     finally:
         await region.close()
 
@@ -186,5 +184,5 @@ def _key(row: dict[str, Any]) -> str:
     return json.dumps({name: form(value) for name, value in sorted(row.items())}, ensure_ascii=False)
 
 
-def carry(seed: int, many: int, root: Path, session: Any) -> Outcome:
-    return asyncio.run(carried(seed, worlds(seed, many), root, session))
+def carry(seed: int, drawn: list[World], restart: Restart, root: Path, session: Any) -> list[str]:
+    return asyncio.run(carried(seed, drawn, restart, root, session))

@@ -12,7 +12,9 @@ from typing import Any
 from console.agent.session import Settings, Spark
 from tests import soak
 from tests.life.region import SHORT_LIVED
-from tests.worlds.carried import carry
+from tests.worlds.carried import carry, restart_of
+from tests.worlds.drawn import worlds
+from tests.worlds.refused import CODES
 
 RECORD = soak.DOCS / "landings.jsonl"
 MANY = 9
@@ -24,30 +26,35 @@ def writing(spark: Spark) -> Any:
     return spark.session(spark__sql__runSQLOnFiles="true")
 
 
-def drawn(seed: int, session: Any) -> soak.Line:
+def drawn(seed: int, many: int, session: Any) -> soak.Line:
     """One seed's worlds, and what differs."""
     place, started = Path(tempfile.mkdtemp(prefix="console-worlds-")), time.monotonic()
+    held, restart = worlds(seed, many), restart_of(seed)
     try:
-        done = carry(seed, MANY, place, session)
-        differences = done.differences
-        kinds = Counter(f"{world.writer} {world.feature or 'plain'}" for world in done.worlds)
+        differences = carry(seed, held, restart, place, session)
     except Exception as error:
-        differences, kinds = [f"seed {seed}: {type(error).__name__}: {error}"[:600]], Counter()
+        differences = [f"seed {seed}: {type(error).__name__}: {error}"[:600]]
     finally:
         shutil.rmtree(place, ignore_errors=True)
-    return {"seed": seed, "worlds": MANY, "kinds": dict(sorted(kinds.items())),
-            "seconds": round(time.monotonic() - started), "differences": differences}  # fmt: skip
+    kinds = Counter(f"{world.writer} {world.feature or 'plain'}" for world in held)
+    acts = Counter(
+        f"{act}, {when}" for world in held for act, when in ((world.before, "history"), (world.after, "live")) if act
+    )
+    return {"seed": seed, "worlds": many, "kinds": dict(sorted(kinds.items())), "acts": dict(sorted(acts.items())),
+            "agent": restart, "refused": len(CODES), "seconds": round(time.monotonic() - started), "differences": differences}  # fmt: skip
 
 
 def main() -> int:
-    asked = soak.arguments(__doc__).parse_args()
+    parser = soak.arguments(__doc__)
+    parser.add_argument("--many", type=int, default=MANY, help="worlds a seed")
+    asked = parser.parse_args()
     run = soak.Soak(asked, RECORD, max((line["seed"] + 1 for line in soak.lines(RECORD)), default=FIRST))
     spark = Spark(Settings("worlds", "local[2]", SHORT_LIVED), -1)
     try:
         session = writing(spark)
         for seed in run.seeds():
             print(f"seed {seed}", flush=True)
-            line = drawn(seed, session)
+            line = drawn(seed, asked.many, session)
             for said in line["differences"]:
                 run.differs(said)
             run.keep(line)

@@ -1,0 +1,30 @@
+"""Bugs about landing tables that others write; `python -m tests.faults.mutants NAME …` plants them."""
+
+from tests.faults.planted import Mutant
+
+WORLDS = "tests/worlds/test_worlds.py::test_a_drawn_landing_table_is_copied_row_by_row_whoever_wrote_it_and_however"
+DEMANDS = "tests/agent/test_demands.py"
+VALUES = "tests/agent/test_intake.py::test_a_value_that_lands_in_a_partition_is_read_as_it_was_sent"
+PLACES = "tests/project/test_warehouses_and_values.py::test_a_warehouse_is_a_place_below_the_project_an_absolute_path_or_a_uri"
+TYPES = "tests/planning/test_problems.py::test_a_managed_landing_table_is_not_partitioned_by_what_would_be_misspelt"
+
+MUTANTS = (
+    Mutant("a table that nobody can open is a region that is away", DEMANDS, "console/agent/store/survey.py",
+           "        if demands <= READABLE:", "        if True:"),
+    Mutant("what a table demands is asked of its commits alone", DEMANDS, "console/agent/rows/demands.py",
+           'actions = _lines(path) if path.suffix == ".json"', 'actions = _lines(path) if path.suffix == ".json" and "checkpoint" not in path.name'),
+    Mutant("a landing table behind a link is where its link is", DEMANDS, "console/agent/store/survey.py",
+           "    if what := paths.unfit_here(path):", "    if what := paths.unfit(path):"),
+    Mutant("a warehouse behind a link is where its link is", PLACES, "console/project/regions.py",
+           "if what := paths.unfit(place) if remote else paths.unfit_here(place):", "if what := paths.unfit(place):"),
+    Mutant("a negative decimal lands in a partition", VALUES, "console/agent/intake/values.py",
+           "        case Decimal() if value < 0 and value != value.to_integral_value():", "        case Decimal() if False:"),
+    Mutant("bytes land in a partition", VALUES, "console/agent/intake/values.py",
+           "        case str() if raw:", "        case str() if False:"),
+    Mutant("a managed landing table is partitioned by decimals", TYPES, "console/planning/loss/protocol.py",
+           r'"double|binary|decimal\(\d+,\s*[1-9]\d*\)"', '"double|binary"'),
+    Mutant("live rows are read by the schema of now", WORLDS, "console/agent/feeds/ranges.py",
+           "    shape = shape_of(source, part.last)", "    shape = shape_of(source, log.latest_version(source))"),
+    Mutant("columns of a mapped table are read by the names they show", WORLDS, "console/agent/rows/appended.py",
+           '    if mapping == "none":\n        return str(field["name"])', '    if mapping:\n        return str(field["name"])'),
+)  # fmt: skip
