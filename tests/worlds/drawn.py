@@ -4,6 +4,7 @@ A world is one landing table: the type of its partition column and values that h
 what happens to it before and after a rollout's fence. `rows` is what a reader must see of it, by the Delta protocol.
 """
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -28,7 +29,7 @@ PARTS: dict[str, Sequence[Any]] = {
     "timestamp": (datetime(2026, 11, 1, 1, 2, 3, 456789, UTC), datetime(1969, 12, 31, 23, 59, 59, tzinfo=UTC), datetime(2026, 11, 1, tzinfo=UTC), None),
     "boolean": (True, False, None),
     "decimal(10,2)": (Decimal("1.50"), Decimal("-0.01"), Decimal("99999999.99"), None),
-    "double": (0.5, -1.5, 1e300, None),
+    "double": (0.5, -1.5, 1e300, math.inf, -math.inf, math.nan, None),
     "binary": (b"ab", "é".encode(), None),
 }  # fmt: skip
 # deltalake spells negative decimals and large doubles so that nobody reads them, itself included; Hive's word for NULL
@@ -36,15 +37,15 @@ PARTS: dict[str, Sequence[Any]] = {
 SPELLED: dict[str, Sequence[Any]] = {
     "string": tuple(value for value in TEXTS if value != HIVE),
     "decimal(10,2)": (Decimal("1.50"), Decimal("0.05"), None),
-    "double": (0.5, -1.5, 1e-7, None),
+    "double": (0.5, -1.5, 1e-7, math.inf, math.nan, None),
 }
 FEATURES: dict[Writer, tuple[str, ...]] = {
     "spark": (
         "", "name", "id", "vectors", "rows", "in-commit", "v2", "cluster", "widening", "check", "default", "generated", "identity",
-        "zoneless", "variant", "void", "name+vectors", "parts",
+        "zoneless", "variant", "void", "name+vectors", "parts", "feed",
     ),
     "deltalake": ("", "checkpoint"),
-    "hand": ("", "name", "id", "legacy name", "vectors", "name+vectors", "hidden", "elsewhere", "uncounted", "odd names"),
+    "hand": ("", "name", "id", "legacy name", "vectors", "name+vectors", "hidden", "elsewhere", "uncounted", "odd names", "int96"),
 }  # fmt: skip
 ACTS: dict[Writer, tuple[str, ...]] = {
     "spark": ("", "delete", "optimize", "add column", "checkpoint", "cleanup"),

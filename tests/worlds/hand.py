@@ -1,6 +1,7 @@
 """A Delta table written by hand, as another engine's kernel may write it: Parquet by pyarrow, the log as lines of JSON."""
 
 import json
+import random
 import struct
 import urllib.parse
 import uuid
@@ -136,10 +137,17 @@ class Hand:
         held = data.drop_columns(["p"]) if self.world.kind else data
         if self._lost:
             held = held.rename_columns([self._lost if name == "k" else name for name in held.column_names])
-        pq.write_table(self._physical(held), place, coerce_timestamps="us")
+        pq.write_table(
+            self._physical(held),
+            place,
+            compression=chance.choice(("none", "snappy", "gzip", "zstd")),
+            data_page_version=chance.choice(("1.0", "2.0")),
+            use_dictionary=chance.random() < 0.5,
+            **{"use_deprecated_int96_timestamps": True} if feature == "int96" else {"coerce_timestamps": "us"},
+        )
         add = {
             "path": place.as_uri() if feature == "elsewhere" else urllib.parse.quote(name),
-            "partitionValues": {self._partition(): _text(value)} if self.world.kind else {},
+            "partitionValues": {self._partition(): _text(value, chance)} if self.world.kind else {},
             "size": place.stat().st_size, "modificationTime": 1, "dataChange": True,
         }  # fmt: skip
         if feature != "uncounted":
@@ -231,15 +239,15 @@ def _delta(kind: pa.DataType) -> Any:
     return DELTA.get(name, name)
 
 
-def _text(value: Any) -> str | None:
-    """A partition's value as the protocol spells it."""
+def _text(value: Any, chance: random.Random) -> str | None:
+    """A partition's value as the protocol spells it; a time has two forms."""
     match value:
         case None:
             return None
         case bool():
             return "true" if value else "false"
         case datetime():
-            return value.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S.%f")
+            return value.astimezone(UTC).strftime(chance.choice(("%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S.%fZ")))
         case bytes():
             return value.decode()
         case Decimal():

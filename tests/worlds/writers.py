@@ -14,7 +14,7 @@ from tests.worlds.hand import Hand, arrow
 PROPERTIES = {
     "name": {"delta.columnMapping.mode": "name"}, "id": {"delta.columnMapping.mode": "id"},
     "vectors": {"delta.enableDeletionVectors": "true"}, "rows": {"delta.enableRowTracking": "true"},
-    "in-commit": {"delta.enableInCommitTimestamps": "true"}, "v2": {"delta.checkpointPolicy": "v2"},
+    "feed": {"delta.enableChangeDataFeed": "true"}, "in-commit": {"delta.enableInCommitTimestamps": "true"}, "v2": {"delta.checkpointPolicy": "v2"},
     "widening": {"delta.enableTypeWidening": "true"}, "default": {"delta.feature.allowColumnDefaults": "supported"},
     "name+vectors": {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"},
 }  # fmt: skip
