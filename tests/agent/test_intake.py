@@ -151,6 +151,19 @@ def test_a_value_lands_as_it_was_written(intake: Intake, tmp_path: Path, line: s
     assert row[column] == value
 
 
+@pytest.mark.parametrize("far", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
+def test_a_time_that_no_partition_can_have_is_refused_by_its_line(intake: Intake, tmp_path: Path, far: str) -> None:
+    near = ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", None)
+    write_deltalake(str(tmp_path / "landing"), pa.Table.from_pylist([], SCHEMA), mode="overwrite",
+                    partition_by=["ts"], schema_mode="overwrite")  # fmt: skip
+    lines = [json.dumps({"id": "a", "ts": at}) for at in (*near, far)]
+    with pytest.raises(DataError, match=r"line 4: ts: .* would be outside the years 0001 to 9999 in UTC"):
+        intake.append("landing", "b1", lines)
+    assert landed(tmp_path) == []
+    intake.append("landing", "b1", lines[:-1])
+    assert len(landed(tmp_path)) == len(near)
+
+
 def test_a_landing_table_of_others_is_not_written(intake: Intake) -> None:
     with pytest.raises(DataError, match="foreign is not managed"):
         intake.append("foreign", "b1", ["{}"])

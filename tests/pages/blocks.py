@@ -59,6 +59,12 @@ def mentioned(page: str, root: Path = ROOT) -> tuple[str, ...]:
     return tuple(re.findall(r"`((?:\.venv/bin/)?console [^`]+)`", prose))
 
 
+def called(page: str, root: Path = ROOT) -> tuple[str, ...]:
+    """Calls of make and of modules in the page's sentences: `make bench`, `python -m tests.faults.report`."""
+    prose = "\n".join(line for line in (root / page).read_text().splitlines() if not line.startswith("    "))
+    return tuple(re.findall(r"`((?:make|python -m) [^`]+)`", prose))
+
+
 def table(page: str, first: str, root: Path = ROOT) -> dict[str, str]:
     """The files that a block shows in two columns, path and content; the block is the one whose first path is `first`."""
     for block in _blocks((root / page).read_text().splitlines(), strip=False):

@@ -1,6 +1,8 @@
 """Every command of the README and of docs/*.md runs as written, in its order; what does not is listed with the reason."""
 
+import re
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from itertools import pairwise, takewhile
 from pathlib import Path
 
@@ -9,7 +11,7 @@ import pytest
 
 from console.cli.root import cli
 from tests.pages import sittings
-from tests.pages.blocks import PAGES, Command, commands, mentioned
+from tests.pages.blocks import PAGES, ROOT, Command, called, commands, mentioned
 from tests.pages.terminal import ESCAPES, Seen, in_pipe, on_terminal
 from tests.propagation.servers.postgres import Postgres
 from tests.stores.test_page import steps
@@ -91,6 +93,27 @@ def test_every_call_in_a_sentence_is_one_that_the_command_line_knows() -> None:
     calls = [(page, call) for page in PAGES for call in mentioned(page)]
     assert len(calls) > 30
     assert [(page, call, wrong) for page, call in calls if (wrong := unknown(call))] == []
+
+
+def missing(call: str) -> bool:
+    """Whether make has no such target, or nobody such a module."""
+    program, *words = call.split()
+    if program == "make":
+        targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        return not {word for word in words if "=" not in word} <= {*targets}
+    try:
+        return find_spec(words[1]) is None
+    except ModuleNotFoundError:
+        return True
+
+
+def test_every_target_and_module_in_a_sentence_is_there() -> None:
+    calls = [(page, call) for page in PAGES for call in called(page)]
+    assert len(calls) > 10
+    assert [(page, call) for page, call in calls if missing(call)] == []
+    assert missing("make denmo")
+    assert missing("python -m tests.faults.reprot")
+    assert missing("python -m tests.fault.report")
 
 
 @pytest.mark.parametrize("call", ["console paln", "console plan --wat", "console schema aply", "console lock break"])

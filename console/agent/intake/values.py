@@ -135,11 +135,22 @@ def _given_back(value: Any, raw: bool) -> str:
             return "other bytes"
         case str() if value in NO_PARTITION:
             return "read as NULL"
+        case datetime() if not _in_calendar(value):
+            return "outside the years 0001 to 9999 in UTC"
         case Decimal() if value < 0 and value != value.to_integral_value():
             return "no number"
         case int() | float() if value and not 1 / _LONG < abs(value) < _LONG:
             return "too long for a folder's name"
     return ""
+
+
+def _in_calendar(at: datetime) -> bool:
+    """Whether its UTC day has a name; an offset may lead out of the years that Python has."""
+    try:
+        at.astimezone(UTC)
+    except OverflowError:
+        return False
+    return True
 
 
 def _fits(pa: Any, value: Any, kind: Any) -> bool:

@@ -142,6 +142,40 @@ def test_where_the_source_is_gone_nothing_is_told(session: Any, tmp_path: Path) 
     assert (older.ok, "an older console" in older.detail) == (None, True), older
 
 
+def test_groups_of_days_that_no_calendar_of_python_has_are_settled_like_any_other(session: Any, tmp_path: Path) -> None:
+    born = pa.array([20_776_010, 20_776_010, -800_000, 20_000, None], pa.int32()).cast(pa.date32())
+    far = 1_795_004_800_000_000_000  # microseconds: a row with milliseconds taken for seconds
+    at = pa.array([far, far, -far, 0, None], pa.int64()).cast(pa.timestamp("us", "UTC"))
+    columns = (Column("born", "date"), Column("at", "timestamp"))
+    aggregate = TableState(
+        Table("hours", "aggregate", (*columns, Column("total", "double"))),
+        Version("c", "hours", (*columns, Column("total", "double"))),
+        "SELECT born, at, sum(total) AS total FROM stored GROUP BY born, at", "", {}, ("total",),
+    )  # fmt: skip
+    plan = Comparison(
+        "hours", (Pair("born", "born"), Pair("at", "at"), Pair("total", "total", False)), keys=("born", "at")
+    )
+    terms = Terms(("born", "at"), ("total",), sql="SELECT born, at, x AS total FROM landing")
+    feed = Feed("hours", "landing", "hours", "SELECT born, at, sum(x) AS total FROM landing GROUP BY ALL", terms=terms)
+    landing = written(tmp_path / "landing", pa.table({"born": born, "at": at, "x": [1e16, -1e16, 1.0, 2.0, 5.0]}))
+    source = Source(feed, Pinned(state("landing", (*columns, Column("x", "double")), kind="landing"), landing, 0))
+
+    def sums(name: str, first: float, *others: float) -> Checked:
+        keys = {"born": born.slice(1), "at": at.slice(1)}
+        path = written(tmp_path / name, pa.table({**keys, "total": [first, *others]}))
+        old = Pinned(aggregate, written(tmp_path / f"was-{name}", pa.table({**keys, "total": [0.0, 1.0, 2.0, 5.0]})), 0)
+        found = {check.check: check for check in compare(session, plan, old, Pinned(aggregate, path, 0), (source,))}
+        return found["sums"]
+
+    same = sums("same", 1e-3, 1.0, 2.0, 5.0)
+    assert (same.ok, same.detail) == (
+        True, "further apart than 1e-9, but what their source adds up to in another order: 1 group",
+    )  # fmt: skip
+    other = sums("other", 0.0, 1.5, 2.0, 6.0)
+    assert other.ok is False
+    assert other.detail.startswith("2 differ: total of born None, at None, total of born -0221-"), other
+
+
 def drawn(rng: random.Random) -> Group:
     """A group of any kind: values that cancel, of any size, not finite, zero with either sign."""
     size = rng.randrange(1, 30)
