@@ -57,11 +57,12 @@ class OpenRelease:
         from deltalake import DeltaTable
 
         from console.planning.sql.elsewhere import in_duckdb
+        from console.stores.lakes.delta_rows import dataset
 
         read = in_duckdb(self._state(table).read)
         db = duckdb.connect()
         db.execute("SET TimeZone = 'UTC'")
-        db.register("stored", DeltaTable(self.path(table)).to_pyarrow_dataset())
+        db.register("stored", dataset(DeltaTable(self.path(table))))
         rows = db.sql(read)
         return (rows.filter(where) if where else rows).to_arrow_table()
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import datasketches
 import duckdb
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
 
 LEAST_READS = 200
 RANK_TOLERANCE = 0.04  # of a KLL sketch with k = 200: three times its error
@@ -118,11 +118,13 @@ class Region:
         self.db = duckdb.connect(str(Path(scratch) / f"{name}.duckdb"), config={"autoinstall_known_extensions": False})
         self.db.execute("SET TimeZone = 'UTC'")
         releases = DeltaTable(str(self.warehouse / "_console" / pipeline / "releases"))
-        live = [row for row in releases.to_pyarrow_table().to_pylist() if row["state"] == "live"]
-        if len(live) != 1:
-            raise SystemExit(f"{name}: {len(live)} live releases, there must be one")
-        self.release = str(live[0]["id"])
-        self.manifest: dict[str, Any] = json.loads(live[0]["manifest"])
+        live = (
+            QueryBuilder().register("t", releases).execute("SELECT id, manifest FROM t WHERE state = 'live'").read_all()
+        )
+        if live.num_rows != 1:
+            raise SystemExit(f"{name}: {live.num_rows} live releases, there must be one")
+        self.release = str(live.column("id").to_pylist()[0])
+        self.manifest: dict[str, Any] = json.loads(live.column("manifest").to_pylist()[0])
 
     def delta(self, table: str) -> DeltaTable:
         state = next(state for state in self.manifest["tables"] if state["table"]["name"] == table)
@@ -312,6 +314,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    os._exit(code)  # a worker thread of the Delta reader aborts an ordinary exit now and then
+    sys.exit(main())

@@ -10,7 +10,6 @@ where anything raised. Ends at SIGTERM; FILE holds, at any moment, region → fi
 
 import argparse
 import json
-import os
 import signal
 import sys
 import time
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
-from deltalake import DeltaTable
+from deltalake import DeltaTable, QueryBuilder
 
 READS_A_SECOND = 1.5  # of each region
 
@@ -43,13 +42,11 @@ class Seen:
 
 
 def live_release(warehouse: Path, pipeline: str) -> tuple[str, dict[str, Any]]:
-    table = DeltaTable(str(warehouse / "_console" / pipeline / "releases")).to_pyarrow_table(
-        columns=["id", "state", "manifest"]
-    )
-    live = [row for row in table.to_pylist() if row["state"] == "live"]
-    if len(live) != 1:
-        raise LookupError(f"{len(live)} live releases")
-    return live[0]["id"], json.loads(live[0]["manifest"])
+    releases = DeltaTable(str(warehouse / "_console" / pipeline / "releases"))
+    live = QueryBuilder().register("t", releases).execute("SELECT id, manifest FROM t WHERE state = 'live'").read_all()
+    if live.num_rows != 1:
+        raise LookupError(f"{live.num_rows} live releases")
+    return str(live.column("id").to_pylist()[0]), json.loads(live.column("manifest").to_pylist()[0])
 
 
 def differences(state: dict[str, Any], table: DeltaTable) -> list[str]:
@@ -142,6 +139,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    os._exit(code)  # a worker thread of the Delta reader aborts an ordinary exit now and then
+    sys.exit(main())

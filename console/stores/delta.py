@@ -13,13 +13,13 @@ from console.errors import DataError, RegionError, Unreachable
 from console.propagation.tables import StoreColumn, StoreTable
 from console.propagation.translate.operations import AddField, Rewrite, StoreOperation
 from console.stores.lakes.constants import filled
+from console.stores.lakes.delta_rows import batches, counted, equals
 from console.stores.lock import LOCK, Holder, held
 from console.stores.protocol import ARRIVING, RECORDS, LeftOut, Record, Store, recorded, retried, summed, telling
 
 T = TypeVar("T")
 _OWN: Final = "_console"
 _MARK: Final = "console-migration/"
-_BATCH_ROWS: Final = 32_768
 _NUMBERS: Final = {"seq": "int64", "left": "int64", "at": "float64", "rows": "int64"}
 
 
@@ -98,7 +98,7 @@ class Delta:
         if table is None:
             return ""
         with self._telling():
-            [row] = table.to_pyarrow_table().to_pylist()
+            [row] = batches(table).read_all().to_pylist()
         return str(row["mark"] if "mark" in row else row["by"])
 
     @contextmanager
@@ -120,13 +120,7 @@ class Delta:
     def count(self, table: StoreTable, column: str = "") -> int:
         with self._telling():
             opened = self.table(table.name)
-            if opened is None:
-                return 0
-            rows = opened.to_pyarrow_dataset()
-            if not column:
-                return int(rows.count_rows())
-            values = rows.to_table(columns=[column]).column(column)
-            return len(values) - int(values.null_count)
+            return 0 if opened is None else counted(opened, column)
 
     def weight(self, place: str) -> int:
         table = self.table(place)
@@ -175,7 +169,7 @@ class Delta:
         if table is None:
             return []
         with self._telling():
-            rows: list[dict[str, Any]] = table.to_pyarrow_table().to_pylist()
+            rows: list[dict[str, Any]] = batches(table).read_all().to_pylist()
         return rows
 
     def _append(self, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
@@ -271,9 +265,8 @@ def _add(table: Any, operation: AddField, mark: str) -> None:
     import pyarrow
 
     schema = pyarrow.schema(Schema([*fields, new]).to_arrow())
-    batches = table.to_pyarrow_dataset().to_batches(batch_size=_BATCH_ROWS, batch_readahead=1, fragment_readahead=1)
     name, default = operation.name, operation.default
-    made = (filled(batch, name, default, schema) for batch in batches)
+    made = (filled(batch, name, default, schema) for batch in batches(table))
     _replace(table, schema, made, f"rows from before {name} get {default:.60}", mark)
 
 
@@ -283,15 +276,13 @@ def _rewrite(table: Any, operation: Rewrite, mark: str) -> None:
 
     wanted = _rewritten(table, operation)
     sources = [source for _, source, _ in operation.columns]
-    batches = table.to_pyarrow_dataset().to_batches(
-        columns=sorted(set(sources)), batch_size=_BATCH_ROWS, batch_readahead=1, fragment_readahead=1
-    )
+    read = batches(table, sorted(set(sources)))
     cast = (
         pyarrow.RecordBatch.from_arrays(
             [batch.column(source).cast(field.type) for source, field in zip(sources, wanted, strict=True)],
             schema=wanted,
         )
-        for batch in batches
+        for batch in read
     )
     _replace(table, wanted, cast, operation.why, mark)
 
@@ -328,11 +319,11 @@ def _newest(table: Any) -> Any:
     """The rows of the partition that was written last."""
     import pyarrow
 
-    by = table.metadata().partition_columns
+    binary = {column.name for column in _columns(table) if column.type == "binary"}  # no condition finds its values
+    by = [name for name in table.metadata().partition_columns if name not in binary]
     told = pyarrow.table(table.get_add_actions(flatten=True))
     actions = told.select(["modification_time", *(f"partition.{name}" for name in by)]).to_pylist()
     if not actions:
-        return table.to_pyarrow_table()
+        return batches(table)
     last = max(actions, key=lambda action: action["modification_time"])
-    pairs = [(name, "=", last[f"partition.{name}"]) for name in by]
-    return table.to_pyarrow_table(filters=pairs or None)
+    return batches(table, where=" AND ".join(equals(name, last[f"partition.{name}"]) for name in by))

@@ -88,6 +88,16 @@ def test_sql_is_never_put_together_outside_its_doors() -> None:
     assert found == []
 
 
+def test_rows_of_delta_are_read_through_no_python_object() -> None:
+    """pyarrow's threads still hold deltalake's own file system when the interpreter ends, and abort the process."""
+    found = []
+    for path in sources():
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr in ("to_pyarrow_dataset", "to_pyarrow_table"):
+                found.append(f"{path.relative_to(PACKAGE)}: {node.attr}")
+    assert found == ["stores/lakes/delta_rows.py: to_pyarrow_dataset"]
+
+
 def test_rooms_stay_small() -> None:
     too_long = [f"{p.relative_to(ROOT)}: {n}" for p in sources() if (n := len(p.read_text().splitlines())) > MOST_LINES]
     folders = [PACKAGE, *(path for path in PACKAGE.rglob("*") if path.is_dir())]

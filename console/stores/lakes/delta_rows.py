@@ -1,0 +1,98 @@
+"""Rows of a Delta table, read so that the process may end at any moment after.
+
+deltalake's own `to_pyarrow_table()` and `to_pyarrow_dataset()` read through a file system that is a Python object, and
+pyarrow's threads may hold it for longer than the interpreter lives: one process in thirty aborts at its end (exit 134),
+and nearly every one that ends in the middle of reading hangs or crashes. Here nothing of Python is held.
+
+source   https://github.com/apache/arrow/issues/34314, https://github.com/delta-io/delta-rs/issues/2184
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit
+
+from console.errors import DataError, RegionError
+
+# file after file, each in its order: what is written anew keeps the bounds by which its readers skip files
+_SESSION: Final = {"datafusion.execution.target_partitions": "1", "datafusion.execution.batch_size": "32768"}
+
+
+def batches(table: Any, columns: Sequence[str] = (), where: str = "") -> Any:
+    """A `pyarrow.RecordBatchReader` of one version, in the types of the table's schema; memory holds a few batches.
+
+    columns  those to read, in this order; none named means all
+    where    a condition as `equals` makes them
+    """
+    import pyarrow
+
+    schema = pyarrow.schema(table.schema().to_arrow())
+    if columns:
+        schema = pyarrow.schema([schema.field(name) for name in columns])
+    read = _selected(table, ", ".join(map(_quoted, schema.names)), where)
+    return pyarrow.RecordBatchReader.from_batches(schema, _cast(pyarrow.RecordBatchReader.from_stream(read), schema))
+
+
+def counted(table: Any, column: str = "") -> int:
+    """How many rows there are, or how many have a value in a column."""
+    found = _selected(table, f"count({_quoted(column) if column else '*'}) AS n").read_all()
+    return int(found.column("n").to_pylist()[0])
+
+
+def dataset(table: Any) -> Any:
+    """A `pyarrow.dataset.Dataset`, for whoever pushes conditions down to it; only of a table on this machine's disks."""
+    from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
+
+    refuse_unreadable(table)
+    files: FileSystem = SubTreeFileSystem(_folder(table.table_uri), LocalFileSystem())
+    return table.to_pyarrow_dataset(filesystem=files)
+
+
+def equals(column: str, value: object) -> str:
+    """A condition: a column is a partition's value, NULL included. value: of any type but bytes"""
+    name = _quoted(column)
+    match value:
+        case None:
+            return f"{name} IS NULL"
+        case bool():
+            return name if value else f"NOT {name}"
+    return f"{name} = " + _quoted(str(value), "'")
+
+
+def _selected(table: Any, what: str, where: str = "") -> Any:
+    from deltalake import QueryBuilder
+
+    refuse_unreadable(table)
+    condition = f" WHERE {where}" if where else ""
+    return QueryBuilder(_SESSION).register("t", table).execute(f"SELECT {what} FROM t{condition}")
+
+
+def refuse_unreadable(table: Any) -> None:
+    """raises RegionError, which names the table and its feature"""
+    from deltalake.table import SUPPORTED_READER_FEATURES
+
+    protocol = table.protocol()
+    features = {*(protocol.reader_features or ())} - SUPPORTED_READER_FEATURES
+    if table.metadata().configuration.get("delta.columnMapping.mode", "none") != "none":
+        features.add("columnMapping")
+    if features:
+        raise RegionError(
+            f"{table.table_uri}: its rows cannot be read here: {', '.join(sorted(features))}",
+            hint="change that table with the engine that writes it, then say so: console schema apply --recorded",
+        )
+
+
+def _cast(read: Any, schema: Any) -> Iterator[Any]:
+    """DataFusion's text comes as views, which nothing after it takes."""
+    for batch in read:
+        yield batch.cast(schema)
+
+
+def _quoted(text: str, mark: str = '"') -> str:
+    return mark + text.replace(mark, 2 * mark) + mark
+
+
+def _folder(uri: str) -> str:
+    parts = urlsplit(uri)
+    if parts.scheme not in ("", "file"):
+        raise DataError(f"{uri}: not on this machine's disks", hint="read it with Spark: release.spark(…)")
+    return unquote(parts.path) if parts.scheme else uri
