@@ -12,7 +12,7 @@ from console.agent.rows.fine import finer, timed
 from console.agent.store.survey import survey
 
 FINE, WHOLE = 1_700_000_000_123_456_789, 1_700_000_000_123_456_000
-COLUMNS = {"ts": "ts", "many": "many", "s": "s", "col-1": "at"}
+COLUMNS = {"ts": "ts", "many": "many", "s": "s", "col-1": "at", "a.b": "a.b"}
 
 
 def written(place: Path, values: list[int | None], column: str = "ts", **how: Any) -> str:
@@ -26,14 +26,14 @@ def written(place: Path, values: list[int | None], column: str = "ts", **how: An
     return file
 
 
-@pytest.mark.parametrize("column", ["ts", "many", "s", "col-1"])
+@pytest.mark.parametrize("column", ["ts", "many", "s", "col-1", "a.b"])
 def test_a_column_of_nanoseconds_is_named_whatever_it_holds(tmp_path: Path, column: str) -> None:
     file = written(tmp_path, [WHOLE, None], column)
     assert finer([file], COLUMNS) == (file, COLUMNS[column])
     assert finer([file], {"id": "id"}) is None, "a column that nobody reads is in nobody's way"
 
 
-@pytest.mark.parametrize("column", ["ts", "many", "s"])
+@pytest.mark.parametrize("column", ["ts", "many", "s", "a.b"])
 def test_a_column_of_the_old_type_is_told_by_its_values(tmp_path: Path, column: str) -> None:
     old = {"use_deprecated_int96_timestamps": True}
     far = 253_402_214_400_000_000  # the year 9999 in microseconds: nanoseconds would not hold it

@@ -89,7 +89,8 @@ def _finer(file: str, columns: Mapping[str, str]) -> str:
     schema = pq.read_metadata(file).schema
     for at in range(len(schema)):
         leaf = schema.column(at)
-        shown = columns.get(leaf.path.partition(".")[0])
+        # by a dot the path tells the fields of a column, and a name may have one of its own
+        shown = next((columns[name] for name in columns if f"{leaf.path}.".startswith(f"{name}.")), None)
         if shown is None:
             continue
         if "nanoseconds" in leaf.logical_type.to_json() or (leaf.physical_type == "INT96" and _cut(file, leaf.path)):
