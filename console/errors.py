@@ -16,6 +16,8 @@ ConsoleError         exit 1   the base: `str(error)` says what and where, `hint`
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+NO_WAREHOUSE = "E_NO_WAREHOUSE"
+
 
 @dataclass(eq=False)
 class ConsoleError(Exception):
@@ -89,7 +91,7 @@ def no_warehouse(region: str, path: object, file: str = "the region's file") -> 
     """
     lead = f"{region}: " if region else ""
     hint = f"correct `warehouse:` in {file}; for a new region: mkdir -p {path}; or mount its disk"
-    return DataError(f"{lead}there is no warehouse at {path}", hint=hint, code="E_NO_WAREHOUSE")
+    return DataError(f"{lead}there is no warehouse at {path}", hint=hint, code=NO_WAREHOUSE)
 
 
 class RegionError(ConsoleError):

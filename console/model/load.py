@@ -35,7 +35,7 @@ def linked(before: bytes, events: Iterable[str]) -> tuple[bytes, bytes]:
 def parted(ours: bytes, theirs: bytes) -> int:
     """At which event, counted from 1, two runs of marks differ; 0 where one only ends before the other."""
     pairs = range(0, min(len(ours), len(theirs)), MARK_BYTES)
-    return next((at // MARK_BYTES + 1 for at in pairs if ours[at : at + 3] != theirs[at : at + 3]), 0)
+    return next((at // MARK_BYTES + 1 for at in pairs if ours[at : at + MARK_BYTES] != theirs[at : at + MARK_BYTES]), 0)
 
 
 def valid_name(name: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from console.drivers.protocol import Driver, RegionState
-from console.errors import ConsoleError, Unreachable
+from console.errors import NO_WAREHOUSE, ConsoleError, Unreachable
 from console.model.event import ENDED, Accepted, Ended, Promoted, Recorded, RolledBack
 from console.model.live import Live
 from console.model.plan import Plan
@@ -232,8 +232,11 @@ class Follower:
                 away = error.code != "E_NO_AGENT" or going
                 self._board.set(self._name, link="unreachable" if away else "connecting", link_why=str(error))
             except ConsoleError as error:
-                self._break(error)
-                return
+                was_there = under_way(self._board[self._name].status)  # and only its disk is away
+                if not (was_there and error.code == NO_WAREHOUSE):
+                    self._break(error)
+                    return
+                self._board.set(self._name, link="unreachable", link_why=str(error))
             except Exception as error:  # ours to mend; who waits for this region must hear of it all the same
                 told = f"{self._name}: following it broke: {type(error).__name__}: {safe_text(str(error))[:300]}"
                 self._break(ConsoleError(told, hint="console status; what the region carries goes on", code="E_BUG"))

@@ -8,7 +8,7 @@ import pytest
 
 from console.drivers.fake import FakeDriver
 from console.drivers.protocol import Who
-from console.errors import ConsoleError, Unreachable
+from console.errors import ConsoleError, Unreachable, no_warehouse
 from console.model.event import Recorded
 from console.model.fleet import FleetWaves
 from console.model.plan import Plan
@@ -76,3 +76,21 @@ async def test_a_region_whose_agent_was_never_started_is_not_called_unreachable_
     await listening
     assert outcome.error is None
     assert "unreachable" not in links
+
+
+async def test_a_disk_that_is_away_while_a_rollout_is_under_way_is_waited_for(folder: Path) -> None:
+    class Unmounted(FakeDriver):
+        away = 2
+
+        async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
+            if self.world.disk.status.rollout and Unmounted.away:
+                Unmounted.away -= 1
+                raise no_warehouse("eu", "/mnt/eu")
+            async for recorded in super().watch(pipeline, after):
+                yield recorded
+
+    fleet = await refreshed(World(folder, fake("eu")), driver=Unmounted)
+    async with asyncio.timeout(60):
+        (outcome,) = await fleet.run(yes=True)
+    await fleet.close()
+    assert (Unmounted.away, outcome.error) == (0, None)
