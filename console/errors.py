@@ -16,7 +16,7 @@ ConsoleError         exit 1   the base: `str(error)` says what and where, `hint`
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-NO_WAREHOUSE = "E_NO_WAREHOUSE"
+_NO_WAREHOUSE = "E_NO_WAREHOUSE"
 
 
 @dataclass(eq=False)
@@ -91,7 +91,7 @@ def no_warehouse(region: str, path: object, file: str = "the region's file") -> 
     """
     lead = f"{region}: " if region else ""
     hint = f"correct `warehouse:` in {file}; for a new region: mkdir -p {path}; or mount its disk"
-    return DataError(f"{lead}there is no warehouse at {path}", hint=hint, code=NO_WAREHOUSE)
+    return DataError(f"{lead}there is no warehouse at {path}", hint=hint, code=_NO_WAREHOUSE)
 
 
 class RegionError(ConsoleError):
@@ -128,6 +128,11 @@ class Unreachable(ConsoleError):
     """No answer from a region; safe to retry."""
 
     exit_code = 5
+
+
+def away(error: ConsoleError) -> bool:
+    """Whether a region that was there may be there again: it gives no answer, or its warehouse's disk is not mounted."""
+    return isinstance(error, Unreachable) or error.code == _NO_WAREHOUSE
 
 
 BY_NAME: dict[str, type[ConsoleError]] = {

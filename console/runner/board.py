@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from console.drivers.protocol import Driver, RegionState
-from console.errors import NO_WAREHOUSE, ConsoleError, Unreachable
+from console.errors import ConsoleError, Unreachable, away
 from console.model.event import ENDED, Accepted, Ended, Promoted, Recorded, RolledBack
 from console.model.live import Live
 from console.model.plan import Plan
@@ -229,11 +229,10 @@ class Follower:
                 if self._at_rest(error):
                     return
                 # before a rollout begins nobody need be there: whoever hands it over starts an agent
-                away = error.code != "E_NO_AGENT" or going
-                self._board.set(self._name, link="unreachable" if away else "connecting", link_why=str(error))
+                lost = error.code != "E_NO_AGENT" or going
+                self._board.set(self._name, link="unreachable" if lost else "connecting", link_why=str(error))
             except ConsoleError as error:
-                was_there = under_way(self._board[self._name].status)  # and only its disk is away
-                if not (was_there and error.code == NO_WAREHOUSE):
+                if not (away(error) and under_way(self._board[self._name].status)):
                     self._break(error)
                     return
                 self._board.set(self._name, link="unreachable", link_why=str(error))

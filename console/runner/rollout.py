@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Literal, Protocol
 
 from console.drivers.protocol import Driver, Verb
-from console.errors import Conflict, ConsoleError, RegionError, Unreachable
+from console.errors import Conflict, ConsoleError, RegionError, Unreachable, away
 from console.model.event import Promoted
 from console.model.fleet import FleetWaves
 from console.model.live import ReleaseRow
@@ -87,7 +87,7 @@ class Carrier:
                 await self._hands.refresh([name])
             return await self._carried(name, fleet, yes)
         except ConsoleError as error:
-            if isinstance(error, Unreachable) and name in self.manner.without:
+            if away(error) and name in self.manner.without:
                 return Outcome(name, "behind")
             return Outcome(name, self._board[name].status.shown, error)
         finally:

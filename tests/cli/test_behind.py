@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from console.drivers.fake import FakeRegion
+from console.drivers.protocol import RegionState
+from console.errors import no_warehouse
 from console.model.live import Live
 from tests.cli.conftest import CHANGE, World
 
@@ -43,6 +45,23 @@ def test_the_wave_is_finished_without_it_and_status_says_who_answers_with_what(d
         "eu": ("r2", False),
     }
     assert "us: behind: r1 answers there, which is not what the files say" in deployed.call("status").stdout
+
+
+def test_a_region_whose_disk_is_not_mounted_is_gone_on_without_as_well(deployed: World) -> None:
+    class Unmounted(FakeRegion):
+        def survey(self) -> Live:
+            raise no_warehouse("us", "/mnt/us")
+
+        def state(self) -> RegionState:
+            raise no_warehouse("us", "/mnt/us")
+
+    deployed.write(CHANGE)
+    deployed.regions["us"].__class__ = Unmounted
+    assert deployed.call("apply", "--yes").exit_code == 65
+    done = deployed.call("apply", "--yes", "--continue-without", "us")
+    assert done.exit_code == 0, done.output
+    assert "us      behind" in done.stdout
+    assert deployed.regions["eu"].disk.live == "r2"
 
 
 def test_on_return_it_is_planned_against_its_own_release_with_all_that_it_missed(deployed: World) -> None:

@@ -13,7 +13,7 @@ from console.cli.status_text import outcomes_data, outcomes_text
 from console.cli.telling import telling
 from console.cli.voice import Voice
 from console.cli.wiring import Desk, plan_of, session
-from console.errors import Conflict, ConsoleError, Problem, Problems, Unreachable, UsageError
+from console.errors import Conflict, ConsoleError, Problem, Problems, Unreachable, UsageError, away
 from console.model.codec import encode
 from console.model.event import RUNNING
 from console.model.live import Live
@@ -77,7 +77,7 @@ def _planned(desk: Desk, lives: Sequence[Live | ConsoleError]) -> tuple[Plan, ..
     for region, live in zip(desk.regions, lives, strict=True):
         try:
             if isinstance(live, ConsoleError):
-                if not (isinstance(live, Unreachable) and region.name in desk.without):
+                if not (away(live) and region.name in desk.without):
                     unanswered.append((region.name, live))
                 problems += _structural(desk.pipelines[region.name])
             else:
