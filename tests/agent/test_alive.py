@@ -1,14 +1,18 @@
-"""A quiet source: what the gate says of it where its last rows cannot be computed again. No Java."""
+"""What is said of a feed whose live rows cannot be computed again: none came, or the source does not give them. No Java."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from deltalake import DeltaTable
 from pyspark.errors import AnalysisException, NumberFormatException
 
+from console.agent.receipts.audit import Audit
 from console.agent.recount import alive
 from console.agent.recount.live import Again, lane
+from console.model.live import Release
+from console.model.step import CatchUp
 from tests.faults.rules.tables import SCHEMA, edge, foreign, rows
 
 
@@ -57,3 +61,14 @@ def test_of_a_log_that_was_cleaned_up_only_what_it_holds_is_said(
         True,
         "quiet: none of the last 500 commits that landing's log still holds could have been a live one",
     )
+
+
+def test_verify_says_that_no_live_row_came_only_while_the_log_tells_all_commits(tmp_path: Path) -> None:
+    made = edge(foreign(tmp_path / "landing", rows(0)), foreign(tmp_path / "copy", rows(0), rows(1)))
+    release = Release("r1", "web", "d", (made.source, made.target), (made.feed,))
+    plan: Any = SimpleNamespace(release=release)
+    audit, step = Audit(tmp_path, plan, None), CatchUp("every", "landing", "copy", "fence")
+    assert (audit.live(step, "web-1").ok, audit.live(step, "web-1").detail) == (True, "no live row has come yet")
+    DeltaTable(made.target_path).create_checkpoint()
+    Path(made.target_path, "_delta_log", f"{0:020}.json").unlink()
+    assert audit.live(step, "web-1").ok is None

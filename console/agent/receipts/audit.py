@@ -12,6 +12,7 @@ from console.agent.receipts.ops import receipts_of
 from console.agent.receipts.proof import carries, ops_of, summed, within
 from console.agent.receipts.readable import taken_out, unreadable
 from console.agent.recount.live import lane, recount
+from console.agent.recount.sample import told_whole
 from console.agent.session import Spark
 from console.agent.store import log
 from console.agent.store.ledger import Rollouts
@@ -80,6 +81,8 @@ class Audit:
         edges = edges_of(self.plan.release, lambda path: resolve(self.warehouse, path))
         edge = next(e for e in edges if (e.feed.target, e.feed.materialization) == (step.target, step.materialization))
         again = recount(self.session, lane(edge, {}), f"{rollout}/{log.latest_version(edge.target_path)}")
+        if again is None and not told_whole(edge.target_path):
+            return Finding(*head, None, "no live row in the commits that its log still tells")
         if again is None:
             return Finding(*head, True, "no live row has come yet")
         return Finding(*head, again.ok, again.told)

@@ -50,6 +50,19 @@ def moved(target: str, app_id: str) -> tuple[Moved, ...]:
     return tuple(reversed(found))
 
 
+def told_whole(target: str) -> bool:
+    """Whether all commits that a table ever had are looked at: none was cleaned up, and they are not too many."""
+    if log.latest_version(target) >= LOOKED_AT:
+        return False
+    try:
+        log.commit(target, 0)
+    except RegionError as error:
+        if error.code != "E_LOG_GONE":
+            raise
+        return False
+    return True
+
+
 def twice(commits: Sequence[Moved]) -> str:
     """Which source commit two live commits hold; "" where each holds others."""
     for before, after in pairwise(commits):
