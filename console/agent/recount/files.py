@@ -1,7 +1,7 @@
 """Which files commits added, told by delta-rs from two versions of a table, and their rows, read by Delta's own reader."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
 from urllib.parse import unquote
@@ -109,17 +109,22 @@ def _added(table: Pinned, span: Span) -> tuple[str, ...]:
     raises  Unreadable where one of them was moved on within the span
     """
     before, after = Held.of(table, span.first - 1), Held.of(table, span.last)
-    if {*before.files} <= {*after.files}:
-        return tuple({*after.files} - {*before.files})
-    added: set[str] = set()
-    for version in range(span.first, span.last + 1):
-        now = Held.of(table, version)
-        if {*before.files} <= {*now.files}:
-            added |= {*now.files} - {*before.files}
-        before = now
+    added = _between(table, span, before, after)
     if not added <= {*after.files}:
         raise Unreadable(f"files were moved between versions {span.first} and {span.last}")
     return tuple(added)
+
+
+def _between(table: Pinned, span: Span, before: Held, after: Held) -> set[str]:
+    """The same by halves, down to the commits that moved rows: of thousands of commits few are looked at."""
+    if {*before.files} <= {*after.files}:
+        return {*after.files} - {*before.files}
+    if span.first == span.last:
+        return set()
+    middle = (span.first + span.last) // 2
+    held = Held.of(table, middle)
+    early, late = replace(span, last=middle), replace(span, first=middle + 1)
+    return _between(table, early, before, held) | _between(table, late, held, after)
 
 
 def _unchanged(table: Pinned, span: Span) -> bool:
