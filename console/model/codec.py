@@ -14,6 +14,9 @@ T = TypeVar("T")
 TAG = "type"  # members of a union of dataclasses carry their class name under this key
 # metadata of a field that is left out where it holds its default: what an older version wrote, or reads, stays the same
 QUIET = {"quiet": True}
+# metadata of a field that came after 0.1.0, which refuses a key it does not know: what is stored keeps it beside itself
+BESIDE = {**QUIET, "beside": True}
+Rest = list[tuple[list[str | int], Any]]  # where in the data → what stands beside it
 _DEPTH = 64
 _NEVER = object()
 
@@ -50,6 +53,46 @@ def _names(kind: Hashable) -> tuple[tuple[str, object], ...] | None:
 def dumps(value: object) -> str:
     """One line of JSON, keys in field order, NaN refused."""
     return json.dumps(encode(value), separators=(",", ":"), allow_nan=False)
+
+
+def parted(value: object) -> tuple[Any, Rest]:
+    """A model value as `encode` gives it, but for its fields that are `BESIDE`; and these."""
+    rest: Rest = []
+    data = encode(value)
+    _part(value, data, [], rest)
+    return data, rest
+
+
+def _part(value: Any, data: Any, at: list[str | int], rest: Rest) -> None:
+    match value:
+        case tuple() | list():
+            for number, item in enumerate(value):
+                _part(item, data[number], [*at, number], rest)
+        case dict():
+            for key, item in value.items():
+                _part(item, data[str(key)], [*at, str(key)], rest)
+        case _ if dataclasses.is_dataclass(value):
+            for field in dataclasses.fields(value):
+                if field.metadata.get("beside") and field.name in data:
+                    rest.append(([*at, field.name], data.pop(field.name)))
+                elif field.name in data:
+                    _part(getattr(value, field.name), data[field.name], [*at, field.name], rest)
+
+
+def joined(data: Any, rest: Any) -> Any:
+    """Data with what `parted` took from it, back in its place.
+
+    raises  DataError where there is no such place
+    """
+    try:
+        for at, held in rest:
+            place = data
+            for step in at[:-1]:
+                place = place[step]
+            place[at[-1]] = held
+    except (KeyError, IndexError, TypeError, ValueError):
+        raise DataError("what stands beside it names a place that it does not have") from None
+    return data
 
 
 def loads(text: str | bytes) -> Any:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from console.model.codec import QUIET
+from console.model.codec import BESIDE, QUIET
 from console.model.fleet import FleetWaves
 
 State = Literal[
@@ -42,7 +42,7 @@ class Accepted:
     steps: tuple[tuple[str, int], ...]
     allowed: tuple[str, ...] = ()
     attached: bool = field(default=False, metadata=QUIET)
-    fleet: FleetWaves | None = field(default=None, metadata=QUIET)
+    fleet: FleetWaves | None = field(default=None, metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +129,8 @@ class Checked:
     check: str
     ok: bool | None
     detail: str
-    commits: int = field(default=0, metadata=QUIET)
-    rows: int = field(default=0, metadata=QUIET)
+    commits: int = field(default=0, metadata=BESIDE)
+    rows: int = field(default=0, metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from console.model.codec import QUIET
+from console.model.codec import BESIDE, QUIET
 from console.model.pipeline import Copy, Endpoint, Sink
 from console.model.schema import Column, Table
 
@@ -59,7 +59,7 @@ class Feed:
     sql: str
     joins: tuple[str, ...] = ()
     moved: bool = field(default=False, metadata=QUIET)
-    terms: Terms | None = field(default=None, metadata=QUIET)
+    terms: Terms | None = field(default=None, metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,10 @@ def planned(pipeline: Pipeline, survey: Live, allowed: tuple[str, ...] = ()) -> 
         done = plan(pipeline, survey, REGION, "test", allowed=allowed)
     except Problems as found:
         return ("impossible", *map(str, found.problems))
-    nodes = [(node.kind, node.name, node.action, node.columns, node.price, node.source) for node in done.nodes]
-    return nodes, [step.id for step in done.steps], [(problem.code, problem.node) for problem in done.problems]
+    nodes = [
+        (node.kind, node.name, node.action, node.why, node.columns, node.price, node.source) for node in done.nodes
+    ]
+    return nodes, done.steps, done.problems
 
 
 def test_an_unchanged_pipeline_plans_nothing_with_every_hash_another() -> None:

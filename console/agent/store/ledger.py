@@ -1,5 +1,8 @@
 """The region's own two tables, `releases` and `rollouts`: written through deltalake, by the agent alone."""
 
+import hashlib
+import json
+import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,6 +76,56 @@ def _stands(path: Path, row: dict[str, Any]) -> bool:
     return table is not None and row in selected(table, f"SELECT * FROM t WHERE at = {row['at']!r}")
 
 
+class Beside:
+    """`_console/<pipeline>/beside`: what rows of the two tables mean besides, in words that came after 0.1.0.
+
+    That version refuses a row with a key it does not know, and does not open this folder: so it goes on reading, following and
+    going back. A file is written before its row, and is of that row alone whose text has its digest.
+    """
+
+    def __init__(self, pipeline: Path) -> None:
+        self._folder = pipeline / "beside"
+
+    def part(self, name: str, value: object) -> str:
+        """A value as the text of a row; the rest of it is on disk when this returns.
+
+        name  `r7`, `web-7` of an accepted plan, `web-7.12` of an event
+        """
+        data, rest = codec.parted(value)
+        text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+        if rest:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            whole, fresh = self._folder / f"{name}.json", self._folder / f".{name}.new"
+            with fresh.open("w") as file:
+                json.dump({"format_version": 1, "of": _digest(text), "rest": rest}, file, allow_nan=False)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.replace(whole)
+        return text
+
+    def whole(self, name: str, text: str) -> Any:
+        """The data of a row, with what stands beside it.
+
+        raises  RegionError E_LOG_DAMAGED
+        """
+        data = codec.loads(text)
+        try:
+            held = json.loads((self._folder / f"{name}.json").read_text())
+            return codec.joined(data, held["rest"]) if held["of"] == _digest(text) else data
+        except FileNotFoundError:
+            return data
+        except (ValueError, KeyError, TypeError, DataError):
+            told = f"{self._folder}/{name}.json cannot be read"
+            raise RegionError(told, hint="console doctor", code="E_LOG_DAMAGED") from None
+
+    def forget(self, name: str) -> None:
+        (self._folder / f"{name}.json").unlink(missing_ok=True)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 @dataclass(frozen=True, slots=True)
 class Held:
     """A release with its manifest and its place in the order of promotions."""
@@ -87,6 +140,7 @@ class Releases:
 
     def __init__(self, warehouse: Path, pipeline: str) -> None:
         self.path = warehouse / "_console" / pipeline / "releases"
+        self._beside = Beside(self.path.parent)
         self._manifests: dict[str, Release] = {}
 
     def version(self) -> int:
@@ -101,7 +155,7 @@ class Releases:
         held = []
         for row in selected(table, "SELECT * FROM t"):
             if row["id"] not in self._manifests:
-                self._manifests[row["id"]] = codec.decode(Release, codec.loads(row["manifest"]))
+                self._manifests[row["id"]] = codec.decode(Release, self._beside.whole(row["id"], row["manifest"]))
             digest = self._manifests[row["id"]].digest
             place = ReleaseRow(row["id"], row["state"], row["at"], row["by"], row["host"], digest)
             held.append(Held(place, self._manifests[row["id"]], row["rollout"]))
@@ -114,7 +168,8 @@ class Releases:
         """Store a release being built, as `preview`; once."""
         if any(held.row.id == release.id for held in self.all()):
             return
-        row = {"id": release.id, "state": "preview", "manifest": codec.dumps(release), "rollout": rollout}
+        manifest = self._beside.part(plain_id(release.id), release)
+        row = {"id": release.id, "state": "preview", "manifest": manifest, "rollout": rollout}
         crash.point("before-propose")
         _append(self.path, _RELEASE_COLUMNS, {**row, "at": time.time(), "by": by, "host": host})
         crash.point("after-propose")
@@ -170,6 +225,7 @@ class Releases:
             crash.point("before-forget")
             table.delete(f"id = '{plain_id(release)}' AND state NOT IN ('live')")
             crash.point("after-forget")
+            self._beside.forget(plain_id(release))
 
 
 class Rollouts:
@@ -178,6 +234,7 @@ class Rollouts:
     def __init__(self, warehouse: Path, pipeline: str) -> None:
         self.path = warehouse / "_console" / pipeline / "rollouts"
         self.pipeline = pipeline
+        self._beside = Beside(self.path.parent)
 
     def latest(self) -> str:
         """The id of the newest rollout, `web-7`, or ""."""
@@ -186,24 +243,24 @@ class Rollouts:
 
     def events(self, rollout: str, after: int = 0) -> tuple[Recorded, ...]:
         table = opened(self.path)
-        return _events(table, rollout, after) if table and rollout else ()
+        return self._events(table, rollout, after) if table and rollout else ()
 
     def newest(self) -> tuple[Recorded, ...]:
         """The events of the newest rollout; the table is opened once."""
         table = opened(self.path)
-        return _events(table, _newest(table)) if table else ()
+        return self._events(table, _newest(table)) if table else ()
 
     def all_events(self) -> tuple[Recorded, ...]:
         """The stored events of every rollout, each in order; read at once."""
         table = opened(self.path)
-        return _recorded(selected(table, "SELECT rollout, seq, at, event FROM t ORDER BY seq")) if table else ()
+        return self._recorded(selected(table, "SELECT rollout, seq, at, event FROM t ORDER BY seq")) if table else ()
 
     def plan(self, rollout: str) -> Plan | None:
         table = opened(self.path)
         if table is None or not rollout:
             return None
         rows = selected(table, f"SELECT plan FROM t WHERE rollout = '{plain_id(rollout)}' AND plan <> ''")
-        return codec.decode(Plan, codec.loads(rows[0]["plan"])) if rows else None
+        return codec.decode(Plan, self._beside.whole(rollout, rows[0]["plan"])) if rows else None
 
     def status(self) -> Status:
         return replay(self.newest())
@@ -211,8 +268,9 @@ class Rollouts:
     def append(self, rollout: str, seq: int, event: Event, plan: Plan | None = None) -> Recorded:
         """Store one event; it is on disk when this returns."""
         recorded = Recorded(rollout, seq, time.time(), event)
-        text = codec.dumps(plan) if plan and isinstance(event, Accepted) else ""
-        row = {"rollout": rollout, "seq": seq, "at": recorded.at, "event": codec.dumps(event), "plan": text}
+        text = self._beside.part(plain_id(rollout), plan) if plan and isinstance(event, Accepted) else ""
+        told = self._beside.part(f"{plain_id(rollout)}.{seq}", event)
+        row = {"rollout": rollout, "seq": seq, "at": recorded.at, "event": told, "plan": text}
         _append(self.path, _EVENT_COLUMNS, row)
         return recorded
 
@@ -221,23 +279,22 @@ class Rollouts:
         found = [r.event for r in self.newest() if isinstance(r.event, Promoted | RolledBack)]
         return found[-1] if found else None
 
+    def _events(self, table: DeltaTable, rollout: str, after: int = 0) -> tuple[Recorded, ...]:
+        if not rollout:
+            return ()
+        where = f"rollout = '{plain_id(rollout)}' AND seq > {int(after)}"
+        return self._recorded(selected(table, f"SELECT rollout, seq, at, event FROM t WHERE {where} ORDER BY seq"))
+
+    def _recorded(self, rows: list[dict[str, Any]]) -> tuple[Recorded, ...]:
+        return tuple(
+            codec.decode(Recorded, {**row, "event": self._beside.whole(f"{row['rollout']}.{row['seq']}", row["event"])})
+            for row in rows
+        )
+
 
 def _newest(table: DeltaTable) -> str:
     names = [row["rollout"] for row in selected(table, "SELECT DISTINCT rollout FROM t")]
     return max(names, key=lambda name: int(name.rpartition("-")[2]), default="")
-
-
-def _events(table: DeltaTable, rollout: str, after: int = 0) -> tuple[Recorded, ...]:
-    if not rollout:
-        return ()
-    where = f"rollout = '{plain_id(rollout)}' AND seq > {int(after)}"
-    return _recorded(selected(table, f"SELECT rollout, seq, at, event FROM t WHERE {where} ORDER BY seq"))
-
-
-def _recorded(rows: list[dict[str, Any]]) -> tuple[Recorded, ...]:
-    return tuple(
-        codec.decode(Recorded, {k: codec.loads(v) if k == "event" else v for k, v in row.items()}) for row in rows
-    )
 
 
 def _lost(expected: str, now: Held | None) -> Conflict:

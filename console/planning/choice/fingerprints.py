@@ -141,7 +141,7 @@ class _Column:
         """
         if typed:
             return self.cast == other.cast
-        return bool({self.cast, self.bare} & {other.cast, other.bare})
+        return self.cast == other.bare or self.bare == other.cast
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,80 @@
+"""What came after 0.1.0 stands beside its rows: that version meets no word that it does not know."""
+
+import json
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from console.agent.store.ledger import Releases, Rollouts
+from console.errors import RegionError
+from console.model.event import Accepted, Checked, Entered
+from console.model.fleet import FleetWaves
+from console.model.live import Feed, Release, Terms
+
+WAVES = FleetWaves("f1", (("eu",), ("us", "tr")), (("eu", "d1"),))
+ACCEPTED = Accepted("r1", "", "p", "ada", "laptop", (("promote", 0),), fleet=WAVES)
+CHECKED = Checked("by_hour", "live rows", True, "the same", commits=3, rows=17)
+FEEDS = (
+    Feed("parse", "landing", "requests", "SELECT 1"),
+    Feed("hours", "requests", "by_hour", "SELECT 2", terms=Terms(("day",), ("mean__sum",))),
+)
+RELEASE = Release("r1", "web", "d", (), FEEDS)
+LATER = {"terms", "fleet", "commits", "rows"}
+
+
+def rows(warehouse: Path, table: str) -> list[dict[str, str]]:
+    found: list[dict[str, str]] = DeltaTable(str(warehouse / "_console" / "web" / table)).to_pyarrow_table().to_pylist()
+    return found
+
+
+def keys(data: object) -> set[str]:
+    match data:
+        case dict():
+            return set(data) | {key for value in data.values() for key in keys(value)}
+        case list():
+            return {key for item in data for key in keys(item)}
+    return set()
+
+
+def test_a_row_has_no_word_that_0_1_0_does_not_know_and_is_read_whole(tmp_path: Path) -> None:
+    releases, rollouts = Releases(tmp_path, "web"), Rollouts(tmp_path, "web")
+    releases.propose(RELEASE, "web-1", "ada", "laptop")
+    for seq, event in enumerate((ACCEPTED, Entered("validating"), CHECKED), 1):
+        rollouts.append("web-1", seq, event)
+    stored = [json.loads(row["manifest"]) for row in rows(tmp_path, "releases")]
+    stored += [json.loads(row["event"]) for row in rows(tmp_path, "rollouts")]
+    assert not keys(stored) & LATER
+    assert [held.release for held in Releases(tmp_path, "web").all()] == [RELEASE]
+    told = tuple(recorded.event for recorded in Rollouts(tmp_path, "web").events("web-1"))
+    assert told == (ACCEPTED, Entered("validating"), CHECKED)
+
+
+def test_what_stands_beside_a_row_that_was_never_written_is_no_other_rows(tmp_path: Path) -> None:
+    rollouts = Rollouts(tmp_path, "web")
+    rollouts.append("web-1", 1, ACCEPTED)
+    (row,) = rows(tmp_path, "rollouts")
+    beside = tmp_path / "_console" / "web" / "beside"
+    (beside / "web-1.1.json").rename(beside / "web-1.2.json")  # as if its writer had died in front of the row
+    rollouts.append("web-1", 2, Entered("validating"))
+    first, second = rollouts.events("web-1")
+    assert row["event"] in {held["event"] for held in rows(tmp_path, "rollouts")}
+    assert isinstance(first.event, Accepted)
+    assert first.event.fleet is None
+    assert second.event == Entered("validating")
+
+
+def test_a_damaged_file_beside_is_named(tmp_path: Path) -> None:
+    rollouts = Rollouts(tmp_path, "web")
+    rollouts.append("web-1", 1, CHECKED)
+    (tmp_path / "_console" / "web" / "beside" / "web-1.1.json").write_text('{"of": "')
+    with pytest.raises(RegionError, match=r"beside/web-1\.1\.json cannot be read") as found:
+        rollouts.events("web-1")
+    assert found.value.code == "E_LOG_DAMAGED"
+
+
+def test_a_release_that_is_dropped_leaves_nothing_beside(tmp_path: Path) -> None:
+    releases = Releases(tmp_path, "web")
+    releases.propose(RELEASE, "web-1", "ada", "laptop")
+    releases.drop("r1")
+    assert list((tmp_path / "_console" / "web" / "beside").iterdir()) == []
