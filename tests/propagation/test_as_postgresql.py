@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.propagation.migration import AddColumn
+from console.propagation.migration import AddColumn, Facets
 from tests.propagation.test_scripts import changes, refused, seen
 
 LONG = "n" * 62
@@ -53,6 +53,25 @@ def test_a_type_by_the_name_that_the_catalog_has_for_it_is_that_type(kind: str, 
     [one] = seen(f"ALTER TABLE t ADD c {kind}", KNOWN).migrations
     assert isinstance(one.migration.operation, AddColumn)
     assert str(one.migration.operation.data_type) == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("ALTER TABLE f ALTER c TYPE varchar", ["widening c"]), ("ALTER TABLE f ADD PRIMARY KEY (c), ALTER c TYPE varchar", []),
+        ("ALTER TABLE f ALTER c TYPE varchar, ADD CHECK (c IS NOT NULL)", []), ("ALTER TABLE f ALTER n TYPE bigint, ADD PRIMARY KEY (n)", ["widening n"]),
+        ("ALTER TABLE f ALTER c TYPE varchar, ADD CONSTRAINT k CHECK (c IS NOT NULL) NOT VALID", ["widening c"]),
+        ("BEGIN; ALTER TABLE f ALTER c TYPE varchar; ALTER TABLE f ADD CONSTRAINT k CHECK (c IS NOT NULL) NOT VALID; ALTER TABLE f VALIDATE CONSTRAINT k; COMMIT", []),
+        ("CREATE TABLE g () INHERITS (f); ALTER TABLE f ALTER c TYPE varchar, ADD PRIMARY KEY (c)", []), ("ALTER TABLE f ADD PRIMARY KEY (c)", []),
+    ],
+)  # fmt: skip
+def test_a_constraint_keeps_from_being_null_what_leaves_its_domain(sql: str, expected: list[str]) -> None:
+    known = "CREATE DOMAIN firm AS text NOT NULL; CREATE DOMAIN whole AS int CHECK (VALUE IS NOT NULL); CREATE TABLE f (c firm, n whole)"
+    found = seen(sql, known).migrations
+    assert changes(sql, known) == [f"f: {change}" for change in expected]
+    assert all(getattr(one.migration.operation, "to", Facets()).nullable is not True for one in found) or expected == [
+        "widening c"
+    ]
 
 
 def test_a_domains_default_is_its_columns() -> None:

@@ -56,7 +56,16 @@ class Refilled:
     where: str
 
 
-Event = Change | Ignored | Remark | Refilled
+@dataclass(frozen=True, slots=True)
+class Firm:
+    """Columns that a constraint keeps from being NULL from here on. No change by itself: the stores take NULL all the same."""
+
+    schema: str
+    table: str
+    columns: frozenset[str]
+
+
+Event = Change | Ignored | Remark | Refilled | Firm
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from console.propagation.migration import (
     SwapColumns,
     default_phase,
 )
-from console.propagation.observe.events import Change, Event, Observed, Refilled, Remark
+from console.propagation.observe.events import Change, Event, Firm, Observed, Refilled, Remark
 
 
 @dataclass
@@ -117,7 +117,19 @@ def _followed(transaction: Iterable[Event]) -> dict[tuple[str, str], list[_Colum
             for column in tables.get((event.schema, event.table), ()):
                 if column.added is not None and not column.dropped and column.filled != "every":
                     column.filled = "every" if column.name in event.columns else "some"
+        elif isinstance(event, Firm):
+            for column in tables.get((event.schema, event.table), ()):
+                if column.name in event.columns and not column.dropped:
+                    _tighten(column)
     return tables
+
+
+def _tighten(column: _Column) -> None:
+    """What let a column be NULL earlier in the transaction is undone."""
+    if column.changed is not None and column.changed.to.nullable is True:
+        firm = ChangeColumn(column.name, Facets(nullable=False), Facets(), "safe")
+        column.changed = _both(column.changed, firm)
+        column.times += 1
 
 
 def settled(found: list[Observed]) -> list[Observed]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from console.propagation.migration import ChangeColumn, Facets, Operation
 from console.propagation.observe.catalog import Catalog
 from console.propagation.observe.classify import differences
-from console.propagation.observe.events import Change, Event, Ignored, Remark
+from console.propagation.observe.events import Change, Event, Firm, Ignored, Remark
 from console.propagation.observe.table.known import Known
 from console.propagation.sql.cursor import Cursor, Name
 from console.propagation.sql.words import NotUnderstood, Word
@@ -53,7 +53,10 @@ class Action:
         return Change(*self.name, operation, self.place(part.at))
 
     def becomes(self, table: Known, part: Cursor, but: str = "") -> Iterator[Event]:
-        """The table is another from here on; columns that nothing keeps from being NULL any more are told, `but` one."""
+        """The table is another from here on; columns that nothing keeps from being NULL any more are told, `but` one.
+
+        So are those that something keeps from it now: what let them be NULL earlier in the transaction is undone.
+        """
         before = self.table
         self.catalog.put(table)
         for column in table.columns:
@@ -61,6 +64,11 @@ class Action:
             if column.nullable and was is not None and not was.nullable and column.name != but:
                 to, facets = Facets(nullable=True), Facets(nullable=False)
                 yield self.change(part, ChangeColumn(column.name, to, facets, "widening"))
+        firm = [
+            now.name for now in table.columns if not now.nullable and (was := before.column(now.name)) and was.nullable
+        ]
+        if firm:
+            yield Firm(*self.name, frozenset(firm))
 
     def must_have(self, name: str, part: Cursor) -> None:
         if self.table.whole and self.table.column(name) is None:

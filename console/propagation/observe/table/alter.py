@@ -178,8 +178,8 @@ class Alteration(ColumnAction):
     def _add(self, part: Cursor, whole: Cursor) -> Iterator[Event]:
         if not part.take("column") and constraint_is_next(part):
             key = self.table.key
-            self.catalog.put(constrained(part, self.table, self.catalog))
-            self._keyed()
+            yield from self.becomes(constrained(part, self.table, self.catalog), whole)
+            yield from self._keyed(whole)
             part.at = part.end
             yield self.ignored(
                 whole,
@@ -199,12 +199,13 @@ class Alteration(ColumnAction):
         table = self.table.defined(definition)
         self.catalog.put(table if self.inherited else replace(table, own=table.own | {column.name}))
 
-    def _keyed(self) -> None:
+    def _keyed(self, whole: Cursor) -> Iterator[Event]:
         """A primary key forbids NULL in the tables below as well, though they have no key of it."""
         for name in self.catalog.below(self.name):
-            below = self.catalog.table(name)
-            self.catalog.put(replace(below, firm=below.firm | set(self.table.key)).settled())
-            Alteration(self.cursor, self.catalog, self.place, name)._keyed()
+            child = Alteration(self.cursor, self.catalog, self.place, name)
+            firm = replace(child.table, firm=child.table.firm | set(self.table.key))
+            yield from child.becomes(firm.settled(), whole)
+            yield from child._keyed(whole)
 
     def _remarks(self, definition: Definition, whole: Cursor) -> Iterator[Event]:
         if self.table.new or self.table.temporary:
