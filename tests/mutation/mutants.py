@@ -1,10 +1,12 @@
 """Every mutant of a file, as cosmic-ray makes them, and what is known of each."""
 
+import ast
 import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 from pathlib import Path
 
 import cosmic_ray.plugins
@@ -54,13 +56,31 @@ def made(file: str, operator: str, occurrence: int) -> Mutant | None:
     source = (ROOT / file).read_text()
     visitor = MutationVisitor(occurrence, cosmic_ray.plugins.get_operator(operator)())
     text = str(visitor.walk(get_ast(source)).get_code())
-    if text == source:
+    if _untyped(text) == _untyped(source):
         return None
     line, was, now = _differs(source, text)
     if was.startswith("@dataclass("):  # whether a value may be assigned to is mypy's to judge
         return None
     earlier = [each.strip() for each in source.splitlines()[: line - 1]]
     return Mutant(file, operator, occurrence, line, earlier.count(was.split("\n")[0]), was, now, text)
+
+
+@lru_cache(8)
+def _untyped(text: str) -> str:
+    """What a file does, without what it says of types: those are mypy's to judge. What is no Python stays as it is."""
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return text
+    for node in ast.walk(tree):
+        match node:
+            case ast.AnnAssign():
+                node.annotation = ast.Constant(None)
+            case ast.arg():
+                node.annotation = None
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                node.returns = None
+    return ast.dump(tree)
 
 
 def mutants(file: str) -> Iterator[Mutant]:
