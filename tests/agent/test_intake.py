@@ -1,6 +1,7 @@
 """Batches for landing: matched by column name, typed strictly, each counted once. No Java."""
 
 import json
+from base64 import b64decode
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -17,8 +18,10 @@ from console.agent.intake.landing import Intake
 from console.agent.intake.values import parse_lines, typed
 from console.agent.line import Line
 from console.agent.session import Settings, Spark
+from console.agent.store import log
 from console.errors import ConsoleError, DataError
 from console.model.live import Release, TableState, Version
+from console.model.load import MARK_BYTES, START, Run, linked
 from console.model.schema import Column, Table
 
 COLUMNS = (Column("id", "string"), Column("ts", "timestamp"), Column("n", "bigint"), Column("payload", "string"))
@@ -206,3 +209,58 @@ def test_a_value_that_lands_in_a_partition_is_read_as_it_was_sent(kind: str, tex
         ]
         told, sent = add["partitionValues"]["p"], rows["p"].to_pylist()[0]
         assert (told.encode() if kind == "binary" else type(sent)(told)) == sent
+
+
+def part(load: str, after: int, events: list[str], line: int = 1) -> tuple[Run, str]:
+    """Events of a load behind so many others, and the chain up to their end."""
+    before = linked(START, (f'{{"n": {number}}}' for number in range(after)))[0]
+    first = linked(START, ['{"n": 0}'])[0]
+    run = Run(load=load, first=first.hex(), after=after, before=before.hex(), at=((line, len(events)),), named=True)
+    return run, linked(before, events)[0].hex()
+
+
+def events(first: int, count: int) -> list[str]:
+    return [f'{{"n": {number}}}' for number in range(first, first + count)]
+
+
+def test_each_commit_of_a_load_keeps_the_marks_of_its_own_events(intake: Intake, tmp_path: Path) -> None:
+    for after, count in ((0, 2), (2, 3)):
+        run, chain = part("a", after, events(after, count), line=10 + after)
+        assert intake.append("landing", f"b{after}", events(after, count), run) == {"rows": count, "already": False}
+        note = log.commit(str(tmp_path / "landing"), 1 + after // 2).note
+        end = 10 + after + count - 1
+        assert (note["load"], note["lines"], note["hash"], note["rows"]) == (
+            "a",
+            [10 + after, end],
+            chain,
+            after + count,
+        )
+        assert note["rows_in"] == count
+    marks = linked(START, events(0, 5))[1]
+    assert b64decode(intake.marks("landing", "a", 2)["marks"]) == marks[: 2 * MARK_BYTES]
+    assert b64decode(intake.marks("landing", "a", 5)["marks"]) == marks[2 * MARK_BYTES :]
+    for load, rows in (("a", 3), ("b", 2), ("a", 0)):
+        assert intake.marks("landing", load, rows) == {"marks": ""}
+
+
+def test_marks_that_the_logs_retention_let_go_are_gone(intake: Intake, tmp_path: Path) -> None:
+    path = tmp_path / "landing"
+    intake.append("landing", "b", events(0, 2), part("a", 0, events(0, 2))[0])
+    DeltaTable(str(path)).create_checkpoint()
+    for version in range(2):
+        (path / "_delta_log" / f"{version:020}.json").unlink()
+    assert intake.marks("landing", "a", 2) == {"marks": ""}
+
+
+@pytest.mark.parametrize("at", [[(0, 2)], [(-1, 2)], [(1, 1)], [(1, 3)], [(1, 2), (3, 0)], [(1, 3), (4, -1)], []])
+def test_numbers_of_lines_that_do_not_fit_the_lines_are_refused(intake: Intake, at: list[tuple[int, int]]) -> None:
+    with pytest.raises(DataError) as refused:
+        intake.check("landing", events(0, 2), at)
+    assert refused.value.code == "E_PROTOCOL"
+
+
+@pytest.mark.parametrize("at", [[(1, 2)], [(7, 1), (9, 1)]])
+def test_a_line_that_does_not_fit_is_named_by_its_number_in_the_file(intake: Intake, at: list[tuple[int, int]]) -> None:
+    assert set(intake.check("landing", events(0, 2), at)) == {"schema"}
+    with pytest.raises(DataError, match=f"line {2 if at[0][0] == 1 else 9}: n: 'x' is no int64"):
+        intake.check("landing", [*events(0, 1), '{"n": "x"}'], at)

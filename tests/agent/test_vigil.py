@@ -251,3 +251,20 @@ def test_a_pause_that_waited_until_the_console_was_back_or_the_next_rollout_bega
         assert len(waiting) == 1
         assert line.recorder.status.held == ""
         assert line.vigil.attached
+
+
+def test_an_attached_rollout_pauses_only_once_its_console_has_been_gone_for_so_long() -> None:
+    clock = Hands()
+    vigil = Vigil(24.0, attached=True, clock=clock)
+    status = Status(rollout="web-1", state="backfilling")
+    for seconds in (0.0, 3.0, ATTACHED_SECONDS - 3.0):
+        clock.go(seconds)
+        assert vigil.due(status, False, True) is None
+    for watched, carrying in ((True, True), (False, False)):  # it was back, or there is nothing to pause
+        clock.go(1.0)
+        assert vigil.due(status, watched, carrying) is None
+        clock.go(ATTACHED_SECONDS)
+        assert vigil.due(status, False, True) is None
+    clock.go(0.1)
+    assert vigil.due(status, False, True) == ("pause", LEFT)
+    assert vigil.due(status, False, True) is None, "asked for again later"
