@@ -145,6 +145,8 @@ DEFAULTS = {
     "bit(3) DEFAULT B'101'": None,
     "numeric(30,10) DEFAULT 12345678901234567890.0123456789": "12345678901234567890.0123456789",
     "numeric(9,1) DEFAULT 1.55": None,
+    "numeric(5,-2) DEFAULT 12300": "12300",
+    "oid DEFAULT 4294967295": "4294967295",
     "int DEFAULT CASE WHEN true THEN 1 ELSE NULL END NOT NULL": None,
     "int DEFAULT (CASE 1 WHEN 1 THEN NULL ELSE 2 END) + 1": None,
     "real DEFAULT '007.5'": "7.5",
@@ -155,7 +157,7 @@ DEFAULTS = {
 UNCERTAIN = [
     "timestamptz DEFAULT '2026-01-31 10:00'", "timestamptz DEFAULT '2026-01-31'", "timetz DEFAULT '10:00'", "date DEFAULT '2026-02-31'",
     "inet DEFAULT '10.0.0.1/32'", "app.mood DEFAULT 'none'", "varchar(2) DEFAULT 'abc'", "smallint DEFAULT 40000", "int DEFAULT 0x1F",
-    "numeric DEFAULT 1_000", "timestamp DEFAULT '2026-01-31 10:00+02'::timestamptz", "jsonb DEFAULT '{'", "text DEFAULT 1e999999",
+    "numeric(5,-2) DEFAULT 12345", "oid DEFAULT -1", "numeric DEFAULT 1_000", "timestamp DEFAULT '2026-01-31 10:00+02'::timestamptz", "jsonb DEFAULT '{'", "text DEFAULT 1e999999",
 ]  # fmt: skip
 
 

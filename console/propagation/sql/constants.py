@@ -19,6 +19,8 @@ from console.propagation.types import INTEGERS, TIMES, Type, timed
 EMPTY: Final = "[]"
 NUMBER: Final = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 _DIGITS: Final = 1100  # more than any numeric that a column can be declared with
+_ROUNDS: Final = re.compile(r"^numeric\(\d+, ?-(\d+)\)")  # to tens, hundreds and so on
+_LAST_OID: Final = 2**32 - 1
 _TRUE: Final = ("t", "true", "y", "yes", "on", "1")
 _FALSE: Final = ("f", "false", "n", "no", "off", "0")
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -35,9 +37,9 @@ def printed(written: Written, text: str) -> str | None:
     if kind.name == "string":
         return _string(written.postgres, text)
     if kind.name == "decimal":
-        return _decimal(kind, bare)
+        return _decimal(written, bare)
     if kind.name in INTEGERS:
-        return _integer(kind, bare)
+        return _integer(written, bare)
     if kind.name in TIMES:
         return _moment(kind, bare)
     if kind.name == "text_of":
@@ -55,17 +57,21 @@ def plain(number: str) -> str | None:
     return f"{found if found else abs(found):f}"  # a numeric has no negative zero
 
 
-def _integer(kind: Type, bare: str) -> str | None:
+def _integer(written: Written, bare: str) -> str | None:
     if not re.fullmatch(r"[+-]?\d{1,30}", bare, re.ASCII):
         return None
-    bound, found = 2 ** INTEGERS[kind.name], int(bare)
+    bound, found = 2 ** INTEGERS[written.type.name], int(bare)
+    if written.postgres == "oid" and not 0 <= found <= _LAST_OID:
+        return None  # a negative one counts from the end
     return str(found) if -bound <= found < bound else None
 
 
-def _decimal(kind: Type, bare: str) -> str | None:
-    found = plain(bare)
+def _decimal(written: Written, bare: str) -> str | None:
+    found, kind = plain(bare), written.type
     if found is None or not kind.numbers:
         return found
+    if (rounds := _ROUNDS.search(written.postgres)) and int(Decimal(found)) % 10 ** int(rounds[1]):
+        return None
     whole, _, fraction = found.lstrip("-").partition(".")
     fits = len(fraction.rstrip("0")) <= kind.numbers[1] and len(whole.lstrip("0")) <= kind.numbers[0] - kind.numbers[1]
     return found if fits else None
