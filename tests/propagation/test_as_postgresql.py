@@ -36,6 +36,10 @@ def test_a_name_is_what_postgresql_keeps_of_it(written: str, kept: str) -> None:
         ("BEGIN; BEGIN; ALTER TABLE t ADD c int; ROLLBACK; ALTER TABLE t ADD d int", ["add d"]),
         ("CREATE TABLE c () INHERITS (t); ALTER TABLE t ADD PRIMARY KEY (a); ALTER TABLE c ALTER a DROP NOT NULL", []),
         ("ALTER TABLE t ADD CHECK (a IS NOT NULL AND b > 0); ALTER TABLE t DROP b", ["drop b", "widening a"]),
+        ("EXPLAIN ANALYZE CREATE TABLE n AS SELECT 1 AS x; ALTER TABLE n ADD y int", []),
+        ("EXPLAIN (COSTS off, ANALYZE) SELECT 1 AS x INTO n; ALTER TABLE n ADD y int", []),
+        ("EXPLAIN ANALYSE VERBOSE CREATE TEMP TABLE t AS SELECT 1 AS x; ALTER TABLE t ADD y int", []),
+        ("EXPLAIN CREATE TEMP TABLE t AS SELECT 1 AS x; ALTER TABLE t ADD y int", ["add y"]),
     ],
 )  # fmt: skip
 def test_what_is_not_written_word_by_word_is_followed(sql: str, expected: list[str]) -> None:

@@ -23,7 +23,7 @@ from console.propagation.observe.objects.types import (
 )
 from console.propagation.observe.routines.calls import refuse_hidden, remember
 from console.propagation.observe.scope import DATA, GONE, NEW, SILENT, STAYS, ignored, updated
-from console.propagation.observe.session import chains, follow_path
+from console.propagation.observe.session import chains, executed, follow_path
 from console.propagation.observe.table.action import taken
 from console.propagation.observe.table.alter import Alteration
 from console.propagation.observe.table.known import Known
@@ -143,6 +143,9 @@ class Script:
         cursor = Cursor.over(statement)
         if statement.words[0].kind == "mark":
             yield self._ignored(statement, "way_back", "what stands behind this line undoes the migration")
+            return
+        if (explained := executed(statement)) is not None:
+            yield from self._events(explained)
             return
         refuse_hidden(statement, self.catalog)
         if (table := altered(cursor, self.catalog)) is not None or cursor.take("alter", "table"):

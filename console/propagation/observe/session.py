@@ -104,3 +104,20 @@ def chains(statement: Statement) -> bool:
     """`COMMIT AND CHAIN`: the next transaction begins at once."""
     texts = [word.text for word in statement.words if word.kind == "word"]
     return texts[-2:] == ["and", "chain"]
+
+
+def executed(statement: Statement) -> Statement | None:
+    """What EXPLAIN ANALYZE runs, with all that it does; None where nothing is run, or it is no EXPLAIN."""
+    cursor = Cursor.over(statement)
+    if not cursor.take("explain"):
+        return None
+    runs = False
+    if cursor.sees("("):
+        for option in cursor.bracketed().parts():
+            if option.take("analyze") or option.take("analyse"):
+                runs = str(option).strip("'\"").lower() not in ("false", "off", "0")
+    else:
+        runs = cursor.take("analyze") or cursor.take("analyse")
+        cursor.take("verbose")
+    inner = statement.words[cursor.at : cursor.end]
+    return Statement(inner, statement.source) if runs and inner else None
