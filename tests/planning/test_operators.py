@@ -60,6 +60,24 @@ def test_what_spark_does_not_parse_is_not_parsed(text: str) -> None:
     assert compare(f"SELECT {text} AS x FROM t", f"SELECT {text} AS x, 1 AS y FROM t", TABLES).rows == "unknown"
 
 
+INTERVALS = [  # as written, as Spark reads it, and as sqlglot alone does
+    ("d + INTERVAL 1 DAY - 2 HOURS", "d + (INTERVAL 1 DAY + INTERVAL -2 HOURS)", "d + INTERVAL 1 DAY - 2"),
+    ("d + INTERVAL 1 DAY + 2 HOURS", "d + INTERVAL 1 DAY 2 HOURS", "d + INTERVAL 1 DAY + 2"),
+    ("INTERVAL '1' DAY + '2 days'", "(INTERVAL '1' DAY) + '2 days'", "INTERVAL '1' DAY + INTERVAL '2' DAYS"),
+    ("INTERVAL '1 day' + 2", "(INTERVAL '1 day') + 2", "INTERVAL '1' DAY + INTERVAL '2'"),
+    ("interval + 1", "`interval` + 1", "INTERVAL '1'"),
+    ("interval - 1", "`interval` - 1", "INTERVAL '-1'"),
+]
+
+
+@pytest.mark.parametrize(("written", "same", "other"), INTERVALS, ids=[one for one, _, _ in INTERVALS])
+def test_what_stands_behind_an_interval_belongs_to_it_only_with_its_unit(written: str, same: str, other: str) -> None:
+    tables = {"e": {"d": "date", "interval": "int"}}
+    said, grouped, otherwise = (f"SELECT {one} AS x FROM e" for one in (written, same, other))
+    assert compare(said, grouped, tables).equal
+    assert not compare(said, otherwise, tables).equal
+
+
 PIPES = {
     "FROM t |> SELECT DISTINCT k": "SELECT DISTINCT k FROM t",
     "FROM t |> LIMIT 5 |> WHERE a > 1": "SELECT * FROM (SELECT * FROM t LIMIT 5) WHERE a > 1",

@@ -3,7 +3,7 @@
 import pytest
 
 from console.planning.compare import compare
-from tests.planning.cases import held_out
+from tests.planning.cases import held_out, unseen
 from tests.planning.cases.rewrites import HARMLESS, NEAR_MISSES, TABLES, Pair
 
 
@@ -48,3 +48,14 @@ def test_a_list_of_another_hand_is_recognised_to_ninety_five_of_a_hundred() -> N
 def test_none_of_its_near_misses_is_called_harmless() -> None:
     pairs = [pair for kind in held_out.NEAR.values() for pair in kind]
     assert [one for pair in pairs for one in (pair, pair[::-1]) if compare(*one, held_out.SCHEMA).additive] == []
+
+
+def test_a_list_written_before_the_rules_were_looked_at_is_recognised_to_ninety_five_of_a_hundred() -> None:
+    """64 of 70 when it was first asked."""
+    pairs = [pair for kind in unseen.HARMLESS.values() for pair in kind]
+    missed = [pair for pair in pairs if not compare(*pair, TABLES).equal]
+    assert len(pairs) >= 60
+    assert len(missed) <= 0.05 * len(pairs), missed
+    near = [pair for kind in unseen.NEAR.values() for pair in kind]
+    assert len(near) >= 60
+    assert [one for pair in near for one in (pair, pair[::-1]) if compare(*one, TABLES).equal] == []

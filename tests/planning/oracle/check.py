@@ -15,7 +15,6 @@ from console.planning.sql.meaning import Unclear
 from console.planning.sql.spelling import lenient
 from console.planning.sql.spelling.operators import Level, level
 from console.planning.sql.tree import DIALECT, Text
-from tests.planning.cases.rewrites import HARMLESS, NEAR_MISSES
 from tests.planning.oracle.draw import TABLES, Draw
 from tests.planning.oracle.judge import Refused, Spark
 
@@ -154,36 +153,6 @@ def pairs(spark: Spark, seeds: Iterable[int]) -> Found:
                 found.agree += 1
             else:
                 found.wrong.append((seed, f"{first}\n{sql}\n  {spark.rows(first)}\n  {spark.rows(sql)}"))
-    return found
-
-
-def told_apart(spark: Spark, one: str, other: str) -> bool | None:
-    """Whether the rows of two texts differ on the data, in their order where both have one; a text that fails differs from
-    one that does not, and of two that fail nothing is known."""
-    try:
-        if spark.alike(one, other):
-            return False
-    except Refused:
-        return None
-    ordered = all(" order by " in sql and "over (" not in sql for sql in (one, other))
-    found = [_rows(spark, sql, ordered=ordered) for sql in (one, other)]
-    return found[0] != found[1] if any(rows is not None for rows in found) else None
-
-
-def _rows(spark: Spark, sql: str, *, ordered: bool) -> object:
-    try:
-        return spark.rows(sql)[1:] if ordered else spark.multiset(sql)
-    except Refused:
-        return None
-
-
-def listed(spark: Spark, every: int = 1) -> list[str]:
-    """What Spark says otherwise of the listed rewrites and near misses. every: of how many one is asked about"""
-    found = []
-    for what, pairs, differ in (("harmless", HARMLESS, False), ("near miss", NEAR_MISSES, True)):
-        for one, other in pairs[::every]:
-            if told_apart(spark, one, other) is not differ:
-                found.append(f"{what}: {one} | {other}")
     return found
 
 

@@ -1,7 +1,8 @@
 """What Spark says of a text: the tree its parser makes, and the rows it gives."""
 
+import logging
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,15 +21,19 @@ class Refused(Exception):
 
 
 class Spark:
-    """One session with the tables of `draw`."""
+    """One session with the tables of `draw`, or with those that the statements make."""
 
-    def __init__(self, session: Any) -> None:
+    def __init__(self, session: Any, statements: Iterable[str] = ()) -> None:
         self.session = session
         self.parser = session._jsparkSession.sessionState().sqlParser()
-        for statement in views():
+        for statement in statements or views():
             session.sql(statement)
         self._known: dict[str, list[tuple[str, ...]] | Refused] = {}
         self._frames: dict[str, Any] = {}
+
+    def beside(self, statements: Iterable[str]) -> "Spark":
+        """Other tables of the same names, in a session of their own."""
+        return Spark(self.session.newSession(), statements)
 
     def expression(self, text: str) -> str:
         """The tree of an expression, in which spellings of one thing that Spark's parser tells apart are one.
@@ -107,6 +112,7 @@ def started() -> Iterator[Spark]:
     for name, value in _SETTINGS.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
+    logging.getLogger("SQLQueryContextLogger").disabled = True  # which tells of every refusal
     try:
         yield Spark(session)
     finally:

@@ -9,7 +9,8 @@ source  the rules booleanExpression, predicate and valueExpression of Spark's Sq
 from enum import IntEnum
 
 from sqlglot import TokenType, exp
-from sqlglot.parsers.spark import SparkParser
+
+from console.planning.sql.spelling.intervals import Intervals
 
 
 class Level(IntEnum):
@@ -66,7 +67,7 @@ _UNARY_SIGNS = {TokenType.DASH: exp.Neg, TokenType.TILDE: exp.BitwiseNot}
 _LITERAL_ENDS = (TokenType.DCOLON, TokenType.COLLATE, TokenType.L_BRACKET, TokenType.DOT)
 
 
-class Operators(SparkParser):
+class Operators(Intervals):
     """Reads operators as Spark does; sqlglot's own levels are those of most other engines."""
 
     def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:

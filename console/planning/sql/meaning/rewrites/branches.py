@@ -8,7 +8,7 @@ from sqlglot import exp
 from console.planning.sql.meaning import functions
 from console.planning.sql.meaning.scope import Scope
 from console.planning.sql.meaning.sets import put_together
-from console.planning.sql.relation import Relation
+from console.planning.sql.relation import FALSE, Relation
 
 _BRANCH = "\x1fbranch"
 
@@ -45,7 +45,10 @@ def united(tree: exp.Select, views: Mapping[str, Relation], scope: Scope) -> Rel
         named = exp.Table(this=exp.to_identifier(_BRANCH), alias=exp.TableAlias(this=exp.to_identifier(alias)))
         one.args["from_"].set("this", named)
         made.append(scope.run.query(one, replace(scope.beside(), ctes={**scope.ctes, _BRANCH: branch})))
-    return put_together(made)
+    if all(len({branch.columns[name].type for branch in made} | {""}) == 2 for name in made[0].columns):
+        # of another type they would be cast to what they have in common
+        made = [branch for branch in made if FALSE.hash not in branch.filters] or made[:1]
+    return put_together(made) if len(made) > 1 else made[0]
 
 
 def _computed_with(tree: exp.Select, branches: tuple[Relation, ...]) -> set[str]:

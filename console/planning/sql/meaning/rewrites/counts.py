@@ -6,7 +6,7 @@ from sqlglot import exp
 
 from console.planning.sql.meaning import functions
 from console.planning.sql.meaning.rewrites import simpler
-from console.planning.sql.meaning.rewrites.truth import integer
+from console.planning.sql.meaning.rewrites.truth import integer, searched
 from console.planning.sql.relation import FALSE, Value, combined
 
 if TYPE_CHECKING:
@@ -138,9 +138,9 @@ def some(condition: exp.Expr, values: "Values") -> Value:
 
 def _only_branch(node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
     """(condition, value) of a CASE with one branch and NULL for all else."""
-    ifs = [node] if isinstance(node, exp.If) else node.args["ifs"]
+    ifs = searched(node)
     default = node.args.get("false" if isinstance(node, exp.If) else "default")
-    if len(ifs) != 1 or (isinstance(node, exp.Case) and node.this is not None):
+    if len(ifs) != 1:
         return None
     if default is not None and not isinstance(default.unnest(), exp.Null):
         return None
@@ -156,9 +156,9 @@ def _one_or_none(node: exp.Expr) -> list[exp.Expr] | None:
 
 def _ones(node: exp.Expr, zero: bool) -> list[exp.Expr] | None:
     """The condition of a CASE that gives 1, and 0 for all else. zero: or NULL, where that is not allowed"""
-    if not isinstance(node, (exp.Case, exp.If)) or (isinstance(node, exp.Case) and node.this is not None):
+    if not isinstance(node, (exp.Case, exp.If)):
         return None
-    ifs = [node] if isinstance(node, exp.If) else node.args["ifs"]
+    ifs = searched(node)
     default = node.args.get("false" if isinstance(node, exp.If) else "default")
     if len(ifs) != 1 or integer(ifs[0].args["true"]) != 1:
         return None

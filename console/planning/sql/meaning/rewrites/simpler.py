@@ -268,12 +268,18 @@ def _contradict(about: _About) -> bool:
     return low[0] > high[0] or (low[0] == high[0] and (low[1] or high[1]))
 
 
+def constants(*values: Value) -> bool:
+    """Whether all are literals of one kind, which are equal only where they are written alike."""
+    kinds = {value.kind.partition(":")[0] for value in values}
+    return len(kinds) == 1 and kinds <= {"integer", "text"}
+
+
 def integer(number: int) -> Value:
-    return Value(mix("integer", number), kind=f"integer:{number}", parts=())
+    return Value(mix("integer", number), type="int", kind=f"integer:{number}", parts=())
 
 
 def text(said: str) -> Value:
-    return Value(mix("literal", True, said), kind=f"text:{said}", parts=())
+    return Value(mix("literal", True, said), type="string", kind=f"text:{said}", parts=())
 
 
 def _absorbed(chain: Chain, kept: dict[str, Value]) -> dict[str, Value]:

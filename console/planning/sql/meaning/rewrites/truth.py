@@ -25,6 +25,7 @@ _FOLDED: dict[type[exp.Expr], Callable[[int, int], int]] = {
 _INT = 1 << 31
 _WHOLE = (exp.DataType.Type.INT, exp.DataType.Type.BIGINT)
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
+_EXACT = ("tinyint", "smallint", "int", "double")  # every value of which is a double
 CONDITIONS = (
     exp.And, exp.Or, exp.Not, exp.Between, exp.Boolean, exp.In, exp.Exists, exp.Is, exp.NullSafeEQ, exp.NullSafeNEQ,
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE,
@@ -122,9 +123,9 @@ class Truths:
 
     def _chosen(self, node: exp.Expr) -> Value | None:
         """A CASE of conditions where it matters only whether it is true."""
-        ifs = [node] if isinstance(node, exp.If) else node.args["ifs"]
+        ifs = searched(node)
         default = node.args.get("false" if isinstance(node, exp.If) else "default")
-        if len(ifs) != 1 or (isinstance(node, exp.Case) and node.this is not None):
+        if len(ifs) != 1:
             return None
         test, given = ifs[0].this, ifs[0].args["true"].unnest()
         default = default.unnest() if default is not None else exp.Null()
@@ -174,6 +175,8 @@ class Truths:
         kinds = {_literal_kind(option) for option in listed}
         of = self.value(node.this)
         options = frozenset(self.value(option) for option in listed)
+        if simpler.constants(of, *options):
+            return TRUE if (of in options) != negated else FALSE
         if len(kinds) == 1 and kinds.pop():
             return _not(combined("In", [of, *sorted(options, key=_hash)]), negated)
         if len(options) == 1:
@@ -186,7 +189,12 @@ class Truths:
         if a is not None and b is not None:
             return TRUE if _COMPARED[how](a, b) else FALSE
         left, right = self.value(one), self.value(other)
+        one, other = as_whole(one, right), as_whole(other, left)
+        if isinstance(one, exp.Literal) or isinstance(other, exp.Literal):
+            left, right = self.value(one), self.value(other)
         if how in (exp.EQ, exp.NEQ):
+            if simpler.constants(left, right):
+                return TRUE if (left.hash == right.hash) == (how is exp.EQ) else FALSE
             for of, option, node in ((left, right, other), (right, left, one)):
                 if _literal_kind(node):
                     return _not(combined("In", [of, option]), how is exp.NEQ)
@@ -235,10 +243,8 @@ class Truths:
                 branches, default = [(self.asked(node.this), self.value(node.args["true"]))], node.args.get("false")
             case _:
                 branches, default = [], node.args.get("default")
-                for branch in node.args["ifs"]:
-                    of = node.this
-                    test = self._compared(exp.EQ, of, branch.this) if of else self.asked(branch.this)
-                    branches.append((test, self.value(branch.args["true"])))
+                for branch in searched(node):
+                    branches.append((self.asked(branch.this), self.value(branch.args["true"])))
         if default is None:
             return branches, null
         default = default.unnest()
@@ -246,6 +252,19 @@ class Truths:
             more, last = self._branches(default)
             return [*branches, *more], last
         return branches, self.value(default)
+
+
+def searched(node: exp.Expr) -> list[exp.If]:
+    """The branches of a choice; of `CASE x WHEN y` with what it compares."""
+    if isinstance(node, exp.If):
+        return [node]
+    branches: list[exp.If] = node.args["ifs"]
+    if node.this is None:
+        return branches
+    return [
+        exp.If(this=exp.EQ(this=node.this.copy(), expression=one.this.copy()), true=one.args["true"].copy())
+        for one in branches
+    ]
 
 
 def turned(node: exp.Expr) -> bool:
@@ -328,6 +347,17 @@ def whole(node: exp.Expr) -> exp.Expr:
             return node
         inner = of
     return inner if integer(inner) is not None else node
+
+
+def as_whole(node: exp.Expr, beside: Value) -> exp.Expr:
+    """The integer that a double or decimal literal is, beside what compares with either alike."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Cast) and not inner.args.get("safe") and inner.to.is_type(exp.DataType.Type.DOUBLE):
+        inner = inner.this.unnest()
+    if beside.type not in _EXACT or not isinstance(inner, exp.Literal) or inner.is_string:
+        return node
+    digits, _, rest = inner.name.partition(".")
+    return exp.Literal.number(digits) if digits.isdigit() and len(digits) < 8 and not rest.strip("0") else node
 
 
 def integer(node: exp.Expr) -> int | None:

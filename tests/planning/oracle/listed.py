@@ -1,0 +1,73 @@
+"""The lists of rewrites that change nothing, and of near misses that do, held against Spark on drawn tables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tests.planning.cases import held_out, rewrites, unseen
+from tests.planning.oracle import databases
+from tests.planning.oracle.draw import TABLES
+from tests.planning.oracle.judge import Refused, Spark
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Pairs over the same tables, all of which do change rows or do not."""
+
+    what: str
+    tables: databases.Tables
+    pairs: Sequence[Pair]
+    differ: bool
+
+
+def _all(kinds: dict[str, list[Pair]]) -> list[Pair]:
+    return [pair for pairs in kinds.values() for pair in pairs]
+
+
+LISTS = (
+    Pairs("rewrite", TABLES, rewrites.HARMLESS, differ=False),
+    Pairs("near miss", TABLES, rewrites.NEAR_MISSES, differ=True),
+    Pairs("held-out rewrite", held_out.SCHEMA, _all(held_out.HARMLESS), differ=False),
+    Pairs("held-out near miss", held_out.SCHEMA, _all(held_out.NEAR), differ=True),
+    Pairs("unseen rewrite", TABLES, _all(unseen.HARMLESS), differ=False),
+    Pairs("unseen near miss", TABLES, _all(unseen.NEAR), differ=True),
+)
+SIZE = sum(len(of.pairs) for of in LISTS)
+
+
+def listed(spark: Spark, every: int = 1, seeds: Sequence[int] = (0,)) -> list[str]:
+    """What Spark says otherwise: of a rewrite on any of the databases, of a near miss on all of them.
+
+    every  of how many pairs one is asked about;  seeds  of the databases, beside the rows of `draw` where they fit
+    """
+    found = []
+    for of in LISTS:
+        own = [spark] if of.tables is TABLES else []
+        held = [*own, *(spark.beside(databases.views(of.tables, seed)) for seed in seeds)]
+        for one, other in of.pairs[::every]:
+            said = (told_apart(database, one, other) for database in held)
+            right = True in said if of.differ else all(differs is False for differs in said)
+            if not right:
+                found.append(f"{of.what}: {one} | {other}")
+    return found
+
+
+def told_apart(spark: Spark, one: str, other: str) -> bool | None:
+    """Whether the rows of two texts differ on the data, in their order where both have one; a text that fails differs from
+    one that does not, and of two that fail nothing is known."""
+    try:
+        if spark.alike(one, other):
+            return False
+    except Refused:
+        return None
+    ordered = all(" order by " in sql and "over (" not in sql for sql in (one, other))
+    found = [_rows(spark, sql, ordered=ordered) for sql in (one, other)]
+    return found[0] != found[1] if any(rows is not None for rows in found) else None
+
+
+def _rows(spark: Spark, sql: str, *, ordered: bool) -> object:
+    try:
+        return spark.rows(sql)[1:] if ordered else spark.multiset(sql)
+    except Refused:
+        return None
