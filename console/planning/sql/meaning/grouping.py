@@ -7,7 +7,7 @@ from itertools import combinations, product
 from sqlglot import exp
 
 from console.planning.sql.meaning import functions
-from console.planning.sql.meaning.rewrites.truth import ordinal
+from console.planning.sql.meaning.rewrites.numbers import ordinal
 from console.planning.sql.meaning.scope import Unclear
 from console.planning.sql.meaning.values import Values
 from console.planning.sql.relation import Value, mix

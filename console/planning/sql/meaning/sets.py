@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from console.planning.sql.meaning.rewrites import simpler
-from console.planning.sql.meaning.rewrites.truth import integer, ordinal
+from console.planning.sql.meaning.rewrites.numbers import integer, ordinal
 from console.planning.sql.meaning.scope import Scope, Unclear
 from console.planning.sql.meaning.values import Values
 from console.planning.sql.meaning.windowed import total

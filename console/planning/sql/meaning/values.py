@@ -6,7 +6,8 @@ from sqlglot import exp
 
 from console.planning.sql.meaning import forms, functions
 from console.planning.sql.meaning.rewrites import casts, counts, literals, simpler
-from console.planning.sql.meaning.rewrites.truth import CONDITIONS, Truths, integer, turned
+from console.planning.sql.meaning.rewrites.numbers import integer
+from console.planning.sql.meaning.rewrites.truth import CONDITIONS, Truths, turned
 from console.planning.sql.meaning.scope import Scope, Unclear, counted
 from console.planning.sql.meaning.windowed import windowed
 from console.planning.sql.relation import Relation, Value, combined, mix

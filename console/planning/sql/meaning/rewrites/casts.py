@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from console.planning.sql.meaning import forms, functions
 from console.planning.sql.meaning.rewrites import simpler
-from console.planning.sql.meaning.rewrites.truth import integer
+from console.planning.sql.meaning.rewrites.numbers import integer
 from console.planning.sql.relation import Value, combined
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ from sqlglot import exp
 
 from console.planning.sql.meaning import functions
 from console.planning.sql.meaning.rewrites import simpler
-from console.planning.sql.meaning.rewrites.truth import integer, searched
+from console.planning.sql.meaning.rewrites.numbers import integer
+from console.planning.sql.meaning.rewrites.truth import searched
 from console.planning.sql.relation import FALSE, Value, combined
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from sqlglot import exp
 
 from console.planning.sql.meaning.rewrites import simpler
-from console.planning.sql.meaning.rewrites.truth import integer
+from console.planning.sql.meaning.rewrites.numbers import integer
 from console.planning.sql.relation import Value, combined
 
 _NEUTRAL: dict[type[exp.Expr], int] = {exp.Add: 0, exp.Mul: 1}

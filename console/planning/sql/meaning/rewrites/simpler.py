@@ -270,8 +270,7 @@ def _contradict(about: _About) -> bool:
 
 def constants(*values: Value) -> bool:
     """Whether all are literals of one kind, which are equal only where they are written alike."""
-    kinds = {value.kind.partition(":")[0] for value in values}
-    return len(kinds) == 1 and kinds <= {"integer", "text"}
+    return {value.kind.partition(":")[0] for value in values} in ({"integer"}, {"text"})
 
 
 def integer(number: int) -> Value:

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from console.planning.sql.meaning import functions
 from console.planning.sql.meaning.rewrites import simpler
+from console.planning.sql.meaning.rewrites.numbers import INT, as_whole, integer, whole
 from console.planning.sql.relation import FALSE, TRUE, Value, combined
 
 _NEGATED: dict[type[exp.Expr], type[exp.Expr]] = {
@@ -19,13 +20,7 @@ _COMPARED: dict[type[exp.Expr], Callable[[int, int], bool]] = {
     exp.EQ: lambda a, b: a == b, exp.NEQ: lambda a, b: a != b, exp.LT: lambda a, b: a < b,
     exp.GTE: lambda a, b: a >= b, exp.GT: lambda a, b: a > b, exp.LTE: lambda a, b: a <= b,
 }  # fmt: skip
-_FOLDED: dict[type[exp.Expr], Callable[[int, int], int]] = {
-    exp.Add: lambda a, b: a + b, exp.Sub: lambda a, b: a - b, exp.Mul: lambda a, b: a * b,
-}  # fmt: skip
-_INT = 1 << 31
-_WHOLE = (exp.DataType.Type.INT, exp.DataType.Type.BIGINT)
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
-_EXACT = ("tinyint", "smallint", "int", "double")  # every value of which is a double
 CONDITIONS = (
     exp.And, exp.Or, exp.Not, exp.Between, exp.Boolean, exp.In, exp.Exists, exp.Is, exp.NullSafeEQ, exp.NullSafeNEQ,
     exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE,
@@ -304,9 +299,9 @@ def _decided(branches: list[tuple[Value, Value]], default: Value) -> tuple[list[
 def _bounded(strict: bool, left: Value, right: Value) -> Value:
     """An integer that is more than 1 is at least 2."""
     low, high = simpler.number_of(left), simpler.number_of(right)
-    if strict and low is not None and right.type in _INTEGERS and low + 1 < _INT:
+    if strict and low is not None and right.type in _INTEGERS and low + 1 < INT:
         return combined("LTE", [simpler.integer(low + 1), right])
-    if strict and high is not None and left.type in _INTEGERS and high - 1 >= -_INT:
+    if strict and high is not None and left.type in _INTEGERS and high - 1 >= -INT:
         return combined("LTE", [left, simpler.integer(high - 1)])
     return combined("LT" if strict else "LTE", [left, right])
 
@@ -325,51 +320,3 @@ def _literal_kind(node: exp.Expr) -> str:
     if isinstance(node, exp.Literal) and node.is_string:
         return "string"
     return "integer" if integer(node) is not None else ""
-
-
-def ordinal(node: exp.Expr) -> int | None:
-    """The number of a column, as GROUP BY and ORDER BY take a literal."""
-    node = node.unnest()
-    return int(node.this) if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit() else None
-
-
-def whole(node: exp.Expr) -> exp.Expr:
-    """What is compared, without a cast that only widens a literal: `1L`, `CAST('1' AS INT)`, `CAST('x' AS STRING)`."""
-    inner = node.unnest()
-    if isinstance(inner, exp.Cast) and inner.to.is_type(exp.DataType.Type.TEXT) and inner.this.is_string:
-        literal: exp.Expr = inner.this
-        return literal
-    while isinstance(inner, exp.Cast) and not inner.args.get("safe") and inner.to.is_type(*_WHOLE):
-        of = inner.this.unnest()
-        if isinstance(of, exp.Literal) and of.is_string and of.name.isdigit():
-            of = exp.Literal.number(of.name)
-        if integer(of) is None and not isinstance(of, exp.Cast):
-            return node
-        inner = of
-    return inner if integer(inner) is not None else node
-
-
-def as_whole(node: exp.Expr, beside: Value) -> exp.Expr:
-    """The integer that a double or decimal literal is, beside what compares with either alike."""
-    inner = node.unnest()
-    if isinstance(inner, exp.Cast) and not inner.args.get("safe") and inner.to.is_type(exp.DataType.Type.DOUBLE):
-        inner = inner.this.unnest()
-    if beside.type not in _EXACT or not isinstance(inner, exp.Literal) or inner.is_string:
-        return node
-    digits, _, rest = inner.name.partition(".")
-    return exp.Literal.number(digits) if digits.isdigit() and len(digits) < 8 and not rest.strip("0") else node
-
-
-def integer(node: exp.Expr) -> int | None:
-    """An expression of INT literals as the INT it is."""
-    node = node.unnest()
-    found: int | None = None
-    if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
-        found = int(node.this)
-    elif isinstance(node, exp.Neg) and (inner := integer(node.this)) is not None:
-        found = -inner
-    elif type(node) in _FOLDED:
-        sides = integer(node.args["this"]), integer(node.args["expression"])
-        if sides[0] is not None and sides[1] is not None:
-            found = _FOLDED[type(node)](sides[0], sides[1])
-    return found if found is not None and -_INT <= found < _INT else None

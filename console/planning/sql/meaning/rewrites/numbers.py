@@ -1,0 +1,59 @@
+"""Whole numbers that stand in a query."""
+
+from collections.abc import Callable
+
+from sqlglot import exp
+
+from console.planning.sql.relation import Value
+
+INT = 1 << 31  # the first number that is no INT
+_WHOLE = (exp.DataType.Type.INT, exp.DataType.Type.BIGINT)
+_FOLDED: dict[type[exp.Expr], Callable[[int, int], int]] = {
+    exp.Add: lambda a, b: a + b, exp.Sub: lambda a, b: a - b, exp.Mul: lambda a, b: a * b,
+}  # fmt: skip
+
+
+def ordinal(node: exp.Expr) -> int | None:
+    """The number of a column, as GROUP BY and ORDER BY take a literal."""
+    node = node.unnest()
+    return int(node.this) if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit() else None
+
+
+def whole(node: exp.Expr) -> exp.Expr:
+    """What is compared, without a cast that only widens a literal: `1L`, `CAST('1' AS INT)`, `CAST('x' AS STRING)`."""
+    inner = node.unnest()
+    if isinstance(inner, exp.Cast) and inner.to.is_type(exp.DataType.Type.TEXT) and inner.this.is_string:
+        literal: exp.Expr = inner.this
+        return literal
+    while isinstance(inner, exp.Cast) and not inner.args.get("safe") and inner.to.is_type(*_WHOLE):
+        of = inner.this.unnest()
+        if isinstance(of, exp.Literal) and of.is_string and of.name.isdigit():
+            of = exp.Literal.number(of.name)
+        if integer(of) is None and not isinstance(of, exp.Cast):
+            return node
+        inner = of
+    return inner if integer(inner) is not None else node
+
+
+def as_whole(node: exp.Expr, beside: Value) -> exp.Expr:
+    """The integer that `CAST(1 AS DOUBLE)` is made of, beside a double, with which Spark compares either alike."""
+    inner = node.unnest()
+    if beside.type != "double" or not isinstance(inner, exp.Cast) or not inner.to.is_type(exp.DataType.Type.DOUBLE):
+        return node
+    of: exp.Expr = inner.this.unnest()
+    return of if isinstance(of, exp.Literal) and integer(of) is not None else node
+
+
+def integer(node: exp.Expr) -> int | None:
+    """An expression of INT literals as the INT it is."""
+    node = node.unnest()
+    found: int | None = None
+    if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
+        found = int(node.this)
+    elif isinstance(node, exp.Neg) and (inner := integer(node.this)) is not None:
+        found = -inner
+    elif type(node) in _FOLDED:
+        sides = integer(node.args["this"]), integer(node.args["expression"])
+        if sides[0] is not None and sides[1] is not None:
+            found = _FOLDED[type(node)](sides[0], sides[1])
+    return found if found is not None and -INT <= found < INT else None
