@@ -5,6 +5,7 @@ from base64 import b64decode
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
+from shutil import rmtree
 from tempfile import TemporaryDirectory
 
 import pyarrow as pa
@@ -241,6 +242,22 @@ def test_each_commit_of_a_load_keeps_the_marks_of_its_own_events(intake: Intake,
     assert b64decode(intake.marks("landing", "a", 5)["marks"]) == marks[2 * MARK_BYTES :]
     for load, rows in (("a", 3), ("b", 2), ("a", 0)):
         assert intake.marks("landing", load, rows) == {"marks": ""}
+
+
+def test_what_landed_in_a_table_before_it_was_dropped_and_made_anew_has_not_landed(
+    intake: Intake, tmp_path: Path
+) -> None:
+    run = part("a", 0, events(0, 2))[0]
+    for again in (False, True, False, True):
+        assert intake.append("landing", "b", events(0, 2), run)["already"] is again
+        found = intake.found("landing", "a", run.first, named=True, batch="", after=0)
+        assert [head.rows for head in found.heads] == [2]
+        if again:
+            rmtree(tmp_path / "landing")
+            for _ in range(3):  # as many commits as the one before it had, and more
+                write_deltalake(str(tmp_path / "landing"), pa.Table.from_pylist([], SCHEMA), mode="append")
+            found = intake.found("landing", "a", run.first, named=True, batch="", after=0)
+            assert (found.heads, found.ends) == ((), ())
 
 
 def test_marks_that_the_logs_retention_let_go_are_gone(intake: Intake, tmp_path: Path) -> None:

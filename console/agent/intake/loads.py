@@ -60,12 +60,11 @@ def forget() -> None:
 
 def _begun(table: str, table_id: str, latest: int) -> _Read:
     """What the newest checkpoint holds."""
-    held = _Read(table_id, -1)
     version, files = _checkpoint(table, latest)
+    held = _Read(table_id, version)
     for file in files:
         for found in _kept(file):
             _take(held, found)
-    held.version = version
     return held
 
 

@@ -118,7 +118,7 @@ def test_a_version_that_releases_share_keeps_its_rows_as_long_as_any_of_them_say
     assert cutoff(shared, today) == today - timedelta(days=90)
 
 
-@pytest.mark.parametrize("other", [BY_DAY, {"time": "at", "retention_days": 30}, {"time": "", "retention_days": 30}])
+@pytest.mark.parametrize("other", [BY_DAY, *({"time": time, "retention_days": 30} for time in ("at", "", "time"))])
 def test_it_keeps_them_for_ever_where_one_says_so_or_tells_their_age_otherwise(
     tmp_path: Path, other: dict[str, Any]
 ) -> None:
