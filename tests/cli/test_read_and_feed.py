@@ -1,7 +1,9 @@
 """query, endpoint, copy, sink, ingest and follow, against regions in memory."""
 
 import json
+import os
 import re
+import threading
 
 import pytest
 
@@ -98,6 +100,18 @@ def test_a_file_is_ingested_once(deployed: World) -> None:
     again = deployed.call("ingest", "-", "--region", "us", input=data)
     assert (again.exit_code, again.stdout) == (0, "landing: already there, nothing added (2 lines)\n")
     assert deployed.regions["us"].disk.stats["landing"].rows == before + 2
+
+
+def test_a_named_pipe_is_kept_aside_as_stdin_is_and_known_by_its_first_event(deployed: World) -> None:
+    pipe = deployed.root / "63"  # as the shell names what stands in <(…)
+    os.mkfifo(pipe)
+    for data in (b'{"id": "a"}\n{"id": "b"}\n', b'{"id": "c"}\n'):
+        writing = threading.Thread(target=pipe.write_bytes, args=(data,))
+        writing.start()
+        done = deployed.call("ingest", str(pipe), "--region", "us")
+        writing.join()
+        assert done.exit_code == 0, done.output
+    assert deployed.regions["us"].loads.head("63") is None
 
 
 def test_nothing_of_a_wrong_file_is_sent(deployed: World) -> None:

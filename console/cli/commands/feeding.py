@@ -82,9 +82,9 @@ def ingest(file: str, table: str | None, load: str | None) -> int:
 
 
 def _known_by(file: str, events: "Events") -> str:
-    """The name of a load that nobody named."""
+    """The name of a load that nobody named. That of a pipe says nothing of what comes through it."""
     name = Path(file).name
-    if file == "-":
+    if file == "-" or not Path(file).is_file():
         return f"stdin-{events.first.hex()[:12]}"
     return name if valid_name(name) else f"file-{hashlib.sha256(os.fsencode(name)).hexdigest()[:12]}"
 
@@ -104,18 +104,17 @@ def _landing(desk: Desk, region: str, wanted: str | None) -> str:
 
 @contextmanager
 def _opened(file: str) -> Iterator[IO[bytes]]:
-    """The file, or all of stdin kept aside: it is read twice, first to be checked."""
-    if file == "-":
-        with tempfile.SpooledTemporaryFile(max_size=1 << 24) as spool:
-            shutil.copyfileobj(sys.stdin.buffer, spool)
-            spool.seek(0)
-            yield spool
-        return
+    """The file, or all of a pipe kept aside: it is read more than once, first to be checked."""
     with ExitStack() as stack:
         try:
-            source = stack.enter_context(open(file, "rb"))
+            source: IO[bytes] = sys.stdin.buffer if file == "-" else stack.enter_context(open(file, "rb"))
         except OSError as error:
             raise UsageError(f"{file}: {error.strerror}", hint="console ingest FILE, or - for stdin") from None
+        if file == "-" or not source.seekable():
+            spool = stack.enter_context(tempfile.SpooledTemporaryFile(max_size=1 << 24))
+            shutil.copyfileobj(source, spool)
+            spool.seek(0)
+            source = spool
         yield source
 
 
