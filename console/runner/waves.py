@@ -98,7 +98,7 @@ def next_waves(view: RegionView) -> Waves:
 
 
 def _under_way(views: Mapping[str, RegionView]) -> Iterator[FleetWaves]:
-    """Fleet rollouts of which a region is on its way, or live: newest first where several name the same region."""
+    """Fleet rollouts of which a region is on its way, or live, the newest last: it counts where several name one region."""
     alive = [view for view in views.values() if view.status.fleet and view.status.state not in _TAKEN_BACK]
     ordered = sorted(alive, key=lambda view: view.status.started)
     yield from {view.status.fleet.id: view.status.fleet for view in ordered if view.status.fleet}.values()

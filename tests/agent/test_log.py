@@ -35,6 +35,14 @@ def table(tmp_path: Path) -> str:
     return path
 
 
+@pytest.mark.parametrize("end", ["\u2028", "\u2029", "\x85"])
+def test_a_text_that_has_a_line_end_of_unicode_does_not_damage_its_commit(end: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    write_deltalake(path, pa.table({"text": [f"a{end}b"], "part": [f"c{end}d"]}), partition_by=["part"])
+    (file,) = log.commit(path, 0).added
+    assert (file.rows, file.values) == (1, (("part", f"c{end}d"),))
+
+
 def test_appends_flow_and_maintenance_is_quiet(table: str) -> None:
     kinds = [commit.kind for commit in log.commits(table, 0, 3)]
     assert kinds == ["append", "append", "append", "quiet"]

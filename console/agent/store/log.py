@@ -131,14 +131,15 @@ def _empty(table: str, version: int) -> RegionError:
 
 
 def lines_of(table: str, version: int, hint: str = LATE) -> list[str]:
-    """A commit's actions, each as its line of JSON.
+    """A commit's actions, each as its line of JSON. Only a line feed ends one: a text within may have Unicode's other line ends.
 
     raises  RegionError E_LOG_GONE if the commit was cleaned up
     """
     try:
-        return Path(_json(table, version)).read_text(encoding="utf-8").splitlines()
+        text = Path(_json(table, version)).read_text(encoding="utf-8")
     except FileNotFoundError:
         raise _gone(table, version, hint) from None
+    return [line for line in text.split("\n") if line.strip()]
 
 
 def _json(table: str, version: int) -> str:
@@ -167,7 +168,7 @@ def _commit(table: str, version: int, _: tuple[int, int, int]) -> Commit:
     if not lines:
         raise _empty(table, version)
     try:
-        actions = [json.loads(line) for line in lines if line.strip()]
+        actions = [json.loads(line) for line in lines]
     except ValueError:
         raise RegionError(
             f"{table}: commit {version} is cut short or damaged",
