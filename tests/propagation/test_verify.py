@@ -143,6 +143,22 @@ def test_what_lacks_nothing_differs_in_nothing_and_one_planted_fault_is_found_wi
     assert key in ([], [("key", name)])
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_column_that_waits_for_its_name_is_told_and_never_to_be_dropped(kind: Kind) -> None:
+    """Between the application's own migration and `apply --phase post`: its rows are there alone."""
+    table = Table(
+        "public", "t", (Column("id", "bigint", parse("int64"), False), Column("n", "bigint", parse("int64"))), ("id",)
+    )
+    config = replication({"tables": {"t": None}, "stores": {"s": {"kind": kind}}})
+    there = stored(table, kind)
+    former = replace(there.columns[1], type="Map(String, String)")
+    columns = (there.columns[0], former, replace(there.columns[1], name="n__new"))
+    [checked] = compare([table], config, config.stores[0], {"t": replace(there, columns=columns)})
+    [waits] = checked.wrong
+    assert (waits.kind, waits.column, waits.fix) == ("extra", "n__new", None)
+    assert "console schema apply --phase post" in waits.message
+
+
 def test_the_remedies_are_those_that_a_person_would_write() -> None:
     table = Table(
         "public", "t", (Column("a", "bigint", parse("int64"), False, "0"), Column("b", "text", parse("string")))

@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from console.propagation.mapping import fits, mapped, meaning, nullable_in_clickhouse
 from console.propagation.migration import (
+    STAGED,
     AddColumn,
     ChangeColumn,
     DropColumn,
@@ -99,8 +100,8 @@ class _Comparison:
     def differences(self) -> Iterator[Difference]:
         known = {column.name: column for column in self.there.columns}
         for column in self.table.columns:
-            if column.name in self.entry.ignore:
-                continue
+            if column.name in self.entry.ignore or f"{column.name}{STAGED}" in known:
+                continue  # the new column that waits for the name is told, and what has the name goes
             if (stored := known.get(column.name)) is None:
                 yield self._missing(column)
             else:
@@ -123,6 +124,10 @@ class _Comparison:
         return Difference("missing", column.name, self._expected(column), "", message, self._fix(operation))
 
     def _extra(self, stored: StoreColumn) -> Difference:
+        name = stored.name.removesuffix(STAGED)
+        if name != stored.name and self.table.column(name) is not None:
+            message = f"{self.there.name}.{stored.name} waits for the name {name}: console schema apply --phase post"
+            return Difference("extra", stored.name, "", stored.type, message)  # what arrives now is there alone
         message = f"{self.there.name}.{stored.name} is no column of {self.table.full}"
         return Difference("extra", stored.name, "", stored.type, message, self._fix(DropColumn(stored.name)))
 

@@ -35,7 +35,8 @@ def unprepared(table: StoreTable, operation: ReplaceColumn) -> DataError:
     """What to raise where the column that is to take a name was not made yet."""
     return DataError(
         f"{table.name} has no column {operation.taker}, where the new {operation.name} waits for its name",
-        hint="console schema apply --phase pre makes it, before the application's own migration",
+        hint="console schema apply --phase pre makes it, before the application's own migration; where the store has"
+        f" the new {operation.name} already: --phase post --recorded",
     )
 
 
