@@ -60,11 +60,11 @@ async def carried(seed: int, drawn: list[World], restart: Restart, root: Path, s
     chance = random.Random(-seed)
     wrong = [f"seed {seed}: {said}" for said in unwritten(chance, root / "unwritten")]
     region = LiveRegion(root / chance.choice(FOLDERS), rows=3, most=1000)
+    tables = [writer(world, region.warehouse / f"l{world.number}", session) for world in drawn]
+    for world, table in zip(drawn, tables, strict=True):
+        stage(world, table, world.before, history=True)
+        world.fence = newest(region.warehouse / f"l{world.number}")
     try:
-        tables = [writer(world, region.warehouse / f"l{world.number}", session) for world in drawn]
-        for world, table in zip(drawn, tables, strict=True):
-            stage(world, table, world.before, history=True)
-            world.fence = newest(region.warehouse / f"l{world.number}")
         refusals = refused(chance, len(drawn), region.warehouse)
         wrong += [f"seed {seed}: {said}" for said in await _refusals(region, drawn, refusals, root)]
         pipeline(drawn, root / "files")
@@ -167,12 +167,12 @@ async def _wrong(region: LiveRegion, drawn: Sequence[World]) -> list[str]:
 
 
 def differences(world: World, warehouse: Path) -> list[str]:
-    truth = Counter(_key(world.shown(row)) for row in world.rows)
+    truth = Counter(key(world.shown(row)) for row in world.rows)
     found = []
     for name in ("c", "b"):
         versions = [place.parent for place in (warehouse / f"{name}{world.number}").glob("*/_delta_log")]
         rows = [row for place in versions for row in DeltaTable(str(place)).to_pyarrow_table().to_pylist()]
-        held = Counter(_key(row) for row in rows)
+        held = Counter(key(row) for row in rows)
         if held != truth:
             found.append(
                 f"{name}: too many: {list((held - truth).items())[:2]}, missing: {list((truth - held).items())[:2]}"
@@ -180,7 +180,7 @@ def differences(world: World, warehouse: Path) -> list[str]:
     return found
 
 
-def _key(row: dict[str, Any]) -> str:
+def key(row: dict[str, Any]) -> str:
     return json.dumps({name: form(value) for name, value in sorted(row.items())}, ensure_ascii=False)
 
 

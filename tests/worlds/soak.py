@@ -15,20 +15,16 @@ from tests.life.region import SHORT_LIVED
 from tests.worlds.carried import carry, restart_of
 from tests.worlds.drawn import worlds
 from tests.worlds.refused import CODES
+from tests.worlds.writers import writing
 
 RECORD = soak.DOCS / "landings.jsonl"
 MANY = 9
 FIRST = 1
 
 
-def writing(spark: Spark) -> Any:
-    """A session that writes by path, as a stranger's does."""
-    return spark.session(spark__sql__runSQLOnFiles="true")
-
-
 def drawn(seed: int, many: int, session: Any) -> soak.Line:
     """One seed's worlds, and what differs."""
-    place, started = Path(tempfile.mkdtemp(prefix="console-worlds-")), time.monotonic()
+    place, started = Path(tempfile.mkdtemp(prefix="console-landings-")), time.monotonic()
     held, restart = worlds(seed, many), restart_of(seed)
     try:
         differences = carry(seed, held, restart, place, session)

@@ -8,6 +8,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
+from console.agent.session import Spark
 from tests.worlds.drawn import LOST, Row, World
 from tests.worlds.hand import Hand, arrow
 
@@ -41,6 +42,11 @@ def writer(world: World, place: Path, session: Any) -> Writer:
             return ByDeltalake(place, world)
         case "hand":
             return Hand(place, world)
+
+
+def writing(spark: Spark) -> Any:
+    """A session that writes by path, as a stranger's does."""
+    return spark.session(spark__sql__runSQLOnFiles="true")
 
 
 def newest(place: Path) -> int:
@@ -114,7 +120,7 @@ class BySpark:
                 value = {
                     "zoneless": "TIMESTAMP_NTZ'2026-11-01'",
                     "variant": "parse_json('{\"a\": 1}')",
-                    "widening": "1",
+                    "widening": "1L" if self._wide else "1",
                 }
                 frame = frame.selectExpr("*", f"{value[self.world.feature]} AS e")
         for name in self.wider:

@@ -21,6 +21,9 @@ from console.model.schema import quoted
 if TYPE_CHECKING:
     from console.agent.feeds.edge import Edge
 
+# Delta's protocol has no empty text of a partition, and who names folders as Hive does has no text that is Hive's NULL
+NO_PARTITION = ("", "__HIVE_DEFAULT_PARTITION__")
+
 
 @dataclass(frozen=True, slots=True)
 class Again:
@@ -172,11 +175,15 @@ def computed(session: Any, lane: Lane, held: Any, joins: Sequence[dict[str, int]
 
 
 def stored_as(lane: Lane, rows: Any, number: int) -> Any:
-    """In the target's stored columns and types, with the number of their commit."""
-    from pyspark.sql.functions import col, lit
+    """In the target's stored columns and types, with the number of their commit; texts that no partition holds are NULL."""
+    from pyspark.sql.functions import col, lit, when
 
-    columns = (col(quoted(c.name)).cast(c.type).alias(c.name) for c in lane.target.state.version.columns)
-    return rows.select(*columns, lit(number).alias(COMMIT))
+    version = lane.target.state.version
+    columns = {c.name: col(quoted(c.name)).cast(c.type) for c in version.columns}
+    for c in version.columns:
+        if c.name in version.partition_by and c.type == "string":
+            columns[c.name] = when(~columns[c.name].isin(*NO_PARTITION), columns[c.name])
+    return rows.select(*(made.alias(name) for name, made in columns.items()), lit(number).alias(COMMIT))
 
 
 def _as_of(lane: Lane, versions: dict[str, int]) -> Source:

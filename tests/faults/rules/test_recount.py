@@ -141,6 +141,21 @@ def world(tmp_path: Path, session: Any) -> World:
     return World(tmp_path, session)
 
 
+def test_a_computed_text_that_no_partition_can_hold_is_no_difference(world: World) -> None:
+    columns = (Column("k", "bigint"), Column("tag", "string"), Column("city", "string"))
+    parted = TableState(
+        Table("parted", "append", columns), Version("p", "parted", columns, ("tag",)), "SELECT * FROM stored", "", {}
+    )
+    sql = "SELECT k, tag, city FROM landing LATERAL VIEW explode(tags) AS tag"
+    edge = world.feed(Feed("parted", "landing", "parted", sql), parted, ())
+    world.lands((5, "Rom", 1.0, ["", "__HIVE_DEFAULT_PARTITION__", "a", "a/b", "null"]))
+    edge.step(world.session, log.latest_version(world.landing))
+    held = DeltaTable(edge.target_path).to_pyarrow_table()["tag"].to_pylist()
+    assert sorted(map(str, held)) == ["None", "None", "a", "a/b", "null"]
+    again = world.again(edge)
+    assert (again.ok, again.commits) == (True, 1), again
+
+
 def test_what_was_moved_right_is_equal_whatever_became_of_the_tables_since(world: World) -> None:
     for owner in ("ann", "ben", "col"):
         world.lands()
