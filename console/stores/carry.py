@@ -10,7 +10,7 @@ from console.propagation.mapping import mapped, meaning
 from console.propagation.migration import KEPT, STAGED, TOLD, Migration, Phase, ReplaceColumn
 from console.propagation.replication import Replication, Target
 from console.propagation.tables import StoreTable
-from console.propagation.translate.operations import AddField, Rewrite, StoreOperation, Translation, lossy
+from console.propagation.translate.operations import AddField, Rewrite, StoreOperation, Translation, Unprepared, lossy
 from console.stores.files import Change
 from console.stores.protocol import Record, State, Store, looks
 
@@ -124,16 +124,20 @@ class Carrier:
             elif recorded:
                 found.append(Todo(change, place, ()))
             else:
-                found.append(self._seen(change, place, tables[place]))
+                found.append(self._seen(change, place, tables[place], told=_told(change, place, records)))
                 tables[place] = self._after(change, place, tables[place])
         return (*self._unannounced(records, recorded=recorded), *found) if phase == "pre" else tuple(found)
 
-    def _seen(self, change: Change, place: str, table: StoreTable) -> Todo:
+    def _seen(self, change: Change, place: str, table: StoreTable, *, told: bool = False) -> Todo:
+        """told: consumers know of it, so that `--phase pre` has nothing left to do"""
         try:
             self._foreign(change)
             left = self._left(change, place, table)
         except DataError as error:
-            raise DataError(f"{self._store.name}: {change.id}: {error}", hint=error.hint, code=error.code) from None
+            hint = error.hint
+            if told and isinstance(error, Unprepared):
+                hint = "where the table was made with the new column: console schema apply --phase post --recorded; else add that column"
+            raise DataError(f"{self._store.name}: {change.id}: {error}", hint=hint, code=error.code) from None
         anew = any(isinstance(step, Rewrite) or (isinstance(step, AddField) and step.default) for step in left.steps)
         return Todo(change, place, left.steps, left.warnings, self._store.weight(place) if anew else 0)
 
@@ -269,6 +273,10 @@ class Carrier:
                     code="E_SCHEMA_CHANGED",
                 )
         return bool(done)
+
+
+def _told(change: Change, place: str, records: Sequence[Record]) -> bool:
+    return any((each.migration, each.place, each.state) == (change.id, place, "announced") for each in records)
 
 
 def staged_of(change: Change) -> Change | None:

@@ -54,3 +54,14 @@ def test_the_way_past_the_gate_means_what_was_asked(project: Project) -> None:
     assert shut.returncode == 3, shut.stderr
     [store] = json.loads(shut.stdout)["stores"]
     assert "--recorded" in store["error"]["hint"]
+
+
+def test_a_hint_after_pre_was_written_down_alone_leads_to_the_end(project: Project) -> None:
+    """The place of a new column, `state__new`, is made by `pre` alone, which has nothing left to do here."""
+    assert project.apply("pre", "--recorded").returncode == 0
+    refused = project.apply("post", "--allow-destructive")
+    assert refused.returncode == 65, refused.stderr
+    assert "has no column state__new" in refused.stderr
+    assert "--phase post --recorded" in refused.stderr
+    assert project.apply("post", "--recorded").returncode == 0
+    assert project.apply("post").returncode == 0

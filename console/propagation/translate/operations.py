@@ -31,9 +31,12 @@ def _before(name: str) -> Iterator[str]:
     return (BETWEEN.join(parts[:end]) for end in range(1, len(parts)))
 
 
-def unprepared(table: StoreTable, operation: ReplaceColumn) -> DataError:
-    """What to raise where the column that is to take a name was not made yet."""
-    return DataError(
+class Unprepared(DataError):
+    """The column that is to take a name was not made yet."""
+
+
+def unprepared(table: StoreTable, operation: ReplaceColumn) -> Unprepared:
+    return Unprepared(
         f"{table.name} has no column {operation.taker}, where the new {operation.name} waits for its name",
         hint="console schema apply --phase pre makes it, before the application's own migration; where the store has"
         f" the new {operation.name} already: --phase post --recorded",
