@@ -240,6 +240,10 @@ STANDING = [
     ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, n FROM db.target", swap({"n": "s", "s": "n"}), "db.two reads"),
     ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, n FROM db.target", swap({"n": "m"}), "db.two reads"),
     ("CREATE VIEW db.both AS SELECT n, s FROM db.src", swap({"n": "s", "s": "n"}), "db.both reads"),
+    ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, n FROM db.target", DropColumn("n"), "db.two reads"),
+    ("CREATE VIEW db.low AS SELECT n FROM db.target", DropColumn("n"), "db.low reads"),
+    ("CREATE VIEW db.low AS SELECT n FROM db.target", swap({"n": "m"}), "db.low reads"),
+    ("CREATE VIEW db.low AS SELECT n FROM db.mv", DropColumn("n"), "db.low reads"),
 ]  # fmt: skip
 
 

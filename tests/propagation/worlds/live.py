@@ -1,6 +1,7 @@
 """One random world: made, migrated and compared with ClickHouse's own catalogue and with rows computed here."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 from clickhouse_connect.driver.exceptions import DatabaseError
@@ -37,7 +38,10 @@ def judged(server: ClickHouse, seed: int) -> str | None:
     except Exception as error:
         raise AssertionError(f"seed {seed}: {world.operation}\n" + "\n".join(world.made)) from error
     finally:
-        base.do(f"DROP DATABASE {base.name} SYNC")
+        with suppress(
+            DatabaseError
+        ):  # ClickHouse fails now and then to move a view's file away; no other world sees it
+            base.do(f"DROP DATABASE {base.name} SYNC")
         base.close()
 
 

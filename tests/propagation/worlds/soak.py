@@ -17,7 +17,7 @@ from tests.propagation.worlds.live import NO_WORLD, judged
 def main() -> int:
     run = soak.of_worlds(soak.arguments(__doc__).parse_args(), "stores")
     found: Counter[str] = Counter(carried=0, refused=0, unmade=0)
-    with tempfile.TemporaryDirectory(prefix="console-worlds-") as folder:
+    with tempfile.TemporaryDirectory(prefix="console-stores-") as folder:
         server = ClickHouse(Path(folder)).start()
         try:
             for seed in run.seeds():
