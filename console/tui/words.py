@@ -72,7 +72,7 @@ def state_word(view: RegionView) -> Word:
 
 def _settled_word(view: RegionView) -> Word:
     if feeds := view.status.standing:
-        return Word("✗", "feed stopped" if len(feeds) == 1 else f"{len(feeds)} feeds stopped", "bad")
+        return Word("✗", "feed stopped" if len(feeds) == 1 else "feeds stopped", "bad")
     if view.problem:
         return Word("✗", "no plan", "bad")
     if view.plan is None:

@@ -25,8 +25,8 @@ from console.model.step import Backfill
 from tests.bench import test_batch
 from tests.faults.rules.tables import edge, foreign, rows, state
 
-WARM, STEPS, ROWS = 15, 40, 250
-BATCHES, BATCH_ROWS = 3, 300_000
+WARM, STEPS, ROWS = 10, 30, 250
+BATCHES, BATCH_ROWS = 3, 200_000
 
 
 def main() -> None:
