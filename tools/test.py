@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = ROOT / ".console" / "tests"
 AREAS = {
-    "pure": "not (stores or ssh or spark or faults or bench)",
-    "stores": "stores and not (spark or faults or bench)",
-    "ssh": "ssh and not (spark or faults or bench)",
-    "spark": "spark and not (faults or bench)",
+    "pure": "not (stores or ssh or spark or faults or bench or soak)",
+    "stores": "stores and not (spark or faults or bench or soak)",
+    "ssh": "ssh and not (spark or faults or bench or soak)",
+    "spark": "spark and not (faults or bench or soak)",
     "faults": "faults and not (bench or soak)",
 }
 

@@ -166,9 +166,10 @@ async def test_a_query_shows_far_times(world: World) -> None:
     assert [(ts, day) for id, ts, day in rows if id == far] == [("+58851-04-14T23:06:40", "+58851-04-14")]
 
 
-# -- a feed that stands still is said wherever somebody looks
+# -- a feed that stands still is said wherever somebody looks; in every run that of the far day above
 
 
+@pytest.mark.soak
 async def test_a_feed_that_keeps_failing_is_told(world: World) -> None:
     known = set(files(world))
     world.land([draw.USUAL])
@@ -182,6 +183,7 @@ async def test_a_feed_that_keeps_failing_is_told(world: World) -> None:
     broken.write_bytes(whole)
 
 
+@pytest.mark.soak
 async def test_a_feed_that_stops_in_front_of_a_rewrite_is_told(world: World) -> None:
     gone = world.landed[0][0]
     DeltaTable(str(world.region.warehouse / "landing")).delete(f"id = '{gone}'")

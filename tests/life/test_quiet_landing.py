@@ -17,7 +17,8 @@ from deltalake import write_deltalake
 from tests.life.region import LANDING, LiveRegion
 from tests.life.test_lost_days import AFTER, BEFORE, written
 
-pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
+# one such gate is passed in every run of the tests: the page's own warehouse (tests/pages)
+pytestmark = [pytest.mark.spark, pytest.mark.soak, pytest.mark.asyncio(loop_scope="module")]
 FOREIGN = {"tables/landing.yaml": BEFORE["tables/landing.yaml"].replace("managed: true\n", "")}
 ROWS = 600  # in three commits
 
