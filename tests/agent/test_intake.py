@@ -95,6 +95,7 @@ def test_a_batch_sent_three_times_counts_once(intake: Intake, tmp_path: Path) ->
         ('{"x4": 1e300}', "line 2: x4: 1E+300 is no float"),
         ('{"money": 0.00001}', "line 2: money: 0.00001 is no decimal128"),
         ('{"money": "NaN"}', "line 2: money: 'NaN' is no decimal128"),
+        ('{"money": "1_000"}', "line 2: money: '1_000' is no decimal128"),
         ('{"money": true}', "line 2: money: True is no decimal128"),
         ('{"yes": 1}', "line 2: yes: 1 is no bool"),
         ('{"raw": 1.5}', "line 2: raw: 1.5 is no binary"),
@@ -120,6 +121,14 @@ def test_a_line_that_does_not_fit_refuses_the_whole_batch_by_its_number(
         intake.append("landing", "b1", ['{"id": "good"}', line])
     assert DeltaTable(str(tmp_path / "landing")).version() == before
     assert intake.append("landing", "b1", ['{"id": "good"}'])["already"] is False
+
+
+@pytest.mark.parametrize("value", ["NaN", "sNaN", "-Infinity"])
+def test_what_is_no_number_is_refused_by_its_line_in_a_partition_as_well(tmp_path: Path, value: str) -> None:
+    empty = pa.table({"n": pa.array([], pa.int64()), "money": pa.array([], pa.decimal128(20, 4))})
+    write_deltalake(str(tmp_path / "t"), empty, partition_by=["money"])
+    with pytest.raises(DataError, match=f"line 2: money: '{value}' is no decimal128"):
+        typed(DeltaTable(str(tmp_path / "t")), [{"n": 1, "money": None}, {"n": 2, "money": value}])
 
 
 @pytest.mark.parametrize(

@@ -249,9 +249,12 @@ def _single(value: Any) -> float | int:
 def _decimal(value: Any) -> Decimal:
     if isinstance(value, Decimal):
         return value
-    if type(value) in (int, str):
-        return Decimal(value)
-    raise TypeError
+    if type(value) not in (int, str) or (isinstance(value, str) and "_" in value):
+        raise TypeError
+    found = Decimal(value)
+    if not found.is_finite():
+        raise ValueError
+    return found
 
 
 # fromisoformat cuts such digits off, wherever they stand
