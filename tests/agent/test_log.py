@@ -43,6 +43,22 @@ def test_a_text_that_has_a_line_end_of_unicode_does_not_damage_its_commit(end: s
     assert (file.rows, file.values) == (1, (("part", f"c{end}d"),))
 
 
+def test_what_a_writer_leaves_unsaid_or_null_is_not_known(tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    write_deltalake(path, rows(0, 3))
+    commit = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
+    actions = [json.loads(line) for line in commit.read_text().splitlines()]
+    for action in actions:
+        if "add" in action:
+            action["add"] |= {"stats": '{"numRecords":null}', "partitionValues": None, "size": None}
+        if "commitInfo" in action:
+            action["commitInfo"] |= {"timestamp": None, "operation": None}
+    unsaid = dict.fromkeys(("add", "remove", "cdc", "metaData", "txn", "protocol", "commitInfo"))
+    commit.write_text("\n".join(json.dumps(unsaid | action) for action in actions))
+    found = log.commit(path, 0)
+    assert (found.kind, found.at_ms, [(file.rows, file.bytes) for file in found.added]) == ("append", 0, [(-1, 0)])
+
+
 def test_appends_flow_and_maintenance_is_quiet(table: str) -> None:
     kinds = [commit.kind for commit in log.commits(table, 0, 3)]
     assert kinds == ["append", "append", "append", "quiet"]

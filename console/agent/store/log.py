@@ -211,42 +211,44 @@ def _parse(root: Path, version: int, actions: list[dict[str, Any]]) -> Commit:
     info: dict[str, Any] = {}
     for action in actions:
         match action:
-            case {"add": add}:
+            case {"add": dict(add)}:
                 if add.get("dataChange", True):
                     added.append(_file(root, add))
-            case {"remove": remove}:
+            case {"remove": dict(remove)}:
                 removed += bool(remove.get("dataChange", True))
-            case {"cdc": _}:
+            case {"cdc": dict()}:
                 rewritten += 1
-            case {"metaData": _}:
+            case {"metaData": dict()}:
                 metadata = version > 0
-            case {"txn": entry}:
+            case {"txn": dict(entry)}:
                 txn[str(entry["appId"])] = int(entry["version"])
-            case {"commitInfo": found}:
+            case {"commitInfo": dict(found)}:
                 info = found
-    put_back = version > 0 and str(info.get("operation", "")).upper().startswith(REPLACING)
+    operation = str(info.get("operation") or "")
+    put_back = version > 0 and operation.upper().startswith(REPLACING)
     kind: Kind = "rewrite" if removed or rewritten or put_back else "append" if added else "quiet"
     return Commit(
         version,
         kind,
-        str(info.get("operation", "")),
+        operation,
         tuple(added),
         removed,
         metadata,
         txn,
         _note(info.get("userMetadata")),
-        int(info.get("timestamp", 0)),
+        int(info.get("timestamp") or 0),
     )
 
 
 def _file(root: Path, add: dict[str, Any]) -> AddedFile:
     stats = json.loads(add["stats"]) if add.get("stats") else {}
     vector = add.get("deletionVector")
-    rows = int(stats.get("numRecords", -1))
+    told = stats.get("numRecords")
+    rows = -1 if told is None else int(told)
     return AddedFile(
         place_of(root, str(add["path"])),
         rows - int(vector["cardinality"]) if vector and rows >= 0 else rows,
-        int(add.get("size", 0)),
+        int(add.get("size") or 0),
         tuple(sorted((name, value or None) for name, value in (add.get("partitionValues") or {}).items())),
         json.dumps(vector) if vector else "",
     )
