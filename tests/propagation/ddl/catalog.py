@@ -8,6 +8,7 @@ Name = tuple[str, str]
 _TYPES = """
 SELECT t.oid::bigint AS oid, t.typname AS name, n.nspname AS schema, t.typtype AS kind, t.typbasetype::bigint AS base,
        t.typtypmod AS mod, t.typnotnull AS required, CASE WHEN t.typcategory = 'A' THEN t.typelem::bigint ELSE 0 END AS element,
+       pg_catalog.pg_get_expr(t.typdefaultbin, 0) AS preset,
        EXISTS (SELECT FROM pg_catalog.pg_constraint k WHERE k.contypid = t.oid AND k.convalidated
                 AND pg_catalog.pg_get_constraintdef(k.oid) LIKE '%(VALUE IS NOT NULL)%') AS checked
   FROM pg_catalog.pg_type t JOIN pg_catalog.pg_namespace n ON n.oid = t.typnamespace
@@ -79,9 +80,12 @@ def snapshot(connection: Any) -> dict[Name, Relation]:
 def _column(row: Any, types: dict[int, Any]) -> Truth:
     generic, required = _meaning(row["type"], row["mod"], types)
     plain = {quoted.replace('""', '"') or bare for check in row["checks"] for quoted, bare in _kept(check)}
+    expression = (
+        types[row["type"]]["preset"] if row["expression"] is None else row["expression"]
+    )  # a domain's is its columns'
     return Truth(
         row["num"], row["name"], generic, row["shown"], not (row["required"] or required or row["name"] in plain),
-        None if row["generated"] else row["expression"], bool(row["generated"]), bool(row["identity"]),
+        None if row["generated"] else expression, bool(row["generated"]), bool(row["identity"]),
     )  # fmt: skip
 
 
