@@ -185,7 +185,7 @@ def generators() -> list[str]:
     for line in lines(WORLDS):
         found[line["generator"]].add(line.get("drawn", line["until"] - line["from"]), line["minutes"], line["wrong"])
     for line in lines(LANDINGS):
-        found["landings"].add(line["worlds"], line["seconds"] / 60, len(line["differences"]))
+        found["landings"].add(line["worlds"] + line.get("read", 0), line["seconds"] / 60, len(line["differences"]))
     for line in lines(SQL):
         drawn = sum(line[what] for what in ("expressions", "statements", "pairs"))
         found["sql"].add(drawn + line["wrong"], line.get("minutes", 0), line["wrong"])
@@ -221,7 +221,8 @@ def landings(runs: list[Line]) -> list[str]:
         "| | |",
         "| --- | ---: |",
         f"| seeds | {len(runs):,} |",
-        f"| worlds | {sum(run['worlds'] for run in runs):,} |",
+        f"| tables that went through an agent | {sum(run['worlds'] for run in runs):,} |",
+        f"| tables that were read without one | {sum(run.get('read', 0) for run in runs):,} |",
         f"| minutes | {sum(run['seconds'] for run in runs) / 60:,.0f} |",
         f"| agents that ended before their live rows came | {sum(bool(run.get('agent')) for run in runs):,} |",
         f"| tables to be refused by name, and folders | {sum(run.get('refused', 0) for run in runs):,} |",

@@ -79,9 +79,15 @@ class World:
     written: int = 0
     fence: int = -1  # the last version of its history
     stands: bool = False  # whether nobody can follow any longer
+    by_k: bool = False  # partitioned by k as well
+
+    @property
+    def by(self) -> list[str]:
+        """Its partition columns."""
+        return (["p"] if self.kind else []) + (["k"] if self.by_k else [])
 
     def __str__(self) -> str:
-        said = f"by {self.writer}, {self.feature or 'plain'}, partitioned by {self.kind or 'nothing'}, ours by {self.target or 'nothing'}"
+        said = f"by {self.writer}, {self.feature or 'plain'}, partitioned by {self.kind or 'nothing'}{' and k' if self.by_k else ''}, ours by {self.target or 'nothing'}"
         return (
             f"world {self.number}: {said}, before: {self.before or '-'}, after: {self.after or '-'}, days: {self.days}"
         )
@@ -95,7 +101,7 @@ class World:
         row: Row = {
             "id": self.written,
             "ts": datetime(2026, 11, 1, tzinfo=UTC) + timedelta(seconds=self.chance.randrange(3 * 86400)),
-            "k": pick(TEXTS),
+            "k": pick(SPELLED["string"] if self.by_k and self.writer == "deltalake" else TEXTS),
             "s": pick((None, {"a": self.chance.randrange(9), "b": pick((None, {"c": pick(TEXTS)}))})),
             "l": pick((None, [{"v": pick(TEXTS)}, {"v": None}])),
             "m": pick((None, {"k": pick((None, {"w": self.written}))})),
@@ -127,7 +133,7 @@ class World:
         """What a reader of the landing table has to see of a row. A Delta log has no empty text of a partition, and writers
         that name folders as Hive does have no text that is Hive's own word for NULL."""
         empty = ("",) if self.writer == "hand" else ("", HIVE)
-        return {**row, "p": None if row.get("p") in empty else row.get("p")}
+        return row | {name: None if row.get(name) in empty else row.get(name) for name in ("p", *self.by)}
 
     def shown(self, row: Row) -> Row:
         """One row of our own tables: what `SQL` makes of a stored one."""
@@ -190,6 +196,7 @@ def drawn(number: int, writer: Writer, feature: str, chance: random.Random) -> W
         chance.choice(acts(writer, feature, after=False)),
         chance.choice(acts(writer, feature, after=True)),
         random.Random(chance.random()),
+        by_k=not is_mapped(feature) and feature != "cluster" and chance.random() < 0.3,
     )
 
 

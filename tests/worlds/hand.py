@@ -69,7 +69,7 @@ class Hand:
             "metaData": {
                 "id": self._id, "format": {"provider": "parquet", "options": {}},
                 "schemaString": json.dumps({"type": "struct", "fields": self._fields}),
-                "partitionColumns": ["p"] if self.world.kind else [],
+                "partitionColumns": self.world.by,
                 "configuration": (mapped if self.mapping else {}) | ({"delta.enableDeletionVectors": "true"} if "vectors" in self.world.feature else {}),
                 "createdTime": 1,
             }
@@ -99,8 +99,8 @@ class Hand:
         """One commit, one file for each value of the partition."""
         groups: dict[Any, list[Row]] = {}
         for row in rows:
-            groups.setdefault(row.get("p"), []).append(row)
-        self._commit([{"add": self._file(value, held)} for value, held in groups.items()])
+            groups.setdefault(tuple(row[name] for name in self.world.by), []).append(row)
+        self._commit([{"add": self._file(values, held)} for values, held in groups.items()])
 
     def act(self, what: str, delete: Iterable[int]) -> None:
         """One change of the table's columns."""
@@ -123,7 +123,7 @@ class Hand:
                 told["k"]["name"] = self._lost = "k lost"
         return self._commit([self._metadata()])
 
-    def _file(self, value: Any, rows: list[Row]) -> dict[str, Any]:
+    def _file(self, values: tuple[Any, ...], rows: list[Row]) -> dict[str, Any]:
         feature, chance = self.world.feature, self.world.chance
         name = f"{'_' if feature == 'hidden' else ''}part-{uuid.UUID(int=chance.getrandbits(128))}.parquet"
         if feature == "odd names":
@@ -134,7 +134,7 @@ class Hand:
         deleted = "vectors" in feature
         ghost = {**rows[0], "id": -1}
         data = arrow(self.world, [ghost, *rows, ghost] if deleted else rows)
-        held = data.drop_columns(["p"]) if self.world.kind else data
+        held = data.drop_columns(self.world.by)
         if self._lost:
             held = held.rename_columns([self._lost if name == "k" else name for name in held.column_names])
         pq.write_table(
@@ -147,7 +147,7 @@ class Hand:
         )
         add = {
             "path": place.as_uri() if feature == "elsewhere" else urllib.parse.quote(name),
-            "partitionValues": {self._partition(): _text(value, chance)} if self.world.kind else {},
+            "partitionValues": {self._stored(name): _text(value, chance) for name, value in zip(self.world.by, values, strict=True)},
             "size": place.stat().st_size, "modificationTime": 1, "dataChange": True,
         }  # fmt: skip
         if feature != "uncounted":
@@ -162,9 +162,9 @@ class Hand:
             }
         return add
 
-    def _partition(self) -> str:
-        field = next(field for field in self._fields if field["name"] == "p")
-        return str(field["metadata"].get("delta.columnMapping.physicalName", "p"))
+    def _stored(self, name: str) -> str:
+        field = next(field for field in self._fields if field["name"] == name)
+        return str(field["metadata"].get("delta.columnMapping.physicalName", name))
 
     def _physical(self, table: pa.Table) -> pa.Table:
         if not self.mapping:

@@ -2,11 +2,14 @@
 
 from tests.faults.planted import Mutant
 
-WORLDS = "tests/worlds/test_worlds.py::test_a_drawn_landing_table_is_copied_row_by_row_whoever_wrote_it_and_however"
+READ = (
+    "tests/worlds/test_worlds.py::test_a_drawn_landing_table_is_read_and_copied_row_by_row_whoever_wrote_it_and_however"
+)
 DEMANDS = "tests/agent/test_demands.py"
 VALUES = "tests/agent/test_intake.py::test_a_value_that_lands_in_a_partition_is_read_as_it_was_sent"
 PLACES = "tests/project/test_warehouses_and_values.py::test_a_warehouse_is_a_place_below_the_project_an_absolute_path_or_a_uri"
 TYPES = "tests/planning/test_problems.py::test_a_managed_landing_table_is_not_partitioned_by_what_would_be_misspelt"
+SWAPPED = {"WORLDS_MANY": "0"}
 
 MUTANTS = (
     Mutant("a table that nobody can open is a region that is away", DEMANDS, "console/agent/store/survey.py",
@@ -26,8 +29,8 @@ MUTANTS = (
     Mutant("a text that no partition can hold is a difference",
            "tests/faults/rules/test_recount.py::test_a_computed_text_that_no_partition_can_hold_is_no_difference",
            "console/agent/recount/live.py", "if c.name in version.partition_by and c.type == \"string\":", "if False:"),
-    Mutant("live rows are read by the schema of now", WORLDS, "console/agent/feeds/ranges.py",
-           "    shape = shape_of(source, part.last)", "    shape = shape_of(source, log.latest_version(source))"),
-    Mutant("columns of a mapped table are read by the names they show", WORLDS, "console/agent/rows/appended.py",
-           '    if mapping == "none":\n        return str(field["name"])', '    if mapping:\n        return str(field["name"])'),
+    Mutant("live rows are read by the schema of now", READ, "console/agent/feeds/ranges.py",
+           "    shape = shape_of(source, part.last)", "    shape = shape_of(source, log.latest_version(source))", SWAPPED),
+    Mutant("columns of a mapped table are read by the names they show", READ, "console/agent/rows/appended.py",
+           '    if mapping == "none":\n        return str(field["name"])', '    if mapping:\n        return str(field["name"])', SWAPPED),
 )  # fmt: skip

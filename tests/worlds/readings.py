@@ -1,12 +1,10 @@
 """Drawn landing tables without an agent: what reads live rows and what reads history, each beside the rows that were drawn.
 
-A world costs seconds here instead of minutes, so that many are drawn: `python -m tests.worlds.readings --minutes 60`. Each run
-ends in a line of docs/worlds.jsonl. What feeds, gate and releases make of the rows is `carried.py`'s.
+A world costs seconds here instead of minutes. What feeds, gate and releases make of the rows is `carried.py`'s.
 """
 
 import random
 import shutil
-import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -17,95 +15,85 @@ from typing import Any
 from console.agent.feeds import ranges
 from console.agent.recount.pinned import Pinned
 from console.agent.rows.whole import stored_at
-from console.agent.session import Settings, Spark
 from console.agent.store import log
+from console.errors import FeedStopped
 from console.model.live import TableState, Version
-from console.model.schema import Table
-from tests import soak
-from tests.life.region import SHORT_LIVED
+from console.model.schema import OnRewrite, Table
 from tests.worlds.carried import FOLDERS, key, stage
 from tests.worlds.drawn import FEATURES, WRITERS, World, drawn
-from tests.worlds.writers import newest, writer, writing
+from tests.worlds.writers import newest, writer
 
 KINDS = [(who, what) for who in WRITERS for what in FEATURES[who]]
+random.Random(0).shuffle(KINDS)  # so that a few of them are of each writer
+TABLE = TableState(Table("l", "landing", ()), Version("l", "l", ()), "SELECT * FROM stored", "", {})
 
 
-def world_of(seed: int) -> World:
+def world_of(number: int) -> World:
     """Each kind of writer and feature in turn."""
-    return drawn(seed, *KINDS[seed % len(KINDS)], random.Random(f"reading {seed}"))
+    world = drawn(number, *KINDS[number % len(KINDS)], random.Random(f"reading {number}"))
+    world.target = ""  # none of ours is written
+    return world
 
 
-def differences(world: World, root: Path, writes: Any, reads: Any) -> Iterator[str]:
-    """What is not as it was drawn.
+def read(first: int, many: int, writes: Any, reads: Any) -> list[str]:
+    """A line for each reading that is not as it was drawn.
 
     writes  a stranger's session
     reads   one like the agent's
     """
+    wrong = []
+    for number in range(first, first + many):
+        world, root = world_of(number), Path(tempfile.mkdtemp(prefix="console-readings-"))
+        try:
+            wrong += [f"reading {number}: {world}: {said}" for said in _differences(world, root, writes, reads)]
+        except Exception as error:
+            wrong.append(f"reading {number}: {world}: {type(error).__name__}: {error}"[:600])
+        finally:
+            shutil.rmtree(root, ignore_errors=True)
+    return wrong
+
+
+def _differences(world: World, root: Path, writes: Any, reads: Any) -> Iterator[str]:
     chance = random.Random(f"ranges {world.number}")
     place = root / chance.choice(FOLDERS) / "l"
     place.parent.mkdir()
     table = writer(world, place, writes)
     stage(world, table, world.before, history=True)
     world.fence = newest(place)
-    truth = Counter(key(world.shown(row)) for row in world.rows)
+    truth = _truth(world)
     yield from _apart("history", _shown(world, reads, stored_at(reads, str(place), world.fence)), truth)
-    state = TableState(Table("l", "landing", ()), Version("l", "l", ()), "", "", {})
-    pinned = Pinned(state, str(place), world.fence).stored(reads)
-    yield from _apart("history as the gate reads it", _shown(world, reads, pinned), truth)
+    judged = Pinned(TABLE, str(place), world.fence).stored(reads)
+    yield from _apart("history as the gate reads it", _shown(world, reads, judged), truth)
     world.rows = []
     stage(world, table, world.after, history=False)
     found: Counter[str] = Counter()
-    after, policy = world.fence, "ignore" if world.after == "delete" else "stop"
-    with suppress(ranges.FeedStopped) if world.stands else nullcontext():
-        while part := ranges.next_range(
-            str(place), after, log.latest_version(str(place)), chance.randrange(1, 12), policy=policy
-        ):  # type: ignore[arg-type]
-            if part.files:
-                rows = ranges.read(reads, str(place), part, root / "scratch", tuple(world.columns))
-                if world.stands and "k" not in rows.columns:
-                    break
-                found += _shown(world, reads, rows)
-            after = part.last
-    yield from _apart("live", found, Counter(key(world.shown(row)) for row in world.rows))
+    with suppress(FeedStopped) if world.stands else nullcontext():
+        for part in _ranges(str(place), world, chance):
+            rows = ranges.read(reads, str(place), part, root / "scratch", tuple(world.columns))
+            if world.stands and "k" not in rows.columns:
+                break
+            found += _shown(world, reads, rows)
+    yield from _apart("live", found, _truth(world))
+
+
+def _ranges(place: str, world: World, chance: random.Random) -> Iterator[ranges.Range]:
+    after, end = world.fence, log.latest_version(place)
+    policy: OnRewrite = "ignore" if world.after == "delete" else "stop"
+    while part := ranges.next_range(place, after, end, chance.randrange(1, 12), policy=policy):
+        after = part.last
+        if part.files:
+            yield part
+
+
+def _truth(world: World) -> Counter[str]:
+    return Counter(key(world.shown(row)) for row in world.rows)
 
 
 def _shown(world: World, session: Any, rows: Any) -> Counter[str]:
     rows.createOrReplaceTempView("read_rows")
-    made = session.sql(f"{world.sql} FROM read_rows").toArrow().to_pylist()
-    return Counter(key(row) for row in made)
+    return Counter(map(key, session.sql(f"{world.sql} FROM read_rows").toArrow().to_pylist()))
 
 
 def _apart(what: str, found: Counter[str], truth: Counter[str]) -> Iterator[str]:
     if found != truth:
         yield f"{what}: too many: {list((found - truth).items())[:2]}, missing: {list((truth - found).items())[:2]}"
-
-
-def main() -> int:
-    parser = soak.arguments(__doc__)
-    parser.add_argument("--many", type=int, default=1, help="worlds from a seed on, with --seed")
-    asked = parser.parse_args()
-    run = soak.of_worlds(asked, "readings")
-    spark = Spark(Settings("readings", "local[2]", SHORT_LIVED), -1)
-    count = 0
-    try:
-        writes, reads = writing(spark), spark.session()
-        seeds = run.seeds() if asked.seed is None else iter(range(asked.seed, asked.seed + asked.many))
-        for seed in seeds:
-            world, root = world_of(seed), Path(tempfile.mkdtemp(prefix="console-readings-"))
-            world.target = ""
-            try:
-                wrong = list(differences(world, root, writes, reads))
-            except Exception as error:
-                wrong = [f"{type(error).__name__}: {error}"[:600]]
-            finally:
-                shutil.rmtree(root, ignore_errors=True)
-            count += 1
-            for said in wrong:
-                run.differs(f"seed {seed}: {world}: {said}")
-    finally:
-        spark.stop()
-    return run.summary("readings", {"drawn": count})
-
-
-if __name__ == "__main__":
-    sys.exit(main())

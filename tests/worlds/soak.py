@@ -14,6 +14,7 @@ from tests import soak
 from tests.life.region import SHORT_LIVED
 from tests.worlds.carried import carry, restart_of
 from tests.worlds.drawn import worlds
+from tests.worlds.readings import KINDS, read
 from tests.worlds.refused import CODES
 from tests.worlds.writers import writing
 
@@ -22,35 +23,38 @@ MANY = 9
 FIRST = 1
 
 
-def drawn(seed: int, many: int, session: Any) -> soak.Line:
+def drawn(seed: int, many: int, reading: int, writes: Any, reads: Any) -> soak.Line:
     """One seed's worlds, and what differs."""
     place, started = Path(tempfile.mkdtemp(prefix="console-landings-")), time.monotonic()
     held, restart = worlds(seed, many), restart_of(seed)
+    differences = read(seed * len(KINDS), reading, writes, reads)
     try:
-        differences = carry(seed, held, restart, place, session)
+        differences += carry(seed, held, restart, place, writes) if held else []
     except Exception as error:
-        differences = [f"seed {seed}: {type(error).__name__}: {error}"[:600]]
+        differences.append(f"seed {seed}: {type(error).__name__}: {error}"[:600])
     finally:
         shutil.rmtree(place, ignore_errors=True)
     kinds = Counter(f"{world.writer} {world.feature or 'plain'}" for world in held)
     acts = Counter(
         f"{act}, {when}" for world in held for act, when in ((world.before, "history"), (world.after, "live")) if act
     )
-    return {"seed": seed, "worlds": many, "kinds": dict(sorted(kinds.items())), "acts": dict(sorted(acts.items())),
-            "agent": restart, "refused": len(CODES), "seconds": round(time.monotonic() - started), "differences": differences}  # fmt: skip
+    return {"seed": seed, "worlds": many, "read": reading, "kinds": dict(sorted(kinds.items())), "acts": dict(sorted(acts.items())),
+            "agent": restart, "refused": len(CODES) if held else 0, "seconds": round(time.monotonic() - started),
+            "differences": differences}  # fmt: skip
 
 
 def main() -> int:
     parser = soak.arguments(__doc__)
-    parser.add_argument("--many", type=int, default=MANY, help="worlds a seed")
+    parser.add_argument("--many", type=int, default=MANY, help="tables a seed that go through an agent")
+    parser.add_argument("--read", type=int, default=len(KINDS), help="tables a seed that are read without one")
     asked = parser.parse_args()
     run = soak.Soak(asked, RECORD, max((line["seed"] + 1 for line in soak.lines(RECORD)), default=FIRST))
     spark = Spark(Settings("worlds", "local[2]", SHORT_LIVED), -1)
     try:
-        session = writing(spark)
+        writes, reads = writing(spark), spark.session()
         for seed in run.seeds():
             print(f"seed {seed}", flush=True)
-            line = drawn(seed, asked.many, session)
+            line = drawn(seed, asked.many, asked.read, writes, reads)
             for said in line["differences"]:
                 run.differs(said)
             run.keep(line)

@@ -66,7 +66,7 @@ def clean_up(place: Path, world: World) -> None:
 class ByDeltalake:
     def __init__(self, place: Path, world: World) -> None:
         self.place, self.world, self.wider = str(place), world, list[str]()
-        by = {"partition_by": ["p"]} if world.kind else {}
+        by = {"partition_by": world.by} if world.by else {}
         write_deltalake(self.place, arrow(world, []), **by)
         if world.feature == "checkpoint":
             DeltaTable(self.place).create_checkpoint()
@@ -105,7 +105,13 @@ class BySpark:
         columns = ", ".join(f"{name} {kind}" for name, kind in world.columns.items())
         if extra := EXTRA.get(world.feature):
             columns += f", {extra}"
-        by = "PARTITIONED BY (p)" if world.kind else "CLUSTER BY (id)" if world.feature == "cluster" else ""
+        by = (
+            f"PARTITIONED BY ({', '.join(world.by)})"
+            if world.by
+            else "CLUSTER BY (id)"
+            if world.feature == "cluster"
+            else ""
+        )
         told = ", ".join(f"'{name}' = '{value}'" for name, value in PROPERTIES.get(world.feature, {}).items())
         session.sql(
             f"CREATE TABLE {self._name} ({columns}) USING delta {by} {f'TBLPROPERTIES ({told})' if told else ''}"
