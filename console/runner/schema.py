@@ -108,7 +108,7 @@ class Carriage:
         try:
             todo = self._carrier(site, store).todo(order.phase, recorded=order.recorded)
             if all(one.waits for one in todo):
-                refuse_waiting(site.name, todo)
+                refuse_waiting(site.name, todo, recorded=order.recorded)
             if not (order.allow_destructive or order.recorded):
                 refuse_lossy(site.name, todo)
             return SiteOutcome(site.name, "unchanged", todo)

@@ -187,7 +187,7 @@ class Carrier:
             if not one.waits:
                 self._write(one.change, one.place, "announced" if one.announce else "applied")
                 yield Done(one.change, one.place, None, one.announce)
-        refuse_waiting(self._store.name, todo)
+        refuse_waiting(self._store.name, todo, recorded=True)
 
     def _carry(self, change: Change, place: str) -> Iterator[Done]:
         yield from self._steps(change, change, place)
@@ -298,18 +298,18 @@ def refuse_lossy(name: str, todo: Sequence[Todo]) -> None:
         )
 
 
-def refuse_waiting(name: str, todo: Sequence[Todo]) -> None:
+def refuse_waiting(name: str, todo: Sequence[Todo], *, recorded: bool = False) -> None:
     """raises Conflict naming the first migration that another phase must come before"""
     for one in todo:
         if one.waits:
-            raise too_early(name, one.change, one.waits)
+            raise too_early(name, one.change, one.waits, recorded=recorded)
 
 
-def too_early(name: str, change: Change, first: Change) -> Conflict:
-    """A migration that must wait for `first`, of the other phase."""
+def too_early(name: str, change: Change, first: Change, *, recorded: bool = False) -> Conflict:
+    """A migration that must wait for `first`, of the other phase. recorded: both are only to be written down"""
     return Conflict(
         f"{name}: {change.id} must wait for {first.id}, which is not applied here",
-        hint=f"console schema apply --phase {first.migration.phase} first",
+        hint=f"console schema apply --phase {first.migration.phase}{' --recorded' if recorded else ''} first",
         code="E_SCHEMA_ORDER",
     )
 

@@ -65,3 +65,10 @@ def test_a_hint_after_pre_was_written_down_alone_leads_to_the_end(project: Proje
     assert "--phase post --recorded" in refused.stderr
     assert project.apply("post", "--recorded").returncode == 0
     assert project.apply("post").returncode == 0
+
+
+def test_what_must_come_first_is_to_be_written_down_too(project: Project) -> None:
+    project.migrate("20260101000000_add_issues_kind", "pre", add("state", "int64"))
+    early = project.apply("post", "--recorded")
+    assert early.returncode == 4, early.stderr
+    assert "hint: console schema apply --phase pre --recorded first" in early.stderr

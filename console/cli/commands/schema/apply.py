@@ -139,7 +139,7 @@ class Work:
         store = site.open()
         try:
             todo = self.carrier(site, store).todo(order.phase, recorded=order.recorded)
-            refuse_waiting(site.name, todo)
+            refuse_waiting(site.name, todo, recorded=order.recorded)
         except ConsoleError as error:
             return site, todo, error
         finally:

@@ -124,7 +124,9 @@ def _edit(
             )
         text = "\n".join([now.removesuffix("\n"), f"{_HAS}{change.id}", ""])
         names.append(change.id)
-    early = next((too_early(path.as_posix(), c, waits[c.id]) for c in changes if c.id in waits), None)
+    early = next(
+        (too_early(path.as_posix(), c, waits[c.id], recorded=recorded) for c in changes if c.id in waits), None
+    )
     return Edit(path, before, text, tuple(names)), early
 
 
