@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import lru_cache
 
+import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -40,11 +41,12 @@ def type_of(node: exp.Expr) -> str:
 
 @lru_cache(maxsize=4096)
 def type_named(type: str) -> str:
-    """A declared type as `type_of` spells it."""
+    """A declared type as `type_of` spells it, with its collation, which `DataType.build` leaves out."""
     try:
-        return type_of(exp.DataType.build(type, dialect=DIALECT))
-    except (ValueError, SqlglotError):
+        cast = sqlglot.parse_one(f"CAST(NULL AS {type})", read=DIALECT)
+    except SqlglotError:
         return type
+    return type_of(cast.to) if isinstance(cast, exp.Cast) else type
 
 
 @lru_cache(maxsize=4096)
