@@ -82,13 +82,13 @@ def _surveyed(entry: dict[str, Any]) -> dict[str, Any]:
 
             answer["past"] = codec.encode(past(warehouse, pipeline, which))
         if entry.get("state"):
-            answer["state"] = _state(warehouse, str(entry["region"]), pipeline)
+            answer["state"] = _state(warehouse, pipeline)
     except ConsoleError as error:
         return {"error": _fields(error)}
     return answer
 
 
-def _state(warehouse: Path, region: str, pipeline: str) -> dict[str, Any]:
+def _state(warehouse: Path, pipeline: str) -> dict[str, Any]:
     from console.agent.patience.unattended import resting
     from console.agent.store.ledger import Releases, Rollouts
     from console.model.event import Recorded
@@ -96,7 +96,7 @@ def _state(warehouse: Path, region: str, pipeline: str) -> dict[str, Any]:
 
     rollouts, releases = Rollouts(warehouse, pipeline), Releases(warehouse, pipeline).all()
     status = rollouts.status()
-    status = fold(status, Recorded(status.rollout, 0, time.time(), resting(warehouse, region, releases)))
+    status = fold(status, Recorded(status.rollout, 0, time.time(), resting(warehouse, releases)))
     return {
         "status": codec.encode(status),
         "plan": codec.encode(rollouts.plan(status.rollout)),

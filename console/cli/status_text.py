@@ -1,5 +1,6 @@
 """Where rollouts stand, as a table and as JSON; and what is worth telling between two moments of one."""
 
+import shlex
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any, Literal
 from console.cli.figures import count, span, table
 from console.model.codec import encode
 from console.model.event import Ailing, Checked
+from console.model.region import Region
 from console.model.status import Status, StepStatus
 from console.runner.view import Outcome, RegionView
 from console.runner.waves import Turn
@@ -156,7 +158,7 @@ def _notes(view: RegionView, now: float) -> list[str]:
     notes = [f"hint: {safe_text(status.hint)}"] if status.hint else []
     notes += [line for feed in status.ailing for line in ailing_lines(feed)]
     if view.attended is False and not status.standing and (waits := _unattended(view)):
-        notes.append(f"no agent runs, and {waits}; console follow --region {safe_text(view.region.name)}")
+        notes.append(f"no agent runs, and {waits}; {_to_follow(view.region)}")
     if status.taken_by and status.state not in _AT_END:
         notes.append(f"{status.rollout} by {safe_text(status.by)}, taken over by {safe_text(status.taken_by)}")
     if status.quarantined:
@@ -177,6 +179,13 @@ def _unattended(view: RegionView) -> str:
     if moves(view.status) and view.status.state != "awaiting-confirmation":
         return "" if view.status.held else "its rollout does not go on"
     return "live rows will wait" if view.live else ""
+
+
+def _to_follow(region: Region) -> str:
+    """The command that starts an agent; one behind SSH is started on its own host."""
+    if region.transport is None:
+        return safe_text(f"console follow --region {region.name}")
+    return safe_text(f"on {region.transport.host}: console follow --warehouse {shlex.quote(region.warehouse)}")
 
 
 def ailing_lines(feed: Ailing) -> list[str]:

@@ -64,7 +64,7 @@ class Scene:
         return done.returncode, done.stdout
 
     def codes(self) -> list[str]:
-        return [feed.code for feed in resting(self.warehouse, "eu", Releases(self.warehouse, "web").all()).ailing]
+        return [feed.code for feed in resting(self.warehouse, Releases(self.warehouse, "web").all()).ailing]
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ def test_rows_that_nobody_carries_are_no_good_news(scene: Scene) -> None:
         "eu: feed every gives copy no more rows, and nothing below it (below): no agent runs, and 2 commits (3 rows) of "
         "landing wait [E_NO_AGENT]"
     ) in lines
-    assert "eu: hint: console follow --region eu" in lines
+    assert f"eu: hint: on the region's host: console follow --warehouse {scene.warehouse}" in lines
 
 
 def test_programs_are_told_as_well(scene: Scene) -> None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 from console.cli.commands.watching import exit_of, standing
 from console.cli.status_text import percent, region_data, status_text, told
 from console.model.event import Ailing, Lagging, Recorded
-from console.model.region import Region
+from console.model.region import Region, Ssh
 from console.model.status import Status, fold, replay
 from console.runner.view import RegionView
 from tests.cli import sample
@@ -155,3 +155,15 @@ def test_the_exit_code_of_a_look_says_that_a_feed_stands_still() -> None:
     assert error is not None
     assert (exit_of(still), error.exit_code, error.code) == (1, 1, "E_REWRITE")
     assert str(error) == "eu: no more rows through parse"
+
+
+def test_a_region_behind_ssh_without_an_agent_is_told_the_command_of_its_own_host() -> None:
+    far = Region("us", "/w/us east", transport=Ssh("10.0.0.7"))
+    told = [
+        status_text([RegionView(region, "connected", live="r1", attended=False)], {}).splitlines()[-1]
+        for region in (EU, far)
+    ]
+    assert told == [
+        "eu: no agent runs, and live rows will wait; console follow --region eu",
+        "us: no agent runs, and live rows will wait; on 10.0.0.7: console follow --warehouse '/w/us east'",
+    ]

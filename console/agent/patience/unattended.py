@@ -1,5 +1,6 @@
 """What waits in front of the live feeds of a pipeline that no agent moves, from its logs alone: no Spark, no lock."""
 
+import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from console.model.event import Ailing, Lagging
 from console.text import redacted, safe_text
 
 
-def resting(warehouse: Path, region: str, releases: Iterable[Held]) -> Lagging:
+def resting(warehouse: Path, releases: Iterable[Held]) -> Lagging:
     """How far the feeds of what is live, and of what a rollback would return to, are behind. One that has rows in front
     of it ails, for nobody carries them; so does one that an agent would stop at once, by its own reason.
     """
@@ -34,7 +35,7 @@ def resting(warehouse: Path, region: str, releases: Iterable[Held]) -> Lagging:
             continue
         commits, rows, seconds = commits + more[0], rows + more[1], max(seconds, more[2])
         waiting = f"{_count(more[0], 'commit')} ({_count(more[1], 'row')}) of {edge.feed.source}"
-        ailing.append(_ailing(edge, edges, _nobody(waiting, region)))
+        ailing.append(_ailing(edge, edges, _nobody(waiting, warehouse)))
     return Lagging(commits, rows, seconds, tuple(ailing))
 
 
@@ -43,19 +44,17 @@ def _waits(edge: Edge, position: int, end: int) -> bool:
 
     raises  FeedStopped in front of one that may not
     """
-    while part := ranges.next_range(
-        edge.source_path, position, end, ranges.MAX_COMMITS, policy=edge.source.table.on_rewrite
-    ):
+    while part := ranges.next_range(edge.source_path, position, end, rows_limit=1, policy=edge.source.table.on_rewrite):
         if part.files:
             return True
         position = part.last
     return False
 
 
-def _nobody(waiting: str, region: str) -> RegionError:
-    return RegionError(
-        f"no agent runs, and {waiting} wait", hint=f"console follow --region {region}", code="E_NO_AGENT"
-    )
+def _nobody(waiting: str, warehouse: Path) -> RegionError:
+    """The command is the one that works wherever the console is that asked: project files may be on another host."""
+    hint = f"on the region's host: console follow --warehouse {shlex.quote(str(warehouse))}"
+    return RegionError(f"no agent runs, and {waiting} wait", hint=hint, code="E_NO_AGENT")
 
 
 def _ailing(edge: Edge, edges: tuple[Edge, ...], error: Exception) -> Ailing:
