@@ -74,9 +74,13 @@ async def test_a_look_at_a_region_starts_nothing_there(host: Host) -> None:
     landing(host)
     driver = SshDriver(host.region(), pace=QUICK)
     live, state = await asyncio.gather(driver.survey("web", ["landing"]), driver.state("web"))
+    with pytest.raises(Unreachable) as nobody:
+        await listened(driver)
     await driver.close()
     assert live.release is not None
-    assert (live.region, live.release.id, state.live) == ("eu", "r1", "r1")
+    assert (live.region, live.release.id, state.live, state.attended) == ("eu", "r1", "r1", False)
+    assert nobody.value.code == "E_NO_AGENT"
+    assert nobody.value.hint == f"on its host: console follow --warehouse {host.region().warehouse}"
     assert host.processes("serve") == []
     assert not (host.folder / "lake" / "_console" / "agent.lock").exists()
     assert host.log.count("Accepted publickey") == 1, "one connection serves all links"

@@ -1,5 +1,6 @@
 """A region behind SSH as a driver: the same calls as on this machine, over a channel to the far side's `far`."""
 
+import shlex
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
@@ -223,7 +224,9 @@ class SshReach:
 
     def _there(self, error: ConsoleError) -> ConsoleError:
         """An error of the far side, whose hints speak of paths and commands over there."""
-        if error.code != "E_NO_AGENT":
+        if error.code == "E_NO_AGENT":  # from here no agent is followed
+            error.hint = f"on its host: console follow --warehouse {shlex.quote(self._region.warehouse)}"
+        else:
             error.hint = f"{error.hint} ({self._where()})" if error.hint else self._where()
         return error
 
