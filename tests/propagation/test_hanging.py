@@ -340,6 +340,18 @@ def test_a_new_column_takes_anothers_name_and_older_rows_read_its_default(base: 
     assert base.store.describe(["src"])["src"].marks == ("m1",)
 
 
+def test_a_view_that_hands_on_one_of_two_names_that_change_places_is_named(base: Base) -> None:
+    """Its target has both: the one would stop arriving, the other begin to, and no query would tell."""
+    base.do(source("m Int32"), MORE, VIEW)
+    before = base.made()
+    with pytest.raises(DataError, match="hands on n, and not m, with which it changes places") as refused:
+        base.left(swap({"n": "m", "m": "n"}))
+    assert base.made() == before
+    assert "hand on all of m, n in" in refused.value.hint
+    base.do("DROP VIEW db.mv", MORE_VIEW)
+    base.walk(swap({"n": "m", "m": "n"}))
+
+
 REPLACED = [
     ("CREATE VIEW db.top AS SELECT m FROM db.src", "db.top reads"),
     ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, n FROM db.src", "hands on n, and not m"),

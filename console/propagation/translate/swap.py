@@ -154,7 +154,7 @@ class Swap:
         views = self._views()
         if state == "before":
             self._same_meaning([view for view, _ in views])
-        if state == "before":
+            self._whole(views)
             yield self._aside(source.name, source.columns)
         for view in self.work.targets([view for view, _ in views]):
             yield from self._target(view)
@@ -191,6 +191,19 @@ class Swap:
         if len(types) > 1:
             for table in (self.work.table.name, *(view.target for view in views)):
                 self.work.unread(table, self.pairs, "of another type: a view keeps the types that its columns had")
+
+    def _whole(self, views: list[tuple[Dependent, View]]) -> None:
+        """raises  DataError for a view that hands on a part of the ring to a target that has all of it"""
+        for view, query in views:
+            if not set(self.pairs) <= {column.name for column in view.columns}:
+                continue
+            handed = {name for name in self.pairs if set(query.carried(name)) & set(self.pairs)}
+            if handed and (left := sorted(set(self.pairs) - handed)):
+                raise DataError(
+                    f"the view {view.name} hands on {sorted(handed)[0]}, and not {left[0]}, with which it changes places:"
+                    f" its values would reach {view.target} no longer",
+                    hint=f"hand on all of {', '.join(sorted(self.pairs))} in {view.name}, or none of them, then apply again",
+                )
 
     def _target(self, view: Dependent) -> Iterator[Statement]:
         """The target swaps too where the view hands on the whole ring under its own names."""
