@@ -3,6 +3,7 @@
 import pytest
 import sqlglot
 
+from console.model.pipeline import Parameter
 from console.planning.compare import compare
 from console.planning.sql.compile import Known, query
 from console.planning.sql.tree import DIALECT, Text, render
@@ -227,3 +228,47 @@ def test_the_same_text_with_ties_is_the_same_and_may_get_a_column_more() -> None
     assert compare(old, old.replace("OVER", "over"), TABLES).equal
     assert compare("SELECT a FROM t", f"SELECT a, n FROM ({old})", TABLES).additive
     assert compare(old, old.replace("SELECT a,", "SELECT a, id,"), TABLES).additive
+
+
+READ_OTHERWISE = {  # by sqlglot than by Spark, without a word
+    "SELECT v:a AS x FROM r": "a path into a VARIANT",
+    "SELECT v:since FROM r": "a path into a VARIANT",
+    "SELECT 0x1F AS x FROM r": "is no number to Spark",
+    'SELECT a AS "K" FROM r': "a name stands in backquotes",
+    "SELECT DISTINCT ON (a) a FROM r": "DISTINCT ON is not allowed",
+    "SELECT a FROM r WHERE a BETWEEN SYMMETRIC 3 AND 1": "BETWEEN SYMMETRIC is not allowed",
+    "SELECT posexplode(arr) FROM r": "needs names for what it yields",
+    "SELECT x FROM (SELECT explode(arr) FROM r)": "needs names for what it yields",
+    "SELECT k AS a, a AS k FROM r QUALIFY max(k) OVER () = 3": "k in QUALIFY is ambiguous",
+    "SELECT k, count(*) AS n FROM r GROUP BY k QUALIFY rank() OVER (ORDER BY n) = 1": "QUALIFY over an aggregate",
+    "SELECT k, count(*) AS n FROM r GROUP BY ROLLUP (k) HAVING grouping(k) = 1": "GROUPING in HAVING",
+}
+
+
+@pytest.mark.parametrize("sql", READ_OTHERWISE)
+def test_what_spark_reads_otherwise_is_refused_by_name(sql: str) -> None:
+    text = Text(sql)
+    known = Known({"r": {"a": "int", "k": "int", "arr": "array<int>", "v": "variant", "array": "array<int>"}})
+    assert query(text, known, parameters=(Parameter("since", "date"),)) is None
+    assert READ_OTHERWISE[sql] in str(text.problems[0])
+
+
+def test_an_item_of_a_column_called_array_is_no_new_array() -> None:
+    tables = {"r": {"array": "array<int>"}}
+    done = query(Text("SELECT array[0] AS x FROM r"), Known(tables))
+    assert done is not None
+    assert "`array`[0]" in done.sql
+    assert not compare("SELECT array[0] AS x FROM r", "SELECT array(0) AS x FROM r", tables).equal
+
+
+def test_a_negative_decimal_literal_is_one() -> None:
+    done = query(Text("SELECT -1.5BD AS x FROM t"), Known(TABLES))
+    assert done is not None
+    assert "'-1.5' AS DECIMAL(2, 1)" in done.sql
+
+
+def test_qualify_is_sent_as_it_is_written() -> None:
+    done = query(Text("SELECT id FROM t QUALIFY row_number() OVER (ORDER BY id) = 1 AND k > 1"), Known(TABLES))
+    assert done is not None
+    assert "QUALIFY" in done.sql
+    assert done.sql.count("SELECT") == 1

@@ -155,6 +155,10 @@ def refusals(tree: exp.Expr) -> Iterator[tuple[exp.Expr, str, str]]:
                 yield from _strange_arguments(node)
         elif kind not in NODES:
             yield node, kind if kind in _HINTS else _spoken(node), _HINTS.get(kind, "")
+        elif node.args.get("on") and kind == "Distinct":
+            yield node, "DISTINCT ON", "Spark has none"
+        elif node.args.get("symmetric"):
+            yield node, "BETWEEN SYMMETRIC", "Spark has none"
         elif kind == "With" and node.args.get("recursive"):
             yield node, "WITH RECURSIVE", ""
         elif kind == "Select":
@@ -184,6 +188,9 @@ def _strange_clauses(select: exp.Expr) -> Iterator[tuple[exp.Expr, str, str]]:
     for key, value in select.args.items():
         if value and key not in known:
             yield select, f"{key.rstrip('_').upper()} in a SELECT", ""
+    having = select.args.get("having")
+    if having is not None and (call := having.find(exp.Grouping, exp.GroupingId)) is not None:
+        yield call, "GROUPING in HAVING", "select it in a subquery, and filter there"
 
 
 def _dotted(table: exp.Table) -> str:

@@ -12,7 +12,7 @@ from console.model.live import Feed, Terms
 from console.model.pipeline import Materialization, Parameter
 from console.model.schema import Column, Table
 from console.planning.sql.aggregates import STORED, Split, split
-from console.planning.sql.meaning import meaning
+from console.planning.sql.meaning import functions, meaning
 from console.planning.sql.relation import Relation
 from console.planning.sql.resolve import qualified, schema
 from console.planning.sql.spelling import faithful
@@ -110,7 +110,8 @@ def _guarded(text: Text) -> Iterator[None]:
 def _named(tree: exp.Query) -> None:
     """Name outermost expressions that have no name by their text, as Spark does."""
     for part in list(_outermost(tree)):
-        if not part.output_name and not part.is_star and not isinstance(part, (exp.Alias, exp.Aliases)):
+        named = part.output_name or part.is_star or isinstance(part, (exp.Alias, exp.Aliases))
+        if not named and not functions.generates(part):
             said = part.sql(DIALECT, normalize_functions=False, comments=False)
             part.replace(exp.alias_(part.copy(), name(said[:60])))
 

@@ -9,6 +9,7 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
+from console.planning.sql.meaning import functions
 from console.planning.sql.tree import DIALECT, Tables, Text, nearest, strict
 
 _UNKNOWN = re.compile(r"(?:Unknown column|Cannot automatically join|Column): *'?\"?`?([^\s'\"`]+)")
@@ -26,6 +27,8 @@ def schema(tables: Tables) -> MappingSchema:
 def qualified(tree: exp.Query, text: Text, tables: Tables, known: MappingSchema) -> exp.Query | None:
     """Every table and column resolved, stars and aliases expanded, types inferred where they can be; or None."""
     if not _tables_known(tree, text, tables) or not _left_out_known(tree, text, tables):
+        return None
+    if not _generators_named(tree, text) or not _qualify_clear(tree, text, tables):
         return None
     _keep_case(tree)
     with strict():
@@ -87,6 +90,37 @@ def _left_out_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
                 _unknown(text, column, column.name, tables, scope)
                 good = False
     return good
+
+
+def _generators_named(tree: exp.Query, text: Text) -> bool:
+    """Whether what yields rows has names for its columns: Spark's own for them are none that a text tells."""
+    parts = [part for select in tree.find_all(exp.Select) for part in select.expressions]
+    bare = [part for part in parts if not isinstance(part, (exp.Alias, exp.Aliases)) and functions.generates(part)]
+    for part in bare:
+        text.say(
+            "S105", f"{part.sql(DIALECT)} needs names for what it yields", part, "write `AS name` or `AS (one, other)`"
+        )
+    return not bare
+
+
+def _qualify_clear(tree: exp.Query, text: Text, tables: Tables) -> bool:
+    """Whether each QUALIFY means to Spark what its names are read as, which takes the source's column before an output."""
+    before = len(text.problems)
+    for scope in traverse_scope(tree):
+        if (said := scope.expression.args.get("qualify")) is None:
+            continue
+        shown = {part.alias.lower(): part.this for part in scope.expression.expressions if isinstance(part, exp.Alias)}
+        held = {name for source in scope.sources.values() for name in _outputs(source, tables)}
+        named = [c for c in said.find_all(exp.Column) if not c.table and c.name.lower() in shown]
+        for column in named:
+            if column.name.lower() in held or "*" in held:
+                text.say(
+                    "S109", f"{column.name} in QUALIFY is ambiguous: a source has it, and the SELECT names a column so",
+                    column, "name the source, or give the output another name",
+                )  # fmt: skip
+        if any(functions.aggregates(part) for part in (said.this, *(shown[c.name.lower()] for c in named))):
+            text.say("S105", "QUALIFY over an aggregate is not allowed", said, "aggregate in a subquery")
+    return len(text.problems) == before
 
 
 def _qualify(tree: exp.Query, text: Text, known: MappingSchema, tables: Tables) -> exp.Query | None:

@@ -89,10 +89,11 @@ def parse(text: Text) -> exp.Query | None:
         return _parse(text)
     except RecursionError:
         text.blame("S101", "the query is nested too deeply", hint=f"at most {allow.DEPTH} levels")
-    except BROKEN:
+    except BROKEN as error:
         if (found := misfit(text.sql)) is None:
-            raise
-        text.blame("S102", f"{found[1]} is not understood: the function takes other arguments", found[0])
+            text.blame("S102", f"the query of {text.node or 'this call'} cannot be read: {error}")
+        else:
+            text.blame("S102", f"{found[1]} is not understood: the function takes other arguments", found[0])
     except SqlglotError as error:
         details = getattr(error, "errors", None) or [{}]
         first = details[0]

@@ -7,6 +7,7 @@ source  the rules booleanExpression, predicate and valueExpression of Spark's Sq
 """
 
 from enum import IntEnum
+from typing import ClassVar
 
 from sqlglot import TokenType, exp
 from sqlglot.parsers.spark import SparkParser
@@ -64,6 +65,7 @@ _PREDICATES = (
 _POSTFIX = (exp.Bracket, exp.Dot, exp.Collate)
 _UNARY_SIGNS = {TokenType.DASH: exp.Neg, TokenType.TILDE: exp.BitwiseNot}
 _LITERAL_ENDS = (TokenType.DCOLON, TokenType.COLLATE, TokenType.L_BRACKET, TokenType.DOT)
+_DIGITS = (TokenType.HEX_STRING, TokenType.BIT_STRING)
 # source  unitInMultiUnits of Spark's SqlBaseParser.g4
 _UNITS = frozenset(
     name + end
@@ -111,6 +113,13 @@ class Intervals(SparkParser):
 
 class Operators(Intervals):
     """Reads operators as Spark does; sqlglot's own levels are those of most other engines."""
+
+    ARRAY_CONSTRUCTORS: ClassVar = {}  # `array[0]` is an item of a column
+
+    def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
+        if self._curr.token_type == TokenType.ALIAS and self._next.token_type == TokenType.STRING:
+            self.raise_error("a name stands in backquotes: to Spark this is a text")
+        return super()._parse_alias(this, explicit)
 
     def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
         """NOT of a condition, or a value with at most one predicate."""
@@ -215,6 +224,17 @@ class Operators(Intervals):
             length += 1
         return length
 
+    def build_cast(self, strict: bool, **kwargs: object) -> exp.Expr:
+        """`-1.5BD` is a literal, whose sign sqlglot's own reading of its digits does not take."""
+        of = kwargs["this"]
+        if self._prev.text.upper() != "BD" or not isinstance(of, exp.Paren):
+            return super().build_cast(strict, **kwargs)
+        made = super().build_cast(strict, **{**kwargs, "this": of.this.this})
+        if made.this.is_string:
+            made.set("this", exp.Literal.string(f"-{made.this.name}"))
+            return made
+        return self.expression(exp.Neg(this=made))
+
     def _parse_unary(self) -> exp.Expr | None:
         if self._match(TokenType.PLUS):  # which makes a number of a text
             return self.expression(exp.Anonymous(this="positive", expressions=[self._parse_unary()]))
@@ -223,7 +243,20 @@ class Operators(Intervals):
             if sign == TokenType.DASH and (literal := self._negative_literal()) is not None:
                 return literal
             return self.expression(_UNARY_SIGNS[sign](this=self._parse_unary()))
-        return self._collated(self._parse_type())
+        if (
+            self._curr.token_type == TokenType.ARRAY and self._next.token_type == TokenType.L_BRACKET
+        ):  # a column, no call
+            self._advance()
+            name = exp.to_identifier(self._prev.text).update_positions(self._prev)
+            return self._collated(self._parse_column_ops(self.expression(exp.Column(this=name))))
+        if self._curr.token_type in _DIGITS and self.sql[self._curr.start].isdigit():
+            self.raise_error(f"{self.sql[self._curr.start : self._curr.end + 1]} is no number to Spark")
+        found = self._collated(self._parse_type())
+        if found is not None and self._curr.token_type == TokenType.COLON:
+            self.raise_error(
+                "a path into a VARIANT (`column:path`) is not understood: compute it in the pipeline before"
+            )
+        return found
 
     def _collated(self, this: exp.Expr | None) -> exp.Expr | None:
         while this is not None and self._match(TokenType.COLLATE):

@@ -3,7 +3,7 @@ what was read."""
 
 from typing import ClassVar
 
-from sqlglot import exp
+from sqlglot import exp, transforms
 from sqlglot.dialects.spark import Spark
 from sqlglot.generators.spark import SparkGenerator
 
@@ -33,6 +33,8 @@ class _Generator(SparkGenerator):
         **SparkGenerator.TRANSFORMS,
         exp.TsOrDsToDate: _to_date,
         exp.Log: _log,
+        # QUALIFY stays one: in a query around it, its names would stand for other columns
+        exp.Select: transforms.preprocess([transforms.unnest_to_explode, transforms.any_to_exists]),
         # a comparison, where IS NOT DISTINCT FROM would be a predicate, which binds looser
         exp.NullSafeEQ: lambda self, node: self.binary(node, "<=>"),
         exp.BitwiseLeftShift: lambda self, node: self.binary(node, "<<"),
