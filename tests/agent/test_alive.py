@@ -10,10 +10,11 @@ from pyspark.errors import AnalysisException, NumberFormatException
 
 from console.agent.receipts.audit import Audit
 from console.agent.recount import alive
+from console.agent.recount import sample as samples
 from console.agent.recount.live import Again, lane
 from console.model.live import Release
 from console.model.step import CatchUp
-from tests.faults.rules.tables import SCHEMA, edge, foreign, rows
+from tests.faults.rules.tables import SCHEMA, commit, edge, foreign, number, rows
 
 
 def asked(place: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> Again:
@@ -72,3 +73,23 @@ def test_verify_says_that_no_live_row_came_only_while_the_log_tells_all_commits(
     DeltaTable(made.target_path).create_checkpoint()
     Path(made.target_path, "_delta_log", f"{0:020}.json").unlink()
     assert audit.live(step, "web-1").ok is None
+
+
+def test_a_live_commit_of_files_that_nobody_counted_is_one_as_well(tmp_path: Path) -> None:
+    copy = foreign(tmp_path / "copy", rows(0))
+    note: dict[str, Any] = {"kind": "live", "from": 1, "to": 1, "rows_in": 0}
+    commit(copy, "live/x", number(1, 1), rows(1, 2, 3), **note)
+    commit(copy, "live/x", number(2, 1), rows(), kind="take-over")
+    assert [(moved.version, moved.rows) for moved in samples.moved(copy, "live/x")] == [(1, 3)]
+
+
+def test_of_a_quiet_source_no_commit_is_computed_again_that_is_too_large_by_its_bytes_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landing, copy = foreign(tmp_path / "landing", rows(*range(50_000))), str(tmp_path / "copy")
+    newest = Path(landing, "_delta_log", f"{0:020}.json")
+    newest.write_text(newest.read_text().replace('"stats":', '"was":'))
+    DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
+    monkeypatch.setattr(alive, "BYTES", 1000)
+    found = alive.quiet(None, lane(edge(landing, copy), {}), lambda *_: pytest.fail("it is too large"))
+    assert (found.ok, "too large to be computed again" in found.told) == (True, True)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LOOKED_AT = 500  # commits of a source, for some that could have been live ones
 QUIET_COMMITS = 2  # of them
-ROWS = 5_000_000  # of one that may be computed again
+ROWS, BYTES = 5_000_000, 1 << 30  # of one that may be computed again; not every writer counts its rows
 
 # what the live path makes of one commit of the source, to be read inside
 Dry = Callable[[Any, int, Mapping[str, int]], AbstractContextManager[Any]]
@@ -68,8 +68,9 @@ def quiet(session: Any, lane: Lane, dry: Dry) -> Again:
         held = f"the last {LOOKED_AT} commits that {name}'s log still holds"
         return Again(True, f"quiet: none of {held} could have been a live one")
     since = f"quiet since {time.strftime('%Y-%m-%d %H:%MZ', time.gmtime(commits[0].at_ms / 1000))}"
-    small = sorted(commits, key=lambda commit: (_rows(commit), -commit.version))[:QUIET_COMMITS]
-    chosen = sorted((commit for commit in small if _rows(commit) <= ROWS), key=lambda commit: commit.version)
+    small = sorted(commits, key=lambda commit: (_bytes(commit), -commit.version))[:QUIET_COMMITS]
+    fit = [commit for commit in small if _rows(commit) <= ROWS and _bytes(commit) <= BYTES]
+    chosen = sorted(fit, key=lambda commit: commit.version)
     if not chosen:
         return Again(True, f"{since}; its last commits are too large to be computed again")
     try:
@@ -134,3 +135,7 @@ def _last(path: str, latest: int) -> list[log.Commit] | None:
 
 def _rows(commit: log.Commit) -> int:
     return sum(max(file.rows, 0) for file in commit.added)
+
+
+def _bytes(commit: log.Commit) -> int:
+    return sum(file.bytes for file in commit.added)

@@ -40,13 +40,15 @@ def moved(target: str, app_id: str) -> tuple[Moved, ...]:
     found = []
     for commit in _backwards(target):
         note = commit.note
-        if app_id in commit.txn and note.get("kind") == "live" and note.get("rows_in"):
-            joins = note.get("joins")
-            held = {str(table): int(version) for table, version in joins.items()} if isinstance(joins, dict) else None
-            first, last, rows = (int(note[name]) for name in ("from", "to", "rows_in"))
-            found.append(
-                Moved(commit.version, first, last, rows, held, commit.at_ms, tuple(note.get("passed_over", ())))
-            )
+        if app_id not in commit.txn or note.get("kind") != "live" or "rows_in" not in note:
+            continue
+        joins = note.get("joins")
+        held = {str(table): int(version) for table, version in joins.items()} if isinstance(joins, dict) else None
+        first, last, rows = (int(note[name]) for name in ("from", "to", "rows_in"))
+        rows = rows or sum(max(file.rows, 0) for file in commit.added)  # where the source's writer counted none
+        if rows:
+            passed = tuple(note.get("passed_over", ()))
+            found.append(Moved(commit.version, first, last, rows, held, commit.at_ms, passed))
     return tuple(reversed(found))
 
 
