@@ -44,12 +44,13 @@ def rows(session: Any, source: str, shape: Shape, files: Sequence[log.AddedFile]
         return excerpt.rows(session, source, shape, tuple(held.values()), scratch)
     if shape.mapping == "none" and not shape.partition_by:
         return found
-    parts = list(dict.fromkeys(file.values for file in files))
+    parts = {values: at for at, values in enumerate(dict.fromkeys(file.values for file in files), 1)}
     number = "1"
     if len(parts) > 1:
-        numbers = {_short(uris[path]): parts.index(file.values) + 1 for path, file in held.items()}
-        found, number = _numbered(session, found, numbers, sum(max(file.rows, 0) for file in files))
-    return found.select(*(_column(field, shape, parts, number) for field in fields))
+        numbers = {_short(uris[path]): parts[file.values] for path, file in held.items()}
+        rows = sum(file.rows if file.rows >= 0 else MAPPED_ROWS for file in files)
+        found, number = _numbered(session, found, numbers, rows)
+    return found.select(*(_column(field, shape, tuple(parts), number) for field in fields))
 
 
 def _column(field: dict[str, Any], shape: Shape, parts: Sequence[Values], number: str) -> Any:
@@ -66,7 +67,8 @@ def _column(field: dict[str, Any], shape: Shape, parts: Sequence[Values], number
         return expr(f"try_cast(CAST({told} AS STRING) AS {simple_type(field['type'])}) AS {quoted(name)}")
     if shape.mapping == "none":
         return quoted(name)
-    return col(quoted(stored)).cast(_struct({"type": "struct", "fields": [field]})[0].dataType).alias(name)
+    shown = _struct({"type": "struct", "fields": [_physical(field, "none")]})[0].dataType
+    return col(quoted(stored)).cast(shown).alias(name)
 
 
 def _numbered(session: Any, found: Any, numbers: dict[str, int], rows: int) -> tuple[Any, str]:
@@ -92,7 +94,7 @@ def _text(value: str | None) -> str:
 
 
 def _physical(field: dict[str, Any], mapping: str) -> dict[str, Any]:
-    """A field as the files have it."""
+    """A field as the files have it; nullable all the way down, as Spark reads Parquet: it casts to nothing narrower."""
     number = field["metadata"].get("delta.columnMapping.id") if mapping == "id" else None
     return {
         "name": _name(field, mapping),
@@ -107,9 +109,10 @@ def _inside(kind: Any, mapping: str) -> Any:
         case {"type": "struct", "fields": fields}:
             return {**kind, "fields": [_physical(field, mapping) for field in fields]}
         case {"type": "array", "elementType": element}:
-            return {**kind, "elementType": _inside(element, mapping)}
+            return {**kind, "elementType": _inside(element, mapping), "containsNull": True}
         case {"type": "map", "keyType": key, "valueType": value}:
-            return {**kind, "keyType": _inside(key, mapping), "valueType": _inside(value, mapping)}
+            inner = {"keyType": _inside(key, mapping), "valueType": _inside(value, mapping)}
+            return {**kind, **inner, "valueContainsNull": True}
     return kind
 
 
