@@ -45,7 +45,7 @@ def literal(value: Any, kind: str) -> Any:
 
 
 def names(column: Any) -> list[str]:
-    """The same by name, "" for None."""
+    """Days of a column of a log's statistics by their names, "" for None."""
     return ["" if number is None else day_name(number) for number in numbers(column)]
 
 
