@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter, defaultdict
@@ -33,15 +34,16 @@ def covering(tests: Sequence[str], files: Sequence[str]) -> Lines:
     name = hashlib.sha256("\0".join((tree(), *tests, *files)).encode()).hexdigest()[:16]
     kept = KEPT / f"lines-{name}.json"
     if not kept.exists():
-        kept.write_text(json.dumps(_run(tests, files)))
+        kept.write_text(json.dumps(_run(tests, files, kept.with_suffix(".d"))))
     return {file: {int(n): found for n, found in lines.items()} for file, lines in json.loads(kept.read_text()).items()}
 
 
-def _run(tests: Sequence[str], files: Sequence[str]) -> Lines:
+def _run(tests: Sequence[str], files: Sequence[str], place: Path) -> Lines:
     import coverage
 
-    data, settings, report = KEPT / "coverage", KEPT / "coverage.ini", KEPT / "tests.xml"
-    data.unlink(missing_ok=True)
+    shutil.rmtree(place, ignore_errors=True)
+    place.mkdir()
+    data, settings, report = place / "coverage", place / "coverage.ini", place / "tests.xml"
     include = "\n".join(f"    {ROOT / file}" for file in files)
     settings.write_text(
         f"[run]\ndata_file = {data}\ndynamic_context = test_function\ninclude =\n{include}\n"

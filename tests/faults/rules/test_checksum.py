@@ -51,12 +51,12 @@ def test_two_rows_with_one_half_of_a_hash_in_common_have_two_checksums(session: 
 
 COLUMNS = (("a", "bigint"), ("s", "string"), ("m", "map<string,bigint>"))
 DRAWN = (
-    "(1, 'x', map('k', 1L, 'j', 2L), TIMESTAMP '2026-11-01 01:00:00')",
-    "(1, 'x', map('j', 2L, 'k', 1L), TIMESTAMP '2026-11-01 23:59:59')",
-    "(2, NULL, NULL, TIMESTAMP '2026-11-02 00:00:00')",
+    "(1L, 'x', map('k', 1L, 'j', 2L), TIMESTAMP '2026-11-01 01:00:00')",
+    "(1L, 'x', map('j', 2L, 'k', 1L), TIMESTAMP '2026-11-01 23:59:59')",
+    "(2L, NULL, NULL, TIMESTAMP '2026-11-02 00:00:00')",
     "(NULL, 'y', map('k', NULL), TIMESTAMP '2026-11-02 12:00:00')",
-    "(3, '', map(), NULL)",
-    "(-4, 'z', NULL, timestamp_micros(-62200000000000000))",
+    "(3L, '', map(), NULL)",
+    "(-4L, 'z', NULL, timestamp_micros(-62200000000000000))",
 )
 DAYS = {"2026-11-01": 2, "2026-11-02": 2, "": 1, "0000 and before": 1}
 SORTED = "array_sort(map_entries(m))"
