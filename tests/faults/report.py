@@ -13,6 +13,7 @@ from tests.soak import DOCS, WORLDS, Line, lines
 RUNS = DOCS / "reliability.jsonl"
 LANDINGS = DOCS / "landings.jsonl"
 SQL = DOCS / "sql-oracle.jsonl"
+CHANGES = DOCS / "mutation.jsonl"
 PAGE = DOCS / "reliability.md"
 README = Path(__file__).with_name("README.md")
 LIST = "### The list (written by `report.py`)"
@@ -151,6 +152,7 @@ def page(runs: list[Line], mutants: list[Line]) -> str:
             "",
             *generators(),
             *landings(lines(LANDINGS)),
+            *changes(lines(CHANGES)),
         ]
     )
 
@@ -235,6 +237,27 @@ def landings(runs: list[Line]) -> list[str]:
         "| between two commits of the history, or between two live ones | worlds |",
         "| --- | ---: |",
         *(f"| {act} | {number:,} |" for act, number in sorted(acts.items())),
+        "",
+    ]
+
+
+def changes(runs: list[Line]) -> list[str]:
+    """What the last run of mutants found, file by file."""
+    last = {file: counts for run in runs for file, counts in run.items() if isinstance(counts, dict)}
+    rows = (
+        f"| {file} | {sum(counts.values()):,} | {counts.get('killed', 0) + counts.get('endless', 0):,} | "
+        f"{counts.get('equivalent', 0):,} | {counts.get('survived', 0):,} |"
+        for file, counts in sorted(last.items())
+    )
+    return [
+        "## Small changes of the code",
+        "",
+        "`python -m tests.mutation.soak` makes each small change that cosmic-ray knows (operators, comparisons, numbers, conditions, loops) and runs",
+        "the tests that pass its line: the files named here wholly, `others` by a seed. The last line of `mutation.jsonl` on each.",
+        "",
+        "| file | changes | noticed | explained | survived |",
+        "| --- | ---: | ---: | ---: | ---: |",
+        *rows,
         "",
     ]
 
