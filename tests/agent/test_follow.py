@@ -84,3 +84,31 @@ def test_a_pipeline_without_feeds_is_aligned_at_once(tmp_path: Path, follower: F
     follower.follow("web", ())
     follower.start()
     assert wish.result(10) == {}
+
+
+@pytest.mark.parametrize(("took", "kept"), [(0.0, 1.0), (0.05, 1.0), (0.5, 5.0), (3.0, 30.0)])
+def test_a_lag_is_measured_for_a_tenth_of_the_time_at_most_and_holds_a_second_at_least(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, took: float, kept: float
+) -> None:
+    follower = Follower(cast(Any, None), 1.0, lambda *_: None)
+    clock, asked = [5000.0], list[float]()
+    monkeypatch.setattr("console.agent.feeds.follow.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    source = table(tmp_path, "landing", 1)
+    counted = edge(tmp_path, source, "copy")
+
+    def pending(end: int) -> tuple[int, int, float]:
+        asked.append(clock[0])
+        clock[0] += took
+        return (1, 2, 3.0)
+
+    monkeypatch.setattr(Counting, "pending", lambda _, end: pending(end))
+    follower.follow("web", (counted,))
+    for _ in range(3):
+        assert (follower.lag("web").commits, follower.lag("web").rows, follower.lag("web").seconds) == (1, 2, 3.0)
+    assert len(asked) == 1
+    clock[0] = asked[0] + took + kept
+    follower.lag("web")
+    assert len(asked) == 1
+    clock[0] += 0.001
+    follower.lag("web")
+    assert len(asked) == 2

@@ -221,6 +221,23 @@ def test_a_value_that_lands_in_a_partition_is_read_as_it_was_sent(kind: str, tex
         assert (told.encode() if kind == "binary" else type(sent)(told)) == sent
 
 
+@pytest.mark.parametrize(
+    ("number", "fits"),
+    [("0", True), ("1e199", True), ("-1e199", True), ("1e-199", True), ("-1e-199", True),
+     ("1e200", False), ("-1e200", False), ("1e-200", False), ("-1e201", False), ("1e-201", False)],
+)  # fmt: skip
+def test_a_number_with_more_digits_than_a_folders_name_has_letters_is_refused(number: str, fits: bool) -> None:
+    with TemporaryDirectory() as place:
+        write_deltalake(place, pa.table({"p": pa.array([], pa.float64())}), partition_by=["p"])
+        lines = parse_lines([f'{{"p": {number}}}'], ["p"])
+        if fits:
+            assert typed(DeltaTable(place), lines)["p"].to_pylist() == [float(number)]
+            return
+        with pytest.raises(DataError, match="too long for a folder's name") as refused:
+            typed(DeltaTable(place), lines)
+        assert refused.value.code == "E_PARTITION_VALUE"
+
+
 def part(load: str, after: int, events: list[str], line: int = 1) -> tuple[Run, str]:
     """Events of a load behind so many others, and the chain up to their end."""
     before = linked(START, (f'{{"n": {number}}}' for number in range(after)))[0]

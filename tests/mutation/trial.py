@@ -109,9 +109,12 @@ class Copy:
             seen |= {module, *graph.find_downstream_modules(module)}
         for name in sorted(set((self.place / "modules").read_text().split())):
             room = name.partition(".")[0]
-            if room not in ("tests", "conftest", "__main__") and name not in seen:
+            above = {name[:at] for at, letter in enumerate(name) if letter == "."}  # which an import reads first
+            if room not in ("tests", "conftest", "__main__") and not seen & {name, *above}:
                 with suppress(ImportError):
                     import_module(name)
+        if read := seen & set(sys.modules):
+            raise AssertionError(f"read before any mutant: {sorted(read)}")
 
     def _run(self, tests: Sequence[str], limited: bool = True) -> Outcome:
         self._runs += 1

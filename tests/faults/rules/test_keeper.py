@@ -15,7 +15,7 @@ from console.agent.line import Line
 from console.agent.session import Settings, Spark
 from console.agent.store import log
 from console.agent.upkeep import keeper
-from console.agent.upkeep.compact import crowded
+from console.agent.upkeep.compact import Compacted, Crowd, crowded
 from console.agent.upkeep.expire import cutoff
 from console.errors import Conflict, DataError, RegionError
 from console.model.event import Accepted, Ended, Entered, Fenced
@@ -158,6 +158,26 @@ def test_a_table_that_a_compaction_changed_is_told_once_and_never_kept_again(
     ]
     assert tried == [landing]
     assert vacuumed == [path for path in keeper.ours(line) if path != landing]
+
+
+@pytest.mark.parametrize(("slots", "tasks"), [(0, 1), (1, 1), (2, 1), (3, 2), (4, 3)])
+def test_a_compaction_leaves_a_slot_to_live_rows(
+    line: Line, monkeypatch: pytest.MonkeyPatch, slots: int, tasks: int
+) -> None:
+    line.recorder.store(Ended("discarded", "ada"))
+    asked: list[dict[str, str]] = []
+    written: list[int] = []
+
+    def compacted(session: Any, table: str, crowd: Crowd, most_tasks: int, state: TableState) -> Compacted:
+        written.append(most_tasks)
+        return Compacted(crowd, 1, 4)
+
+    monkeypatch.setattr(keeper, "compact", compacted)
+    monkeypatch.setattr(keeper, "vacuum", lambda *_: None)
+    spark = SimpleNamespace(session=lambda **conf: asked.append(conf), slots=slots)
+    keeper.Keeper(cast(Any, spark), lambda: [line], lambda *_: None).keep(line, keeper.Wish(many=4))
+    assert written == [tasks]
+    assert asked[0] == {"spark__sql__files__maxPartitionNum": str(tasks)}
 
 
 def test_rows_expire_never_beside_a_rollout(line: Line) -> None:
