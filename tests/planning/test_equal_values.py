@@ -69,3 +69,18 @@ def test_what_holds_for_other_values_is_never_called_the_same(pair: tuple[str, s
 def test_what_they_have_in_common_with_others_is_recognised(one: str, other: str) -> None:
     assert compare(one, other, TABLES).equal
     assert compare(other, one, TABLES).equal
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ", (SELECT k FROM u)", ", u", " JOIN u", " x", " WHERE a > 1", " LATERAL VIEW explode(array(1)) e",
+        " TABLESAMPLE (10 PERCENT)", " PIVOT (sum(v) FOR k IN (1))",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "query", ["SELECT a FROM t UNION ALL (SELECT v FROM u)", "FROM t |> SELECT a |> UNION ALL (SELECT v FROM u)"]
+)
+def test_what_spark_refuses_behind_a_query_is_never_passed_over(query: str, more: str) -> None:
+    assert not compare(query, query + more, TABLES).equal
+    assert not compare(query + more, query, TABLES).equal

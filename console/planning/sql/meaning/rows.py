@@ -9,7 +9,7 @@ from console.planning.sql.meaning import functions
 from console.planning.sql.meaning.grouping import Grouping, grouping
 from console.planning.sql.meaning.rewrites import branches, outer, simpler
 from console.planning.sql.meaning.scope import Run, Scope, Unclear
-from console.planning.sql.meaning.sets import limited, united, without_repeats
+from console.planning.sql.meaning.sets import alone, limited, united, without_repeats
 from console.planning.sql.meaning.sources import From, generated, generator, read, renamed, source, yielded
 from console.planning.sql.meaning.values import Values
 from console.planning.sql.relation import Relation, Rest, Value, mix
@@ -59,6 +59,7 @@ def evaluated(tree: exp.Expr, tables: Mapping[str, Relation], strict: bool) -> M
     strict  a column that nothing has is an error, also in a query without FROM
     raises  Unclear
     """
+    alone(tree)
     run = Run(dict(tables), strict, query_in)
     found = query_in(tree, Scope(run, {}))
     return Meaning(found, tuple(run.notes), frozenset(run.ties))

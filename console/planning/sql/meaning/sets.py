@@ -15,6 +15,7 @@ from console.planning.sql.tree import DIALECT
 
 Query = Callable[[exp.Expr], Relation]
 _ORDERS = ("order", "sort", "cluster", "distribute")
+_OF_QUERIES = {"this", "expression", "distinct", "by_name", "side", "kind", "on", "with_", "limit", "offset", *_ORDERS}
 
 
 def united(tree: exp.SetOperation, query: Query, notes: list[tuple[str, str]]) -> Relation:
@@ -24,6 +25,8 @@ def united(tree: exp.SetOperation, query: Query, notes: list[tuple[str, str]]) -
     """
     if odd := [key for key in ("side", "kind", "on") if tree.args.get(key)]:
         raise Unclear(f"{odd[0].upper()} of a set operation is not understood")
+    for part in (tree, tree.this, tree.expression):
+        alone(part)
     plain = not tree.args.get("distinct")
     if isinstance(tree, exp.Union):
         branches = [branch for side in (tree.this, tree.expression) for branch in _branches(side, plain, tree, query)]
@@ -35,6 +38,14 @@ def united(tree: exp.SetOperation, query: Query, notes: list[tuple[str, str]]) -
     found = _compared(tree, sides[0], sides[1], plain)
     notes.append((type(tree).__name__.upper(), found.rows))
     return found
+
+
+def alone(tree: exp.Expr) -> None:
+    """raises  Unclear where something follows a set operation, or a query in parentheses, that only a source can have"""
+    if not isinstance(tree, (exp.SetOperation, exp.Subquery)):
+        return
+    if odd := [key for key, held in tree.args.items() if held and key not in _OF_QUERIES]:
+        raise Unclear(f"{odd[0].rstrip('_').upper()} after a whole query is not understood")
 
 
 def _branches(node: exp.Expr, plain: bool, above: exp.Expr, query: Query) -> list[Relation]:
