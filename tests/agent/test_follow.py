@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
+from console.agent.feeds import follow
 from console.agent.feeds.edge import Edge
 from console.agent.feeds.follow import Follower
 from console.model.live import Feed
@@ -112,3 +113,65 @@ def test_a_lag_is_measured_for_a_tenth_of_the_time_at_most_and_holds_a_second_at
     clock[0] += 0.001
     follower.lag("web")
     assert len(asked) == 2
+
+
+@dataclass(slots=True)
+class Beating(Counting):
+    """Its position is committed by a heartbeat alone; what it is asked for is noted."""
+
+    opened: int = 0
+    beats: int = 0
+
+    def open(self, session: Any) -> Any:
+        assert session is not None
+        self.opened += 1
+        self.writer = cast(Any, SimpleNamespace(position=0))
+        return self.writer
+
+    def step(self, session: Any, end: int, rows_limit: int = 0) -> int:
+        assert session is not None
+        self.seen = end
+        return 0
+
+    def heartbeat(self, session: Any) -> None:
+        assert session is not None
+        self.beats += 1
+        assert self.writer is not None
+        self.writer.position = self.seen
+
+
+def test_a_position_over_commits_without_rows_is_committed_after_so_many_or_so_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [5000.0]
+    monkeypatch.setattr("console.agent.feeds.follow.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    said: list[tuple[str, ...]] = []
+    follower = Follower(cast(Any, SimpleNamespace(session=object)), 1.0, lambda *each: said.append(each))
+    nothing, source = cast(Any, None), str(tmp_path / "landing")
+    beating = Beating(Feed("copy", "copy", "landing", "SELECT 1"), nothing, nothing, (), source, str(tmp_path / "copy"))
+
+    def beats(end: int, after: float = 0.0) -> int:
+        clock[0] += after
+        assert follower._move_edge("web", beating, {source: end}, True), said
+        return beating.beats
+
+    many, first, later = follow.HEARTBEAT_COMMITS, follow.FIRST_HEARTBEAT_SECONDS, follow.HEARTBEAT_SECONDS
+    assert [beats(end) for end in (0, 1, many, many + 1)] == [0, 0, 0, 1]
+    assert [beats(many + 2), beats(many + 2, first - 1), beats(many + 2, later)] == [1, 1, 2], "one commit is enough"
+    assert [beats(many + 2, later), beats(many + 2, later)] == [2, 2], "none is needed where nothing came"
+    assert [beats(many + 3), beats(many + 3, later - 1), beats(many + 3, 1.0)][-1] == 3
+    assert beating.opened == 1
+
+
+def test_a_position_that_stands_since_the_start_is_committed_within_the_hour(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [5000.0]
+    monkeypatch.setattr("console.agent.feeds.follow.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    follower = Follower(cast(Any, SimpleNamespace(session=object)), 1.0, lambda *_: None)
+    nothing, source = cast(Any, None), str(tmp_path / "landing")
+    beating = Beating(Feed("copy", "copy", "landing", "SELECT 1"), nothing, nothing, (), source, str(tmp_path / "copy"))
+    for after, beats in ((0.0, 0), (3599.0, 0), (1.0, 1)):
+        clock[0] += after
+        assert follower._move_edge("web", beating, {source: 1}, True)
+        assert beating.beats == beats

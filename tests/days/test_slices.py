@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from console.agent.feeds import backfill
 from console.model.live import Day
 from console.model.slices import EARLY, LATE, Slice, cut, day_after, day_name, half, moment, pack
 from tests.days import draw
@@ -154,3 +155,13 @@ def test_a_half_has_the_slices_that_reach_into_it_and_no_other(since: str, until
     slices = half(cut(known), since, until)
     assert [piece.label for piece in slices] == labels
     assert all(not piece.end or piece.first < piece.end for piece in slices if not piece.null)
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [(["a"], "a"), (["b", "a"], "b … a"), (["c", "b", "a"], "c … a"), (["b", "a", ""], "b … a"), (["a", ""], "a")],
+)
+def test_a_batch_is_named_by_its_newest_and_its_oldest_slice(labels: list[str], said: str) -> None:
+    pieces = [Slice(index, label or "no day", "", "", 1, 1, null=not label) for index, label in enumerate(labels, 1)]
+    assert backfill.label(pieces) == said
+    assert backfill.label([Slice(1, "no day", "", "", 1, 1, null=True)]) == "no day"
