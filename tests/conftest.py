@@ -52,6 +52,7 @@ SLOW = (
     "tests/screens/",
     "tests/ssh/",
     "tests/stores/",
+    "tests/versions/",
     "tests/witness/",
 )
 UNDER_FIRE = tuple(f"tests/faults/test_{act}.py" for act in ("points", "outside", "around"))

@@ -101,6 +101,7 @@ class _Connection:
         self._stops: list[Callable[[], None]] = []
         self._watching: list[asyncio.Task[None]] = []
         self._closed = False
+        self._later = False  # its console knows what came after 0.1.0, which would refuse it
 
     def take(self, line: bytes) -> None:
         task = asyncio.create_task(self._handle(line))
@@ -149,13 +150,16 @@ class _Connection:
 
     async def _answer(self, request: dict[str, Any]) -> bytes:
         params = request.get("params") or {}
+        if request["method"] == "later":
+            self._later = True
+            return _frame({"jsonrpc": "2.0", "id": request.get("id"), "result": {}})
         try:
             call = self._service.method(request["method"])
             if not isinstance(params, dict):
                 raise DataError("params must be an object")
             pool = self._quick if request["method"] in QUICK else self._pool
             result = await self._loop.run_in_executor(pool, lambda: call(**params))
-            return _frame({"jsonrpc": "2.0", "id": request.get("id"), "result": codec.encode(result)})
+            return _frame({"jsonrpc": "2.0", "id": request.get("id"), "result": self._told(result)})
         except ConsoleError as error:
             return _error(request.get("id"), error)
         except TypeError as error:
@@ -196,9 +200,13 @@ class _Connection:
         await self._loop.run_in_executor(self._quick, begin)
         while not self._closed:
             recorded = await queue.get()
-            self._write(_frame({"jsonrpc": "2.0", "method": "event", "params": codec.encode(recorded)}))
+            self._write(_frame({"jsonrpc": "2.0", "method": "event", "params": self._told(recorded)}))
             with contextlib.suppress(ConnectionError):
                 await self._writer.drain()
+
+    def _told(self, value: object) -> Any:
+        """In the words that the console at the other end knows."""
+        return codec.encode(value) if self._later else codec.parted(value)[0]
 
     def _write(self, data: bytes) -> None:
         if not self._closed:

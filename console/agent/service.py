@@ -142,6 +142,7 @@ class Service:
             "pid": os.getpid(),
             "region": self.settings.region,
             "warehouse": str(self.warehouse),
+            "later": True,
         }
 
     def survey(self, pipeline: str, landing: list[str]) -> Live:

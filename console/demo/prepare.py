@@ -99,8 +99,9 @@ def drivers(regions: Iterable[Region]) -> dict[str, LocalDriver]:
 
 def planner(pipeline: Pipeline, live: Live, region: Region) -> Plan:
     from console.planning import plan
+    from console.project.remembered import planner as source
 
-    return plan(pipeline, live, region, f"console {console.__version__}")
+    return plan(pipeline, live, region, f"console {console.__version__}", planner=source())
 
 
 async def build(demo: Demo, log: Path | None, tell: Tell) -> None:

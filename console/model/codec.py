@@ -14,7 +14,8 @@ T = TypeVar("T")
 TAG = "type"  # members of a union of dataclasses carry their class name under this key
 # metadata of a field that is left out where it holds its default: what an older version wrote, or reads, stays the same
 QUIET = {"quiet": True}
-# metadata of a field that came after 0.1.0, which refuses a key it does not know: what is stored keeps it beside itself
+# metadata of a field that came after 0.1.0, which refuses a key it does not know: stored, it stands beside what holds it,
+# and an agent leaves it out for a console that has not said that it knows such words
 BESIDE = {**QUIET, "beside": True}
 Rest = list[tuple[list[str | int], Any]]  # where in the data → what stands beside it
 _DEPTH = 64

@@ -94,7 +94,7 @@ class Progress:
     step: str
     rows: int
     left: int = -1
-    batch: str = field(default="", metadata=QUIET)
+    batch: str = field(default="", metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +168,7 @@ class Lagging:
     commits: int
     rows: int
     seconds: float
-    ailing: tuple[Ailing, ...] = field(default=(), metadata=QUIET)
+    ailing: tuple[Ailing, ...] = field(default=(), metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,7 @@ class Release:
     id      `r7`; "" in a plan that no region has accepted yet
     digest  of the desired pipeline it was made from
     endpoints, copies and sinks hold *compiled* SQL over logical names
+    rules   by which its fingerprints were hashed, of what its compiled queries mean; "" of 0.1.0
     """
 
     id: str
@@ -97,6 +98,7 @@ class Release:
     copies: tuple[Copy, ...] = ()
     sinks: tuple[Sink, ...] = ()
     tool: str = ""
+    rules: str = field(default="", metadata=BESIDE)
 
     def table(self, name: str) -> TableState | None:
         return self._by_name.get(name)

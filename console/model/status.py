@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import Any, Literal, assert_never
 
-from console.model.codec import QUIET
+from console.model.codec import BESIDE, QUIET
 from console.model.event import (
     Accepted,
     Ailing,
@@ -56,7 +56,7 @@ class StepStatus:
     batch_rows: int = 0  # rows of the running batch so far
     seconds: float = 0.0  # spent in finished batches
     bytes: int = 0
-    planned: int = field(default=0, metadata=QUIET)
+    planned: int = field(default=0, metadata=BESIDE)
 
     @property
     def history(self) -> bool:
@@ -112,8 +112,8 @@ class Status:
     console: str = field(default="", metadata=QUIET)
     taken_by: str = field(default="", metadata=QUIET)
     taken_at: float = field(default=0.0, metadata=QUIET)
-    fleet: FleetWaves | None = field(default=None, metadata=QUIET)
-    ailing: tuple[Ailing, ...] = field(default=(), metadata=QUIET)
+    fleet: FleetWaves | None = field(default=None, metadata=BESIDE)
+    ailing: tuple[Ailing, ...] = field(default=(), metadata=BESIDE)
 
     @property
     def shown(self) -> str:

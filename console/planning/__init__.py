@@ -25,7 +25,7 @@ from console.planning.route import routes
 from console.planning.sql import compile
 from console.planning.sql.compile import Compiled, Known
 from console.planning.sql.tree import Text
-from console.planning.warm.compiler import Compiler, Memory
+from console.planning.warm.compiler import Compiler, Memory, rules_of
 from console.planning.warm.same import Once, Same, manifest
 
 __all__ = [
@@ -55,20 +55,20 @@ def plan(
     memory: Memory | None = None,
     *,
     allowed: Collection[str] = (),
+    planner: str = "",
 ) -> Plan:
     """What it takes to bring one region from its live release to the pipeline as declared, table by table.
 
     live    the region's survey; its release None plans everything as new
-    tool    version of console, bound into the plan
+    tool    version of console, bound into the plan;  planner  its source: what another one hashed is hashed anew
     memory  what earlier runs compiled, and where this one adds to it
     allowed losses that the operator accepts by name: `C101:requests`
     raises  Problems (exit 65) with everything that makes the pipeline impossible, here or anywhere, at once; what the
             rules say about a plan that is possible stands in `Plan.problems`
     """
-    wanted, live = _possible(pipeline, live, memory)
+    wanted, live = _possible(pipeline, live, memory, rules_of(planner))
     verdicts, spoken = routes(wanted, live)
-    limits = region.limits
-    nodes = build.nodes(wanted, verdicts, live, limits)
+    nodes = build.nodes(wanted, verdicts, live, region.limits)
     price = sum((node.price for node in nodes), Price())
     problems, used = accepted((*spoken, *rules.plan_problems(wanted, verdicts, live, price)), allowed)
     made = Plan(
@@ -80,15 +80,15 @@ def plan(
         live.release.id if live.release else "",
         ground(pipeline, live).seal,
         nodes,
-        build.with_promote(build.steps(verdicts, live, limits), nodes),
-        build.release(pipeline, wanted, verdicts, live, tool),
+        build.with_promote(build.steps(verdicts, live, region.limits), nodes),
+        replace(build.release(pipeline, wanted, verdicts, live, tool), rules=rules_of(planner)),
         problems,
         price,
-        build.everything(verdicts, live, limits),
+        build.everything(verdicts, live, region.limits),
         pipeline.overrides,
-        limits.rows,
-        limits.bytes,
-        limits.target_seconds,
+        region.limits.rows,
+        region.limits.bytes,
+        region.limits.target_seconds,
         drift=drift(live),
         answers=answers(wanted, live),
         allowed=used,
@@ -97,12 +97,12 @@ def plan(
     return with_patience(with_money(made, live, region), live, region, compile_query)
 
 
-def _possible(pipeline: Pipeline, live: Live, memory: Memory | None) -> tuple[Desired, Live]:
+def _possible(pipeline: Pipeline, live: Live, memory: Memory | None, hashed_by: str) -> tuple[Desired, Live]:
     """The pipeline compiled, and the region with the one object that stands for all releases equal to its own, hashed by the
     same rules."""
     wanted = _desired.of(lambda: desired(pipeline, Compiler(memory)), pipeline)
     if live.release is not None:
-        live = replace(live, release=fingerprints.restated(_releases.of(live.release), wanted))
+        live = replace(live, release=fingerprints.restated(_releases.of(live.release), wanted, hashed_by))
     if wrong := (*wanted.problems, *rules.region_problems(pipeline, live)):
         raise Problems.of(rules.dropped_but_read(wrong, live))
     return wanted, live

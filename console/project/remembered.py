@@ -89,8 +89,8 @@ def _read(path: Path, mark: str) -> dict[str, str]:
 
 
 @cache
-def _mark() -> str:
-    """Whoever edits the planner must not be answered by what an older one computed."""
+def planner() -> str:
+    """Names the planner's source: whoever edits it must not be answered by what an older one computed."""
     root = Path(console.__file__).parent
     source = hashlib.sha256()
     for path in sorted([*(root / "planning").rglob("*.py"), *(root / "model").rglob("*.py")]):
@@ -105,7 +105,7 @@ def remembered() -> Iterator[Remembered]:
         path = paths.cache_dir() / _NAME
     except OSError:
         path = Path(os.devnull) / _NAME
-    memory = Remembered(path, _mark)
+    memory = Remembered(path, planner)
     try:
         yield memory
     finally:

@@ -8,9 +8,11 @@ from deltalake import DeltaTable
 
 from console.agent.store.ledger import Releases, Rollouts
 from console.errors import RegionError
-from console.model.event import Accepted, Checked, Entered
+from console.model import codec
+from console.model.event import Accepted, Ailing, Checked, Entered, Lagging, Progress
 from console.model.fleet import FleetWaves
 from console.model.live import Feed, Release, Terms
+from console.model.status import Status, StepStatus
 
 WAVES = FleetWaves("f1", (("eu",), ("us", "tr")), (("eu", "d1"),))
 ACCEPTED = Accepted("r1", "", "p", "ada", "laptop", (("promote", 0),), fleet=WAVES)
@@ -78,3 +80,14 @@ def test_a_release_that_is_dropped_leaves_nothing_beside(tmp_path: Path) -> None
     releases.propose(RELEASE, "web-1", "ada", "laptop")
     releases.drop("r1")
     assert list((tmp_path / "_console" / "web" / "beside").iterdir()) == []
+
+
+def test_a_console_that_has_not_said_that_it_knows_them_is_told_no_later_words() -> None:
+    lagging = Lagging(1, 2, 3.0, (Ailing("parse", "requests", "requests/1", 3, standing=True, why="x"),))
+    status = Status(
+        "web-1", steps=(StepStatus("backfill/requests/parse", planned=7),), fleet=WAVES, ailing=lagging.ailing
+    )
+    progress = Progress("backfill/requests/parse", 3, 4, "2026-11-07")
+    for value, later in ((progress, {"batch"}), (lagging, {"ailing"}), ([status], {"ailing", "planned", "fleet"})):
+        assert keys(codec.encode(value)) >= later
+        assert not keys(codec.parted(value)[0]) & later

@@ -12,12 +12,12 @@ from console.planning import plan
 from tests.planning.edits import EDITS
 from tests.planning.evolution import adapt
 from tests.planning.test_evolution import BROKEN, REFUSED, region, sides
-from tests.planning.world import REGION, actions, live
+from tests.planning.world import REGION, actions, live, promoted
 from tests.planning.world import pipeline as small
 
 
 def salted(release: Release) -> Release:
-    """The same release with every hash another."""
+    """The same release with every hash another, by rules of another name."""
 
     def hashed(text: str) -> str:
         expression, colon, type = text.partition(":")
@@ -25,6 +25,7 @@ def salted(release: Release) -> Release:
 
     return replace(
         release,
+        rules=hashed("rules"),
         tables=tuple(
             replace(
                 state,
@@ -76,6 +77,17 @@ def test_so_does_a_real_commit_to_another_peoples_pipeline(name: str) -> None:
         return  # before the commit it was impossible
     assert planned(after, other(survey)) == planned(after, survey)
     assert not actions(plan(before, other(survey), REGION, "test"))
+
+
+def test_a_release_names_the_rules_that_it_was_hashed_by_and_is_believed_by_these() -> None:
+    start = live()
+    made = promoted(plan(small(), start, REGION, "test", planner="a"), start)
+    assert made.release is not None
+    assert made.release.rules not in ("", "a")
+    believed = plan(small(), replace(made, release=replace(made.release, tables=salted(made.release).tables)), REGION, "test", planner="a")  # fmt: skip
+    assert believed.changes  # its hashes are other ones, and by the same rules that is a change
+    for planner in ("a", "b", ""):
+        assert plan(small(), made, REGION, "test", planner=planner).changes == ()
 
 
 def test_the_new_release_is_hashed_by_these_rules() -> None:

@@ -25,45 +25,19 @@ from console.planning.warm.same import Once
 _releases: Once[Release] = Once(256)
 
 
-def restated(release: Release, desired: Desired) -> Release:
+def restated(release: Release, desired: Desired, rules: str) -> Release:
     """The release as this planner would have hashed it; the very same where these are its rules.
 
     desired  what is wanted: its fingerprints stand for every query of the release that means the same
+    rules    by which `desired` was hashed; a release of 0.1.0 names none
     """
-    return _releases.of(
-        lambda: _restated(release, desired) if _by_other_rules(release, desired) else release, release, desired
-    )
+    if release.rules == rules:
+        return release
+    return _releases.of(lambda: _restated(release, desired), release, desired)
 
 
 def forget() -> None:
     _releases.forget()
-
-
-def _by_other_rules(release: Release, desired: Desired) -> bool:
-    """Told by the tables that are computed as they are wanted: of these the fingerprints must be the wanted ones.
-
-    Where no table is, the rules are taken for others if an aggregate was compiled before 0.1.0's successors noted its terms.
-    """
-    settled: set[str] = set()
-    for name, wanted in desired.tables.items():
-        state = release.table(name)
-        if state is None:
-            continue
-        if wanted.table.kind == "landing" or state.table.kind == "landing":
-            made = adopted(state.table)
-            if state.table.kind == "landing" and (state.rows, state.values) != (made.rows, made.values):
-                return True
-            settled.add(name)
-            continue
-        feeds = release.feeds_into(name)
-        if _alike(wanted, state, feeds) and settled >= _sources(feeds):
-            if (state.rows, state.values) != (wanted.rows, wanted.values):
-                return True
-            settled.add(name)
-    if any(state.table.name in settled for state in release.tables if state.table.kind != "landing"):
-        return False
-    aggregates = {state.table.name for state in release.tables if state.table.kind == "aggregate"}
-    return any(feed.terms is None for feed in release.feeds if feed.target in aggregates)
 
 
 def _alike(wanted: Wanted, state: TableState, feeds: Iterable[Feed]) -> bool:
@@ -83,27 +57,33 @@ def _sources(feeds: Iterable[Feed]) -> frozenset[str]:
 
 
 def _restated(release: Release, desired: Desired) -> Release:
-    made: dict[str, TableState] = {}
+    made = {state.table.name: state for state in release.tables}
+    same: set[str] = set()  # tables that mean what they are wanted to mean, as those do that they are computed from
     for name, wanted in desired.tables.items():
-        if (state := release.table(name)) is not None:
-            made[name] = _state(state, release.feeds_into(name), wanted, _were(release, made), desired)
-    return replace(release, tables=tuple(made.get(state.table.name, state) for state in release.tables))
+        if (state := made.get(name)) is None:
+            continue
+        feeds = release.feeds_into(name)
+        if state.table.kind == "landing":
+            landing = adopted(state.table)
+            made[name] = replace(state, rows=landing.rows, values=landing.values)
+        elif _alike(wanted, state, feeds) and same >= _sources(feeds):
+            made[name] = replace(state, rows=wanted.rows, values=wanted.values)
+        elif wanted.table.kind != "landing":
+            made[name] = _state(state, feeds, wanted, _were(made, _sources(feeds)), desired)
+        if (made[name].rows, made[name].values) == (wanted.rows, wanted.values):
+            same.add(name)
+    return replace(release, tables=tuple(made.values()))
 
 
-def _were(release: Release, made: Mapping[str, TableState]) -> dict[str, Relation]:
-    """The release's tables as sources, those above already by these rules."""
-    states = [made.get(state.table.name, state) for state in release.tables]
+def _were(made: Mapping[str, TableState], names: Collection[str]) -> dict[str, Relation]:
+    """Tables of the release as sources; those above are hashed by these rules already."""
+    states = [made[name] for name in names if name in made]
     return {s.table.name: physical(s.table.name, s.rows, s.values, types=types(s.table.columns)) for s in states}
 
 
 def _state(
     state: TableState, feeds: Collection[Feed], wanted: Wanted, were: Mapping[str, Relation], desired: Desired
 ) -> TableState:
-    if state.table.kind == "landing":
-        made = adopted(state.table)
-        return replace(state, rows=made.rows, values=made.values)
-    if wanted.table.kind == "landing":
-        return state
     was = _meant(feeds, state.read, were)
     now = _meant(wanted.feeds, wanted.read, _are(desired, _sources(wanted.feeds)))
     values = {name: _value(name, value, was, now, wanted) for name, value in state.values.items()}

@@ -95,6 +95,11 @@ class Compiler:
             self._memory[key] = _hash(key, text)[:_SUM] + text
 
 
+def rules_of(planner: str) -> str:
+    """The rules by which a planner of this source hashes, with this engine; "" where the source is not told."""
+    return planner and _key("rules", planner)
+
+
 def _key(*parts: object) -> str:
     return _hash(engine, *parts)
 

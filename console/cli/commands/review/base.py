@@ -53,9 +53,10 @@ class Base:
     def _promoted(self, before: Pipeline, bare: Live, region: Region, known: Live | None) -> Live:
         """The region as if the older commit were live in it, with the sizes that the snapshot tells."""
         from console.planning import plan
+        from console.project.remembered import planner
 
         try:
-            release = numbered(plan(before, bare, region, tool()), 1).release
+            release = numbered(plan(before, bare, region, tool(), planner=planner()), 1).release
         except Problems as found:
             hint = "name a commit whose files are right"
             raise DataError(f"at {self.ref}: {found.problems[0]}", hint=hint) from None

@@ -1,0 +1,2 @@
+/* into: daily_requests */
+SELECT day, count(*) AS requests FROM requests GROUP BY day

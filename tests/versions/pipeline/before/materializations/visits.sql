@@ -1,0 +1,3 @@
+/* into: visits */
+SELECT c.click_id, c.at, c.cents, n.country
+FROM clicks AS c LEFT JOIN countries AS n ON c.ip = n.ip

@@ -1,0 +1,93 @@
+"""Regions that another version left, as they are kept beside this file, and the clock of their day."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from console import project
+from console.cli.wiring import plan_of
+from console.model.plan import Plan
+from tests.faults.clock import Clock, read_from
+from tests.life.region import LiveRegion
+
+HERE = Path(__file__).parent
+VERSIONS = sorted(path.name for path in HERE.iterdir() if (path / "gate.json").is_file())
+PIPELINE = "web"
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Where and when a region was left. at: seconds, UTC"""
+
+    commit: str
+    version: str
+    at: int
+    place: str
+
+
+def noted(version: str, state: str) -> Noted:
+    return Noted(**json.loads((HERE / version / f"{state}.json").read_text()))
+
+
+class Stored(LiveRegion):
+    """A region as it was left, at another place and at the hour in which it was left."""
+
+    def __init__(self, place: Path, version: str, state: str) -> None:
+        with tarfile.open(HERE / version / f"{state}.tar.gz") as held:
+            held.extractall(place, filter="data")
+        self.root, self.warehouse = place, place / "warehouse"
+        self.clock = Clock(place / "clock")
+        self.clock.step(noted(version, state).at - round(time.time()))
+        self._driver, self._writer = None, None
+
+    def console(self, *words: str, exits: tuple[int, ...] = (0,)) -> str:
+        """What a command of this version says on stdout, at that hour."""
+        command = [sys.executable, "-m", "console.main", *words, "--project", str(self.root), "--no-input"]
+        done = subprocess.run(command, env=self.clock.around(), capture_output=True, text=True, check=False)
+        assert done.returncode in exits, f"{' '.join(words)}: exit {done.returncode}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    async def plan(self, pipeline: str) -> Plan:
+        loaded = project.load(self.root)
+        desired = loaded.pipeline(pipeline, loaded.regions[0])
+        live = await self.driver.survey(pipeline, [t.name for t in desired.tables if t.kind == "landing"])
+        return plan_of(desired, live, loaded.regions[0])
+
+    async def until_still(self, status: Callable[[], dict[str, Any]], seconds: float = 120) -> None:
+        """Until another version's `status` has said some times that no row waits."""
+        until, still = time.monotonic() + seconds, 0
+        while still < 3:
+            assert time.monotonic() < until, f"feeds lag after {seconds:g} s"
+            told = (await asyncio.to_thread(status))["regions"][0]["status"]
+            still = still + 1 if told["lag_commits"] == 0 else 0
+            await asyncio.sleep(1)
+
+    def older(self, checkout: Path, *words: str, exits: tuple[int, ...] = (0,)) -> str:
+        """The same of a command of another version, from its own files."""
+        path = os.pathsep.join([str(checkout), self.clock.environment["PYTHONPATH"]])
+        jars = str(Path(__file__).parents[2] / ".console" / "jars")
+        environment = {**self.clock.around(), "PYTHONPATH": path, "CONSOLE_JARS": jars}
+        command = [sys.executable, "-m", "console.main", *words, "--project", str(self.root), "--no-input"]
+        done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode in exits, f"{' '.join(words)}: exit {done.returncode}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+
+@asynccontextmanager
+async def region(place: Path, version: str, state: str) -> AsyncIterator[Stored]:
+    """A stored region under the clock of its day; its agent ends with it."""
+    stored = Stored(place / "region", version, state)
+    with read_from(stored.clock):
+        try:
+            yield stored
+        finally:
+            await stored.close()
