@@ -12,7 +12,7 @@ from console.agent.patience.failure import kind
 from console.agent.recount import live
 from console.agent.recount import sample as samples
 from console.agent.recount.files import Span, Unreadable, rows_of
-from console.agent.recount.live import Again, Lane, computed, shape_of, stored_as
+from console.agent.recount.live import Again, Lane, computed, settled, shape_of, stored_as
 from console.agent.recount.pinned import said
 from console.agent.recount.rows import Difference, differences
 from console.agent.store import log
@@ -84,18 +84,24 @@ def quiet(session: Any, lane: Lane, dry: Dry) -> Again:
             return Again(True, f"{since}; nothing was computed again, for a live feed would stop there: {said(error)}")
         return Again(None, f"{since}; rows of {name} could not be moved: {said(error)}")
     rows = sum(map(_rows, chosen))
-    if worst := next((each for each in found if each.missing or each.extra or each.estimates), None):
-        columns = f" ({', '.join(worst.columns[:3])})" if worst.columns else ""
-        lacks = (
-            f"version {chosen[worst.number].version} would lack {worst.missing:,} rows and have {worst.extra:,} others"
-        )
-        return Again(False, f"{since}; {lacks} than Delta reads in {name}{columns}", len(chosen), rows)
+    if found:
+        versions = [commit.version for commit in chosen]
+        return Again(False, f"{since}; of {name}, {_would(found[0], versions)}", len(chosen), rows)
     return Again(
         True,
         f"{since}; {len(chosen)} of its last commits ({rows:,} rows), read as live rows are, are what Delta reads",
         len(chosen),
         rows,
     )
+
+
+def _would(worst: Difference, versions: Sequence[int]) -> str:
+    at = f"version {versions[worst.number]}"
+    if worst.missing or worst.extra:
+        columns = f" ({', '.join(worst.columns[:3])})" if worst.columns else ""
+        return f"{at} would lack {worst.missing:,} rows and have {worst.extra:,} others than Delta reads in it{columns}"
+    what = f"{worst.estimates:,} sketches" if worst.estimates else f"{len(worst.sums):,} sums"
+    return f"{at} would give {what} that are not of the rows which Delta reads in it"
 
 
 def _tried(session: Any, lane: Lane, dry: Dry, chosen: Sequence[log.Commit]) -> tuple[Difference, ...]:
@@ -111,7 +117,8 @@ def _tried(session: Any, lane: Lane, dry: Dry, chosen: Sequence[log.Commit]) -> 
         with ExitStack() as open:
             made = [open.enter_context(dry(session, commit.version, joins)) for commit in chosen]
             each = [stored_as(lane, rows, at) for at, rows in enumerate(made)]
-            return differences(reduce(lambda one, other: one.unionByName(other), each), again, shape_of(lane))
+            found = differences(reduce(lambda one, other: one.unionByName(other), each), again, shape_of(lane))
+        return tuple(each for each in (settled(session, lane, held, each) for each in found) if each is not None)
     finally:
         held.unpersist()
 

@@ -156,7 +156,7 @@ def _compared(session: Any, lane: Lane, drawn: Sequence[Moved], shape: Shape) ->
             shuffled = computed(session, lane, _shuffled(held), [commit.joins or {} for commit in drawn])
             if any(each.missing or each.extra for each in differences(shuffled, again, shape, tasks)):
                 return f"two computations of {lane.source.feed.materialization} differ: the order of its rows counts"
-        return tuple(each for each in (_settled(session, lane, held, each) for each in found) if each is not None)
+        return tuple(each for each in (settled(session, lane, held, each) for each in found) if each is not None)
     finally:
         held.unpersist()
 
@@ -197,7 +197,7 @@ def _shuffled(held: Any) -> Any:
     return held.orderBy(rand(7))
 
 
-def _settled(session: Any, lane: Lane, held: Any, found: Difference) -> Difference | None:
+def settled(session: Any, lane: Lane, held: Any, found: Difference) -> Difference | None:
     """Without the sums that are one in another order; None where nothing else differs."""
     from pyspark.sql.functions import col
 

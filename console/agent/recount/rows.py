@@ -4,12 +4,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from console.agent.recount.doubles import apart
-from console.agent.recount.files import COMMIT
+from console.agent.recount.files import COMMIT, Unreadable
 from console.model.schema import quoted
 
 ESTIMATE = 0.08  # five standard errors of a sketch of distinct values with 2^12 registers
 SLACK = 2.0
-SUMS = 1000  # groups that are settled by what they add up
+SUMS = 1000  # of one state that are settled by what they add up
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,10 @@ class Difference:
 
 
 def differences(stored: Any, again: Any, shape: Shape, tasks: int = 1) -> tuple[Difference, ...]:
-    """What differs between rows as a target holds them and as they are computed again, by commit. tasks: in how many"""
+    """What differs between rows as a target holds them and as they are computed again, by commit. tasks: in how many
+
+    raises  Unreadable where more sums are apart than may be settled
+    """
     groups = _groups(stored, again, shape, tasks)
     off = "missing > 0 OR extra > 0 OR estimates > 0 OR sums > 0"
     found = groups.groupBy(COMMIT).agg(*_counts(shape)).where(off).collect()
@@ -124,7 +127,10 @@ def _sums(groups: Any, shape: Shape, number: int) -> tuple[tuple[dict[str, Any],
     found = []
     paired = groups.where((col(COMMIT) == number) & (col("n") == 0) & (col("held") == 1))
     for i, name in enumerate(shape.sums):
-        for row in paired.where(apart(col(f"a{i}"), col(f"b{i}"))).limit(SUMS).collect():
+        off = paired.where(apart(col(f"a{i}"), col(f"b{i}"))).limit(SUMS + 1).collect()
+        if len(off) > SUMS:
+            raise Unreadable(f"{name} of more than {SUMS:,} groups is further apart than a billionth")
+        for row in off:
             group = {column: row[f"c{at}"] for at, (column, _) in enumerate(shape.exact)}
             found.append((group, name, row[f"a{i}"], row[f"b{i}"]))
     return tuple(found)

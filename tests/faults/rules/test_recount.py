@@ -14,6 +14,8 @@ from console.agent.feeds import edge as edges
 from console.agent.feeds import once
 from console.agent.feeds.edge import Edge
 from console.agent.recount import files
+from console.agent.recount import rows as recounted
+from console.agent.recount.alive import quiet
 from console.agent.recount.live import Again, lane, recount
 from console.agent.store import log
 from console.model.live import Feed, TableState, Terms, Version
@@ -281,6 +283,32 @@ def test_a_sum_in_another_order_is_equal_and_another_sum_is_not(world: World, mo
         assert again.ok is ok, (total, again)
         world = World(world.place / total, world.session)
         world.lands(*CANCEL)
+
+
+def test_a_sum_that_the_live_path_would_make_wrong_is_found_before_a_quiet_source_moves(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.lands(*CANCEL)
+    compute = edges.compute
+    for total, ok in (("total", True), ("2D", True), ("70D", False)):
+        wrong = f"CASE WHEN city = 'a' THEN {total} ELSE total END AS total"
+        columns = ("city", "rows", wrong, "most", "who__hll", "mid__kll")
+        monkeypatch.setattr(edges, "compute", lambda *given, columns=columns: compute(*given).selectExpr(*columns))
+        found = quiet(world.session, lane(world.hours, {}), world.hours.dry)
+        assert found.ok is ok, (total, found)
+    assert "1 sums that are not of the rows which Delta reads" in found.told
+
+
+def test_more_sums_than_are_settled_are_not_called_equal(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recounted, "SUMS", 1)
+    world.lands(*CANCEL, *((k, "b", x, tags) for k, _, x, tags in CANCEL))
+    compute = edges.compute
+    columns = ("city", "rows", "2D AS total", "most", "who__hll", "mid__kll")
+    monkeypatch.setattr(edges, "compute", lambda *given: compute(*given).selectExpr(*columns))
+    world.hours.step(world.session, log.latest_version(world.landing))
+    monkeypatch.setattr(edges, "compute", compute)
+    again = world.again(world.hours)
+    assert (again.ok, "total of more than 1 groups" in again.told) == (None, True), again
 
 
 def test_where_the_source_no_longer_has_them_the_date_is_told(world: World) -> None:
