@@ -19,7 +19,7 @@ def unfit(path: str) -> str:
 
 def unfit_here(path: str) -> str:
     """The same of a path of this machine, and of the place to which its links lead, for deltalake goes by that."""
-    return unfit(path) or unfit(os.path.realpath(path))
+    return unfit(path) or (unfit(os.path.realpath(path)) if path.startswith("/") else "")
 
 
 def _own(path: Path) -> Path:

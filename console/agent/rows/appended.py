@@ -64,7 +64,8 @@ def _column(field: dict[str, Any], shape: Shape, parts: Sequence[Values], number
     if name in shape.partition_by:
         values = ", ".join(_text(dict(part).get(stored)) for part in parts)
         told = values if len(parts) == 1 else f"element_at(array({values}), {number})"
-        return expr(f"try_cast(CAST({told} AS STRING) AS {simple_type(field['type'])}) AS {quoted(name)}")
+        # one that is no such value is an error: deltalake has spelled -1.25 as `-1.-25`
+        return expr(f"CAST(CAST({told} AS STRING) AS {simple_type(field['type'])}) AS {quoted(name)}")
     if shape.mapping == "none":
         return quoted(name)
     shown = _struct({"type": "struct", "fields": [_physical(field, "none")]})[0].dataType

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from deltalake import write_deltalake
 
 from console.agent.feeds import ranges
+from console.agent.patience.failure import kind
 from console.agent.rows.whole import stored_at
 from console.agent.store import log
 from console.agent.store.survey import table_stats
@@ -116,6 +118,23 @@ def test_values_of_partitions_come_from_the_log_and_an_empty_one_is_null(tmp_pat
         (0, "Zürich"): 1,
         (1, None): 1,
     }
+
+
+def test_a_value_of_a_partition_that_nobody_can_read_is_no_null(tmp_path: Path, session: Any) -> None:
+    """deltalake spells -1.25 as `-1.-25`."""
+    table, data = str(tmp_path / "t"), {"n": [1], "p": pa.array([Decimal("1.25")], pa.decimal128(10, 2))}
+    write_deltalake(table, pa.table(data), partition_by=["p"])
+    assert [tuple(row) for row in ranges.read(session, table, _all(table), tmp_path).collect()] == [
+        (1, Decimal("1.25"))
+    ]
+    write_deltalake(table, pa.table(data | {"p": pa.array([Decimal("-1.25")], pa.decimal128(10, 2))}), mode="append")
+    with pytest.raises(Exception, match="CAST_INVALID_INPUT") as refused:
+        ranges.read(session, table, _all(table, 1), tmp_path).collect()
+    assert kind(refused.value) == "value"
+
+
+def _all(table: str, version: int = 0) -> ranges.Range:
+    return ranges.Range(version, version, log.commit(table, version).added)
 
 
 def test_of_many_rows_each_gets_the_value_of_its_own_file(tmp_path: Path, session: Any) -> None:
