@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from console.agent.feeds.follow import Follower
+from console.agent.intake import loads
 from console.agent.intake.landing import Intake
 from console.agent.intake.values import parse_lines, typed
 from console.agent.line import Line
@@ -284,6 +285,24 @@ def test_what_landed_in_a_table_before_it_was_dropped_and_made_anew_has_not_land
                 write_deltalake(str(tmp_path / "landing"), pa.Table.from_pylist([], SCHEMA), mode="append")
             found = intake.found("landing", "a", run.first, named=True, batch="", after=0)
             assert (found.heads, found.ends) == ((), ())
+
+
+def test_a_load_is_known_from_the_checkpoint_alone_by_a_process_that_has_read_nothing(
+    intake: Intake, tmp_path: Path
+) -> None:
+    path, run = tmp_path / "landing", part("a", 0, events(0, 2))[0]
+    intake.append("landing", "b", events(0, 2), run)
+    for n in (2, 3):
+        write_deltalake(str(path), pa.Table.from_pylist([], SCHEMA), mode="append")
+        if n == 2:
+            DeltaTable(str(path)).create_checkpoint()
+    for version in range(2):
+        (path / "_delta_log" / f"{version:020}.json").unlink()
+    loads.forget()
+    found = intake.found("landing", "a", run.first, named=True, batch="", after=0)
+    assert [(head.load, head.rows, head.line) for head in found.heads] == [("a", 2, 2)]
+    assert intake.append("landing", "c", events(0, 2), run) == {"rows": 0, "already": True}
+    assert len(landed(tmp_path)) == 2
 
 
 def test_marks_that_the_logs_retention_let_go_are_gone(intake: Intake, tmp_path: Path) -> None:

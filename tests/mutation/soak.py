@@ -38,7 +38,7 @@ PURE = {
     ),
     f"{FEEDS}/ranges.py": ("tests/agent/test_log.py", f"{RULES}/test_what_flows.py"),
     f"{FEEDS}/foreign.py": (f"{RULES}/test_foreign.py",),
-    f"{FEEDS}/checksum.py": (f"{RULES}/test_checksum.py", f"{RULES}/test_keeping.py"),
+    f"{FEEDS}/checksum.py": (f"{RULES}/test_checksum.py",),
 }  # fmt: skip
 OTHERS = ("console/agent/feeds", "console/agent/rollout", "console/agent/upkeep", "console/agent/intake")
 THEIR_TESTS = ("tests/agent", "tests/days", RULES, "tests/faults/test_fence.py", "tests/faults/test_gate.py")
