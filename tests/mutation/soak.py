@@ -14,7 +14,6 @@ A whole run leaves a line in `docs/mutation.jsonl`.
 import argparse
 import ast
 import json
-import os
 import random
 import sys
 import tempfile
@@ -45,6 +44,9 @@ THEIR_TESTS = ("tests/agent", "tests/days", RULES, "tests/faults/test_fence.py",
 COUNT = 300
 
 
+VOID = "void"
+
+
 class Tried:
     """What became of each mutant, one line each, so that a run may end at any moment."""
 
@@ -56,21 +58,22 @@ class Tried:
         if self._path.exists():
             for line in self._path.read_text().splitlines():
                 entry = json.loads(line)
-                if entry["tree"] == self._state or entry["outcome"] != "survived":
+                self._known.pop(entry["key"], None)
+                if entry["outcome"] != VOID and (entry["tree"] == self._state or entry["outcome"] != "survived"):
                     self._known[entry["key"]] = entry["outcome"]
-        self._size = self._path.stat().st_size if self._path.exists() else 0
-        self.new = 0
+        self.new: list[Mutant] = []
 
     def forget(self) -> None:
-        """Leave out what this run found."""
-        os.truncate(self._path, self._size)
+        """What this run found says nothing."""
+        for mutant in tuple(self.new):
+            self.keep(mutant, VOID, 0.0)
 
     def get(self, mutant: Mutant) -> str | None:
         return self._known.get(mutant.key)
 
     def keep(self, mutant: Mutant, outcome: str, seconds: float) -> None:
         self._known[mutant.key] = outcome
-        self.new += 1
+        self.new.append(mutant)
         entry = {
             "key": mutant.key, "tree": self._state, "outcome": outcome, "seconds": round(seconds, 1), "file": mutant.file,
             "line": mutant.line, "nth": mutant.nth, "operator": mutant.operator, "was": mutant.was, "now": mutant.now,
@@ -122,8 +125,10 @@ def run(chosen: Sequence[Mutant], lines: Lines) -> Counter[str]:
                     print(f"{mutant.file}:{mutant.line}: {mutant.was}  →  {mutant.now}", flush=True)
                 elif number % 50 == 0:
                     print(f"{number} of {len(chosen)}: {dict(counts)}", flush=True)
-            if tried.new:
-                copy.control(everything)  # what was killed was killed by its change and not by what is left of others
+            if copy.shared:
+                copy.control(
+                    everything
+                )  # what was killed was killed by its change and not by what others left in the JVM
         except SystemExit:
             tried.forget()
             raise

@@ -89,6 +89,11 @@ class Copy:
         finally:
             target.write_text(whole)
 
+    @property
+    def shared(self) -> bool:
+        """Whether mutants were tried in one JVM after the other, where one may leave something behind."""
+        return self._java is not None
+
     def close(self) -> None:
         self._end_java()
         sys.path.remove(str(self.place))
