@@ -8,7 +8,7 @@
 A mutant is tried in a copy of the tree, with the tests that pass its line. What was tried stays in `.console/mutation/` and is
 not tried again until its file, or a test, changes: a run that is ended goes on where it stood. A mutant on which no test
 fails is a survivor, unless `equivalent.jsonl` says why nobody can tell it from the file itself; with survivors the run exits 1.
-A whole run leaves a line in `docs/mutation.jsonl`.
+A whole run, of a file or of the drawn ones, leaves a line in `docs/mutation.jsonl`.
 """
 
 import argparse
@@ -174,7 +174,7 @@ def main(words: Sequence[str] | None = None) -> int:
         counts += counted
     entry = {"seed": asked.seed, "minutes": round((time.monotonic() - began) / 60, 1), **told}
     print(json.dumps(entry))
-    if not (asked.files or asked.tests):
+    if not asked.tests:
         with RECORD.open("a") as out:
             out.write(json.dumps(entry) + "\n")
     return 1 if counts["survived"] else 0
