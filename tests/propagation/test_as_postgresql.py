@@ -39,6 +39,7 @@ def test_a_name_is_what_postgresql_keeps_of_it(written: str, kept: str) -> None:
         ("EXPLAIN ANALYZE CREATE TABLE n AS SELECT 1 AS x; ALTER TABLE n ADD y int", []),
         ("EXPLAIN (COSTS off, ANALYZE) SELECT 1 AS x INTO n; ALTER TABLE n ADD y int", []),
         ("EXPLAIN ANALYSE VERBOSE CREATE TEMP TABLE t AS SELECT 1 AS x; ALTER TABLE t ADD y int", []),
+        ("EXPLAIN (ANALYZE off) CREATE TEMP TABLE t AS SELECT 1 AS x; ALTER TABLE t ADD y int", ["add y"]),
         ("EXPLAIN CREATE TEMP TABLE t AS SELECT 1 AS x; ALTER TABLE t ADD y int", ["add y"]),
     ],
 )  # fmt: skip

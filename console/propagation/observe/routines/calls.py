@@ -45,7 +45,7 @@ def refuse_hidden(statement: Statement, catalog: Catalog) -> None:
     if _defines(texts):
         return
     runs = runs or (first.text == "create" and _asks(statement))
-    for name, word in _called(words):
+    for name, word in _called(words[1:] if first.text == "explain" else words):  # brackets behind it are its options
         safe = _harmless(name, catalog)
         if safe is False or (safe is None and runs):
             raise _wrong(word, f"whether {name}(…) alters a table is not known")
