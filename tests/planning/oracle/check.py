@@ -73,6 +73,7 @@ def grouped(tree: exp.Expr) -> exp.Expr:
         operands = [(key, held) for key, held in node.args.items() if isinstance(held, exp.Expr)]
         for key, held in operands:
             chained = type(held) is type(node) and isinstance(node, exp.Connector)  # Spark balances its chains
+            chained = chained or isinstance(node, exp.Escape)  # is one with its LIKE
             if not chained and level(node) < Level.PRIMARY and level(held) < Level.PRIMARY:
                 node.set(key, exp.Paren(this=held))
         return node
@@ -89,7 +90,7 @@ def statements(spark: Spark, seeds: Iterable[int]) -> Found:
     """What is compiled of a text gives its rows, in its order where it has one."""
     found = Found()
     for seed in seeds:
-        sql, _ = Draw(seed).query()
+        sql = Draw(seed).statement()
         try:
             spark.frame(sql)
         except Refused:

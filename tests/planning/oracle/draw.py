@@ -2,9 +2,12 @@
 
 from random import Random
 
+from tests.planning.oracle.shapes import shaped
+
 TABLES = {
     "t": {"a": "int", "k": "int", "id": "int", "b": "string", "c": "double", "flag": "boolean"},
     "u": {"a": "int", "k": "int", "v": "int", "w": "string"},
+    "e": {"id": "int", "a": "int", "arr": "array<int>"},
 }
 # ties, repeats, NULLs, negatives, NaN; small enough that a join and a cross join differ
 ROWS = {
@@ -14,9 +17,10 @@ ROWS = {
         "(5, 3, 7, '5', 2.0D, NULL)", "(2, 1, 3, '2', double('NaN'), true)", "(0, NULL, -8, '0', -0.0D, false)",
     ],
     "u": ["(1, 1, 10, '1')", "(2, 1, NULL, '2')", "(2, 3, 7, NULL)", "(NULL, NULL, 7, '3')", "(4, 2, -7, '1')", "(3, 2, 2, '2')"],
+    "e": ["(1, 2, array(1, 2, 2))", "(2, NULL, array(NULL, 3))", "(3, 1, NULL)", "(4, 2, array(4))", "(4, 3, array(-1, 0))"],
 }  # fmt: skip
 INTS, NAMES = ("a", "k", "id"), ("a", "k", "id", "x", "y", "b")
-_BITS = ("+", "-", "*", "%", "&", "|", "^", "<<", ">>", "div")
+_BITS = ("+", "-", "*", "%", "&", "|", "^", "<<", ">>", ">>>", "div")
 _COMPARED = ("=", "<>", "<", "<=", ">", ">=", "<=>", "==", "!=")
 
 
@@ -31,7 +35,9 @@ def views() -> list[str]:
 _ATOMS = (
     "a", "b", "k", "4", "-1", "'x'", "flag", "s.x", "arr[0]", "(a + k)", "t.a", "true", "null", "f(a)", "1.5", "a::int",
     "cast(a as string)", "-2::string", "case when a then b else k end", "(b collate UTF8_LCASE)", "interval 1 day",
-    "array_contains(arr, a)", "count(*) over (partition by a order by k)",
+    "array_contains(arr, a)", "count(*) over (partition by a order by k)", "f(a)[0]", "m['k'].x", "s.x.y[1]", "interval '1-2' year to month",
+    "case a when k | 1 then b end", "extract(year from a)", "try_cast(a as int)", "sum(a) filter (where a or k)", "1e3", "r'x'",
+    "lag(a) ignore nulls over (order by k)", "transform(arr, x -> x | a)", "cast(a as decimal(5, 2))", "if(a, b, k)", "-1", "array[0]",
 )  # fmt: skip
 _OPERATORS = (
     "+", "-", "*", "/", "%", "div", "||", "&", "|", "^", "<<", ">>", "=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "and", "or",
@@ -60,6 +66,7 @@ class Draw:
         other, last = self.expression(depth - 2), self.expression(depth - 2)
         said = self.by.choice([
             f"{no}between {other} and {last}", f"{no}in ({other}, {last})", f"{no}like {other}", f"{no}rlike {other}",
+            f"{no}like any ('x', {other})", f"{no}like all ({other}, 'y%')", f"{no}ilike some ('x', b)", f"{no}like 'x!%' escape '!'",
             f"is {no}null", f"is {no}true", f"is {no}false", f"is {no}distinct from {other}", f"{no}ilike {other}",
         ])  # fmt: skip
         return f"{one} {said}"
@@ -161,7 +168,7 @@ class Draw:
             left, sign, right = self.number(depth - 1, names), self.by.choice(_BITS), self.number(depth - 1, names)
             if sign in ("%", "div"):
                 right = "3"
-            if sign in ("<<", ">>"):
+            if sign in ("<<", ">>", ">>>"):
                 right = "1"
             if sign == "*":
                 right = "2"
@@ -296,6 +303,10 @@ class Draw:
         if draw < 0.5:
             return self.select(depth)
         return self.piped(depth) if draw < 0.8 else self.united(depth)
+
+    def statement(self) -> str:
+        """Of all forms."""
+        return shaped(self) if self.chance(0.5) else self.query()[0]
 
     def piped(self, depth: int) -> tuple[str, list[str]]:
         """FROM … and one to four operators."""
