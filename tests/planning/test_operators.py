@@ -268,7 +268,7 @@ def test_a_negative_decimal_literal_is_one() -> None:
 
 
 def test_qualify_is_sent_as_it_is_written() -> None:
-    done = query(Text("SELECT id FROM t QUALIFY row_number() OVER (ORDER BY id) = 1 AND k > 1"), Known(TABLES))
+    done = query(Text("SELECT k AS k, id FROM t QUALIFY row_number() OVER (ORDER BY id) = 1 AND k > 1"), Known(TABLES))
     assert done is not None
     assert "QUALIFY" in done.sql
     assert done.sql.count("SELECT") == 1

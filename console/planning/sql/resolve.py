@@ -111,7 +111,8 @@ def _qualify_clear(tree: exp.Query, text: Text, tables: Tables) -> bool:
             continue
         shown = {part.alias.lower(): part.this for part in scope.expression.expressions if isinstance(part, exp.Alias)}
         held = {name for source in scope.sources.values() for name in _outputs(source, tables)}
-        named = [c for c in said.find_all(exp.Column) if not c.table and c.name.lower() in shown]
+        renamed = {name for name, of in shown.items() if not isinstance(of, exp.Column) or of.name.lower() != name}
+        named = [c for c in said.find_all(exp.Column) if not c.table and c.name.lower() in renamed]
         for column in named:
             if column.name.lower() in held or "*" in held:
                 text.say(
