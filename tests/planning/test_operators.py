@@ -233,6 +233,8 @@ def test_the_same_text_with_ties_is_the_same_and_may_get_a_column_more() -> None
 READ_OTHERWISE = {  # by sqlglot than by Spark, without a word
     "SELECT v:a AS x FROM r": "a path into a VARIANT",
     "SELECT v:since FROM r": "a path into a VARIANT",
+    "SELECT v LIKE ALL ('x', 'y') < a AS x FROM r": "followed by an operator",
+    "SELECT v NOT ILIKE SOME ('x', 'y') || 'z' AS x FROM r": "followed by an operator",
     "SELECT 0x1F AS x FROM r": "is no number to Spark",
     'SELECT a AS "K" FROM r': "a name stands in backquotes",
     "SELECT DISTINCT ON (a) a FROM r": "DISTINCT ON is not allowed",

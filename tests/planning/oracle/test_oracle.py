@@ -25,7 +25,7 @@ def test_sparks_own_parser_makes_our_tree_of_every_expression(spark: Spark) -> N
     found = check.expressions(spark, range(SEED, SEED + EXPRESSIONS))
     assert found.wrong == []
     assert found.agree > EXPRESSIONS * 0.3
-    assert found.refused < EXPRESSIONS * 0.02
+    assert found.refused < EXPRESSIONS * 0.05
 
 
 def test_what_we_send_gives_the_rows_of_what_was_written(spark: Spark) -> None:

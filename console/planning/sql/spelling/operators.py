@@ -66,6 +66,7 @@ _POSTFIX = (exp.Bracket, exp.Dot, exp.Collate)
 _UNARY_SIGNS = {TokenType.DASH: exp.Neg, TokenType.TILDE: exp.BitwiseNot}
 _LITERAL_ENDS = (TokenType.DCOLON, TokenType.COLLATE, TokenType.L_BRACKET, TokenType.DOT)
 _DIGITS = (TokenType.HEX_STRING, TokenType.BIT_STRING)
+_LIKES, _SEVERAL = (TokenType.LIKE, TokenType.ILIKE), ("ANY", "ALL", "SOME")
 # source  unitInMultiUnits of Spark's SqlBaseParser.g4
 _UNITS = frozenset(
     name + end
@@ -142,7 +143,13 @@ class Operators(Intervals):
         kind = self._prev.token_type
         if kind == TokenType.IS:
             return self._is(this)
+        several = kind in _LIKES and self._curr.text.upper() in _SEVERAL and self._next.token_type == TokenType.L_PAREN
         found = self.RANGE_PARSERS[kind](self, this)
+        patterns = found.args.get("expression") if found is not None else None
+        if several and not (
+            isinstance(patterns, (exp.Any, exp.All)) and isinstance(patterns.this, (exp.Tuple, exp.Paren))
+        ):
+            self.raise_error("to Spark LIKE ANY (…) followed by an operator is a call of ANY: put it in parentheses")
         return self._negate_range(found) if negated else found
 
     def _is(self, this: exp.Expr) -> exp.Expr | None:
