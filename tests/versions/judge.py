@@ -17,7 +17,7 @@ FROM landing
 """
 TRUTH = {
     "requests": PARSED,
-    "visits": "SELECT click_id, at, cents, country FROM clicks LEFT JOIN countries USING (ip)",
+    "visits": 'SELECT click_id, clicks."at", cents, country FROM clicks LEFT JOIN countries USING (ip)',
     "by_hour": f"""
         SELECT day, date_trunc('hour', ts) AS hour, count(*) AS requests, count(*) FILTER (status > 399) AS errors,
           sum(bytes)::BIGINT AS bytes, max(ms) AS slowest, sum(ms) AS mean__sum, count(ms) AS mean__count
@@ -69,7 +69,7 @@ def faults(warehouse: Path, state: str = "live") -> dict[str, str]:
         stored = DeltaTable(str(warehouse / table["version"]["path"])).to_pyarrow_table()
         db.register("stored", stored)
         columns = [c[0] for c in db.execute(f"DESCRIBE ({TRUTH[name]})").fetchall() if c[0] in stored.column_names]
-        chosen = ", ".join(columns)
+        chosen = ", ".join(f'"{column}"' for column in columns)
         db.execute(f"CREATE OR REPLACE TEMP TABLE wanted AS SELECT {chosen} FROM ({TRUTH[name]})")
         held = MERGED.get(name, "SELECT * FROM stored")
         db.execute(f"CREATE OR REPLACE TEMP TABLE held AS SELECT {chosen} FROM ({held})")

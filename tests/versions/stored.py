@@ -1,17 +1,15 @@
 """Regions that another version left, as they are kept beside this file, and the clock of their day."""
 
-import asyncio
 import json
 import os
 import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from console import project
 from console.cli.wiring import plan_of
@@ -61,15 +59,6 @@ class Stored(LiveRegion):
         desired = loaded.pipeline(pipeline, loaded.regions[0])
         live = await self.driver.survey(pipeline, [t.name for t in desired.tables if t.kind == "landing"])
         return plan_of(desired, live, loaded.regions[0])
-
-    async def until_still(self, status: Callable[[], dict[str, Any]], seconds: float = 120) -> None:
-        """Until another version's `status` has said some times that no row waits."""
-        until, still = time.monotonic() + seconds, 0
-        while still < 3:
-            assert time.monotonic() < until, f"feeds lag after {seconds:g} s"
-            told = (await asyncio.to_thread(status))["regions"][0]["status"]
-            still = still + 1 if told["lag_commits"] == 0 else 0
-            await asyncio.sleep(1)
 
     def older(self, checkout: Path, *words: str, exits: tuple[int, ...] = (0,)) -> str:
         """The same of a command of another version, from its own files."""

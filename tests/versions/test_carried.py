@@ -1,0 +1,89 @@
+"""Regions that 0.1.0 left in the middle of something: this version goes on and goes back, and that one reads it afterwards."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.life.region import ME
+from tests.versions.build import checked_out
+from tests.versions.judge import faults, release
+from tests.versions.stored import PIPELINE, VERSIONS, Stored, noted, region
+
+pytestmark = pytest.mark.spark
+versions = pytest.mark.parametrize("version", VERSIONS)
+
+
+async def at_the_gate(stored: Stored) -> str:
+    """The rollout, every check of which has passed."""
+    status = await stored.until(PIPELINE, "awaiting-confirmation")
+    assert [check for check in status.checks if check.ok is not True] == []
+    return status.rollout
+
+
+async def promoted(stored: Stored) -> None:
+    """Promoted, with every row where it belongs."""
+    rollout = await at_the_gate(stored)
+    await stored.driver.promote(PIPELINE, rollout, "r1", ME)
+    await stored.followed(PIPELINE)
+    assert release(stored.warehouse, "live")["id"] == "r2"
+    assert faults(stored.warehouse) == {}
+
+
+async def returned(stored: Stored) -> None:
+    """Rolled back, with every row where it belongs."""
+    await stored.roll_back(PIPELINE)
+    await stored.followed(PIPELINE)
+    assert release(stored.warehouse, "live")["id"] == "r1"
+    assert faults(stored.warehouse) == {}
+    assert faults(stored.warehouse, "previous") == {}
+
+
+@versions
+async def test_the_one_at_the_gate_is_promoted_and_rolled_back_and_its_own_version_reads_that(
+    version: str, tmp_path: Path
+) -> None:
+    checkout = checked_out(noted(version, "gate").commit, tmp_path / "checkout")
+    async with region(tmp_path, version, "gate") as stored:
+        await stored.driver.wake()
+        await stored.driver.control(PIPELINE, "retry", ME)  # checked anew, in words of this version
+        await promoted(stored)
+        await returned(stored)
+        await stored.driver.stop()
+        # what it may not do here is plan or feed: its own manifests name the place that the warehouse was moved from
+        for words in (("history",), ("show", f"{PIPELINE}-2")):
+            await asyncio.to_thread(stored.older, checkout, *words)
+
+
+@versions
+async def test_the_paused_one_goes_on_to_its_end(version: str, tmp_path: Path) -> None:
+    checkout = checked_out(noted(version, "paused").commit, tmp_path / "checkout")
+    async with region(tmp_path, version, "paused") as stored:
+        await stored.driver.wake()
+        await stored.driver.control(PIPELINE, "resume", ME)
+        await at_the_gate(stored)
+        told = await asyncio.to_thread(
+            stored.older, checkout, "status", "--output", "json"
+        )  # this version's agent answers
+        assert json.loads(told)["regions"][0]["state"] == "awaiting-confirmation"
+        await promoted(stored)
+
+
+@versions
+async def test_the_failed_one_is_kept_and_tried_again(version: str, tmp_path: Path) -> None:
+    async with region(tmp_path, version, "failed") as stored:
+        await stored.driver.wake()
+        await stored.driver.control(PIPELINE, "retry", ME)
+        await promoted(stored)
+
+
+@versions
+async def test_the_live_one_takes_rows_and_goes_back(version: str, tmp_path: Path) -> None:
+    async with region(tmp_path, version, "live") as stored:
+        await stored.driver.wake()
+        line = json.dumps({"id": "new", "ts": "2026-11-02T10:00:00Z", "payload": '{"ip": "192.0.2.1", "status": 500}'})
+        await stored.driver.ingest(PIPELINE, "landing", "one", [line])
+        await stored.followed(PIPELINE)
+        assert faults(stored.warehouse) == {}
+        await returned(stored)
