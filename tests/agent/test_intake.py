@@ -239,6 +239,20 @@ def test_a_number_with_more_digits_than_a_folders_name_has_letters_is_refused(nu
         assert refused.value.code == "E_PARTITION_VALUE"
 
 
+@pytest.mark.parametrize(
+    ("number", "fits"), [("0", True), ("0.0", True), ("1.25", True), ("-2", True), ("-1.25", False), ("-0.01", False)]
+)
+def test_of_decimals_only_a_negative_fraction_has_no_spelling_in_a_partition(number: str, fits: bool) -> None:
+    with TemporaryDirectory() as place:
+        write_deltalake(place, pa.table({"p": pa.array([], pa.decimal128(20, 4))}), partition_by=["p"])
+        lines = parse_lines([f'{{"p": {number}}}'], ["p"])
+        if fits:
+            assert typed(DeltaTable(place), lines)["p"].to_pylist() == [Decimal(number)]
+            return
+        with pytest.raises(DataError, match="no number"):
+            typed(DeltaTable(place), lines)
+
+
 def part(load: str, after: int, events: list[str], line: int = 1) -> tuple[Run, str]:
     """Events of a load behind so many others, and the chain up to their end."""
     before = linked(START, (f'{{"n": {number}}}' for number in range(after)))[0]
@@ -275,7 +289,7 @@ def test_what_landed_in_a_table_before_it_was_dropped_and_made_anew_has_not_land
     intake: Intake, tmp_path: Path
 ) -> None:
     run = part("a", 0, events(0, 2))[0]
-    for again in (False, True, False, True):
+    for again in (False, True) * 5:
         assert intake.append("landing", "b", events(0, 2), run)["already"] is again
         found = intake.found("landing", "a", run.first, named=True, batch="", after=0)
         assert [head.rows for head in found.heads] == [2]
