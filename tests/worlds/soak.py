@@ -27,7 +27,7 @@ def drawn(seed: int, many: int, reading: int, writes: Any, reads: Any) -> soak.L
     """One seed's worlds, and what differs."""
     place, started = Path(tempfile.mkdtemp(prefix="console-landings-")), time.monotonic()
     held, restart = worlds(seed, many), restart_of(seed)
-    differences = read(seed * len(KINDS), reading, writes, reads)
+    differences = read(seed * reading, reading, writes, reads)
     try:
         differences += carry(seed, held, restart, place, writes) if held else []
     except Exception as error:
@@ -41,6 +41,13 @@ def drawn(seed: int, many: int, reading: int, writes: Any, reads: Any) -> soak.L
     return {"seed": seed, "worlds": many, "read": reading, "kinds": dict(sorted(kinds.items())), "acts": dict(sorted(acts.items())),
             "agent": restart, "refused": len(CODES) if held else 0, "seconds": round(time.monotonic() - started),
             "differences": differences}  # fmt: skip
+
+
+def lives(session: Any) -> bool:
+    try:
+        return bool(session.range(1).count() == 1)
+    except Exception:  # a lost JVM is told in many ways
+        return False
 
 
 def main() -> int:
@@ -57,6 +64,9 @@ def main() -> int:
             line = drawn(seed, asked.many, asked.read, writes, reads)
             for said in line["differences"]:
                 run.differs(said)
+            if line["differences"] and not lives(writes):
+                print(f"the writer's Spark has ended: seed {seed} is broken off", flush=True)
+                return 1
             run.keep(line)
     finally:
         spark.stop()

@@ -15,7 +15,7 @@ from tests.worlds.drawn import FEATURES, HIVE, PARTS, acts, worlds
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED, MANY, READ = (
-    os.environ.get(f"WORLDS_{name}", told) for name, told in (("SEED", "12829"), ("MANY", "4"), ("READ", "16"))
+    os.environ.get(f"WORLDS_{name}", told) for name, told in (("SEED", "12829"), ("MANY", "4"), ("READ", "10"))
 )
 
 
@@ -23,7 +23,7 @@ SEED, MANY, READ = (
 def test_a_drawn_landing_table_is_read_and_copied_row_by_row_whoever_wrote_it_and_however() -> None:
     """In a process of its own: its writer's Spark has other jars than those of the tests beside it."""
     command = [sys.executable, "-m", "tests.worlds.soak", "--seed", SEED, "--many", MANY, "--read", READ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1800, check=False)
     assert done.returncode == 0, f"{done.stdout}{done.stderr[-3000:]}"
     line = json.loads(done.stdout.splitlines()[-1])
     assert (str(line["worlds"]), str(line["read"]), line["differences"]) == (MANY, READ, [])
