@@ -63,6 +63,11 @@ def quoted(name: str) -> str:
     return "`" + name.replace("`", "``") + "`"
 
 
+def text_literal(text: str) -> str:
+    """A text as Spark's SQL writes it."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
 def types(columns: tuple[Column, ...]) -> dict[str, str]:
     """Name → Spark type, in order."""
     return {column.name: column.type for column in columns}

@@ -96,7 +96,7 @@ def rows_of(
         rows = rows.where(f"NOT coalesce({history.step.fragile.predicate}, false)")
     register(session, history.joins, pinned(history.joins) if joined is None else joined)
     rows.createOrReplaceTempView(history.step.source)
-    return session.sql(history.step.sql).select(*days.stored(history.target))
+    return session.sql(history.step.sql).selectExpr(*days.stored(history.target))
 
 
 def clustered(rows: Any, target: TableState) -> Any:

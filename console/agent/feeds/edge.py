@@ -163,7 +163,7 @@ def compute(session: Any, edge: Edge, stored: Any, joined: Mapping[str, int]) ->
     """
     logical(session, edge.source, stored).createOrReplaceTempView(edge.feed.source)
     register(session, edge.joins, joined)
-    return session.sql(edge.feed.sql).select(*days.stored(edge.target))
+    return session.sql(edge.feed.sql).selectExpr(*days.stored(edge.target))
 
 
 def logical(session: Any, state: TableState, stored: Any) -> Any:

@@ -15,7 +15,7 @@ from console.agent.store import log
 from console.agent.store.shape import Shape
 from console.agent.store.survey import simple_type
 from console.errors import RegionError
-from console.model.schema import quoted
+from console.model.schema import quoted, text_literal
 
 MAPPED_ROWS = 10_000  # up to which a file is looked up in a map that is searched from its beginning for each row
 _PATTERN = "{}[]*?\\"
@@ -62,7 +62,7 @@ def _column(field: dict[str, Any], shape: Shape, parts: Sequence[Values], number
 
     name, stored = field["name"], _name(field, shape.mapping)
     if name in shape.partition_by:
-        values = ", ".join(_text(dict(part).get(stored)) for part in parts)
+        values = ", ".join(_value(dict(part).get(stored)) for part in parts)
         told = values if len(parts) == 1 else f"element_at(array({values}), {number})"
         # one that is no such value is an error: deltalake has spelled -1.25 as `-1.-25`
         return expr(f"CAST(CAST({told} AS STRING) AS {simple_type(field['type'])}) AS {quoted(name)}")
@@ -77,9 +77,9 @@ def _numbered(session: Any, found: Any, numbers: dict[str, int], rows: int) -> t
     from pyspark.sql.functions import expr
 
     if rows <= MAPPED_ROWS:
-        number = f"element_at(from_json({_text(json.dumps(numbers))}, 'map<string,int>'), _metadata.file_path)"
+        number = f"element_at(from_json({text_literal(json.dumps(numbers))}, 'map<string,int>'), _metadata.file_path)"
     else:
-        told = _text(json.dumps([{"uri": uri, "number": number} for uri, number in numbers.items()]))
+        told = text_literal(json.dumps([{"uri": uri, "number": number} for uri, number in numbers.items()]))
         known = session.sql(
             f"SELECT inline(from_json({told}, 'array<struct<uri:string,number:int>>')) AS (`uri of file`, `number of file`)"
         )
@@ -90,8 +90,8 @@ def _numbered(session: Any, found: Any, numbers: dict[str, int], rows: int) -> t
     return found, f"coalesce({number}, raise_error('a row of no file of the range'))"
 
 
-def _text(value: str | None) -> str:
-    return "NULL" if value is None else "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+def _value(value: str | None) -> str:
+    return "NULL" if value is None else text_literal(value)
 
 
 def _physical(field: dict[str, Any], mapping: str) -> dict[str, Any]:

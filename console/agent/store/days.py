@@ -6,7 +6,7 @@ from typing import Any
 from arro3.core import DataType
 
 from console.model.live import TableState
-from console.model.schema import quoted
+from console.model.schema import quoted, text_literal
 from console.model.slices import EARLY, FIRST, LAST, LATE, day_name
 
 _A_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
@@ -66,23 +66,21 @@ def named(day: Any) -> Any:
     return text.otherwise(day.cast("string"))
 
 
-def stored(target: TableState) -> list[Any]:
-    """The columns that a table stores, of rows that its feed computes.
+def stored(target: TableState) -> list[str]:
+    """The columns that a table stores, of rows that its feed computes; as SQL, for each call into the JVM costs a live step time.
 
     A row whose partition is a day without a name ends the job: deltalake cannot write such a partition, nor read its log.
     """
-    from pyspark.sql.functions import col, lit, raise_error, to_date, when
+    return [_stored(target, column.name, column.type) for column in target.version.columns]
 
-    kinds = {column.name: column.type for column in target.version.columns}
-    found = []
-    for name, kind in kinds.items():
-        value = col(quoted(name))
-        if name in target.version.partition_by and kind.startswith(("date", "timestamp")):
-            said = f"{OUTSIDE}: {target.table.name}.{name} of a row lies outside the years 0001 to 9999"
-            fits = value.isNull() | to_date(value).between(_day(FIRST), _day(LAST))
-            value = when(fits, value).otherwise(raise_error(lit(said))).alias(name)
-        found.append(value)
-    return found
+
+def _stored(target: TableState, name: str, kind: str) -> str:
+    shown = quoted(name)
+    if name not in target.version.partition_by or not kind.startswith(("date", "timestamp")):
+        return shown
+    named = f"date_from_unix_date({FIRST}) AND date_from_unix_date({LAST})"
+    said = f"{OUTSIDE}: {target.table.name}.{name} of a row lies outside the years 0001 to 9999"
+    return f"if({shown} IS NULL OR to_date({shown}) BETWEEN {named}, {shown}, raise_error({text_literal(said)})) AS {shown}"
 
 
 def _day(number: int) -> Any:

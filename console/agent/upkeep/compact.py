@@ -15,7 +15,7 @@ from console.agent.feeds.checksum import per_day
 from console.agent.store import days, log, turns
 from console.errors import RegionError
 from console.model.live import TableState
-from console.model.schema import quoted
+from console.model.schema import quoted, text_literal
 from console.model.slices import EARLY, LATE
 
 SMALL_BYTES = 32 << 20  # a file below this is small
@@ -124,7 +124,8 @@ def _totals(session: Any, table: str, where: str, version: int) -> tuple[Any, ..
 def _where(values: Sequence[tuple[str, str | None]]) -> str:
     """A predicate on partition columns only, as `replaceWhere` wants it."""
     return " AND ".join(
-        f"{quoted(name)} IS NULL" if value is None else f"{quoted(name)} = {_text(value)}" for name, value in values
+        f"{quoted(name)} IS NULL" if value is None else f"{quoted(name)} = {text_literal(value)}"
+        for name, value in values
     )
 
 
@@ -142,7 +143,3 @@ def _values(actions: Any, column: str) -> list[str | None]:
     if DataType.is_date32(held.type):
         return [name or None for name in days.names(held)]
     return [None if value is None else str(value) for value in held.to_pylist()]
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
