@@ -101,6 +101,7 @@ class Beside:
                 file.flush()
                 os.fsync(file.fileno())
             fresh.replace(whole)
+            _on_disk(self._folder)
         return text
 
     def whole(self, name: str, text: str) -> Any:
@@ -120,6 +121,15 @@ class Beside:
 
     def forget(self, name: str) -> None:
         (self._folder / f"{name}.json").unlink(missing_ok=True)
+
+
+def _on_disk(folder: Path) -> None:
+    """A folder's names as durable as its files: after a power loss no row may stand without what is beside it."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _digest(text: str) -> str:
