@@ -208,3 +208,28 @@ def test_days_are_counted_from_file_statistics_and_shared_out_where_files_span_d
         ("2026-11-02", 24, False),
         ("2026-11-03", 24, False),
     ]
+
+
+def test_what_is_left_of_a_cleaned_log_is_not_taken_for_the_whole(tmp_path: Path) -> None:
+    """deltalake does, where the first commit that is left changed the table's metadata."""
+    path = str(tmp_path / "t")
+    for number in range(3):
+        write_deltalake(path, pa.table({"id": [number]}), mode="append")
+    write_deltalake(path, pa.table({"id": [3], "more": [3]}), mode="append", schema_mode="merge")
+    commits = tmp_path / "t" / "_delta_log"
+    [protocol] = [
+        line for line in (commits / f"{0:020}.json").read_text().splitlines() if line.startswith('{"protocol"')
+    ]
+    changed = commits / f"{3:020}.json"  # Spark's repeats the protocol, as column mapping asks for another
+    changed.write_text(f"{protocol}\n{changed.read_text()}")
+    for number in range(4, 7):
+        write_deltalake(path, pa.table({"id": [number], "more": [number]}), mode="append")
+    whole = [log.reaches(path, version) for version in range(8)]
+    DeltaTable(path).create_checkpoint()
+    for number in range(3):
+        (commits / f"{number:020}.json").unlink()
+    assert whole == [True] * 7 + [False]
+    assert len(DeltaTable(path, version=4).get_add_actions().column("path")) == 2, (
+        "deltalake asks by itself: `reaches` may go"
+    )
+    assert [log.reaches(path, version) for version in range(8)] == [False] * 6 + [True, False]

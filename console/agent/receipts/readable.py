@@ -38,6 +38,8 @@ def unreadable(path: str, place: Place) -> Gone:
     if log.table_id(path) != place.id:
         return Gone("another table stands in its place", table=True)
     for version in [place.version, place.before] if place.before >= 0 else [place.version]:
+        if not log.reaches(path, version):
+            return Gone(f"its log no longer reaches back to version {version}")
         try:
             files = DeltaTable(path, version=version).get_add_actions().column("path").to_pylist()
         except (DeltaError, OSError):

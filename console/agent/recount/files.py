@@ -47,6 +47,8 @@ class Held:
         """raises  Unreadable"""
         if version < 0:
             return cls({})
+        if not log.reaches(table.path, version):
+            raise Unreadable(f"version {version} can no longer be read")
         try:
             actions = DeltaTable(table.path, version=version).get_add_actions(flatten=True)
         except (DeltaError, OSError):

@@ -122,6 +122,25 @@ def whole(table: str) -> None:
         raise _empty(table, lost[0])
 
 
+def reaches(table: str, version: int) -> bool:
+    """Whether the log still tells all of a version: from a checkpoint, or the first commit, up to it without a hole.
+
+    deltalake does not ask: it takes what is left of a cleaned log for the whole, where that begins with a commit that
+    changed the table's metadata.
+    """
+    begun, commits = {-1}, set[int]()
+    with suppress(FileNotFoundError), os.scandir(local(table) / "_delta_log") as entries:
+        for entry in entries:
+            stem, _, suffix = entry.name.partition(".")
+            if not (len(stem) == 20 and stem.isdigit() and int(stem) <= version):
+                continue
+            if suffix.startswith("checkpoint"):
+                begun.add(int(stem))
+            elif suffix == "json":
+                commits.add(int(stem))
+    return commits.issuperset(range(max(begun) + 1, version + 1))
+
+
 def _empty(table: str, version: int) -> RegionError:
     return RegionError(
         f"{table}: commit {version} is empty, as after a power loss",
