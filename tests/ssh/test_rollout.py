@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest_asyncio
 from console.agent.store.ledger import Rollouts
 from console.drivers.ssh.reach import SshDriver
 from tests.faults.outside import when
-from tests.faults.world import CASE, PIPELINE, Operator, World, verdict
+from tests.faults.world import CASE, PIPELINE, Operator, World, before_long, verdict
 from tests.ssh.host import QUICK, Host, sh
 from tests.ssh.relay import Relay
 
@@ -65,6 +66,17 @@ def see_the_host(host: Host, jvm: int) -> None:
     assert {place.partition(":")[0] for place in ours} <= LOOPBACK
 
 
+async def until_told(process: subprocess.Popen[str], what: str) -> str:
+    """The lines of a console up to the first that has this."""
+    assert process.stdout
+    lines = ""
+    while what not in lines:
+        line = await before_long(process, process.stdout.readline)
+        assert line, f"it ended and never told {what}: {lines}"
+        lines += line
+    return lines
+
+
 async def test_a_rollout_over_ssh_that_is_cut_in_the_middle_of_its_history_ends_whole_and_goes_back(
     world: FarWorld, host: Host, home: Path, relay: Relay
 ) -> None:
@@ -80,7 +92,7 @@ async def test_a_rollout_over_ssh_that_is_cut_in_the_middle_of_its_history_ends_
     code, said = await ada.run("plan", "--out", str(world.base / "eu.plan"))
     assert code == 0, said
 
-    apply = asyncio.create_task(ada.run("apply", str(world.base / "eu.plan"), "--output", "json"))
+    apply = ada.start("apply", str(world.base / "eu.plan"), "--output", "json")
     begun = await when(world, lambda status: status.state == "backfilling" and any(step.batch for step in status.steps))
     relay.cut(shut=True)
     log = Rollouts(world.warehouse, PIPELINE)
@@ -88,9 +100,13 @@ async def test_a_rollout_over_ssh_that_is_cut_in_the_middle_of_its_history_ends_
     async with asyncio.timeout(300):  # the agent goes on alone
         while len(log.events(begun.rollout)) < carried + 2:
             await asyncio.sleep(0.1)
+    said = await until_told(
+        apply, '"link":"unreachable"'
+    )  # a quick region could be through before the console misses it
     relay.mend()
-    code, said = await apply
-    assert code == 3, said  # at the gate, which waits for a person
+    rest, _ = await before_long(apply, apply.communicate)
+    said += rest
+    assert apply.returncode == 3, said  # at the gate, which waits for a person
     told = [line for line in map(json.loads, said.splitlines()[:-2]) if line["type"] == "link"]
     assert [line["link"] for line in told][-2:] == ["unreachable", "connected"], said
     assert world.agent() == pid
