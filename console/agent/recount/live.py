@@ -13,10 +13,11 @@ from console.agent.recount.files import COMMIT, Span, Unreadable, rows_of
 from console.agent.recount.pinned import Pinned, Source, first, said
 from console.agent.recount.rows import Difference, Shape, differences
 from console.agent.recount.sample import Moved
-from console.agent.recount.sums import judge
+from console.agent.recount.sums import judge, of_groups
 from console.agent.store import log
+from console.errors import RegionError
 from console.model.live import TableState
-from console.model.schema import quoted
+from console.model.schema import quoted, types
 
 if TYPE_CHECKING:
     from console.agent.feeds.edge import Edge
@@ -73,10 +74,7 @@ def recount(session: Any, lane: Lane, seed: str) -> Again | None:
 def _sampled(session: Any, lane: Lane, commits: Sequence[Moved], seed: str) -> Again:
     if why := samples.twice(commits):
         return Again(False, why)
-    taken = lane.source.driving.state.table.on_rewrite == "take_inserts"  # of what was passed over, some rows
-    drawn = samples.sample([commit for commit in commits if not (taken and commit.passed)], seed)
-    if not drawn:
-        return Again(True, "not computed again, for every live commit took rows of commits that rewrote others")
+    drawn = samples.sample(commits, seed)
     name, rows = lane.source.driving.state.table.name, sum(commit.rows for commit in drawn)
     if lane.joined and any(commit.joins is None for commit in drawn):
         return Again(
@@ -129,6 +127,7 @@ def shape_of(lane: Lane) -> Shape:
         tuple(name for name in sums if name not in volatile),
         tuple(name for name in sketches if name not in volatile),
         volatile,
+        terms.keys if terms else (),
     )
 
 
@@ -143,7 +142,7 @@ def _guessed(state: TableState) -> tuple[tuple[str, ...], tuple[str, ...], tuple
 
 def _compared(session: Any, lane: Lane, drawn: Sequence[Moved], shape: Shape) -> tuple[Difference, ...] | str:
     """What differs, sums settled; or why that cannot be told."""
-    came = [Span(i, first, last) for i, commit in enumerate(drawn) for first, last in commit.runs()]
+    came = [Span(i, first, last) for i, commit in enumerate(drawn) for first, last in _runs(lane, commit)]
     went = [Span(i, commit.version, commit.version) for i, commit in enumerate(drawn)]
     tasks = 1 + sum(commit.rows for commit in drawn) // samples.ROWS
     # a handful of rows in one task, and no shuffle behind it; what finds them reads on every core
@@ -159,6 +158,24 @@ def _compared(session: Any, lane: Lane, drawn: Sequence[Moved], shape: Shape) ->
         return tuple(each for each in (settled(session, lane, held, each) for each in found) if each is not None)
     finally:
         held.unpersist()
+
+
+def _runs(lane: Lane, commit: Moved) -> list[tuple[int, int]]:
+    """The source's commits whose rows a live commit holds.
+
+    raises  Unreadable where it passed over some of which nobody can tell any more whether they only inserted
+    """
+    source, taken = lane.source.driving, list(commit.runs())
+    if source.state.table.on_rewrite != "take_inserts":
+        return taken
+    for version in commit.passed:
+        try:
+            passed = log.commit(source.path, version)
+        except RegionError:
+            raise Unreadable(f"commit {version} can no longer be read") from None
+        if passed.added and not passed.removed:
+            taken.append((version, version))
+    return taken
 
 
 def computed(session: Any, lane: Lane, held: Any, joins: Sequence[dict[str, int]]) -> Any:
@@ -206,17 +223,18 @@ def settled(session: Any, lane: Lane, held: Any, found: Difference) -> Differenc
         return found
     if terms is None:
         raise Unreadable("what its sums add up is not told, for an older console made the release")
+    kinds = types(lane.target.state.version.columns)
     rows = held.where(col(COMMIT) == found.number).drop(COMMIT)
     made = lane.source.through(session, rows, terms.sql)
-    off = []
-    for group, name, stored, again in found.sums:
-        where = made
-        for key in terms.keys:
-            where = where.where(col(quoted(key)).eqNullSafe(group[key]))
-        values = added_up(where.selectExpr("0 AS g", quoted(name)), "g", [name]).get((0, name), Added())
-        if judge(values, stored, again) != "same":
-            off.append((group, name, stored, again))
-    return Difference(found.number, sums=tuple(off)) if off else None
+    made = made.withColumns({key: col(quoted(key)).cast(kinds[key]) for key in terms.keys})
+    names = sorted({name for _, name, *_ in found.sums})
+    values = added_up(of_groups(session, made, terms.keys, [group for group, *_ in found.sums]), "g", names)
+    off = tuple(
+        (group, name, stored, again)
+        for at, (group, name, stored, again) in enumerate(found.sums)
+        if judge(values.get((at, name), Added()), stored, again) != "same"
+    )
+    return Difference(found.number, sums=off) if off else None
 
 
 def _joins(lane: Lane) -> str:

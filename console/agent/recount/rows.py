@@ -5,11 +5,15 @@ from typing import Any
 
 from console.agent.recount.doubles import apart
 from console.agent.recount.files import COMMIT, Unreadable
+from console.agent.recount.sums import carried
 from console.model.schema import quoted
 
 ESTIMATE = 0.08  # five standard errors of a sketch of distinct values with 2^12 registers
 SLACK = 2.0
 SUMS = 1000  # of one state that are settled by what they add up
+
+
+Apart = tuple[tuple[Any, ...], str, float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,25 +22,27 @@ class Shape:
 
     exact     (name, Spark type);  sums  states that are sums of doubles;  sketches  states that are sketches
     left_out  columns that two computations may not repeat
+    keys      of the exact ones those by which an aggregate groups
     """
 
     exact: tuple[tuple[str, str], ...]
     sums: tuple[str, ...] = ()
     sketches: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """Of one commit. missing: rows computed again that it lacks; extra: rows it has besides; estimates: sketches apart;
-    sums: groups whose sums are apart, as (group, sum, stored, computed again)."""
+    sums: groups whose sums are apart, as (keys as `carried`, sum, stored, computed again)."""
 
     number: int
     missing: int = 0
     extra: int = 0
     estimates: int = 0
     columns: tuple[str, ...] = ()
-    sums: tuple[tuple[dict[str, Any], str, float | None, float | None], ...] = field(default=())
+    sums: tuple[Apart, ...] = field(default=())
 
 
 def differences(stored: Any, again: Any, shape: Shape, tasks: int = 1) -> tuple[Difference, ...]:
@@ -121,18 +127,20 @@ def _told_apart(name: str, a: Any, b: Any) -> Any:
     return ~a.isNull().eqNullSafe(b.isNull()) | coalesce(far, lit(False))
 
 
-def _sums(groups: Any, shape: Shape, number: int) -> tuple[tuple[dict[str, Any], str, float | None, float | None], ...]:
+def _sums(groups: Any, shape: Shape, number: int) -> tuple[Apart, ...]:
     from pyspark.sql.functions import col
 
-    found = []
     paired = groups.where((col(COMMIT) == number) & (col("n") == 0) & (col("held") == 1))
+    names = [name for name, _ in shape.exact]
+    places = [f"c{names.index(key)}" for key in shape.keys]
+    keys = [carried(col(place), groups.schema[place].dataType) for place in places]
+    found: list[Apart] = []
     for i, name in enumerate(shape.sums):
-        off = paired.where(apart(col(f"a{i}"), col(f"b{i}"))).limit(SUMS + 1).collect()
+        sides = (col(f"a{i}"), col(f"b{i}"))
+        off = paired.where(apart(*sides)).select(*keys, *sides).limit(SUMS + 1).collect()
         if len(off) > SUMS:
             raise Unreadable(f"{name} of more than {SUMS:,} groups is further apart than a billionth")
-        for row in off:
-            group = {column: row[f"c{at}"] for at, (column, _) in enumerate(shape.exact)}
-            found.append((group, name, row[f"a{i}"], row[f"b{i}"]))
+        found += [(tuple(row)[:-2], name, row[-2], row[-1]) for row in off]
     return tuple(found)
 
 

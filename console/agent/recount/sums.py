@@ -129,6 +129,7 @@ def _settled(
 ) -> dict[tuple[int, int], Verdict] | str:
     """(group, sum) → what its source says of every one that is apart; or why nothing can be read again."""
     names = [each.new for each in sums]
+    wanted = [[group[f"k{i}"] for i in range(len(plan.keys))] for group in groups]
     found: dict[tuple[int, str], Added] = {}
     if not sources:
         return "nothing tells what they add up"
@@ -140,7 +141,7 @@ def _settled(
             return "two computations of what they add up may differ"
         try:
             made = source.through(session, source.driving.stored(session), terms.sql)
-            again = added_up(_of_groups(session, made, plan, groups), "g", names)
+            again = added_up(of_groups(session, made, plan.keys, wanted), "g", names)
         except Exception as error:
             told = f"{source.driving.state.table.name} cannot be read as of version {source.driving.version}"
             return f"{told}: {said(error)}"
@@ -162,18 +163,18 @@ def judge(values: Added, old: float | None, new: float | None) -> Verdict:
     return "differ" if {was, now} == {True, False} else "unknown"
 
 
-def _of_groups(session: Any, rows: Any, plan: Comparison, groups: Sequence[dict[str, Any]]) -> Any:
-    """The rows of these groups, with the group's number as `g`."""
+def of_groups(session: Any, rows: Any, keys: Sequence[str], groups: Sequence[Sequence[Any]]) -> Any:
+    """The rows of these groups, each given by the values of its keys as `carried`, with the group's number as `g`."""
     from pyspark.sql.functions import broadcast, col
     from pyspark.sql.types import LongType, StructField, StructType
 
-    keys = [carried(rows[quoted(key)], rows.schema[key].dataType) for key in plan.keys]
-    kinds = rows.select(*(key.alias(f"k{i}") for i, key in enumerate(keys))).schema
-    held = [(at, *(group[f"k{i}"] for i in range(len(plan.keys)))) for at, group in enumerate(groups)]
+    kept = [carried(rows[quoted(key)], rows.schema[key].dataType) for key in keys]
+    kinds = rows.select(*(key.alias(f"k{i}") for i, key in enumerate(kept))).schema
+    held = [(at, *group) for at, group in enumerate(groups)]
     wanted = session.createDataFrame(
         held, StructType([StructField("g", LongType()), *(StructField(kind.name, kind.dataType) for kind in kinds)])
     )
-    on = [col(f"k{i}").eqNullSafe(key) for i, key in enumerate(keys)]
+    on = [col(f"k{i}").eqNullSafe(key) for i, key in enumerate(kept)]
     return rows.join(broadcast(wanted), on, "inner")
 
 

@@ -1,6 +1,7 @@
 """Live commits computed again from Delta's own reading: what a feed did wrong is found, and what it did right is not."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -309,6 +310,28 @@ def test_more_sums_than_are_settled_are_not_called_equal(world: World, monkeypat
     monkeypatch.setattr(edges, "compute", compute)
     again = world.again(world.hours)
     assert (again.ok, "total of more than 1 groups" in again.told) == (None, True), again
+
+
+def test_inserts_of_a_commit_that_is_no_plain_append_are_computed_again_too(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = replace(world.hours.source.table, on_rewrite="take_inserts")
+    world.hours.source = replace(world.hours.source, table=table)
+    world.lands()
+    newest = log.latest_version(world.landing)
+    commit = Path(world.landing, "_delta_log", f"{newest:020}.json")
+    commit.write_text(
+        commit.read_text() + '{"cdc":{"path":"_change_data/x","partitionValues":{},"size":1,"dataChange":false}}\n'
+    )
+    assert log.commit(world.landing, newest).kind == "rewrite"
+    world.hours.step(world.session, newest)
+    again = world.again(world.hours)
+    assert (again.ok, again.commits, again.rows) == (True, 1, 4), again
+    compute = edges.compute
+    monkeypatch.setattr(edges, "compute", lambda *given: compute(*given).limit(1))
+    world.lands()
+    world.hours.step(world.session, newest + 1)
+    assert world.again(world.hours).ok is False
 
 
 def test_where_the_source_no_longer_has_them_the_date_is_told(world: World) -> None:
