@@ -13,6 +13,7 @@ from console.agent.rows.whole import stored_at
 from console.agent.store import days, log
 from console.errors import ConsoleError, FeedStopped
 from console.model.live import Feed, Release, TableState
+from console.model.schema import quoted
 
 RANGE_ROWS = 2_000_000
 ONE_TASK_BYTES = 16 << 20
@@ -94,7 +95,7 @@ class Edge:
             note["joins"] = joined
         small = 0 <= part.rows <= SMALL_ROWS and size < ONE_TASK_BYTES and self._takes_small()
         if not (small and once.append_small(out, writer, part.last, note)):
-            once.append(session, out, writer, part.last, note)
+            once.append(session, out.selectExpr(*days.stored(self.target)), writer, part.last, note)
 
     @contextmanager
     def dry(self, session: Any, version: int, joined: Mapping[str, int]) -> Iterator[Any]:
@@ -163,7 +164,8 @@ def compute(session: Any, edge: Edge, stored: Any, joined: Mapping[str, int]) ->
     """
     logical(session, edge.source, stored).createOrReplaceTempView(edge.feed.source)
     register(session, edge.joins, joined)
-    return session.sql(edge.feed.sql).selectExpr(*days.stored(edge.target))
+    columns = [quoted(column.name) for column in edge.target.version.columns]
+    return session.sql(edge.feed.sql).selectExpr(*columns)  # as SQL: each call into the JVM costs a live step time
 
 
 def logical(session: Any, state: TableState, stored: Any) -> Any:

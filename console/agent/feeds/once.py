@@ -1,6 +1,7 @@
 """Rows and their position in one commit, exactly once: the only place that writes to a version (DESIGN §4.1 rules 1, 2)."""
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_d
 
 from console import crash
 from console.agent.feeds import foreign
-from console.agent.store import log, turns
+from console.agent.store import days, log, turns
 from console.errors import FeedStopped, RegionError
 from console.model.live import Feed, TableState
 from console.model.schema import quoted
@@ -211,8 +212,8 @@ def append_small(rows: Any, writer: Writer, position: int, note: dict[str, Any])
 
     A fifth of the processor time: the JVM rebuilds a table's state before each append (docs/decisions/0005).
 
-    returns  None, with nothing written, where Spark must write them: one of its writes is under way on the table, or
-             Arrow has no exact way into the table's columns
+    returns  None, with nothing written, where Spark must write them: one of its writes is under way on the table,
+             Arrow has no exact way into the table's columns, or a partition cannot have the day of a row
     raises   FeedStopped E_SKIPPED as `append`; here nothing was written
     """
     _in_order(writer, position)
@@ -236,9 +237,13 @@ def _by_deltalake(data: Any, writer: Writer, position: int, note: dict[str, Any]
             raise _skipped(writer, position)
         schema = pa.schema(table.schema().to_arrow())
         try:
-            data = schema.empty_table() if data is None else _blank_is_null(table, data.cast(schema))
+            data = schema.empty_table() if data is None else data.cast(schema)
         except (pa.ArrowException, ValueError):  # the plain one: somebody added a column, which Spark fills with NULL
             return None
+        by = table.metadata().partition_columns
+        if not all(days.nameable(data.column(name)) for name in by):
+            return None
+        data = _blank_is_null(data, by)
         crash.point(f"before-commit-{note.get('kind', '')}")
         properties = CommitProperties(
             custom_metadata={"userMetadata": writer.told(note)}, app_transactions=[Transaction(writer.app_id, number)]
@@ -248,13 +253,13 @@ def _by_deltalake(data: Any, writer: Writer, position: int, note: dict[str, Any]
     return _read_back(writer, before, number, position)
 
 
-def _blank_is_null(table: DeltaTable, data: Any) -> Any:
-    """Empty text in a partition column as Spark writes it: deltalake would spell it out in the log, where it is no value."""
+def _blank_is_null(data: Any, by: Sequence[str]) -> Any:
+    """Empty text in the partition columns as Spark writes it: deltalake would spell it out in the log, where it is no value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     for at, field in enumerate(data.schema):
-        if field.name in table.metadata().partition_columns and field.type in (pa.string(), pa.large_string()):
+        if field.name in by and field.type in (pa.string(), pa.large_string()):
             held = data.column(at)
             data = data.set_column(
                 at, field, pc.if_else(pc.is_in(held, pa.array(_NULLS, held.type)), pa.scalar(None, field.type), held)

@@ -5,6 +5,7 @@ Plain files cost what reading Parquet costs. What only Delta can read, it reads,
 """
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,14 @@ from console.model.schema import quoted, text_literal
 
 MAPPED_ROWS = 10_000  # up to which a file is looked up in a map that is searched from its beginning for each row
 _PATTERN = "{}[]*?\\"
+# a path that no reader passes over or takes for anything but a file's
+_SIMPLE = re.compile(r"[A-Za-z0-9_/=.+-]*/[A-Za-z0-9][A-Za-z0-9_=.+-]*\.parquet")
 
 Values = tuple[tuple[str, str | None], ...]
 
 
 def rows(session: Any, source: str, shape: Shape, files: Sequence[log.AddedFile], scratch: Path) -> Any:
-    """The rows of these files in the table's columns.
+    """The rows of these files in the table's columns, those that it is partitioned by at the end.
 
     scratch  where an excerpt may be made, which has to stay until the rows were read
     """
@@ -39,37 +42,50 @@ def rows(session: Any, source: str, shape: Shape, files: Sequence[log.AddedFile]
     # without a look for partitions, whose values would be told from names of folders
     reader = session.read.schema(schema).option("recursiveFileLookup", "true")
     found = reader.parquet(*map(_literal, held))
-    uris = {_path(uri): uri for uri in found.inputFiles()}
-    if uris.keys() != held.keys():  # it passes over names that begin with _ or a dot
-        return excerpt.rows(session, source, shape, tuple(held.values()), scratch)
+    parts = {values: at for at, values in enumerate(dict.fromkeys(file.values for file in files), 1)}
+    uris: dict[str, str] = {}
+    if len(parts) > 1 or not all(map(_SIMPLE.fullmatch, held)):  # Spark's list of files costs a live step a twentieth
+        uris = {_path(uri): uri for uri in found.inputFiles()}
+        if uris.keys() != held.keys():  # it passes over names that begin with _ or a dot
+            return excerpt.rows(session, source, shape, tuple(held.values()), scratch)
     if shape.mapping == "none" and not shape.partition_by:
         return found
-    parts = {values: at for at, values in enumerate(dict.fromkeys(file.values for file in files), 1)}
-    number = "1"
+    number, kept = "1", ["*"]  # each column that is named costs a live step calls into the JVM
     if len(parts) > 1:
+        kept = [quoted(_name(field, shape.mapping)) for field in stored]
         numbers = {_short(uris[path]): parts[file.values] for path, file in held.items()}
         rows = sum(file.rows if file.rows >= 0 else MAPPED_ROWS for file in files)
         found, number = _numbered(session, found, numbers, rows)
-    return found.select(*(_column(field, shape, tuple(parts), number) for field in fields))
+    told = {
+        field["name"]: _partition(field, shape, tuple(parts), number)
+        for field in fields
+        if field["name"] in shape.partition_by
+    }
+    if shape.mapping == "none":
+        return found.selectExpr(*kept, *told.values())
+    return found.select(*(_shown(field, shape.mapping, told.get(field["name"])) for field in fields))
 
 
-def _column(field: dict[str, Any], shape: Shape, parts: Sequence[Values], number: str) -> Any:
-    """One column of the table, by the name it shows: out of the files, or the value that the log has for each file.
+def _partition(field: dict[str, Any], shape: Shape, parts: Sequence[Values], number: str) -> str:
+    """SQL for a partition column: the value that the log has for each file.
 
-    number  SQL for which of the parts a row's file belongs to; as text, for each call into the JVM costs time
+    number  SQL for which of the parts a row's file belongs to
     """
+    stored = _name(field, shape.mapping)
+    values = ", ".join(_value(dict(part).get(stored)) for part in parts)
+    told = values if len(parts) == 1 else f"element_at(array({values}), {number})"
+    # one that is no such value is an error: deltalake has spelled -1.25 as `-1.-25`
+    return f"CAST(CAST({told} AS STRING) AS {simple_type(field['type'])}) AS {quoted(field['name'])}"
+
+
+def _shown(field: dict[str, Any], mapping: str, told: str | None) -> Any:
+    """A column of a mapped table by the names it shows, its inner ones too. told: SQL for one that is not in the files"""
     from pyspark.sql.functions import col, expr
 
-    name, stored = field["name"], _name(field, shape.mapping)
-    if name in shape.partition_by:
-        values = ", ".join(_value(dict(part).get(stored)) for part in parts)
-        told = values if len(parts) == 1 else f"element_at(array({values}), {number})"
-        # one that is no such value is an error: deltalake has spelled -1.25 as `-1.-25`
-        return expr(f"CAST(CAST({told} AS STRING) AS {simple_type(field['type'])}) AS {quoted(name)}")
-    if shape.mapping == "none":
-        return quoted(name)
-    shown = _struct({"type": "struct", "fields": [_physical(field, "none")]})[0].dataType
-    return col(quoted(stored)).cast(shown).alias(name)
+    if told is not None:
+        return expr(told)
+    kind = _struct({"type": "struct", "fields": [_physical(field, "none")]})[0].dataType
+    return col(quoted(_name(field, mapping))).cast(kind).alias(field["name"])
 
 
 def _numbered(session: Any, found: Any, numbers: dict[str, int], rows: int) -> tuple[Any, str]:

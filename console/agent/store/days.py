@@ -66,8 +66,21 @@ def named(day: Any) -> Any:
     return text.otherwise(day.cast("string"))
 
 
+def nameable(column: Any) -> bool:
+    """Whether a partition can have each value of a pyarrow column, if these are dates or times."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if not (pa.types.is_date32(kind) or pa.types.is_timestamp(kind)):
+        return True
+    unit = 1 if pa.types.is_date32(kind) else _A_DAY[kind.unit]
+    ends = pc.min_max(column.cast(pa.int32() if unit == 1 else pa.int64())).as_py()
+    return ends["min"] is None or (ends["min"] // unit >= FIRST and ends["max"] // unit <= LAST)
+
+
 def stored(target: TableState) -> list[str]:
-    """The columns that a table stores, of rows that its feed computes; as SQL, for each call into the JVM costs a live step time.
+    """The columns that a table stores, of rows that its feed computes; as SQL, for each call into the JVM costs time.
 
     A row whose partition is a day without a name ends the job: deltalake cannot write such a partition, nor read its log.
     """
