@@ -247,3 +247,61 @@ def test_a_version_that_several_releases_name_is_fed_by_the_first_of_them(region
     fed = [(edge.source_path, edge.target_path) for edge in across.owned([second, first])]
     names = [(Path(source).name, Path(target).name) for source, target in fed]
     assert names == [("landing", "parsed2"), ("parsed2", "counted"), ("landing", "parsed1")]
+
+
+# -- drained before the gate opens
+
+
+def standing(region: Region, *names: str) -> None:
+    """The feeds into these tables stand still from now on."""
+    for edge in region.follower.edges("web"):
+        if Path(edge.target_path).name in names:
+            edge.health.stop(FeedStopped(f"{Path(edge.target_path).name} stands", code="E_REWRITE"))
+
+
+def drained(region: Region, to: str, held: tuple[Held, ...] = ()) -> None:
+    across.drain(region.follower, "web", held or region.held(), "".join(to), region.path)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_only_the_feeds_of_the_release_that_is_to_answer_have_to_move(region: Region, order: int) -> None:
+    """Its neighbour may stand still: what replaces it is how it is mended."""
+    held = region.held()[::order]
+    region.settle()
+    drained(region, "r1", held)
+    drained(region, "r2", held)
+    standing(region, "parsed2")
+    region.tick()
+    drained(region, "r1", held)
+    with pytest.raises(FeedStopped, match="parsed2 stands"):
+        drained(region, "r2", held)
+    region.start()
+    region.settle()
+    standing(region, "parsed1", "counted")
+    region.tick()
+    drained(region, "r2", held)
+    with pytest.raises(FeedStopped, match="parsed1 stands"):
+        drained(region, "r1", held)
+
+
+def test_a_feed_that_stands_still_goes_on_by_what_the_release_to_come_says_of_it(region: Region) -> None:
+    region.arrive()
+    region.settle()
+    standing(region, "parsed1")
+    region.arrive()
+    region.follower.start()
+    try:
+        with pytest.raises(FeedStopped, match="parsed1 stands"):
+            drained(region, "r1")
+        landing, *others = region.releases["r1"].tables
+        lenient = replace(landing, table=replace(landing.table, on_rewrite="ignore"))
+        region.releases["r1"] = replace(region.releases["r1"], tables=(lenient, *others))
+        drained(region, "r1")
+    finally:
+        region.follower.stop()
+        region.follower.join(30)
+    assert region.shared() == [0, 1]
+    assert {edge.source.table.on_rewrite for edge in region.follower.edges("web") if edge.feed.target == "parsed"} == {
+        "ignore",
+        "stop",
+    }

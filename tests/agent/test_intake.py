@@ -109,6 +109,8 @@ def test_a_batch_sent_three_times_counts_once(intake: Intake, tmp_path: Path) ->
         ('{"by": {"a": 0.00001}}', 'line 2: by: {"a": 0.00001} is no map'),
         ('{"n": 1, "n": 2}', "line 2: 'n' stands twice in one object"),
         ('{"payload": {"a": 1, "b": 2, "a": 1}}', "line 2: 'a' stands twice in one object"),
+        ('{"id": "x", "n": 1, "day": null, "n": 2}', "line 2: 'n' stands twice in one object"),
+        ('{"id": "x", "n": 1, "day": null, "n": 2, "n": 3}', "line 2: 'n' stands twice in one object"),
         (f'{{"payload": {"[" * 700}1.5{"]" * 700}}}', "line 2: payload: what is nested that deeply is no string"),
         ("[1]", "line 2 is no JSON object"),
         ("{", "line 2 is no JSON"),

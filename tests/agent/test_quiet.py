@@ -11,14 +11,14 @@ from deltalake import DeltaTable, write_deltalake
 
 from console.agent.feeds import follow
 from console.agent.feeds.edge import Edge
-from console.agent.feeds.follow import FIRST_HEARTBEAT_SECONDS, HEARTBEAT_SECONDS, Follower
+from console.agent.feeds.follow import Follower
 from console.agent.patience import health
 from console.agent.patience.health import LAST_SECONDS
 from console.agent.store import log
 from tests.agent.copying import by_arrow
 from tests.faults.rules.tables import SCHEMA, edge, foreign, held, rows
 
-DAY = 24 * 3600.0
+HOUR, DAY = 3600.0, 24 * 3600.0
 
 
 class Scene:
@@ -89,17 +89,17 @@ def test_a_source_without_rows_for_longer_than_its_log_is_kept_is_gone_on_with_a
 
 
 @pytest.mark.parametrize("restart", [False, True])
-def test_a_position_over_commits_without_rows_is_committed_a_day_after_it_last_moved(
+def test_a_position_over_commits_without_rows_is_committed_a_day_after_it_moved_and_an_hour_after_a_start(
     restart: bool, scene: Scene
 ) -> None:
-    scene.after(FIRST_HEARTBEAT_SECONDS)
+    scene.after(HOUR)
     scene.arrive(5)
     scene.after(0.0)
     scene.after(0.0)  # sees where it stands now
-    due = HEARTBEAT_SECONDS
+    due = DAY
     if restart:
         scene.start()
-        due = FIRST_HEARTBEAT_SECONDS
+        due = HOUR
     scene.arrive()
     before = scene.commits
     scene.after(due - 1)

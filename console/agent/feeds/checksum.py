@@ -49,10 +49,7 @@ def per_day(rows: Any, time: str, columns: Sequence[tuple[str, str]]) -> Any:
 def of_days(rows: Any, time: str, columns: Sequence[tuple[str, str]]) -> dict[str, Sum]:
     """The same of whole rows alone, which costs one hash a row: day (ISO, "" for NULL) → its sum."""
     found = _grouped(rows, time, _whole(_values(columns))).collect()
-    return {
-        str(row["day"] or ""): Sum(row["rows"], row["lo"] or 0, row["hi"] or 0) if columns else Sum(row["rows"])
-        for row in found
-    }
+    return {str(row["day"] or ""): Sum(row["rows"], *((row["lo"], row["hi"]) if columns else ())) for row in found}
 
 
 def can_hash(kind: str) -> bool:
@@ -65,7 +62,7 @@ def _grouped(rows: Any, time: str, sums: Sequence[Any]) -> Any:
     from pyspark.sql.functions import col, count, lit
 
     day = days.clamped(col(quoted(time))) if time else lit(None).cast("date")
-    grouped = rows.groupBy(day.alias("day")).agg(count(lit(1)).alias("rows"), *sums)
+    grouped = rows.groupBy(day.alias("day")).agg(count("*").alias("rows"), *sums)
     return grouped.withColumn("day", days.named(col("day")))
 
 

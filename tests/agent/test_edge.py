@@ -1,0 +1,115 @@
+"""One feed moves by one range: who writes it, what is computed again of it, and when two declarations say the same. No Java."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from console.agent.feeds import edge as edges
+from console.agent.feeds import once, ranges
+from console.agent.feeds.edge import Edge
+from tests.agent.copying import Rows, by_arrow
+from tests.faults.rules.tables import SCHEMA, edge, foreign, held, rows
+
+MIB = 1 << 20
+
+
+@dataclass
+class Carried:
+    """A feed from `landing` to `copy`, opened, and what became of each range: which of the two wrote, in how many tasks."""
+
+    edge: Edge
+    writers: list[str]
+    tasks: list[int]
+
+
+@pytest.fixture
+def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Carried:
+    landing, copy = foreign(tmp_path / "landing", rows(0), rows(1)), str(tmp_path / "copy")
+    DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
+    found = Carried(edge(landing, copy), [], [])
+    small = once.append_small
+
+    def by_deltalake(*given: Any) -> once.Written | None:
+        found.writers.append("deltalake")
+        return small(*given)
+
+    def by_spark(*_: Any) -> None:
+        found.writers.append("spark")
+
+    def tasks(self: Rows, many: int) -> Rows:
+        found.tasks.append(many)
+        return self
+
+    by_arrow(monkeypatch)
+    monkeypatch.setattr(Rows, "coalesce", tasks)
+    monkeypatch.setattr(Rows, "selectExpr", lambda self, *_: self, raising=False)
+    monkeypatch.setattr(once, "append_small", by_deltalake)
+    monkeypatch.setattr(once, "append", by_spark)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("rows_in", "size", "writer", "tasks"),
+    [
+        (0, 1, "deltalake", [1]),
+        (10_000, 16 * MIB - 1, "deltalake", [1]),
+        (10_001, 1, "spark", [1]),
+        (-1, 1, "spark", [1]),  # a log that does not tell how many
+        (1, 16 * MIB, "spark", []),
+        (1, 16 * MIB + 1, "spark", []),
+    ],
+)
+def test_a_range_of_few_rows_and_bytes_is_written_without_spark(
+    carried: Carried, tmp_path: Path, rows_in: int, size: int, writer: str, tasks: list[int]
+) -> None:
+    part = ranges.next_range(carried.edge.source_path, 0, 1, 100)
+    assert part is not None
+    part = replace(part, rows=rows_in, files=tuple(replace(file, bytes=size) for file in part.files))
+    carried.edge._carry(None, carried.edge.open(None), part, tmp_path)
+    assert (carried.writers, carried.tasks) == ([writer], tasks)
+    assert held(carried.edge.target_path) == ([1] if writer == "deltalake" else [])
+
+
+def test_a_target_that_deltalake_cannot_write_is_left_to_spark_and_asked_about_once(
+    carried: Carried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    carried.edge.open(None)
+    monkeypatch.setattr(once, "takes_small", lambda target: bool(asked.append(target)))
+    write_deltalake(carried.edge.source_path, rows(2), mode="append", partition_by=["day"])
+    for end in (1, 2):
+        assert carried.edge.step(None, end) == 1
+    assert carried.writers == ["spark", "spark"]
+    assert asked == [carried.edge.target_path]
+
+
+def test_one_commit_alone_is_computed_again(carried: Carried) -> None:
+    for n in range(2, 6):
+        write_deltalake(carried.edge.source_path, rows(n), mode="append", partition_by=["day"])
+    for version in range(6):
+        with carried.edge.dry(None, version, {}) as out:
+            assert out.table.column("n").to_pylist() == [version]
+    assert held(carried.edge.target_path) == []
+
+
+def test_two_declarations_differ_where_other_commits_flow_or_other_rows_come_of_them() -> None:
+    one = edge("landing", "copy")
+    other_sql, other_read, other_policy = edge("landing", "copy"), edge("landing", "copy"), edge("landing", "copy")
+    other_sql.feed = replace(one.feed, sql="SELECT n + 1 AS n, day FROM landing")
+    other_read.source = replace(one.source, read="SELECT n, day FROM stored")
+    other_policy.source = replace(one.source, table=replace(one.source.table, on_rewrite="ignore"))
+    same = edge("landing", "copy")
+    same.joins, same.seen = ((one.source, "elsewhere"),), 7
+    assert not one.differs(same)
+    assert not same.differs(one)
+    for other in (other_sql, other_read, other_policy):
+        assert one.differs(other)
+        assert other.differs(one)
+
+
+def test_a_version_that_joined_tables_are_pinned_at_is_their_newest(tmp_path: Path) -> None:
+    joined = ((edge("landing", "copy").source, foreign(tmp_path / "landing", rows(0), rows(1))),)
+    assert edges.pinned(joined) == {"landing": 1}

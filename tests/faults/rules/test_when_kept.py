@@ -1,0 +1,152 @@
+"""When a region compacts by itself, and which tables: the real keeper over real releases, and a clock that is moved. No Java."""
+
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from deltalake import DeltaTable
+
+from console.agent.line import Line
+from console.agent.upkeep import keeper
+from console.agent.upkeep.compact import Compacted, Crowd, crowded
+from console.errors import ConsoleError, DataError
+from console.model.event import Accepted, Ended, Entered
+from console.model.live import Release, TableState
+from console.model.plan import Plan
+from console.model.step import Promote
+from tests.faults.rules.tables import SCHEMA, foreign, rows, state
+from tests.faults.rules.test_keeper import moved, opened
+
+HOUR = 3600.0
+
+
+def pipeline(place: Path, *tables: str) -> Line:
+    """A live release of our own tables, each of four small files of one day."""
+    for name in tables:
+        DeltaTable.create(str(place / name), schema=SCHEMA, partition_by=["day"])
+        foreign(place / name, *(rows(n) for n in range(4)))
+    found = opened(place)
+    states = tuple(moved(state(name), name) for name in tables)
+    found.releases.propose(Release("r1", place.name, "d", states, ()), "web-1", "ada", "laptop")
+    found.releases.swap("", "r1", "ada", "laptop")
+    return found
+
+
+def begins(line: Line) -> None:
+    """A rollout is under way from now on."""
+    live = line.live()
+    plan = Plan(1, "t", "web", "eu", "d", "r1", "c", (), (Promote(),), live)
+    line.recorder.accept("web-2", plan, Accepted("r2", "r1", "digest", "ada", "laptop", (("promote", 0),)))
+    line.recorder.store(Entered("backfilling"))
+
+
+class Scene:
+    """A keeper of some pipelines, and what it compacts; `meets` is what a table's compaction runs into."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *lines: Line) -> None:
+        self.now, self.lines = 5000.5, lines
+        self.spark = SimpleNamespace(started=True, slots=2, session=lambda **_: None)
+        self.compacted: list[str] = []
+        self.said: list[tuple[str, str, str]] = []
+        self.meets: dict[str, Exception] = {}
+        monkeypatch.setattr(keeper, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(keeper, "compact", self._compact)
+        monkeypatch.setattr(keeper, "crowded", lambda table, many: crowded(table, 4))
+        self.keeper = keeper.Keeper(cast(Any, self.spark), lambda: self.lines, lambda *each: self.said.append(each))
+
+    def _compact(self, session: Any, table: str, crowd: Crowd, tasks: int, state: TableState) -> Compacted:
+        name = Path(table).name
+        self.compacted.append(name)
+        if name in self.meets:
+            raise self.meets[name]
+        return Compacted(crowd, 1, 4)
+
+    def after(self, seconds: float) -> list[str]:
+        """What a look at the clock brings about, so much later."""
+        self.now += seconds
+        self.compacted.clear()
+        self.keeper.mind()
+        for thread in threading.enumerate():
+            if thread.name == "upkeep":
+                thread.join(30)
+        return sorted(self.compacted)
+
+
+def test_tables_are_compacted_once_an_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scene = Scene(monkeypatch, pipeline(tmp_path, "a", "b"))
+    assert scene.after(0.0) == []
+    assert scene.after(HOUR - 0.5) == []
+    assert scene.after(0.5) == ["a", "b"]
+    assert [(level, text) for _, level, text in scene.said] == [
+        ("info", f"{table}: compacted day=2026-11-01: 4 files to 1 in version 4") for table in ("a", "b")
+    ]
+    assert scene.after(0.5) == []
+    assert scene.after(HOUR - 1.0) == []
+    assert scene.after(0.5) == ["a", "b"]
+    assert scene.after(5 * HOUR) == ["a", "b"]
+
+
+def test_nothing_starts_spark_for_it_and_where_it_starts_what_is_due_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(monkeypatch, pipeline(tmp_path, "a"))
+    scene.spark.started = False
+    assert scene.after(3 * HOUR) == []
+    scene.spark.started = True
+    assert scene.after(1.0) == ["a"]
+
+
+def test_a_pipeline_under_way_is_left_alone_and_its_neighbours_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy, other = pipeline(tmp_path / "busy", "a"), pipeline(tmp_path / "other", "b")
+    begins(busy)
+    scene = Scene(monkeypatch, busy, other)
+    assert scene.after(HOUR) == ["b"]
+    busy.recorder.store(Ended("discarded", "ada"))
+    assert scene.after(HOUR) == ["a", "b"]
+
+
+def test_an_hourly_pass_is_left_out_beside_one_that_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(monkeypatch, pipeline(tmp_path, "a"))
+    with scene.keeper._busy:
+        assert scene.after(HOUR) == []
+    assert scene.after(HOUR) == ["a"]
+    assert not scene.keeper._busy.locked()
+
+
+@pytest.mark.parametrize(
+    ("error", "level", "text"),
+    [
+        (
+            DataError("a: no such partition", hint="console status"),
+            "error",
+            "upkeep: a: no such partition; console status",
+        ),
+        (OSError(28, "No space left on device"), "warning", "upkeep: [Errno 28] No space left on device"),
+    ],
+)
+def test_what_a_pass_meets_is_told_and_the_next_hour_tries_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, level: str, text: str
+) -> None:
+    scene = Scene(monkeypatch, pipeline(tmp_path / "one", "a"), pipeline(tmp_path / "two", "b"))
+    scene.meets = {"a": error}
+    for _ in range(2):
+        assert scene.after(HOUR) == ["a", "b"], "the other pipeline does not suffer for it"
+        assert [(found, said) for _, found, said in scene.said if found != "info"] == [(level, text)]
+        scene.said.clear()
+    scene.meets = {}
+    assert scene.after(HOUR) == ["a", "b"]
+    assert {found for _, found, _ in scene.said} == {"info"}
+
+
+def test_a_table_that_a_compaction_changed_is_passed_over_and_those_behind_it_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = Scene(monkeypatch, pipeline(tmp_path, "a", "b", "c"))
+    scene.keeper._spoiled[str(tmp_path / "b")] = cast(Any, ConsoleError("changed"))
+    assert scene.after(HOUR) == ["a", "c"]
