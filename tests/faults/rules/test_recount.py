@@ -321,7 +321,8 @@ def test_inserts_of_a_commit_that_is_no_plain_append_are_computed_again_too(
     newest = log.latest_version(world.landing)
     commit = Path(world.landing, "_delta_log", f"{newest:020}.json")
     commit.write_text(
-        commit.read_text().rstrip() + '\n{"cdc":{"path":"_change_data/x","partitionValues":{},"size":1,"dataChange":false}}\n'
+        commit.read_text().rstrip()
+        + '\n{"cdc":{"path":"_change_data/x","partitionValues":{},"size":1,"dataChange":false}}\n'
     )
     assert log.commit(world.landing, newest).kind == "rewrite"
     world.hours.step(world.session, newest)
