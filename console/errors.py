@@ -4,6 +4,7 @@ ConsoleError         exit 1   the base: `str(error)` says what and where, `hint`
   UsageError         exit 64  a flag, name or value on the command line
   DataError          exit 65  files of the project, SQL, saved plans: wrong as written
     Problems         exit 65  several of them, all at once
+    NewerFormat      exit 65  stored or said by a newer version, in a way that this one would misread
   RegionError        exit 1   a region, job or check failed
     CheckFailed      exit 1   validation found a difference
     FeedStopped      exit 1   a feed met a commit it must not carry (DESIGN §4.1)
@@ -84,6 +85,10 @@ class Problems(DataError):
         return cls(f"{problems[0]}{more}", hint=problems[0].hint, code=problems[0].code, problems=tuple(problems))
 
 
+class NewerFormat(DataError):
+    """Something that only a newer version of console understands; nothing was touched."""
+
+
 def no_warehouse(region: str, path: object, file: str = "the region's file") -> DataError:
     """The inventory names a place where nothing is: misspelt, not made yet, or on a disk that is not mounted.
 
@@ -137,5 +142,16 @@ def away(error: ConsoleError) -> bool:
 
 BY_NAME: dict[str, type[ConsoleError]] = {
     cls.__name__: cls
-    for cls in (UsageError, DataError, RegionError, CheckFailed, FeedStopped, Protocol, AtGate, Conflict, Unreachable)
+    for cls in (
+        UsageError,
+        DataError,
+        NewerFormat,
+        RegionError,
+        CheckFailed,
+        FeedStopped,
+        Protocol,
+        AtGate,
+        Conflict,
+        Unreachable,
+    )
 }

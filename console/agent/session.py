@@ -274,7 +274,7 @@ def load_settings(text: str) -> Settings:
     raises  RegionError
     """
     try:
-        return codec.decode(Settings, codec.loads(text))
+        return codec.decode(Settings, codec.loads(text), exact=True)
     except DataError as error:
         raise RegionError(f"agent settings: {error}") from None
 

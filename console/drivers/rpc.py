@@ -11,9 +11,9 @@ from typing import Any, Literal, Protocol, TypeVar
 from console import errors
 from console.drivers.frames import Link
 from console.drivers.protocol import Answer, RegionState, Verb, Who
-from console.errors import Conflict, DataError, Unreachable
+from console.errors import Conflict, DataError, NewerFormat, Unreachable
 from console.model import codec
-from console.model.event import Promoted, Recorded, RolledBack
+from console.model.event import Promoted, Recorded, RolledBack, fleeting
 from console.model.fleet import FleetWaves
 from console.model.live import Live
 from console.model.load import Found, Run
@@ -66,10 +66,12 @@ class Reach(Protocol):
 def shaped(cls: type[T], data: object, peer: str) -> T:
     """An answer as a value of `cls`.
 
-    raises  Protocol naming the part that does not fit
+    raises  Protocol naming the part that does not fit; NewerFormat at what only a newer console understands
     """
     try:
         return codec.decode(cls, data)
+    except NewerFormat as error:
+        raise NewerFormat(f"{peer}: its agent is newer: {error}", hint=error.hint, code=error.code) from None
     except DataError as error:
         raise errors.Protocol(
             f"{peer}: the agent's answer does not fit: {error}",
@@ -185,7 +187,13 @@ class RpcDriver:
             async for method, params in link.news():
                 if method != "event":
                     raise self._strange("watch", {"method": method})
-                yield sane(self._shape(Recorded, params), self.region.name)
+                try:
+                    recorded = self._shape(Recorded, params)
+                except NewerFormat:
+                    if fleeting(params):
+                        continue
+                    raise
+                yield sane(recorded, self.region.name)
         except errors.Protocol as error:
             raise self._kept(error, link) from None
         finally:

@@ -1,4 +1,7 @@
-"""Frozen dataclasses to JSON and back, strictly: what does not fit its type is refused with its path."""
+"""Frozen dataclasses to JSON and back: what does not fit its type is refused with its path.
+
+What a newer version has added is passed over, unless it says that nobody may read past it (docs/versions.md).
+"""
 
 import dataclasses
 import json
@@ -8,7 +11,8 @@ from collections.abc import Hashable
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
-from console.errors import DataError
+from console import __version__
+from console.errors import DataError, NewerFormat
 
 T = TypeVar("T")
 TAG = "type"  # members of a union of dataclasses carry their class name under this key
@@ -17,9 +21,20 @@ QUIET = {"quiet": True}
 # metadata of a field that came after 0.1.0, which refuses a key it does not know: stored, it stands beside what holds it,
 # and an agent leaves it out for a console that has not said that it knows such words
 BESIDE = {**QUIET, "beside": True}
+NEEDED = (
+    "!"  # `name!0.3.0`: a key or a kind that only readers from that version on understand, and no other may pass over
+)
 Rest = list[tuple[list[str | int], Any]]  # where in the data → what stands beside it
 _DEPTH = 64
 _NEVER = object()
+
+
+def needed(since: str) -> dict[str, object]:
+    """Metadata of a field without which the rest is misread, once it is not its default: older readers refuse it by name.
+
+    since  the version of console that brings it. A whole kind says the same by a class variable `SINCE`.
+    """
+    return {**QUIET, "needed": since}
 
 
 def encode(value: object) -> Any:
@@ -35,20 +50,27 @@ def encode(value: object) -> Any:
     kind: Any = type(value)
     if (names := _names(kind)) is None:
         raise TypeError(f"no JSON for {kind.__name__}")
-    data: dict[str, Any] = {TAG: kind.__name__}
-    for name, default in names:
+    data: dict[str, Any] = {TAG: _marked(kind.__name__, getattr(kind, "SINCE", ""))}
+    for name, key, default in names:
         if (held := getattr(value, name)) != default:
-            data[name] = encode(held)
+            data[key] = encode(held)
     return data
 
 
+def _marked(name: str, since: str) -> str:
+    return f"{name}{NEEDED}{since}" if since else name
+
+
 @cache
-def _names(kind: Hashable) -> tuple[tuple[str, object], ...] | None:
-    """Fields, each with the value at which it is left out; most have none."""
+def _names(kind: Hashable) -> tuple[tuple[str, str, object], ...] | None:
+    """Fields: name, key, and the value at which it is left out; most have none."""
     if not dataclasses.is_dataclass(kind):
         return None
     quiet = QUIET.items()
-    return tuple((f.name, f.default if quiet <= f.metadata.items() else _NEVER) for f in dataclasses.fields(kind))
+    return tuple(
+        (f.name, _marked(f.name, f.metadata.get("needed", "")), f.default if quiet <= f.metadata.items() else _NEVER)
+        for f in dataclasses.fields(kind)
+    )
 
 
 def dumps(value: object) -> str:
@@ -117,12 +139,14 @@ def loads(text: str | bytes) -> Any:
         raise DataError(f"not JSON: {error}") from None
 
 
-def decode(cls: type[T], data: Any) -> T:
-    """Data as `encode` wrote it, as a value of `cls`.
+def decode(cls: type[T], data: Any, *, exact: bool = False) -> T:
+    """Data as `encode` wrote it, as a value of `cls`. Keys that this version does not know are passed over.
 
-    raises  DataError naming the path of what does not fit; unknown and missing keys included
+    exact   nothing is passed over: for files that are bound to the version which wrote them
+    raises  DataError naming the path of what does not fit; missing keys included;
+            NewerFormat at what only a newer version understands and nobody may pass over
     """
-    result: T = _decode(cls, data, cls.__name__, 0)
+    result: T = _Reader(exact).value(cls, data, cls.__name__, 0)
     return result
 
 
@@ -131,33 +155,94 @@ def _hints(cls: type) -> dict[str, Any]:
     return typing.get_type_hints(cls)
 
 
-def _decode(hint: Any, data: Any, path: str, depth: int) -> Any:
-    if depth > _DEPTH:
-        raise DataError(f"{path}: nested too deeply")
-    if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-        return _dataclass(hint, data, path, depth)
-    origin, args = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        return _union(args, data, path, depth)
-    if origin is tuple or origin is frozenset:
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Reader:
+    """exact: whether unknown keys are refused"""
+
+    exact: bool
+
+    def value(self, hint: Any, data: Any, path: str, depth: int) -> Any:
+        if depth > _DEPTH:
+            raise DataError(f"{path}: nested too deeply")
+        if isinstance(hint, type) and dataclasses.is_dataclass(hint):
+            return self._record(hint, data, path, depth)
+        origin, args = get_origin(hint), get_args(hint)
+        if origin in (Union, types.UnionType):
+            return self._union(args, data, path, depth)
+        if origin is tuple or origin is frozenset:
+            return self._list(origin, args, data, path, depth)
+        if origin is dict:
+            if not isinstance(data, dict):
+                raise DataError(f"{path}: expected an object, found {type(data).__name__}")
+            return {key: self.value(args[1], item, f"{path}.{key}", depth + 1) for key, item in data.items()}
+        if origin is Literal:
+            if data not in args:
+                raise DataError(f"{path}: expected one of {', '.join(map(str, args))}, found {data!r:.60}")
+            return data
+        return _scalar(hint, data, path)
+
+    def _list(self, origin: Any, args: tuple[Any, ...], data: Any, path: str, depth: int) -> Any:
         if not isinstance(data, list):
             raise DataError(f"{path}: expected a list, found {type(data).__name__}")
         if origin is tuple and args[-1] is not Ellipsis:
             if len(data) != len(args):
                 raise DataError(f"{path}: expected {len(args)} entries, found {len(data)}")
-            return tuple(
-                _decode(a, d, f"{path}[{i}]", depth + 1) for i, (a, d) in enumerate(zip(args, data, strict=True))
-            )
-        return origin(_decode(args[0], item, f"{path}[{i}]", depth + 1) for i, item in enumerate(data))
-    if origin is dict:
+            pairs = enumerate(zip(args, data, strict=True))
+            return tuple(self.value(a, d, f"{path}[{i}]", depth + 1) for i, (a, d) in pairs)
+        return origin(self.value(args[0], item, f"{path}[{i}]", depth + 1) for i, item in enumerate(data))
+
+    def _union(self, args: tuple[Any, ...], data: Any, path: str, depth: int) -> Any:
+        if data is None and type(None) in args:
+            return None
+        kinds = {arg.__name__: arg for arg in args if isinstance(arg, type) and dataclasses.is_dataclass(arg)}
+        if isinstance(data, dict) and kinds:
+            name, newer, since = str(data.get(TAG)).partition(NEEDED)
+            if name in kinds:
+                return self.value(kinds[name], data, path, depth)
+            if newer:
+                raise _newer(path, name, since)
+        for arg in args:
+            if arg is not type(None) and not dataclasses.is_dataclass(arg):
+                try:
+                    return self.value(arg, data, path, depth)
+                except NewerFormat:
+                    raise
+                except DataError:
+                    continue
+        names = ", ".join(getattr(arg, "__name__", str(arg)) for arg in args)
+        raise DataError(f"{path}: expected one of {names}")
+
+    def _record(self, cls: type, data: Any, path: str, depth: int) -> Any:
         if not isinstance(data, dict):
             raise DataError(f"{path}: expected an object, found {type(data).__name__}")
-        return {key: _decode(args[1], item, f"{path}.{key}", depth + 1) for key, item in data.items()}
-    if origin is Literal:
-        if data not in args:
-            raise DataError(f"{path}: expected one of {', '.join(map(str, args))}, found {data!r:.60}")
-        return data
-    return _scalar(hint, data, path)
+        fields = {f.name: f for f in dataclasses.fields(cls)}
+        # a Column's or Parameter's own `type` stands in the tag's place
+        if TAG not in fields and str(data.get(TAG, cls.__name__)).partition(NEEDED)[0] != cls.__name__:
+            raise DataError(f"{path}: expected {cls.__name__}, found {data[TAG]!r:.60}")
+        given = {}
+        for key, item in data.items():
+            name, newer, since = key.partition(NEEDED)
+            if name in fields:
+                given[name] = item
+            elif newer:
+                raise _newer(path, name, since)
+            elif self.exact and key != TAG:
+                raise DataError(f"{path}: unknown key {key!r:.60}")
+        values = {}
+        for name, spec in fields.items():
+            if name in given:
+                values[name] = self.value(_hints(cls)[name], given[name], f"{path}.{name}", depth + 1)
+            elif spec.default is dataclasses.MISSING and spec.default_factory is dataclasses.MISSING:
+                raise DataError(f"{path}: {name} is missing")
+        return cls(**values)
+
+
+def _newer(path: str, name: str, since: str) -> NewerFormat:
+    return NewerFormat(
+        f"{path}: `{name:.60}` came with console {since:.20}, and this is console {__version__}: it would misread the rest",
+        hint=f"use console {since:.20} or newer here",
+        code="E_NEWER",
+    )
 
 
 def _scalar(hint: Any, data: Any, path: str) -> Any:
@@ -172,38 +257,3 @@ def _scalar(hint: Any, data: Any, path: str) -> Any:
     if isinstance(data, str) and any("\ud800" <= char <= "\udfff" for char in data):
         raise DataError(f"{path}: a lone surrogate is no text")
     return data
-
-
-def _union(args: tuple[Any, ...], data: Any, path: str, depth: int) -> Any:
-    if data is None and type(None) in args:
-        return None
-    if isinstance(data, dict):
-        for arg in args:
-            if isinstance(arg, type) and dataclasses.is_dataclass(arg) and arg.__name__ == data.get(TAG):
-                return _decode(arg, data, path, depth)
-    for arg in args:
-        if arg is not type(None) and not dataclasses.is_dataclass(arg):
-            try:
-                return _decode(arg, data, path, depth)
-            except DataError:
-                continue
-    names = ", ".join(getattr(arg, "__name__", str(arg)) for arg in args)
-    raise DataError(f"{path}: expected one of {names}")
-
-
-def _dataclass(cls: type, data: Any, path: str, depth: int) -> Any:
-    if not isinstance(data, dict):
-        raise DataError(f"{path}: expected an object, found {type(data).__name__}")
-    fields = {f.name: f for f in dataclasses.fields(cls)}
-    # a Column's or Parameter's own `type` stands in the tag's place
-    if TAG not in fields and data.get(TAG, cls.__name__) != cls.__name__:
-        raise DataError(f"{path}: expected {cls.__name__}, found {data[TAG]!r:.60}")
-    if strange := [key for key in data if key not in fields and key != TAG]:
-        raise DataError(f"{path}: unknown key {strange[0]!r:.60}")
-    values = {}
-    for name, spec in fields.items():
-        if name in data:
-            values[name] = _decode(_hints(cls)[name], data[name], f"{path}.{name}", depth + 1)
-        elif spec.default is dataclasses.MISSING and spec.default_factory is dataclasses.MISSING:
-            raise DataError(f"{path}: {name} is missing")
-    return cls(**values)

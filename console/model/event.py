@@ -269,6 +269,11 @@ class Recorded:
     event: Event
 
 
+def fleeting(data: object) -> bool:
+    """Whether an event, as it came over a link, is one that is told and never stored: nothing rests on it."""
+    return isinstance(data, dict) and data.get("seq") == 0
+
+
 def point(event: Event) -> str:
     """A name for the moment of an event: `entered-validating`, `StepDone-create-requests`, `BatchDone`."""
     match event:

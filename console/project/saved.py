@@ -120,8 +120,8 @@ def _plan(entry: Any, where: str) -> tuple[Plan, Rests | None]:
     if not isinstance(entry, dict) or set(entry) != {"digest", "plan", "ground"}:
         raise DataError(f"{where} is no saved plan", hint=_AGAIN)
     try:
-        plan = decode(Plan, entry["plan"])
-        rests = decode(Rests, entry["ground"]) if entry["ground"] is not None else None
+        plan = decode(Plan, entry["plan"], exact=True)
+        rests = decode(Rests, entry["ground"], exact=True) if entry["ground"] is not None else None
     except DataError as error:
         raise DataError(f"{where}: {error}", hint=_AGAIN) from None
     if entry["digest"] != plan.digest() or (rests and rests.seal != plan.content):

@@ -177,7 +177,7 @@ EVENT = encode(Recorded("web-2", 1, 5.0, Entered("preparing")))
         {**EVENT, "event": {"type": "Entered", "state": "conquered"}},
         {**EVENT, "event": {"type": "Progress", "step": "x", "rows": -2}},
         {**EVENT, "event": {"type": "Rebooted"}},
-        {**EVENT, "extra": 1},
+        {**EVENT, "seq!0.9.0": "1"},
         {},
     ],
 )

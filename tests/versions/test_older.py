@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pyarrow as pa
@@ -57,15 +58,20 @@ def told(plan: Plan) -> tuple[Event, ...]:
     )
 
 
-def carried(root: Path) -> Release:
-    """A region in which this version has promoted a release with aggregates."""
-    plan, warehouse = planned(root), root / "warehouse"
+def stored(warehouse: Path, plan: Plan, events: Sequence[Event]) -> None:
+    """A region in which this rollout went through."""
     releases, rollouts = Releases(warehouse, PIPELINE), Rollouts(warehouse, PIPELINE)
     releases.propose(plan.release, f"{PIPELINE}-1", "ada", "laptop")
-    for seq, event in enumerate(told(plan), 1):
+    for seq, event in enumerate(events, 1):
         rollouts.append(f"{PIPELINE}-1", seq, event, plan if isinstance(event, Accepted) else None)
     releases.swap("", plan.release.id, "ada", "laptop")
     (warehouse / "_console" / "marker.json").write_text('{"format_version": 1, "region": "eu"}')
+
+
+def carried(root: Path) -> Release:
+    """A region in which this version has promoted a release with aggregates."""
+    plan = planned(root)
+    stored(root / "warehouse", plan, told(plan))
     return plan.release
 
 

@@ -87,7 +87,7 @@ def load_snapshot(path: Path) -> Snapshot:
     if claimed != digest(data):
         raise DataError(f"{path}: the snapshot was changed after it was made", hint=_AGAIN)
     try:
-        regions = {name: decode(Live, entry["live"]) for name, entry in data["regions"].items()}
+        regions = {name: decode(Live, entry["live"], exact=True) for name, entry in data["regions"].items()}
         landing = {name: tuple(map(str, entry["landing"])) for name, entry in data["regions"].items()}
         return Snapshot(path, str(data["pipeline"]), regions, landing)
     except (DataError, KeyError, TypeError, AttributeError) as error:
