@@ -28,5 +28,6 @@ def spark() -> Iterator[Spark]:
 
 
 @pytest.fixture
-def session(spark: Spark) -> Any:
+def session(spark: Spark, request: pytest.FixtureRequest) -> Any:
+    assert request.node.get_closest_marker("spark"), "what starts Spark says so: areas and mutation runs go by it"
     return spark.session()

@@ -10,6 +10,7 @@ import pytest
 from console.agent import reading
 from console.agent.session import Spark
 
+pytestmark = [pytest.mark.faults, pytest.mark.spark]
 VALUES = (
     ("tinyint", "7", 7),
     ("bigint", "1099511627776", 1099511627776),

@@ -17,6 +17,7 @@ from console.agent.rows.whole import stored_at
 from console.agent.store import log
 from console.agent.store.survey import table_stats
 
+pytestmark = [pytest.mark.faults, pytest.mark.spark]
 MANY = 10**9
 HOSTILE = [
     "Zürich",
