@@ -2,20 +2,24 @@
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from deltalake import DeltaTable, write_deltalake
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 
+from console.agent.feeds import foreign as foreign_hands
 from console.agent.feeds import once
 from console.agent.feeds.follow import Follower
 from console.agent.line import Line
+from console.agent.rollout import validate
 from console.agent.rollout.recorder import Recorder
 from console.agent.rollout.validate import _complete
 from console.agent.session import Settings
+from console.agent.store import log
 from console.agent.store.ledger import Rollouts
 from console.agent.upkeep import keeper
 from console.errors import DataError, FeedStopped
@@ -25,7 +29,7 @@ from console.model.plan import Plan
 from console.model.schema import OnRewrite
 from console.model.step import CatchUp, Comparison, Pair, Promote, Step, Validate
 from tests.agent.copying import by_arrow
-from tests.faults.rules.tables import SCHEMA, commit, foreign, held, number, rows, state
+from tests.faults.rules.tables import SCHEMA, commit, edge, foreign, held, number, rows, state
 
 FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
 COMPARED = Validate((Comparison("copy", (Pair("n", "n"),), time="day"),))
@@ -197,10 +201,69 @@ def test_a_person_may_let_the_feeds_go_on_that_fill_or_read_a_table(region: Regi
     region.until(lambda: region.stands() == "E_REWRITE")
     region.follower.stop()
     region.follower.join(30)
-    keeper.accept(region.line, region.follower, table, "ada")
+    version = keeper.accept(region.line, region.follower, "".join(table), "ada")
     assert region.stands() == ""
+    copy = str(region.place / "copy/a-1")
+    if table == "copy":
+        assert log.commit(copy, version).note == {"kind": foreign_hands.ACCEPTED, "by": "ada"}
+    assert version == (log.latest_version(copy) if table == "copy" else -1)
     with pytest.raises(DataError, match="keeps no table 'nothing'"):
         keeper.accept(region.line, region.follower, "nothing", "ada")
+
+
+def test_who_waits_for_one_landing_position_says_so_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, told = [5000.0], list[float]()
+    wish: Future[dict[str, int]] = Future()
+
+    def sleep(seconds: float) -> None:
+        clock[0] += seconds
+        if clock[0] > 5005.0:
+            wish.set_result({"landing": 7})
+
+    monkeypatch.setattr(validate, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
+    follower = SimpleNamespace(aligned=lambda _: wish, edges=lambda _: ())
+    recorder = SimpleNamespace(tell=lambda _: told.append(clock[0]))
+    work = SimpleNamespace(
+        follower=follower, recorder=recorder, plan=release("r1", "c"), check_halt=lambda: None, edges_in_order=tuple
+    )
+    assert validate.aligned(cast(Any, work)) == {"landing": 7}
+    assert [round(at - 5000.0) for at in told] == [0, 1, 2, 3, 4]
+
+
+def test_a_managed_landing_table_without_traffic_gets_a_heartbeat_and_no_other_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark's empty append is one of deltalake's here."""
+
+    class Nothing:
+        def __init__(self, path: str) -> None:
+            self.path, self.write = path, self
+
+        def format(self, _: str) -> "Nothing":
+            return self
+
+        mode = format
+
+        def option(self, name: str, value: str) -> "Nothing":
+            self.note = CommitProperties(custom_metadata={name: value})
+            return self
+
+        def save(self, path: str) -> None:
+            assert path == self.path
+            write_deltalake(path, rows(), mode="append", commit_properties=self.note, partition_by=["day"])
+
+    monkeypatch.setattr(once, "nothing", lambda _, path: Nothing(path))
+    feeds = []
+    for name, kind, managed, moved in (
+        ("quiet", "landing", True, 0), ("busy", "landing", True, 3), ("theirs", "landing", False, 0), ("copied", "append", False, 0)
+    ):  # fmt: skip
+        found = edge(foreign(tmp_path / name, rows(1)), str(tmp_path / "copy"))
+        found.source, found.rows_moved = state(name, kind=kind, managed=managed), moved
+        feeds.append(found)
+    quiet = str(tmp_path / "quiet")
+    assert validate._heartbeats(cast(Any, None), [*feeds, feeds[0]], None) == {quiet: 1}
+    assert log.commit(quiet, 1).note == {"kind": "heartbeat"}
+    assert [log.latest_version(str(tmp_path / name)) for name in ("busy", "theirs", "copied")] == [0, 0, 0]
 
 
 # -- history

@@ -3,6 +3,7 @@
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -175,6 +176,27 @@ def test_a_rollout_is_warned_of_files_that_will_be_deleted_under_it_once_a_level
     assert told == [(1, 1), (24, 2), (25, 3)]
     assert reading.shown == "paused"
     assert fold(reading, Recorded("web-1", 9, now, Resumed("ada"))).hint == ""
+
+
+MAY_BE = "files of its history may be deleted from 2027-01-15 08:30Z on: "
+
+
+@pytest.mark.parametrize(
+    ("held", "told"),
+    [("paused", "console resume before then"), ("", "it must have read them by then"), ("failed", "it must have read them by then")],
+)  # fmt: skip
+@pytest.mark.parametrize("seconds", [0.0, 100.0])
+def test_what_to_do_before_files_are_deleted_depends_on_whether_somebody_holds_it(
+    held: Any, told: str, seconds: float
+) -> None:
+    """Half an hour before; at its rate, where it has one, it needs less than two minutes more."""
+    now = 1_800_000_000.0
+    step = StepStatus("backfill/requests", rows_done=1000, rows_total=2000, slices=40, seconds=seconds)
+    steps = (step,) if seconds else ()
+    reading = Status(rollout="web-1", state="backfilling", held=held, until=now + HOUR / 2, steps=steps)
+    warning = expiring(reading, now)
+    assert warning is not None
+    assert (warning.level, warning.told) == (2, MAY_BE + told)
 
 
 def test_a_rollout_that_would_end_too_late_is_warned_long_before(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from console.agent.patience.failure import kind
 from console.agent.patience.retry import Tries, pause
 from console.agent.patience.throttle import WallClock
 from console.agent.receipts import proof
-from console.agent.rollout import history
+from console.agent.rollout import carry, history
 from console.agent.rollout.carry import DRIVER_TRIES, Carrier
 from console.agent.rollout.history import _unfinished
 from console.agent.rollout.recorder import Recorder
@@ -25,7 +25,17 @@ from console.agent.rollout.work import Stopped, Work
 from console.agent.session import Settings, Spark
 from console.agent.store.ledger import Releases, Rollouts
 from console.errors import CheckFailed, FeedStopped, RegionError
-from console.model.event import Accepted, BatchDone, BatchStarted, DriverLost, Event, Paused, Resumed, StepStarted
+from console.model.event import (
+    Accepted,
+    BatchDone,
+    BatchStarted,
+    DriverLost,
+    Event,
+    Failed,
+    Paused,
+    Resumed,
+    StepStarted,
+)
 from console.model.live import Release
 from console.model.plan import Plan
 from console.model.slices import Slice
@@ -210,6 +220,18 @@ def test_after_a_death_in_a_batch_the_next_one_is_smaller(
     assert _unfinished(scene.work, STEP) == rows
 
 
+@pytest.mark.parametrize(("rows", "most"), [(4001, 2000.5), (3, 1.5), (1, 1.0), (0, 1.0), (None, None)])
+def test_it_may_carry_half_of_what_was_under_way_then(
+    rows: int | None, most: float | None, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if rows is not None:
+        scene.work.recorder.store(replace(BEGUN, rows=rows))
+    met: list[float | None] = []
+    monkeypatch.setattr(history, "_attempt", lambda _, __, ___, tries: met.append(tries.most))
+    history.build(scene.work, STEP, Carrier(scene.work, lambda: None).brake)
+    assert met == [most]
+
+
 def dying(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Carrier]:
     def carrier() -> Carrier:
         made = Carrier(scene.work, lambda: None)
@@ -346,6 +368,29 @@ def test_a_step_is_done_again_as_a_whole_where_what_broke_may_pass(
     assert [name for name in events if name not in ("Entered", "StepStarted")] == told
     assert made.call_count == tried
     assert len(scene.clock.waited) == tried - 1
+    said = [line.partition("; ")[2].partition(",")[0] for line in scene.work.recorder.status.log if "; try" in line]
+    assert said == [f"try {n} of 3" for n in range(2, tried + 1)]
+
+
+@pytest.mark.parametrize("halted", [False, True])
+def test_a_failure_that_a_full_disk_does_not_hold_is_stored_once_there_is_room_unless_the_agent_ends(
+    halted: bool, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(carry, "UNSTORED_SECONDS", 0.01)
+    stored, full = scene.work.recorder.store, iter([True, True])
+
+    def store(event: Event) -> None:
+        if next(full, False):
+            raise NO_ROOM
+        stored(event)
+
+    monkeypatch.setattr(scene.work.recorder, "store", store)
+    if halted:
+        scene.work.halt.set()
+    Carrier(scene.work, lambda: None)._keep(Failed(STEP.id, "it broke"))
+    status = scene.work.recorder.status
+    assert (status.held, status.why) == (("", "") if halted else ("failed", "it broke"))
+    assert sum("it broke), which cannot be stored: [Errno 28]" in line for line in status.log) == (1 if halted else 2)
 
 
 def test_what_a_halt_breaks_off_has_not_failed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

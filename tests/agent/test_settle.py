@@ -8,6 +8,7 @@ import pytest
 from console.agent.feeds.follow import Follower
 from console.agent.line import Line
 from console.agent.receipts.ops import Ops
+from console.agent.rollout.settle import settle
 from console.agent.session import Settings, Spark
 from console.model.event import Accepted, Entered, Promoted, RolledBack
 from console.model.live import Release
@@ -89,8 +90,9 @@ def test_a_way_back_that_was_not_recorded_ends_like_an_unbroken_one(tmp_path: Pa
         told(line, story)
     told(whole, "back")
     broken_off(broken)
-    for _ in range(2):  # the second agent finds it recorded
+    for missing in (True, False):  # the second agent finds it recorded
         line = opened(tmp_path / "broken")
+        assert settle(line.recorder, line.releases, line.rollouts) is missing, "other feeds are followed then"
         line.resume()
         assert ends(line) == ends(whole)
         assert (line.recorder.status.state, line.recorder.status.decided_by) == ("rolled-back", "bob")
@@ -102,6 +104,7 @@ def test_where_nothing_is_missing_nothing_is_recorded(tmp_path: Path, story: str
     told(line, story)
     before = ends(line)
     again = opened(tmp_path)
+    assert not settle(again.recorder, again.releases, again.rollouts)
     again.resume()
     assert ends(again) == before
 
@@ -130,9 +133,23 @@ def test_a_rollout_that_was_cancelled_before_its_promotion_was_recorded_is_live_
     line.recorder.store(Entered("promoting"))
     line.releases.swap(was, f"r{number}", "bob", "phone")
     line.control("cancel", EVE)
-    for _ in range(2):
+    for missing in (True, False):
         again = opened(tmp_path)
+        assert settle(again.recorder, again.releases, again.rollouts) is missing
         again.resume()
         assert again.recorder.status.state == "live"
         assert again.recorder.events(RolledBack) == ()
         assert [(e.release, e.was, e.by) for e in again.recorder.events(Promoted)] == [(f"r{number}", was, "bob")]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_an_agent_that_died_while_it_promoted_is_at_the_gate_again_or_through_it(tmp_path: Path, swapped: bool) -> None:
+    line = opened(tmp_path)
+    at_the_gate(line)
+    line.recorder.store(Entered("promoting"))
+    if swapped:
+        line.releases.swap("", "r1", "bob", "phone")
+    for missing in (swapped, False):
+        again = opened(tmp_path)
+        assert settle(again.recorder, again.releases, again.rollouts) is missing
+        assert again.recorder.status.state == ("live" if swapped else "awaiting-confirmation")

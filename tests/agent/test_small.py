@@ -72,6 +72,34 @@ def test_behind_a_rival_nothing_is_written(writer: once.Writer, epoch: int, posi
     assert writer.position == 0
 
 
+def test_a_number_that_stands_in_the_log_already_is_not_taken_for_the_write_that_delta_skipped(
+    writer: once.Writer,
+) -> None:
+    """Its own, of a call whose answer was lost, or a rival's: who writes next takes the feed over first."""
+    taken_over(writer.target, 3, 7)
+
+    class Skipped:
+        write: Any
+
+        def format(self, *_: str) -> "Skipped":
+            return self
+
+        mode = format
+
+        def options(self, **given: str) -> "Skipped":
+            assert given["txnVersion"] == str(3 << once.EPOCH_BITS | 7)
+            return self
+
+        def save(self, _: str) -> None:
+            """As Delta does with a number that it knows."""
+
+    rows = Skipped()
+    rows.write = rows
+    with pytest.raises(FeedStopped) as refused:
+        once.append(None, rows, writer, 7, {"kind": "live"})
+    assert (refused.value.code, writer.position) == ("E_SKIPPED", 0)
+
+
 def test_a_position_never_goes_back(writer: once.Writer) -> None:
     once.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"})
     with pytest.raises(FeedStopped) as refused:

@@ -9,7 +9,7 @@ import pytest
 
 from console.agent.feeds.follow import Follower
 from console.agent.line import Line
-from console.agent.rollout.vigil import ATTACHED_SECONDS, HOUR, LEFT, Vigil
+from console.agent.rollout.vigil import ATTACHED_SECONDS, HOUR, LEFT, Vigil, tied
 from console.agent.session import Settings, Spark
 from console.model.event import Accepted, Entered, Event, Failed, Paused, Resumed
 from console.model.live import Release
@@ -96,12 +96,12 @@ def test_what_failed_again_is_kept_anew() -> None:
     assert due_after(vigil, clock, failure(clock.wall, seq=9)) == 24.25
 
 
-def opened(place: Path, vigil: Vigil) -> Line:
-    """A region's pipeline under this vigil: web-1 is accepted."""
+def opened(place: Path, vigil: Vigil, first: int = 1) -> Line:
+    """A region's pipeline under this vigil: its first rollout is accepted."""
     spark = Spark(Settings("eu"), -1)
     line = Line(place, "web", spark, Follower(spark, 1.0, lambda *_: None), Settings("eu"))
     line.vigil = vigil
-    accepted(line, 1)
+    accepted(line, first)
     return line
 
 
@@ -112,10 +112,10 @@ def accepted(line: Line, number: int) -> None:
     line.recorder.accept(f"web-{number}", plan, Accepted(release.id, "", "", "ada", "laptop", (("promote", 0),)))
 
 
-def over(place: Path) -> Line:
+def over(place: Path, first: int = 1) -> Line:
     """A failed rollout that was kept long enough."""
     clock = Hands()
-    line = opened(place, Vigil(24.0, clock=clock))
+    line = opened(place, Vigil(24.0, clock=clock), first)
     line.recorder.store(Failed("promote", "disk full"))
     line.recorder._status = replace(line.recorder.status, changed=clock.wall)
     line.mind()
@@ -136,18 +136,19 @@ def over_with(threads: list[threading.Thread]) -> None:
         assert not thread.is_alive()
 
 
-def test_a_discard_that_waited_while_somebody_decided_leaves_the_next_rollout_alone(tmp_path: Path) -> None:
-    line = over(tmp_path)
+@pytest.mark.parametrize("first", [1, 9])  # web-10 sorts before web-9
+def test_a_discard_that_waited_while_somebody_decided_leaves_the_next_rollout_alone(tmp_path: Path, first: int) -> None:
+    line = over(tmp_path, first)
     with line.guard:  # as `cleanup` holds it, for long
         waiting = begun(line)
         line.control("cancel", "eve from desk")
-        accepted(line, 2)
+        accepted(line, first + 1)
         line.recorder.store(Failed("promote", "disk full again"))
     over_with(waiting)
     assert len(waiting) == 1
     status = line.recorder.status
-    assert (status.rollout, status.state, status.held) == ("web-2", "planned", "failed")
-    assert [held.row.id for held in line.releases.all()] == ["r2"]
+    assert (status.rollout, status.state, status.held) == (f"web-{first + 1}", "planned", "failed")
+    assert [held.row.id for held in line.releases.all()] == [f"r{first + 1}"]
 
 
 def test_a_discard_that_waited_while_the_rollout_was_retried_does_not_drop_it(tmp_path: Path) -> None:
@@ -202,6 +203,17 @@ def left_alone(place: Path) -> tuple[Line, Hands]:
     line.recorder.store(Entered("backfilling"))
     clock.go(ATTACHED_SECONDS + 1)
     return line, clock
+
+
+@pytest.mark.parametrize(
+    ("pauses", "stays"),
+    [((), True), (("ada",), True), (("zoe from desk",), True), ((LEFT,), False), ((LEFT, "ada"), False)],
+)
+def test_a_rollout_is_tied_to_its_console_until_it_paused_for_that(pauses: tuple[str, ...], stays: bool) -> None:
+    """Whoever else paused it and lets it go on still has to stay."""
+    begun = Accepted("r1", "", "", "ada", "laptop", (), (), True)
+    assert tied([begun, *(event for by in pauses for event in (Paused(by), Resumed("ada")))]) is stays
+    assert not tied([replace(begun, attached=False)])
 
 
 def test_an_attached_rollout_stays_tied_until_its_pause_is_stored(

@@ -127,7 +127,7 @@ def expiring(status: Status, now: float) -> Expiring | None:
     match level:
         case 3:
             told = f"files of its history may have been deleted since {when}: go on at once, or {end}"
-        case 2 if needed > left > 0:
+        case 2 if needed > left:
             told = f"at its rate it ends after {when}, when files of its history may be deleted: raise delta.deletedFileRetentionDuration of its sources, or {end}"
         case _:
             go = "console resume before" if status.held == "paused" else "it must have read them by"

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
+from shutil import rmtree
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -71,6 +72,14 @@ def test_feeds_need_what_comes_after_their_position_and_a_rollout_its_fence(line
     line.recorder.store(Ended("discarded", "ada"))
     line.releases.drop("r2")
     assert [need.version for need in keeper.needs([line])[landing]] == [1]
+
+
+def test_a_feed_whose_target_is_not_there_yet_may_want_everything(line: Line) -> None:
+    rmtree(line.warehouse / "copy" / "b-2")
+    versions = {
+        need.why.split(" of ")[-1]: need.version for need in keeper.needs([line])[str(line.warehouse / "landing")]
+    }
+    assert versions["r2"] == -1
 
 
 def test_what_others_write_is_never_touched(line: Line, tmp_path: Path) -> None:

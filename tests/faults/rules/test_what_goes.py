@@ -154,6 +154,18 @@ def test_the_most_crowded_partition_comes_first_and_one_without_a_value_is_one(t
     ]
 
 
+@pytest.mark.parametrize(("kind", "value"), [(pa.string(), "x"), (pa.int32(), "7")])
+def test_a_partition_is_told_by_its_value_as_text_and_by_null_where_it_has_none(
+    tmp_path: Path, kind: pa.DataType, value: str
+) -> None:
+    table = empty(tmp_path / "copy", pa.schema([("n", pa.int64()), ("day", kind)]))
+    by_hand(table, *(added(f"{day}{n}", 1, day) for day, count in ((value, 3), (None, 2)) for n in range(count)))
+    assert [(crowd.values, crowd.files) for crowd in crowded(table, many=2)] == [
+        ((("day", value),), 3),
+        ((("day", None),), 2),
+    ]
+
+
 def test_without_partitions_the_table_is_one_and_a_hundred_files_are_a_crowd(tmp_path: Path) -> None:
     table = empty(tmp_path / "copy", by="")
     small = [added(f"f{i}", 1) for i in range(100)]
