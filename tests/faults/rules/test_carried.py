@@ -1,0 +1,237 @@
+"""Whole rollouts in the process of the tests, over real Spark and real logs: what is carried, told and compared on the way."""
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable, write_deltalake
+
+from console import crash
+from console.agent.feeds import once
+from console.agent.feeds.follow import Follower
+from console.agent.line import Line
+from console.agent.session import Settings, Spark
+from console.agent.store import log
+from console.model.event import BatchDone, BatchStarted, Checked, Fenced
+from console.model.live import Feed, Release, TableState
+from console.model.plan import Plan
+from console.model.step import Backfill, CatchUp, Comparison, CreateTable, Pair, Promote, Step, Validate
+from tests.faults.rules.tables import foreign, held, rows, state
+
+pytestmark = [pytest.mark.faults, pytest.mark.spark]
+SQL = "SELECT n, day FROM landing"
+FEED = Feed("every", "landing", "copy", SQL)
+EVERY = Backfill("every", "landing", "copy", "replay", SQL, "day", 9, 1, 4, 4)
+FORWARD = Backfill("", "copy", "copy", "forward", "SELECT n, day FROM copy", "day", 9, 1, 4, 4)
+COMPARED = Comparison("copy", (Pair("n", "n"), Pair("day", "day")), time="day")
+KEPT_HOURS = 96
+
+
+def to_be(content: str) -> TableState:
+    """A version of `copy` that is to be built."""
+    made = state("copy")
+    return replace(made, version=replace(made.version, content=content, path=""))
+
+
+class Region:
+    """An agent's part over a landing table of others: five rows on 1 November, two and one on the next days, one without."""
+
+    def __init__(self, place: Path, spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.place, self.spark = place, spark
+        data = (rows(1, 2, 3, 4, 5), rows(6, 7, day=2), rows(8, day=3), rows(9, day=None))
+        self.landing = foreign(place / "landing", *data)
+        (place / "_console").mkdir()
+        (place / "_console" / "marker.json").write_text("{}")
+        self.asked: list[dict[str, str]] = []
+        session = spark.session
+        monkeypatch.setattr(spark, "session", lambda **conf: self.asked.append(conf) or session(**conf))
+        self.start()
+
+    def start(self) -> None:
+        """As a fresh agent does."""
+        self.follower = Follower(self.spark, 0.05, lambda *_: None)
+        settings = Settings("eu", rollback_window_hours=KEPT_HOURS)
+        self.line = Line(self.place, "web", self.spark, self.follower, settings)
+        self.follower.start()
+
+    def stop(self) -> None:
+        self.follower.stop()
+        self.line.halt()
+        self.follower.join(60)
+
+    def accept(self, content: str, *steps: Step, feed: Feed = FEED, copy: TableState | None = None) -> None:
+        live = self.line.releases.in_state("live")
+        wanted = Release("", "web", content, (state("landing", kind="landing"), copy or to_be(content)), (feed,))
+        plan = Plan(
+            1,
+            "t",
+            "web",
+            "eu",
+            content,
+            live.row.id if live else "",
+            "c",
+            (),
+            (*steps, Promote()),
+            wanted,
+            rows_limit=3,
+        )
+        self.line.accept(plan, "ada", "laptop")
+
+    def ends(self) -> str:
+        """Where the rollout comes to rest."""
+        until = time.monotonic() + 120
+        while self.shown not in ("awaiting-confirmation", "failed") and time.monotonic() < until:
+            time.sleep(0.05)
+        return self.shown
+
+    @property
+    def shown(self) -> str:
+        return self.line.recorder.status.shown
+
+    def promote(self) -> None:
+        live = self.line.releases.in_state("live")
+        self.line.promote(self.line.recorder.rollout, live.row.id if live else "", "ada", "laptop")
+
+    def copy(self) -> str:
+        """Where the version lies that is being built, or was last."""
+        plan = self.line.recorder.plan
+        found = plan.release.table("copy") if plan else None
+        assert found is not None
+        return self.line.path(found.version.path)
+
+    def arrive(self, *numbers: int) -> None:
+        write_deltalake(self.landing, rows(*numbers, day=4), mode="append", partition_by=["day"])
+
+    def done(self) -> list[BatchDone]:
+        return self.line.recorder.events(BatchDone)
+
+    def has(self, *numbers: int) -> bool:
+        until = time.monotonic() + 30
+        while held(self.copy()) != list(numbers) and time.monotonic() < until:
+            time.sleep(0.05)
+        return held(self.copy()) == list(numbers)
+
+
+@pytest.fixture
+def region(tmp_path: Path, session: Any, spark: Spark, monkeypatch: pytest.MonkeyPatch) -> Iterator[Region]:
+    found = Region(tmp_path, spark, monkeypatch)
+    yield found
+    found.stop()
+
+
+FIRST = (CreateTable("copy"), EVERY, CatchUp("every", "landing", "copy", "fence"), Validate(()))
+# position, label, rows in
+BATCHES = [(2, "2026-11-03 … 2026-11-02", 3), (3, "2026-11-01", 5), (4, "no day", 1)]
+
+
+def test_a_first_release_has_all_of_history_batch_by_batch_and_what_comes_meanwhile(region: Region) -> None:
+    before = time.time()
+    region.accept("a", *FIRST)
+    assert region.ends() == "awaiting-confirmation", region.line.recorder.status
+    path = region.copy()
+    assert held(path) == list(range(1, 10))
+    (fenced,) = region.line.recorder.events(Fenced)
+    assert (fenced.source, fenced.version, fenced.slices, fenced.rows) == ("landing", 3, 4, 9)
+    kept = KEPT_HOURS + 24 * 7
+    assert 168 * 3600 <= fenced.until - before <= 168 * 3600 + 120, "what others write is kept for a week"
+    told = DeltaTable(path).metadata().configuration
+    assert told["delta.deletedFileRetentionDuration"] == f"interval {kept} hours"
+    assert told["delta.logRetentionDuration"] == f"interval {2 * kept} hours"
+    assert [(done.position, done.of, done.rows_in, done.rows_out) for done in region.done()] == [
+        (position, 4, many, many) for position, _, many in BATCHES
+    ]
+    begun = region.line.recorder.events(BatchStarted)
+    assert [(each.first, each.last, each.rows) for each in begun] == [(1, 2, 3), (3, 3, 5), (4, 4, 1)]
+    assert all(0 < done.seconds < 60 for done in region.done())
+    notes = [log.commit(path, done.version).note for done in region.done()]
+    assert [note["slices"] for note in notes] == [[1, 2], [3, 3], [4, 4]]
+    assert {"spark__sql__files__maxPartitionNum": str(region.spark.slots - 1)} in region.asked
+    assert [(check.check, check.ok) for check in region.line.recorder.events(Checked)][-1] == (
+        "history is complete",
+        True,
+    )
+    region.arrive(10)
+    assert region.has(*range(1, 11))
+    region.promote()
+    region.arrive(11)
+    assert region.has(*range(1, 12))
+
+
+def test_a_rebuilt_table_is_copied_from_the_live_one_and_compared_with_it(region: Region) -> None:
+    region.accept("a", *FIRST)
+    assert region.ends() == "awaiting-confirmation", region.line.recorder.status
+    region.promote()
+    region.arrive(10)
+    assert region.has(*range(1, 11))
+    other = replace(FORWARD, sql="SELECT if(n = 8, 80, n) AS n, day FROM copy")
+    for number, (content, forward) in enumerate((("b", other), ("c", FORWARD))):
+        steps = (CreateTable("copy"), forward, CatchUp("every", "landing", "copy", "vector"), Validate((COMPARED,)))
+        region.accept(content, *steps)
+        assert region.ends() == "awaiting-confirmation", region.line.recorder.status
+        checks = {(check.table, check.check): check for check in region.line.recorder.events(Checked)}
+        compared = [checks["copy", check] for check in ("rows per day", "unchanged columns")]
+        assert [check.ok for check in compared] == [True, forward is FORWARD], checks
+        assert ("n on 2026-11-03" in compared[1].detail) is (forward is other)
+        assert region.line.recorder.events(Fenced)[-1].rows == 10 + number
+        region.arrive(11 + number)
+        seen = range(1, 12 + number)
+        assert region.has(*([n for n in seen if n != 8] + [80] if forward is other else seen))
+        if forward is other:
+            region.line.control("discard", "ada")
+
+
+def test_batches_of_an_agent_that_died_behind_a_commit_are_told_by_the_next_one(
+    region: Region, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaths = iter((False, True))
+
+    def point(name: str) -> None:
+        if name == "after-commit-history" and next(deaths, False):
+            raise SystemExit  # ends its thread alone
+
+    with monkeypatch.context() as patched:
+        patched.setattr(crash, "point", point)
+        patched.setattr(threading, "excepthook", lambda _: None)
+        region.accept("a", *FIRST)
+        assert region.line._carrier is not None
+        region.line._carrier.join(120)
+    region.stop()
+    assert [done.position for done in region.done()] == [2], "nobody told the second one"
+    assert held(region.copy()) == list(range(1, 9))
+    first = log.latest_version(region.copy())
+    region.start()
+    region.line.resume()
+    assert region.ends() == "awaiting-confirmation", region.line.recorder.status
+    assert [(done.position, done.label, done.rows_in, done.rows_out) for done in region.done()] == [
+        (position, label, many, many) for position, label, many in BATCHES
+    ]
+    second = region.done()[1]
+    assert (second.version, second.of, second.seconds) == (first, 4, 0.0)
+    assert second.bytes == sum(file.bytes for file in log.commit(region.copy(), first).added)
+    assert held(region.copy()) == list(range(1, 10))
+
+
+def test_a_table_below_a_rebuilt_one_is_read_off_its_log_from_the_beginning(region: Region) -> None:
+    below = state("below")
+    below = replace(below, version=replace(below.version, content="z", path=""))
+    more = Feed("more", "copy", "below", "SELECT n, day FROM copy")
+    wanted = Release("", "web", "a", (state("landing", kind="landing"), to_be("a"), below), (FEED, more))
+    steps = (CreateTable("copy"), CreateTable("below"), EVERY, CatchUp("every", "landing", "copy", "fence"))
+    steps_below = (CatchUp("more", "copy", "below", "log"), Validate(()), Promote())
+    region.line.accept(Plan(1, "t", "web", "eu", "a", "", "c", (), (*steps, *steps_below), wanted), "ada", "laptop")
+    assert region.ends() == "awaiting-confirmation", region.line.recorder.status
+    plan = region.line.recorder.plan
+    assert plan is not None
+    made = plan.release.table("below")
+    assert made is not None
+    path = region.line.path(made.version.path)
+    assert held(path) == list(range(1, 10))
+    opened = log.commit(path, 1)
+    assert opened.note["kind"] == "take-over"
+    assert once.split(next(iter(opened.txn.values()))) == (1, 0)
+    assert json.loads(log.schema_json(path))["fields"][0]["name"] == "n"
