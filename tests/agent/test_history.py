@@ -1,0 +1,181 @@
+"""How a history is fenced, cut and measured before and between its batches: real logs and events, Spark's answers given. No Java."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from deltalake import DeltaTable
+
+from console.agent.feeds import backfill, once
+from console.agent.rollout import history
+from console.agent.rollout.recorder import Recorder
+from console.agent.rollout.work import Work
+from console.agent.store.ledger import Releases, Rollouts
+from console.errors import RegionError
+from console.model.event import Accepted, Fenced, Progress
+from console.model.live import Day, Feed, Release, TableStats
+from console.model.plan import Plan
+from console.model.slices import EARLY, LATE
+from console.model.step import Backfill
+from tests.faults.rules.tables import SCHEMA, commit, number, rows, state
+
+STEP = Backfill("every", "landing", "copy", "replay", "SELECT n, day FROM landing", "day", 10, 1, 1, 1)
+FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
+
+
+def work(place: Path, *feeds: Feed, rows_limit: int | None = None) -> Work:
+    """A rollout under way over a release of `landing` and `copy`, which is live as well."""
+    release = Release("r1", "web", "d", (state("landing", kind="landing"), state("copy")), feeds)
+    recorder = Recorder(Rollouts(place, "web"))
+    plan = Plan(1, "t", "web", "eu", "d", "", "", (), (STEP,), release, rows_limit=rows_limit, target_seconds=60.0)
+    recorder.accept("web-1", plan, Accepted("r1", "", "p", "ada", "laptop", ((STEP.id, 10),)))
+    releases = Releases(place, "web")
+    releases.propose(release, "web-1", "ada", "laptop")
+    releases.swap("", "r1", "ada", "laptop")
+    return Work(place, cast(Any, None), releases, recorder, cast(Any, None), keep_hours=1)
+
+
+# -- the position that the live version had reached at a fence
+
+
+def opened(place: Path, *feeds: Feed) -> str:
+    """`copy`, whose feeds have reached 5 at version 1 and 9 at version 2, in their third epoch."""
+    path = str(place / "copy")
+    DeltaTable.create(path, schema=SCHEMA, partition_by=["day"])
+    for position in (5, 9):
+        for feed in feeds:
+            commit(path, once.live_id(path, feed), number(3, position), rows())
+    return path
+
+
+def test_a_feed_goes_on_from_where_the_live_version_was_at_the_fence(tmp_path: Path) -> None:
+    opened(tmp_path, FEED)
+    found = work(tmp_path, FEED)
+    assert [found.vector("copy", "every", fence) for fence in (1, 2)] == [5, 9]
+    assert found.vector("copy", "by another name", 2) == 9, "of the only feed that it has"
+    with pytest.raises(RegionError, match="no position of every at version 0"):
+        found.vector("copy", "every", 0)
+
+
+def test_of_two_feeds_each_goes_on_from_its_own_position(tmp_path: Path) -> None:
+    more = replace(FEED, materialization="more")
+    path = opened(tmp_path, FEED, more)
+    commit(path, once.live_id(path, more), number(4, 11), rows())
+    found = work(tmp_path, FEED, more)
+    assert [found.vector("copy", name, 5) for name in ("every", "more")] == [9, 11]
+    with pytest.raises(RegionError, match="no position of by another name"):
+        found.vector("copy", "by another name", 5)
+
+
+def test_what_is_not_there_is_named(tmp_path: Path) -> None:
+    opened(tmp_path)
+    found = work(tmp_path)
+    assert found.state("copy").table.name == found.live_state("copy").table.name == "copy"
+    assert found.stats("copy", str(tmp_path / "copy")).name == "copy"
+    with pytest.raises(RegionError, match="release r1 has no table other"):
+        found.state("other")
+    with pytest.raises(RegionError, match="elsewhere is no Delta table"):
+        found.stats("copy", str(tmp_path / "elsewhere"))
+
+
+# -- days and slices
+
+
+def days_of(monkeypatch: pytest.MonkeyPatch, days: Sequence[Day], counted: Sequence[tuple[str, int]]) -> Any:
+    monkeypatch.setattr(backfill, "count_days", lambda *_: list(counted))
+    return history._days(None, STEP, state("landing", kind="landing"), "landing", tuple(days), fence=3)
+
+
+EXACT, VAGUE = Day("2026-11-01", 80, 800), Day("2026-11-02", 20, 200, exact=False)
+
+
+def test_days_are_taken_from_the_log_where_at_most_a_fifth_of_the_rows_lie_in_files_that_span_days(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert days_of(monkeypatch, (EXACT, VAGUE), [("counted", 1)]) == (EXACT, VAGUE)
+    assert days_of(monkeypatch, (), [("counted", 1)]) == ()
+    assert days_of(monkeypatch, (replace(EXACT, day=EARLY), VAGUE), [("counted", 1)])[0].day == EARLY
+
+
+@pytest.mark.parametrize(
+    "vague", [replace(VAGUE, rows=21), replace(VAGUE, rows=1, day=EARLY), replace(VAGUE, rows=1, day=LATE)]
+)
+def test_else_they_are_counted_and_share_the_bytes_by_their_rows(monkeypatch: pytest.MonkeyPatch, vague: Day) -> None:
+    per_row = (800 + 200) / (80 + vague.rows)
+    counted = [("2026-11-01", 60), ("", 41)]
+    expected = tuple(Day(name, many, int(many * per_row)) for name, many in counted)
+    assert days_of(monkeypatch, (EXACT, vague), counted) == expected
+
+
+def test_a_day_of_many_rows_is_cut_into_hours_unless_it_has_none(tmp_path: Path) -> None:
+    found = work(tmp_path, rows_limit=10)
+    times = state("landing", kind="landing")
+    times = replace(times, table=replace(times.table, columns=(replace(times.table.columns[1], type="timestamp"),)))
+    days = (Day("2026-11-01", 20, 1),)
+    by_date, by_time = (history._slices(found, STEP, each, days) for each in (state("landing"), times))
+    assert [piece.label for piece in by_date] == ["2026-11-01", "no day"]
+    assert len(by_time) == 25
+
+
+# -- for how long it can be read
+
+
+def test_a_history_can_be_read_for_as_long_as_its_source_and_its_target_keep_what_is_removed(tmp_path: Path) -> None:
+    target = opened(tmp_path)
+    found, now = work(tmp_path), time.time()
+
+    def until(**source: str) -> float:
+        settings = tuple((f"delta.{name}", f"interval {text}") for name, text in source.items())
+        stats = TableStats("copy", "landing", 1, 1, 1, 1, (), properties=settings)
+        return (history._readable_until(found, stats, target) - now) / 3600
+
+    assert until() == pytest.approx(168, abs=0.1)
+    assert until(deletedFileRetentionDuration="36 hours") == pytest.approx(36, abs=0.1)
+    assert until(deletedFileRetentionDuration="4 weeks") == pytest.approx(168, abs=0.1), "the target keeps a week"
+    found.recorder.store(Fenced("other", "landing", 1, 1, 1, now + 7200))
+    assert until() == pytest.approx(2, abs=0.1), "what hangs below an earlier one ends with it"
+
+
+# -- batches
+
+
+@pytest.mark.parametrize(
+    ("rows_in", "seconds", "before", "limit", "then"),
+    [
+        (1000, 30.0, 1000.0, None, 2000.0),  # towards a minute
+        (1000, 120.0, 1000.0, None, 500.0),
+        (1000, 1.0, 1000.0, None, 4000.0),  # in steps of at most four
+        (1000, 1.0, 3000.0, None, 12_000.0),
+        (5000, 1.0, 3000.0, None, 20_000.0),
+        (1000, 1.0, 1000.0, 1500, 1500),
+        (0, 30.0, 1000.0, 500, 1000.0),
+        (1000, 0.0, 1000.0, 500, 1000.0),
+    ],
+)
+def test_batches_grow_and_shrink_towards_the_time_that_they_are_to_take(
+    tmp_path: Path, rows_in: int, seconds: float, before: float, limit: int | None, then: float
+) -> None:
+    receipt = backfill.Receipt(rows_in, once.Written(1, rows_in, 1), seconds)
+    assert history._budget(work(tmp_path, rows_limit=limit), before, receipt) == pytest.approx(then)
+
+
+def test_a_batch_tells_how_far_it_has_come_until_it_is_done_and_its_jvm_may_go_away() -> None:
+    fractions, told = iter((0.0, 0.25, 0.5, 1.5)), list[Any]()
+    waits = iter((False,) * 5)
+    finished = SimpleNamespace(wait=lambda _: next(waits, True))
+
+    def fraction() -> float:
+        if (found := next(fractions, None)) is None:
+            raise ConnectionError("the JVM is gone")
+        return found
+
+    watched = SimpleNamespace(recorder=SimpleNamespace(tell=told.append))
+    history._poll(
+        cast(Any, watched), cast(Any, SimpleNamespace(fraction=fraction)), STEP.id, "x", 1000, cast(Any, finished)
+    )
+    assert told == [Progress(STEP.id, rows, batch="x") for rows in (0, 250, 500, 1000)]
+    assert next(waits, None) is None, "it asked until the JVM was gone"
