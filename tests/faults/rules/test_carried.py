@@ -38,7 +38,7 @@ def to_be(content: str) -> TableState:
     return replace(made, version=replace(made.version, content=content, path=""))
 
 
-class Region:
+class World:
     """An agent's part over a landing table of others: five rows on 1 November, two and one on the next days, one without."""
 
     def __init__(self, place: Path, spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,8 +118,8 @@ class Region:
 
 
 @pytest.fixture
-def region(tmp_path: Path, session: Any, spark: Spark, monkeypatch: pytest.MonkeyPatch) -> Iterator[Region]:
-    found = Region(tmp_path, spark, monkeypatch)
+def world(tmp_path: Path, session: Any, spark: Spark, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+    found = World(tmp_path, spark, monkeypatch)
     yield found
     found.stop()
 
@@ -129,64 +129,64 @@ FIRST = (CreateTable("copy"), EVERY, CatchUp("every", "landing", "copy", "fence"
 BATCHES = [(2, "2026-11-03 … 2026-11-02", 3), (3, "2026-11-01", 5), (4, "no day", 1)]
 
 
-def test_a_first_release_has_all_of_history_batch_by_batch_and_what_comes_meanwhile(region: Region) -> None:
+def test_a_first_release_has_all_of_history_batch_by_batch_and_what_comes_meanwhile(world: World) -> None:
     before = time.time()
-    region.accept("a", *FIRST)
-    assert region.ends() == "awaiting-confirmation", region.line.recorder.status
-    path = region.copy()
+    world.accept("a", *FIRST)
+    assert world.ends() == "awaiting-confirmation", world.line.recorder.status
+    path = world.copy()
     assert held(path) == list(range(1, 10))
-    (fenced,) = region.line.recorder.events(Fenced)
+    (fenced,) = world.line.recorder.events(Fenced)
     assert (fenced.source, fenced.version, fenced.slices, fenced.rows) == ("landing", 3, 4, 9)
     kept = KEPT_HOURS + 24 * 7
     assert 168 * 3600 <= fenced.until - before <= 168 * 3600 + 120, "what others write is kept for a week"
     told = DeltaTable(path).metadata().configuration
     assert told["delta.deletedFileRetentionDuration"] == f"interval {kept} hours"
     assert told["delta.logRetentionDuration"] == f"interval {2 * kept} hours"
-    assert [(done.position, done.of, done.rows_in, done.rows_out) for done in region.done()] == [
+    assert [(done.position, done.of, done.rows_in, done.rows_out) for done in world.done()] == [
         (position, 4, many, many) for position, _, many in BATCHES
     ]
-    begun = region.line.recorder.events(BatchStarted)
+    begun = world.line.recorder.events(BatchStarted)
     assert [(each.first, each.last, each.rows) for each in begun] == [(1, 2, 3), (3, 3, 5), (4, 4, 1)]
-    assert all(0 < done.seconds < 60 for done in region.done())
-    notes = [log.commit(path, done.version).note for done in region.done()]
+    assert all(0 < done.seconds < 60 for done in world.done())
+    notes = [log.commit(path, done.version).note for done in world.done()]
     assert [note["slices"] for note in notes] == [[1, 2], [3, 3], [4, 4]]
-    assert {"spark__sql__files__maxPartitionNum": str(region.spark.slots - 1)} in region.asked
-    assert [(check.check, check.ok) for check in region.line.recorder.events(Checked)][-1] == (
+    assert {"spark__sql__files__maxPartitionNum": str(world.spark.slots - 1)} in world.asked
+    assert [(check.check, check.ok) for check in world.line.recorder.events(Checked)][-1] == (
         "history is complete",
         True,
     )
-    region.arrive(10)
-    assert region.has(*range(1, 11))
-    region.promote()
-    region.arrive(11)
-    assert region.has(*range(1, 12))
+    world.arrive(10)
+    assert world.has(*range(1, 11))
+    world.promote()
+    world.arrive(11)
+    assert world.has(*range(1, 12))
 
 
-def test_a_rebuilt_table_is_copied_from_the_live_one_and_compared_with_it(region: Region) -> None:
-    region.accept("a", *FIRST)
-    assert region.ends() == "awaiting-confirmation", region.line.recorder.status
-    region.promote()
-    region.arrive(10)
-    assert region.has(*range(1, 11))
+def test_a_rebuilt_table_is_copied_from_the_live_one_and_compared_with_it(world: World) -> None:
+    world.accept("a", *FIRST)
+    assert world.ends() == "awaiting-confirmation", world.line.recorder.status
+    world.promote()
+    world.arrive(10)
+    assert world.has(*range(1, 11))
     other = replace(FORWARD, sql="SELECT if(n = 8, 80, n) AS n, day FROM copy")
     for number, (content, forward) in enumerate((("b", other), ("c", FORWARD))):
         steps = (CreateTable("copy"), forward, CatchUp("every", "landing", "copy", "vector"), Validate((COMPARED,)))
-        region.accept(content, *steps)
-        assert region.ends() == "awaiting-confirmation", region.line.recorder.status
-        checks = {(check.table, check.check): check for check in region.line.recorder.events(Checked)}
+        world.accept(content, *steps)
+        assert world.ends() == "awaiting-confirmation", world.line.recorder.status
+        checks = {(check.table, check.check): check for check in world.line.recorder.events(Checked)}
         compared = [checks["copy", check] for check in ("rows per day", "unchanged columns")]
         assert [check.ok for check in compared] == [True, forward is FORWARD], checks
         assert ("n on 2026-11-03" in compared[1].detail) is (forward is other)
-        assert region.line.recorder.events(Fenced)[-1].rows == 10 + number
-        region.arrive(11 + number)
+        assert world.line.recorder.events(Fenced)[-1].rows == 10 + number
+        world.arrive(11 + number)
         seen = range(1, 12 + number)
-        assert region.has(*([n for n in seen if n != 8] + [80] if forward is other else seen))
+        assert world.has(*([n for n in seen if n != 8] + [80] if forward is other else seen))
         if forward is other:
-            region.line.control("discard", "ada")
+            world.line.control("discard", "ada")
 
 
 def test_batches_of_an_agent_that_died_behind_a_commit_are_told_by_the_next_one(
-    region: Region, monkeypatch: pytest.MonkeyPatch
+    world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deaths = iter((False, True))
 
@@ -197,39 +197,39 @@ def test_batches_of_an_agent_that_died_behind_a_commit_are_told_by_the_next_one(
     with monkeypatch.context() as patched:
         patched.setattr(crash, "point", point)
         patched.setattr(threading, "excepthook", lambda _: None)
-        region.accept("a", *FIRST)
-        assert region.line._carrier is not None
-        region.line._carrier.join(120)
-    region.stop()
-    assert [done.position for done in region.done()] == [2], "nobody told the second one"
-    assert held(region.copy()) == list(range(1, 9))
-    first = log.latest_version(region.copy())
-    region.start()
-    region.line.resume()
-    assert region.ends() == "awaiting-confirmation", region.line.recorder.status
-    assert [(done.position, done.label, done.rows_in, done.rows_out) for done in region.done()] == [
+        world.accept("a", *FIRST)
+        assert world.line._carrier is not None
+        world.line._carrier.join(120)
+    world.stop()
+    assert [done.position for done in world.done()] == [2], "nobody told the second one"
+    assert held(world.copy()) == list(range(1, 9))
+    first = log.latest_version(world.copy())
+    world.start()
+    world.line.resume()
+    assert world.ends() == "awaiting-confirmation", world.line.recorder.status
+    assert [(done.position, done.label, done.rows_in, done.rows_out) for done in world.done()] == [
         (position, label, many, many) for position, label, many in BATCHES
     ]
-    second = region.done()[1]
+    second = world.done()[1]
     assert (second.version, second.of, second.seconds) == (first, 4, 0.0)
-    assert second.bytes == sum(file.bytes for file in log.commit(region.copy(), first).added)
-    assert held(region.copy()) == list(range(1, 10))
+    assert second.bytes == sum(file.bytes for file in log.commit(world.copy(), first).added)
+    assert held(world.copy()) == list(range(1, 10))
 
 
-def test_a_table_below_a_rebuilt_one_is_read_off_its_log_from_the_beginning(region: Region) -> None:
+def test_a_table_below_a_rebuilt_one_is_read_off_its_log_from_the_beginning(world: World) -> None:
     below = state("below")
     below = replace(below, version=replace(below.version, content="z", path=""))
     more = Feed("more", "copy", "below", "SELECT n, day FROM copy")
     wanted = Release("", "web", "a", (state("landing", kind="landing"), to_be("a"), below), (FEED, more))
     steps = (CreateTable("copy"), CreateTable("below"), EVERY, CatchUp("every", "landing", "copy", "fence"))
     steps_below = (CatchUp("more", "copy", "below", "log"), Validate(()), Promote())
-    region.line.accept(Plan(1, "t", "web", "eu", "a", "", "c", (), (*steps, *steps_below), wanted), "ada", "laptop")
-    assert region.ends() == "awaiting-confirmation", region.line.recorder.status
-    plan = region.line.recorder.plan
+    world.line.accept(Plan(1, "t", "web", "eu", "a", "", "c", (), (*steps, *steps_below), wanted), "ada", "laptop")
+    assert world.ends() == "awaiting-confirmation", world.line.recorder.status
+    plan = world.line.recorder.plan
     assert plan is not None
     made = plan.release.table("below")
     assert made is not None
-    path = region.line.path(made.version.path)
+    path = world.line.path(made.version.path)
     assert held(path) == list(range(1, 10))
     opened = log.commit(path, 1)
     assert opened.note["kind"] == "take-over"

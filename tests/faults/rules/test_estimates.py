@@ -1,0 +1,85 @@
+"""Aggregates that are compared group by group: values, estimates within their error, and what went into quantiles."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from console.agent.feeds.verify import compare
+from console.agent.recount.pinned import Pinned
+from console.agent.store import log
+from console.model.event import Checked
+from console.model.live import TableState, Version
+from console.model.schema import Column, Table
+from console.model.step import Comparison, Pair
+
+pytestmark = [pytest.mark.faults, pytest.mark.spark]
+# group, a value that is counted exactly, an estimate, and what its quantile has seen
+Group = tuple[str | None, int | None, int | None, tuple[float, ...]]
+GROUPS: tuple[Group, ...] = (
+    ("a", 1, 1000, (1.0, 2.0, 3.0)),
+    ("b", 2, 0, (4.0,)),
+    ("c", None, None, ()),
+    (None, 4, 100, (5.0, 6.0)),
+)
+
+
+def side(session: Any, place: Path, groups: tuple[Group, ...], old: str = "") -> Pinned:
+    """A version whose columns have this before their names; each group's quantile is kept as its sketch."""
+    key = lambda k: "NULL" if k is None else f"'{k}'"  # noqa: E731
+    num = lambda n: "CAST(NULL AS BIGINT)" if n is None else f"{n}L"  # noqa: E731
+    values = ", ".join(
+        f"({key(k)}, {num(n)}, {num(u)}, array({', '.join(f'CAST({x} AS DOUBLE)' for x in seen)}))"
+        if seen
+        else f"({key(k)}, {num(n)}, {num(u)}, CAST(array() AS ARRAY<DOUBLE>))"
+        for k, n, u, seen in groups
+    )
+    one = f"SELECT k, n, u, explode_outer(seen) AS x FROM VALUES {values} AS v(k, n, u, seen)"
+    stored = session.sql(
+        f"SELECT k AS {old}k, n AS {old}n, u AS {old}u, CAST(NULL AS BINARY) AS {old}u__hll,"
+        f" kll_sketch_agg_double(x) AS {old}p__kll FROM ({one}) GROUP BY k, n, u"
+    )
+    path = str(place)
+    stored.write.format("delta").save(path)
+    shown = (
+        Column(f"{old}k", "string"),
+        Column(f"{old}n", "bigint"),
+        Column(f"{old}u", "bigint"),
+        Column(f"{old}p", "double"),
+    )
+    kept = (*shown[:3], Column(f"{old}u__hll", "binary"), Column(f"{old}p__kll", "binary"))
+    read = f"SELECT {old}k, {old}n, {old}u, CAST(7 AS DOUBLE) AS {old}p FROM stored"
+    table = TableState(Table("hours", "aggregate", shown), Version("c", "hours", kept), read, "", {})
+    return Pinned(table, path, log.latest_version(path))
+
+
+def judged(session: Any, place: Path, *groups: Group) -> dict[str, Checked]:
+    """What the gate says of `GROUPS` in the live version, whose columns have other names, and of these in the new one."""
+    pairs = (Pair("z_k", "k"), Pair("z_n", "n"), Pair("z_u", "u", False), Pair("z_p", "p", False))
+    old, new = side(session, place / "old", GROUPS, "z_"), side(session, place / "new", groups)
+    return {check.check: check for check in compare(session, Comparison("hours", pairs, keys=("k",)), old, new)}
+
+
+def test_equal_groups_pass_and_estimates_may_be_off_by_their_error(session: Any, tmp_path: Path) -> None:
+    near: tuple[Group, ...] = (("a", 1, 1080, (3.0, 1.0, 9.0)), ("b", 2, 2, (4.0,)), *GROUPS[2:])
+    found = judged(session, tmp_path, *near)
+    assert {name: (check.ok, check.detail) for name, check in found.items()} == {
+        "groups": (True, "4 groups are equal"),
+        "values": (True, "1 equal, 1 estimates within 8%"),
+        "values behind p": (True, "as many in every group"),
+    }
+
+
+def test_what_is_off_is_counted_group_by_group(session: Any, tmp_path: Path) -> None:
+    off: tuple[Group, ...] = (
+        ("a", 1, 1100, (1.0, 2.0)),
+        ("b", 3, None, (4.0, 4.0)),
+        ("c", None, 5, ()),
+        ("d", 9, 9, (9.0,)),
+    )
+    found = judged(session, tmp_path, *off)
+    assert {name: (check.ok, check.detail) for name, check in found.items()} == {
+        "groups": (False, "1 groups only in the old version, 1 only in the new"),
+        "values": (False, "differ: n: 1 groups; u: 3 groups"),
+        "values behind p": (False, "4 groups differ in their number"),
+    }
