@@ -24,14 +24,18 @@ GROUPS: tuple[Group, ...] = (
 )
 
 
+def text(value: str | None) -> str:
+    return "NULL" if value is None else f"'{value}'"
+
+
+def whole(value: int | None) -> str:
+    return "CAST(NULL AS BIGINT)" if value is None else f"{value}L"
+
+
 def side(session: Any, place: Path, groups: tuple[Group, ...], old: str = "") -> Pinned:
     """A version whose columns have this before their names; each group's quantile is kept as its sketch."""
-    key = lambda k: "NULL" if k is None else f"'{k}'"  # noqa: E731
-    num = lambda n: "CAST(NULL AS BIGINT)" if n is None else f"{n}L"  # noqa: E731
     values = ", ".join(
-        f"({key(k)}, {num(n)}, {num(u)}, array({', '.join(f'CAST({x} AS DOUBLE)' for x in seen)}))"
-        if seen
-        else f"({key(k)}, {num(n)}, {num(u)}, CAST(array() AS ARRAY<DOUBLE>))"
+        f"({text(k)}, {whole(n)}, {whole(u)}, CAST(array({', '.join(map(str, seen))}) AS ARRAY<DOUBLE>))"
         for k, n, u, seen in groups
     )
     one = f"SELECT k, n, u, explode_outer(seen) AS x FROM VALUES {values} AS v(k, n, u, seen)"
