@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,10 +17,10 @@ from console.agent.rollout.recorder import Recorder
 from console.agent.rollout.work import Work
 from console.agent.store.ledger import Releases, Rollouts
 from console.errors import RegionError
-from console.model.event import Accepted, Fenced, Progress
+from console.model.event import Accepted, BatchDone, Fenced, Progress
 from console.model.live import Day, Feed, Release, TableStats
 from console.model.plan import Plan
-from console.model.slices import EARLY, LATE
+from console.model.slices import EARLY, LATE, Slice
 from console.model.step import Backfill
 from tests.faults.rules.tables import SCHEMA, commit, number, rows, state
 
@@ -119,6 +120,38 @@ def test_a_day_of_many_rows_is_cut_into_hours_unless_it_has_none(tmp_path: Path)
     by_date, by_time = (history._slices(found, STEP, each, days) for each in (state("landing"), times))
     assert [piece.label for piece in by_date] == ["2026-11-01", "no day"]
     assert len(by_time) == 25
+
+
+# -- batches that nobody told
+
+
+def test_what_was_committed_of_this_history_and_not_told_is_told_by_the_next_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beside it others carried theirs into the same table: feeds whose names sort before and after its own."""
+    found, path, own = work(tmp_path), str(tmp_path / "copy"), "history/t/every@3"
+    DeltaTable.create(path, schema=SCHEMA, partition_by=["day"])
+    slices = tuple(Slice(n, f"2026-11-0{9 - n}", "", "", n, n) for n in range(1, 7))
+    for feed, first, last in (
+        (own, 1, 2), ("history/t/a@1", 3, 3), (own, 3, 3), ("history/t/z@9", 4, 5), ("live/t/every", 0, 0), (own, 4, 6)
+    ):  # fmt: skip
+        note = {"slices": [first, last]} if last else {}
+        commit(path, feed, number(1, last + 1), rows(*range(first, last + 1)), kind="x", feed=feed, **note)
+    found.recorder.store(BatchDone(STEP.id, "2026-11-08 … 2026-11-07", 2, 6, 2, 2, 1, 1.0, 1))
+    found.recorder.store(BatchDone("backfill/other", "x", 3, 6, 2, 2, 1, 1.0, 1))
+    found.spark = cast(Any, SimpleNamespace(job=lambda *_: nullcontext(None)))
+    monkeypatch.setattr(backfill, "count_rows", lambda _, __, run: 100 * len(run))
+    held = backfill.History(
+        STEP, state("landing"), "landing", state("copy"), path, 3, slices, once.Writer(own, path, 1, 6)
+    )
+    for _ in range(2):  # told once
+        history._reconcile(found, held, None)
+        done = [event for event in found.recorder.events(BatchDone) if event.step == STEP.id]
+        assert [(each.position, each.label, each.of, each.rows_in, each.rows_out, each.version) for each in done] == [
+            (2, "2026-11-08 … 2026-11-07", 6, 2, 2, 1),
+            (3, "2026-11-06", 6, 100, 1, 3),
+            (6, "2026-11-05 … 2026-11-03", 6, 300, 3, 6),
+        ]
 
 
 # -- for how long it can be read

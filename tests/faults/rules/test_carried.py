@@ -30,6 +30,7 @@ EVERY = Backfill("every", "landing", "copy", "replay", SQL, "day", 9, 1, 4, 4)
 FORWARD = Backfill("", "copy", "copy", "forward", "SELECT n, day FROM copy", "day", 9, 1, 4, 4)
 COMPARED = Comparison("copy", (Pair("n", "n"), Pair("day", "day")), time="day")
 KEPT_HOURS = 96
+TASKS = "spark__sql__files__maxPartitionNum"
 
 
 def to_be(content: str) -> TableState:
@@ -150,7 +151,9 @@ def test_a_first_release_has_all_of_history_batch_by_batch_and_what_comes_meanwh
     assert all(0 < done.seconds < 60 for done in world.done())
     notes = [log.commit(path, done.version).note for done in world.done()]
     assert [note["slices"] for note in notes] == [[1, 2], [3, 3], [4, 4]]
-    assert {"spark__sql__files__maxPartitionNum": str(world.spark.slots - 1)} in world.asked
+    assert {note["feed"].rpartition("/")[2] for note in notes} == {"every@3"}
+    tasks = [conf[TASKS] for conf in world.asked if TASKS in conf]
+    assert tasks == [str(world.spark.slots - 1)] * 2, "history's and its receipts'"
     assert [(check.check, check.ok) for check in world.line.recorder.events(Checked)][-1] == (
         "history is complete",
         True,
@@ -178,6 +181,8 @@ def test_a_rebuilt_table_is_copied_from_the_live_one_and_compared_with_it(world:
         assert [check.ok for check in compared] == [True, forward is FORWARD], checks
         assert ("n on 2026-11-03" in compared[1].detail) is (forward is other)
         assert world.line.recorder.events(Fenced)[-1].rows == 10 + number
+        last = log.commit(world.copy(), world.done()[-1].version).note
+        assert last["feed"].rpartition("/")[2].startswith("forward@")
         world.arrive(11 + number)
         seen = range(1, 12 + number)
         assert world.has(*([n for n in seen if n != 8] + [80] if forward is other else seen))
@@ -210,6 +215,7 @@ def test_batches_of_an_agent_that_died_behind_a_commit_are_told_by_the_next_one(
     assert [(done.position, done.label, done.rows_in, done.rows_out) for done in world.done()] == [
         (position, label, many, many) for position, label, many in BATCHES
     ]
+    assert len(world.line.recorder.events(Fenced)) == 1, "history ends where it ended before"
     second = world.done()[1]
     assert (second.version, second.of, second.seconds) == (first, 4, 0.0)
     assert second.bytes == sum(file.bytes for file in log.commit(world.copy(), first).added)
