@@ -9,7 +9,7 @@ from console.agent.feeds import plants
 from console.agent.feeds.edge import Edge, edges_of
 from console.agent.feeds.follow import Follower
 from console.agent.rollout import across, helm
-from console.agent.rollout.carry import Carrier
+from console.agent.rollout.carry import SPARE_HOURS, Carrier
 from console.agent.rollout.recorder import Recorder
 from console.agent.rollout.settle import settle
 from console.agent.rollout.vigil import Vigil, tied
@@ -19,6 +19,7 @@ from console.agent.store import housekeeping, log
 from console.agent.store.ledger import Releases, Rollouts
 from console.agent.store.survey import drop_version, resolve
 from console.errors import CheckFailed, Conflict, RegionError
+from console.model.created import settings
 from console.model.event import ENDED, Accepted, Ended, Entered, Paused, Promoted, Resumed, RolledBack, StepStarted
 from console.model.fleet import FleetWaves
 from console.model.live import Release
@@ -96,7 +97,8 @@ class Line:
             self._check_base(plan)
             number = self._next_number()
             rollout = f"{self.pipeline}-{number}"
-            plan_digest, plan = plan.digest(), numbered(plan, number)
+            created_with = settings(self._settings.rollback_window_hours + SPARE_HOURS)
+            plan_digest, plan = plan.digest(), numbered(plan, number, created_with)
             steps = tuple((s.id, s.rows if isinstance(s, Backfill) else 0) for s in plan.steps)
             self.releases.propose(plan.release, rollout, by, host)
             event = Accepted(plan.release.id, plan.live, plan_digest, by, host, steps, plan.allowed, attached, fleet)

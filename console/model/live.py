@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Literal
 
 from console.model.codec import BESIDE, QUIET
+from console.model.created import Settings
 from console.model.pipeline import Copy, Endpoint, Sink
 from console.model.schema import Column, Table
 
@@ -18,12 +19,14 @@ class Version:
     content  hash of what it contains: fingerprints and layout; two releases with the same content share it
     path     below the warehouse (`requests/3fa2c1d09b-4`), or absolute for a table elsewhere; "" while not yet built
     columns  as stored, in order; an aggregate's are its keys and states
+    settings the `delta.*` properties that it is created with; () of 0.1.0, and of landing tables
     """
 
     content: str
     path: str
     columns: tuple[Column, ...]
     partition_by: tuple[str, ...] = ()
+    settings: Settings = field(default=(), metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from typing import Literal
 
 from console.errors import Problem
 from console.model.codec import QUIET, encode
+from console.model.created import Settings
 from console.model.live import Release
 from console.model.patience import NO_THROTTLE, Throttle
 from console.model.pipeline import Override, digest
@@ -158,8 +159,8 @@ class Plan:
         return digest(encode(self))
 
 
-def numbered(plan: Plan, number: int) -> Plan:
-    """The plan as rollout `number` of its region: release and new versions get their names.
+def numbered(plan: Plan, number: int, settings: Settings = ()) -> Plan:
+    """The plan as rollout `number` of its region: release and new versions get their names, and the settings they are created with.
 
     A version's directory carries the number, so that a table rebuilt after a rollback never meets the
     positions of an earlier attempt.
@@ -169,7 +170,11 @@ def numbered(plan: Plan, number: int) -> Plan:
         if state.version.path
         else replace(
             state,
-            version=replace(state.version, path=f"{state.table.name}/{_name(plan, state.version.content)}-{number}"),
+            version=replace(
+                state.version,
+                path=f"{state.table.name}/{_name(plan, state.version.content)}-{number}",
+                settings=settings,
+            ),
         )
         for state in plan.release.tables
     )

@@ -14,6 +14,7 @@ import pytest
 import pytest_asyncio
 from deltalake import DeltaTable, write_deltalake
 
+from console.model.created import changed
 from console.model.event import Ailing
 from console.model.status import Status
 from tests.days import draw
@@ -108,6 +109,18 @@ async def test_history_of_any_day_is_carried_once_or_set_aside_by_its_key(world:
     assert Counter(row["key"].partition(",")[0] for row in aside) == Counter(
         f"id={id}" for id, time in world.landed if not draw.held(time)
     )
+
+
+async def test_its_release_keeps_the_settings_that_its_tables_were_created_with(world: World) -> None:
+    live = await world.region.driver.survey("web", ["landing"])
+    assert live.release
+    ours = [state for state in live.release.tables if state.table.kind != "landing"]
+    kept = {state.table.name: state.version.settings for state in ours}
+    assert {len(settings) for settings in kept.values()} == {3}
+    for name, settings in kept.items():
+        stats = live.table(name)
+        assert stats
+        assert changed(settings, stats.properties) == ()
 
 
 async def test_receipts_name_the_ends_and_hold_when_checked_again(world: World) -> None:

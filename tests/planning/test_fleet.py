@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from console.model.created import settings
 from console.model.live import Day, Live, TableStats
 from console.model.pipeline import Endpoint, Pipeline
 from console.model.plan import Price
@@ -120,6 +121,34 @@ def test_what_was_altered_by_hand_is_told_with_both_ways_out(
     assert drift.said.startswith(said)
     assert drift.adopt
     assert drift.repair
+
+
+WEEKS = settings(24 * 21)
+
+
+def recorded(*properties: tuple[str, str]) -> Live:
+    """The region whose release keeps what `requests` was created with, and what it has now."""
+    region = altered("requests", properties=properties)
+    assert region.release
+    tables = tuple(
+        replace(s, version=replace(s.version, settings=WEEKS)) if s.table.name == "requests" else s
+        for s in region.release.tables
+    )
+    return replace(region, release=replace(region.release, tables=tables))
+
+
+def test_a_setting_that_the_table_was_not_created_with_has_drifted_whatever_it_is() -> None:
+    assert planned(pipeline(), recorded(*WEEKS, ("delta.appendOnly", "false"))).drift == ()
+    short = ("delta.deletedFileRetentionDuration", "interval 1 hours")
+    found = planned(pipeline(), recorded(WEEKS[0], short, WEEKS[2], ("delta.dataSkippingNumIndexedCols", "3"))).drift
+    assert [(d.what, d.name, d.said, d.found) for d in found] == [
+        ("property", "delta.dataSkippingNumIndexedCols", "", "3"),
+        ("property", "delta.deletedFileRetentionDuration", "interval 504 hours", "interval 1 hours"),
+    ]
+    assert "UNSET TBLPROPERTIES ('delta.dataSkippingNumIndexedCols')" in found[0].repair
+    assert "SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 504 hours')" in found[1].repair
+    (gone,) = planned(pipeline(), recorded(*WEEKS[1:])).drift
+    assert (gone.name, gone.said, gone.found) == ("delta.checkpointInterval", "50", "")
 
 
 def test_settings_of_a_landing_table_are_its_owners() -> None:

@@ -11,25 +11,17 @@ from console import crash
 from console.agent.feeds import foreign
 from console.agent.store import days, log, turns
 from console.errors import FeedStopped, RegionError
+from console.model import created
 from console.model.live import Feed, TableState
 from console.model.schema import quoted
 
 EPOCH_BITS = 40
-CHECKPOINT_COMMITS = 50  # Delta's 10 makes every tenth small live commit a heavy one
 POSITION = (1 << EPOCH_BITS) - 1
 _PLAIN = {
     "string", "byte", "short", "integer", "long", "float", "double", "boolean", "binary", "date", "timestamp",
 }  # fmt: skip
 _NULLS = ("", "__HIVE_DEFAULT_PARTITION__")  # texts of a partition that Spark writes as NULL
 _SPELLED = {"float", "double", "binary"}
-
-# what a session may have on for every new table, and no feed can read or deltalake write (DESIGN §4.1 rule 9)
-_OFF = {
-    **dict.fromkeys(("delta.enableDeletionVectors", "delta.enableRowTracking", "delta.enableTypeWidening"), "false"),
-    **dict.fromkeys(("delta.enableInCommitTimestamps", "delta.appendOnly"), "false"),
-    "delta.columnMapping.mode": "none",
-    "delta.checkpointPolicy": "classic",
-}
 
 
 @dataclass(slots=True)
@@ -82,7 +74,7 @@ def split(number: int) -> tuple[int, int]:
 def create(session: Any, state: TableState, path: str, keep_hours: float) -> None:
     """Create a version, empty; a second call finds it and does nothing.
 
-    keep_hours  how long removed files and the log are kept at least: the rollback window plus the longest rollout
+    keep_hours  as `created.settings`, for a version whose release says nothing of its settings: 0.1.0's and landing tables
     raises      RegionError if something else is there
     """
     if log.exists(path):
@@ -94,12 +86,7 @@ def create(session: Any, state: TableState, path: str, keep_hours: float) -> Non
         return
     types = ", ".join(f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in state.version.columns)
     nothing = session.sql(f"SELECT {types} WHERE 1 = 0")
-    hours = max(int(keep_hours), 24 * 7)
-    properties = {
-        "delta.deletedFileRetentionDuration": f"interval {hours} hours",
-        "delta.logRetentionDuration": f"interval {2 * hours} hours",
-        "delta.checkpointInterval": str(CHECKPOINT_COMMITS),
-    }
+    properties = dict(state.version.settings or created.settings(keep_hours))
     note = json.dumps({"kind": "create", "content": state.version.content})
     crash.point("before-commit-create")
     schema = nothing.schema.json()
@@ -108,7 +95,9 @@ def create(session: Any, state: TableState, path: str, keep_hours: float) -> Non
         by = list(state.version.partition_by)
         DeltaTable.create(path, Schema.from_json(schema), "error", by, configuration=properties, commit_properties=own)
     else:
-        writer = nothing.write.format("delta").mode("errorifexists").options(**properties, **_OFF, userMetadata=note)
+        writer = (
+            nothing.write.format("delta").mode("errorifexists").options(**properties, **created.OFF, userMetadata=note)
+        )
         writer.partitionBy(*state.version.partition_by).save(path)
     crash.point("after-commit-create")
 

@@ -1,5 +1,6 @@
 """Where a region's real tables are not what its own live release says: somebody altered them by hand."""
 
+from console.model.created import changed
 from console.model.live import Live, TableState, TableStats
 from console.model.plan import Drift
 from console.model.schema import Column
@@ -75,7 +76,7 @@ def _table(state: TableState, stats: TableStats) -> list[Drift]:
         found.append(
             Drift(name, "partitioning", "", _by(state.version.partition_by), _by(stats.partition_by), adopt, repair)
         )
-    return found if landing else found + _ours(name, stats)
+    return found if landing else found + _ours(state, stats)
 
 
 def _lost(state: TableState, column: Column) -> Drift:
@@ -94,18 +95,27 @@ def _retyped(state: TableState, column: Column, real: Column) -> Drift:
     return Drift(name, "type", column.name, column.type, real.type, adopt, repair)
 
 
-def _ours(name: str, stats: TableStats) -> list[Drift]:
-    """Settings that our tables never have, since feeds would break or lose their place."""
-    found = []
-    for key, value in stats.properties:
-        if key in _FOREIGN and value.lower() != "none" and _FOREIGN[key] in ("", value.lower()):
-            repair = f"there: ALTER TABLE {name} UNSET TBLPROPERTIES ('{key}')"
-            found.append(Drift(name, "property", key, "", value, "none: a feed cannot work with it", repair))
+def _ours(state: TableState, stats: TableStats) -> list[Drift]:
+    """Settings that a table of ours was not created with, and features that none has."""
+    name, found = state.table.name, []
+    for key, was, now in changed(state.version.settings, stats.properties) if state.version.settings else _known(stats):
+        undo = f"SET TBLPROPERTIES ('{key}' = '{was}')" if was else f"UNSET TBLPROPERTIES ('{key}')"
+        adopt = "none: a feed cannot work with it" if key in _FOREIGN else "none: it is what the table was created with"
+        found.append(Drift(name, "property", key, was, now, adopt, f"there: ALTER TABLE {name} {undo}"))
     for feature in stats.features:
         if feature in _FEATURES:
             repair = f"there: ALTER TABLE {name} DROP FEATURE {feature}, or {_rebuild(name)}"
             found.append(Drift(name, "feature", feature, "", "on", "none: a feed cannot work with it", repair))
     return found
+
+
+def _known(stats: TableStats) -> list[tuple[str, str, str]]:
+    """Of a table whose release says nothing of its settings (0.1.0): those that feeds would break by, or lose their place."""
+    return [
+        (key, "", value)
+        for key, value in stats.properties
+        if key in _FOREIGN and value.lower() != "none" and _FOREIGN[key] in ("", value.lower())
+    ]
 
 
 def _rebuild(name: str) -> str:

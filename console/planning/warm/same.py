@@ -72,7 +72,7 @@ def _state(state: TableState) -> Hashable:
     """A table of a release but for the name of its version."""
     return (
         _table(state.table), tuple(map(_column, state.table.columns)), tuple(map(_column, state.version.columns)),
-        state.version.partition_by, state.read, state.rows, tuple(state.values.items()), state.inexact,
+        state.version.partition_by, state.version.settings, state.read, state.rows, tuple(state.values.items()), state.inexact,
     )  # fmt: skip
 
 

@@ -82,9 +82,9 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("time travel ends with the retention", "console/agent/session.py", 'enforceTimeTravelWithinDeletedFileRetentionDuration": "false"', 'enforceTimeTravelWithinDeletedFileRetentionDuration": "true"', f"{KEEPING}::test_a_fence_older_than_the_file_retention_can_still_be_read"),
     bug("missing files are passed over", "console/agent/session.py", '"spark.sql.files.ignoreMissingFiles": "false"', '"spark.sql.files.ignoreMissingFiles": "true"', f"{KEEPING}::test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_replaced"),
     bug("damaged files are passed over", "console/agent/session.py", '"spark.sql.files.ignoreCorruptFiles": "false"', '"spark.sql.files.ignoreCorruptFiles": "true"', f"{KEEPING}::test_a_file_that_is_damaged_is_never_passed_over"),
-    bug("our tables keep a week", ONCE, "hours = max(int(keep_hours), 24 * 7)", "hours = 24 * 7", f"{KEEPING}::test_our_tables_keep_files_and_log_for_the_rollback_window_and_the_longest_rollout"),
+    bug("our tables keep a week", "console/model/created.py", "hours = max(int(keep_hours), _LEAST_HOURS)", "hours = _LEAST_HOURS", f"{KEEPING}::test_our_tables_keep_files_and_log_for_the_rollback_window_and_the_longest_rollout"),
     # rules 10 to 13
-    bug("the inventory's features", ONCE, "**properties, **_OFF, userMetadata", "**properties, userMetadata", f"{BATCHES}::test_nor_have_those_that_only_spark_can_create"),
+    bug("the inventory's features", ONCE, "**properties, **created.OFF, userMetadata", "**properties, userMetadata", f"{BATCHES}::test_nor_have_those_that_only_spark_can_create"),
     bug("a batch takes every slot", BACKFILL, "out.coalesce(max(1, spark.slots - 1))", "out", f"{BATCHES}::test_a_batch_leaves_a_slot_to_live"),
     bug("days overlap", BACKFILL, "condition & (col(column) < _bound(", "condition & (col(column) <= _bound(", f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),
     bug("no batch for rows without a time", BACKFILL, "if len(ranged) < len(run):", "if False:", f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),

@@ -16,6 +16,7 @@ from console.agent.feeds.checksum import per_day
 from console.agent.feeds.edge import pinned, register
 from console.agent.session import Settings, Spark
 from console.agent.store import log
+from console.model.created import changed, settings
 from console.model.live import TableState
 from console.model.pipeline import Materialization
 from console.model.schema import Column, Table
@@ -72,6 +73,26 @@ def test_our_tables_have_none_of_the_features_that_feeds_cannot_read_whatever_th
     assert {*(protocol.reader_features or ()), *(protocol.writer_features or ())} == set()
     write_deltalake(path, rows(1), mode="append")  # deltalake, too, can write it
     DeltaTable(path).delete("n = 1")
+
+
+def test_the_log_says_what_the_release_keeps_of_their_settings_and_what_was_altered_by_hand(
+    tmp_path: Path, session: Any
+) -> None:
+    kept = settings(300)
+    for name, kind in (("plain", "bigint"), ("ours", "timestamp_ntz")):
+        path = str(tmp_path / name)
+        made = state(name, (Column("n", kind),), partition_by=())
+        once.create(session, replace(made, version=replace(made.version, settings=kept)), path, 240)
+        assert changed(kept, real(path)) == ()
+        DeltaTable(path).alter.set_table_properties({"delta.deletedFileRetentionDuration": "interval 1 hours"})
+        assert changed(kept, real(path)) == (
+            ("delta.deletedFileRetentionDuration", "interval 300 hours", "interval 1 hours"),
+        )  # fmt: skip
+
+
+def real(path: str) -> tuple[tuple[str, str], ...]:
+    held = DeltaTable(path).metadata().configuration
+    return tuple(sorted((key, value) for key, value in held.items() if key.startswith("delta.")))
 
 
 def test_nor_have_those_that_only_spark_can_create(tmp_path: Path, session: Any) -> None:
