@@ -26,6 +26,7 @@ class Catalog:
     schemas  those that are known to be there
     learned  files said what was there before
     routines a function's name → nothing that it does changes a table; views that call one are here too
+    passed   tables that were made and dropped again
     strayed  first names of tables that were altered under another
     armed    a trigger or a rule that may alter tables once rows are written
     """
@@ -44,6 +45,7 @@ class Catalog:
     routines: dict[str, bool] = field(default_factory=dict)
     armed: str = ""
     strayed: set[Name] = field(default_factory=set)
+    passed: set[Name] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.home: tuple[str, ...] = (self.schema,)
@@ -119,7 +121,8 @@ class Catalog:
 
     def begin_anew(self) -> None:
         """Another session: it looks where a session begins to, and has none of the other's temporary tables."""
-        self.tables = {name: table for name, table in self.tables.items() if not table.temporary}
+        self.tables = {n: replace(table, born=False) for n, table in self.tables.items() if not table.temporary}
+        self.passed = set()
         self.outside = None
         self.look(self.home)
 

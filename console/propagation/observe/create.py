@@ -27,10 +27,12 @@ def create_table(cursor: Cursor, catalog: Catalog, *, temporary: bool = False) -
     there = catalog.tables.get(name)
     if there is not None and (there.whole or careful):
         return there
-    table = Known(*name, whole=True, new=True, temporary=temporary)
+    table = Known(*name, whole=True, new=True, born=not careful, temporary=temporary)
     if cursor.take("partition", "of"):
         parent = catalog.full(cursor.qualified())
-        table = replace(catalog.table(parent), schema=name[0], name=name[1], new=True, temporary=temporary)
+        table = replace(
+            catalog.table(parent), schema=name[0], name=name[1], new=True, born=not careful, temporary=temporary
+        )
         table = replace(table, partition=True, parents=(parent,), own=frozenset())
     elif cursor.take("of"):
         cursor.qualified()
@@ -224,7 +226,7 @@ def selected_into(cursor: Cursor, catalog: Catalog) -> Name | None:
     full = (TEMP, name[1]) if temporary else catalog.made(name)
     if full[0] != TEMP:
         catalog.settles(name, found)
-    catalog.put(Known(*full, new=True, temporary=full[0] == TEMP))
+    catalog.put(Known(*full, new=True, born=True, temporary=full[0] == TEMP))
     return full
 
 

@@ -63,6 +63,8 @@ def observe(
             ignored += [event for event in transaction if isinstance(event, Ignored)]
             remarks += [event for event in transaction if isinstance(event, Remark)]
     _stop(problems)
+    passed = catalog.passed - catalog.tables.keys()  # what was changed of them in between concerns no store
+    found = [one for one in found if (one.migration.schema, one.migration.table) not in passed]
     remarks += rejoined(found)
     return _scoped(Observation(tuple(settled(found)), tuple(ignored), tuple(remarks)), replication, phase)
 

@@ -20,6 +20,7 @@ class Known:
     checks     its CHECKs, as far as they keep columns from being NULL
     reads      (a generated column, the columns that it is computed from)
     parents    the tables that it inherits from
+    born       the files that are read made it, and nobody had it before
     own        the columns that it declares itself: they stay when a parent's go
     """
 
@@ -29,6 +30,7 @@ class Known:
     key: tuple[str, ...] = ()
     whole: bool = False
     new: bool = False
+    born: bool = False
     temporary: bool = False
     fleeting: bool = False
     partition: bool = False
