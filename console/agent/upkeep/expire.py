@@ -1,7 +1,7 @@
 """Rows older than a table's declared retention are deleted, by whole days (DESIGN §4.1 rule 4)."""
 
 import json
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 from typing import Any
 
 from console import crash
@@ -47,9 +47,7 @@ def expire(session: Any, table: str, state: TableState, keep: date) -> int:
 
 
 def _older(state: TableState, keep: date) -> Any:
-    """A range on the raw column, which prunes files (rule 11)."""
+    """A range on the raw column, which prunes files (rule 11). To Spark a day is its first moment, in the session's UTC."""
     from pyspark.sql.functions import col, lit
 
-    kind = next(column.type for column in state.version.columns if column.name == state.table.time)
-    first = keep if kind == "date" else datetime(keep.year, keep.month, keep.day, tzinfo=UTC)
-    return col(quoted(state.table.time)) < lit(first)
+    return col(quoted(state.table.time)) < lit(keep)

@@ -112,7 +112,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a check that failed opens the gate", "console/agent/line.py", "for check in status.checks if check.ok is False]", "for check in () if check.ok is False]", f"{BY_HAND}::test_no_gate_opens_past_a_check_that_found_a_difference"),
     bug("hours of a day begin late", "console/model/slices.py", "start + timedelta(hours=hour)", "start + timedelta(hours=hour + 1)", "tests/faults/test_clocks.py"),
     bug("events are told by their time", "console/model/status.py", "if recorded.seq and recorded.seq <= status.seq and", "if recorded.seq and recorded.at <= status.changed and", "tests/faults/test_clocks.py"),
-    bug("the first kept day expires", "console/agent/upkeep/expire.py", "< lit(first)", "<= lit(first)", f"{KEEPING}::test_the_first_kept_day_is_kept_from_its_first_moment"),
+    bug("the first kept day expires", "console/agent/upkeep/expire.py", "< lit(keep)", "<= lit(keep)", f"{KEEPING}::test_the_first_kept_day_is_kept_from_its_first_moment"),
     bug("a joined table is read as it stands", EDGE, "stored_at(session, path, joined[state.table.name])", 'session.read.format("delta").load(path)', f"{BATCHES}::test_a_joined_table_stays_at_one_version_while_a_commit_is_computed"),
     bug("no history is incomplete", "console/agent/rollout/validate.py", "read == fenced.rows", "True", "tests/agent/test_gate.py::test_a_history_is_complete_when_its_batches_read_every_row_of_its_fence_once"),
     bug("days without a name are days", "console/agent/store/days.py", "if({shown} IS NULL OR ", "if(true OR ", "tests/days/test_far_days.py"),

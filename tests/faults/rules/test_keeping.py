@@ -219,7 +219,7 @@ def test_retention_deletes_whole_days_and_no_feed_below_notices(tmp_path: Path, 
     assert held(copy) == [2, 3, 4]
 
 
-@pytest.mark.parametrize("kind", ["date", "timestamp"])
+@pytest.mark.parametrize("kind", ["date", "timestamp", "timestamp_ntz"])
 def test_the_first_kept_day_is_kept_from_its_first_moment(tmp_path: Path, session: Any, kind: str) -> None:
     """`9` is in the year 58851, `8` in the year 0000, and no retention is longer than the calendar."""
     table, keep, day = str(tmp_path / "t"), date(2026, 11, 2), 86_400 * 10**6
@@ -237,7 +237,7 @@ def test_the_first_kept_day_is_kept_from_its_first_moment(tmp_path: Path, sessio
     when = (
         pa.array([None if at.as_py() is None else at.as_py() // day for at in whole], pa.int32()).cast(pa.date32())
         if kind == "date"
-        else whole.cast(pa.timestamp("us", "UTC"))
+        else whole.cast(pa.timestamp("us", "UTC" if kind == "timestamp" else None))
     )
     write_deltalake(table, pa.table({"n": pa.array([*times, 7], pa.int64()), "at": when}))
     short = state("t", (Column("n", "bigint"), Column("at", kind)), retention_days=10, time="at", partition_by=())
