@@ -118,6 +118,11 @@ UNDER_FIRE = (
            "console/runner/control.py", "birth(pid) == born", "bool(birth(pid))"),
     Mutant("a region that had nothing to do holds the next wave", "tests/runner/test_fleet.py", "console/runner/waves.py",
            "    return not _pending(view) and not _moves(view)\n", "    return False\n"),
+    Mutant("what only a newer version understands is passed over", "tests/versions/test_ahead.py", "console/model/codec.py",
+           "            elif newer:\n", "            elif False:\n"),
+    Mutant("a table that loses its settings has not drifted",
+           "tests/planning/test_fleet.py::test_a_setting_that_the_table_was_not_created_with_has_drifted_whatever_it_is",
+           "console/planning/warm/same.py", "state.version.settings, ", ""),
 )  # fmt: skip
 
 MUTANTS = (*UNDER_FIRE, *rules.MUTANTS, *worlds.MUTANTS)

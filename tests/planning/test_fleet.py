@@ -138,6 +138,7 @@ def recorded(*properties: tuple[str, str]) -> Live:
 
 
 def test_a_setting_that_the_table_was_not_created_with_has_drifted_whatever_it_is() -> None:
+    assert planned(pipeline(), altered("requests", properties=WEEKS)).drift == ()  # of 0.1.0: its release keeps nothing
     assert planned(pipeline(), recorded(*WEEKS, ("delta.appendOnly", "false"))).drift == ()
     short = ("delta.deletedFileRetentionDuration", "interval 1 hours")
     found = planned(pipeline(), recorded(WEEKS[0], short, WEEKS[2], ("delta.dataSkippingNumIndexedCols", "3"))).drift
