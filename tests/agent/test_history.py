@@ -8,18 +8,21 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable
+from deltalake import DeltaTable, write_deltalake
 
 from console.agent.feeds import backfill, once
 from console.agent.rollout import history
 from console.agent.rollout.recorder import Recorder
 from console.agent.rollout.work import Work
 from console.agent.store.ledger import Releases, Rollouts
-from console.errors import RegionError
+from console.errors import FeedStopped, RegionError
 from console.model.event import Accepted, BatchDone, Fenced, Progress
-from console.model.live import Day, Feed, Release, TableStats
+from console.model.live import Day, Feed, Release, TableState, TableStats
 from console.model.plan import Plan
+from console.model.schema import Column
 from console.model.slices import EARLY, LATE, Slice
 from console.model.step import Backfill
 from tests.faults.rules.tables import SCHEMA, commit, number, rows, state
@@ -28,9 +31,9 @@ STEP = Backfill("every", "landing", "copy", "replay", "SELECT n, day FROM landin
 FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
 
 
-def work(place: Path, *feeds: Feed, rows_limit: int | None = None) -> Work:
+def work(place: Path, *feeds: Feed, rows_limit: int | None = None, landing: TableState | None = None) -> Work:
     """A rollout under way over a release of `landing` and `copy`, which is live as well."""
-    release = Release("r1", "web", "d", (state("landing", kind="landing"), state("copy")), feeds)
+    release = Release("r1", "web", "d", (landing or state("landing", kind="landing"), state("copy")), feeds)
     recorder = Recorder(Rollouts(place, "web"))
     plan = Plan(1, "t", "web", "eu", "d", "", "", (), (STEP,), release, rows_limit=rows_limit, target_seconds=60.0)
     recorder.accept("web-1", plan, Accepted("r1", "", "p", "ada", "laptop", ((STEP.id, 10),)))
@@ -120,6 +123,28 @@ def test_a_day_of_many_rows_is_cut_into_hours_unless_it_has_none(tmp_path: Path)
     by_date, by_time = (history._slices(found, STEP, each, days) for each in (state("landing"), times))
     assert [piece.label for piece in by_date] == ["2026-11-01", "no day"]
     assert len(by_time) == 25
+
+
+@pytest.mark.parametrize("managed", [False, True])
+def test_times_that_spark_would_cut_are_looked_for_in_what_others_write_before_anything_is_fenced(
+    tmp_path: Path, managed: bool
+) -> None:
+    times = pa.table({"n": [1], "at": pa.array([1_700_000_000_123_456_789], pa.timestamp("ns", "UTC"))})
+    landing, columns = tmp_path / "landing", (Column("n", "bigint"), Column("at", "timestamp"))
+    write_deltalake(str(landing), times)
+    (file,) = landing.glob("*.parquet")
+    pq.write_table(times, file)  # deltalake itself writes microseconds
+    foreign = state("landing", columns, kind="landing", managed=managed, partition_by=())
+    step = replace(STEP, time="")
+    found = work(tmp_path, FEED, landing=foreign)
+    opened(tmp_path)
+    if managed:  # lines with such times were refused when they came
+        assert history.open_history(found, step, None).fence == 0
+    else:
+        with pytest.raises(FeedStopped) as refused:
+            history.open_history(found, step, None)
+        assert refused.value.code == "E_NANOSECONDS"
+    assert [fenced.version for fenced in found.recorder.events(Fenced)] == ([0] if managed else [])
 
 
 # -- batches that nobody told
