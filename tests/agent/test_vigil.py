@@ -269,7 +269,7 @@ def test_a_pause_that_waited_until_the_console_was_back_or_the_next_rollout_bega
 def test_an_attached_rollout_pauses_only_once_its_console_has_been_gone_for_so_long(up: float) -> None:
     clock = Hands(steady=up)
     left = Vigil(24.0, attached=True, clock=clock)
-    clock.go(ATTACHED_SECONDS + 0.1)
+    clock.go(ATTACHED_SECONDS + 1.0)
     assert left.due(Status(rollout="web-1", state="backfilling"), False, True) == ("pause", LEFT)
     vigil = Vigil(24.0, attached=True, clock=clock)
     status = Status(rollout="web-1", state="backfilling")
