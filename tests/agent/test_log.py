@@ -11,6 +11,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from console.agent.feeds import ranges
 from console.agent.store import log
+from console.agent.store.shape import shape_of
 from console.agent.store.survey import table_stats
 from console.errors import FeedStopped, RegionError, Unreachable
 from console.model.schema import OnRewrite
@@ -233,3 +234,23 @@ def test_what_is_left_of_a_cleaned_log_is_not_taken_for_the_whole(tmp_path: Path
         "deltalake asks by itself: `reaches` may go"
     )
     assert [log.reaches(path, version) for version in range(8)] == [False] * 6 + [True, False]
+
+
+def test_a_range_behind_which_the_log_was_cleaned_has_the_schema_of_later_versions_until_it_changes(
+    tmp_path: Path,
+) -> None:
+    place = str(tmp_path / "t")
+    for n in range(6):
+        more = {"m": [n]} if n > 3 else {}
+        write_deltalake(place, pa.table({"n": [n], **more}), mode="append", schema_mode="merge")
+        if n in (3, 5):
+            DeltaTable(place).create_checkpoint()
+    told = shape_of(place, 2)
+    for gone in (0, 1):
+        (tmp_path / f"t/_delta_log/{gone:020}.json").unlink()
+    assert shape_of(place, 2) == told  # from version 3, which a checkpoint tells
+    (tmp_path / f"t/_delta_log/{3:020}.checkpoint.parquet").unlink()
+    with pytest.raises(RegionError) as caught:  # what tells more begins behind another schema
+        shape_of(place, 2)
+    assert caught.value.code == "E_LOG_GONE"
+    assert '"m"' in shape_of(place, 5).schema

@@ -31,7 +31,7 @@ MUTANTS = (
            "console/agent/recount/live.py", "if c.name in version.partition_by and c.type == \"string\":", "if False:"),
     Mutant("a value of a partition that is none is NULL",
            "tests/faults/rules/test_read_by_log.py::test_a_value_of_a_partition_that_nobody_can_read_is_no_null",
-           "console/agent/rows/appended.py", "        return expr(f\"CAST(CAST(", "        return expr(f\"try_cast(CAST("),
+           "console/agent/rows/appended.py", "    return f\"CAST(CAST(", "    return f\"try_cast(CAST("),
     Mutant("live rows are read by the schema of now", READ, "console/agent/feeds/ranges.py",
            "    shape = shape_of(source, part.last)", "    shape = shape_of(source, log.latest_version(source))", SWAPPED),
     Mutant("columns of a mapped table are read by the names they show", READ, "console/agent/rows/appended.py",

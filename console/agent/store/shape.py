@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
 
+from console.agent.store import log
 from console.errors import RegionError
 
 
@@ -30,8 +32,8 @@ class Shape:
 
 
 def shape_of(table: str, version: int) -> Shape:
-    """raises  RegionError E_MAPPING where columns are found in a way that nobody knows"""
-    opened = DeltaTable(table, version=version)
+    """raises  RegionError E_MAPPING where columns are found in a way that nobody knows; E_LOG_GONE as the log tells it no more"""
+    opened = _opened(table, version)
     held = opened.metadata()
     match held.configuration.get("delta.columnMapping.mode", "none"):
         case "none" | "name" | "id" as mapping:
@@ -39,6 +41,24 @@ def shape_of(table: str, version: int) -> Shape:
             return Shape(str(opened.schema().to_json()), tuple(held.partition_columns), mapping, most)
         case other:
             raise RegionError(f"{table}: delta.columnMapping.mode is {other!r:.40}", code="E_MAPPING")
+
+
+def _opened(table: str, version: int) -> DeltaTable:
+    """The table as of a version; as of a later one of the same schema, where the log was cleaned up below this one alone.
+
+    Whoever cleans up by age alone leaves commits behind the last checkpoint that nothing leads up to.
+    """
+    try:
+        return DeltaTable(table, version=version)
+    except DeltaError:
+        last = log.latest_version(table)
+        changed = (commit.version for commit in log.commits(table, version + 1, last) if commit.metadata)
+        same = next(changed, last + 1) - 1
+        try:
+            return DeltaTable(table, version=same)
+        except DeltaError:
+            gone = f"{table}: version {version} can no longer be read: the log below it was cleaned up"
+            raise RegionError(gone, hint=log.LATE, code="E_LOG_GONE") from None
 
 
 def stored_as(schema: dict[str, Any], column: str) -> str:
