@@ -165,6 +165,7 @@ def test_a_first_release_has_all_of_history_batch_by_batch_and_what_comes_meanwh
     assert world.has(*range(1, 12))
 
 
+@pytest.mark.soak
 def test_a_rebuilt_table_is_copied_from_the_live_one_and_compared_with_it(world: World) -> None:
     world.accept("a", *FIRST)
     assert world.ends() == "awaiting-confirmation", world.line.recorder.status
