@@ -80,7 +80,7 @@ async def carried(seed: int, drawn: list[World], restart: Restart, root: Path, s
         for world, table in zip(drawn, tables, strict=True):
             stage(world, table, world.after, history=False)
         await _awake(region)
-        wrong += [f"seed {seed}: {restart} {said}" for said in await _settled(region, drawn)]
+        wrong += [f"seed {seed}: {restart} {said}" for said in await _settled(region, drawn, session)]
         found = await region.driver.verify(PIPELINE, status.rollout)
         wrong += [f"seed {seed}: {restart} verify {finding}" for finding in found if finding.ok is False]
         return wrong
@@ -142,22 +142,22 @@ async def _awake(region: LiveRegion) -> None:
             await asyncio.sleep(LOOK_SECONDS)
 
 
-async def _settled(region: LiveRegion, drawn: Sequence[World]) -> list[str]:
+async def _settled(region: LiveRegion, drawn: Sequence[World], session: Any) -> list[str]:
     """What is still wrong once it has been right for a moment, or never became so."""
     until = asyncio.get_running_loop().time() + SETTLE_SECONDS
-    wrong = await _wrong(region, drawn)
+    wrong = await _wrong(region, drawn, session)
     while wrong and asyncio.get_running_loop().time() < until:
         await asyncio.sleep(LOOK_SECONDS)
-        wrong = await _wrong(region, drawn)
+        wrong = await _wrong(region, drawn, session)
     if not wrong:
         await asyncio.sleep(STILL_SECONDS)
-        wrong = await _wrong(region, drawn)
+        wrong = await _wrong(region, drawn, session)
     return wrong
 
 
-async def _wrong(region: LiveRegion, drawn: Sequence[World]) -> list[str]:
+async def _wrong(region: LiveRegion, drawn: Sequence[World], session: Any) -> list[str]:
     """The feeds are asked once the rows are there."""
-    if wrong := [f"{world}: {said}" for world in drawn for said in differences(world, region.warehouse)]:
+    if wrong := [f"{world}: {said}" for world in drawn for said in differences(world, region.warehouse, session)]:
         return wrong
     status = (await region.driver.state(PIPELINE)).status
     standing = {ailing.target: ailing.why for ailing in status.ailing if ailing.standing}
@@ -166,18 +166,26 @@ async def _wrong(region: LiveRegion, drawn: Sequence[World]) -> list[str]:
     return wrong + [f"{name} stands: {why}" for name, why in standing.items() if name not in asked]
 
 
-def differences(world: World, warehouse: Path) -> list[str]:
+def differences(world: World, warehouse: Path, session: Any) -> list[str]:
+    """session: of Spark, for what deltalake cannot read: it spells a negative decimal of a partition `0.-1`, to itself too"""
     truth = Counter(key(world.shown(row)) for row in world.rows)
     found = []
     for name in ("c", "b"):
         versions = [place.parent for place in (warehouse / f"{name}{world.number}").glob("*/_delta_log")]
-        rows = [row for place in versions for row in DeltaTable(str(place)).to_pyarrow_table().to_pylist()]
+        decimal = world.kind.startswith("decimal")
+        rows = [row for place in versions for row in _stored(place, session if decimal else None)]
         held = Counter(key(row) for row in rows)
         if held != truth:
             found.append(
                 f"{name}: too many: {list((held - truth).items())[:2]}, missing: {list((truth - held).items())[:2]}"
             )
     return found
+
+
+def _stored(place: Path, session: Any) -> list[dict[str, Any]]:
+    if session is None:
+        return list(DeltaTable(str(place)).to_pyarrow_table().to_pylist())
+    return list(session.read.format("delta").load(str(place)).toArrow().to_pylist())
 
 
 def key(row: dict[str, Any]) -> str:
