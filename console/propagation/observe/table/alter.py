@@ -193,6 +193,8 @@ class Alteration(ColumnAction):
             yield self.ignored(whole, "add_column", "the column is there already")
             return
         self.must_lack(definition.name, whole)
+        if self.inherited:
+            definition.checks = [check for check in definition.checks if not check.own]
         column = definition.column
         yield self.change(whole, AddColumn(column.name, column.type, column.nullable, column.default))
         yield from self._remarks(definition, whole)
