@@ -19,7 +19,7 @@ from console.agent.store import housekeeping, log
 from console.agent.store.ledger import Releases, Rollouts
 from console.agent.store.survey import drop_version, resolve
 from console.errors import CheckFailed, Conflict, RegionError
-from console.model.created import settings
+from console.model.created import table_settings
 from console.model.event import ENDED, Accepted, Ended, Entered, Paused, Promoted, Resumed, RolledBack, StepStarted
 from console.model.fleet import FleetWaves
 from console.model.live import Release
@@ -97,7 +97,7 @@ class Line:
             self._check_base(plan)
             number = self._next_number()
             rollout = f"{self.pipeline}-{number}"
-            created_with = settings(self._settings.rollback_window_hours + SPARE_HOURS)
+            created_with = table_settings(self._settings.rollback_window_hours + SPARE_HOURS)
             plan_digest, plan = plan.digest(), numbered(plan, number, created_with)
             steps = tuple((s.id, s.rows if isinstance(s, Backfill) else 0) for s in plan.steps)
             self.releases.propose(plan.release, rollout, by, host)

@@ -1,6 +1,6 @@
 """The Delta settings that a version of ours is created with; its release keeps them, so that any other is somebody's doing."""
 
-Settings = tuple[tuple[str, str], ...]  # `delta.*` → value, sorted
+TableSettings = tuple[tuple[str, str], ...]  # `delta.*` → value, sorted
 
 CHECKPOINT_COMMITS = 50  # Delta's 10 makes every tenth small live commit a heavy one
 _LEAST_HOURS = 24 * 7
@@ -14,7 +14,7 @@ OFF = {
 }
 
 
-def settings(keep_hours: float) -> Settings:
+def table_settings(keep_hours: float) -> TableSettings:
     """keep_hours: how long removed files and the log are kept at least, the rollback window plus the longest rollout"""
     hours = max(int(keep_hours), _LEAST_HOURS)
     return (
@@ -24,7 +24,7 @@ def settings(keep_hours: float) -> Settings:
     )
 
 
-def changed(was: Settings, now: Settings) -> tuple[tuple[str, str, str], ...]:
+def changed(was: TableSettings, now: TableSettings) -> tuple[tuple[str, str, str], ...]:
     """Key, value then and value now ("" for none) of the settings that are no longer those that a table was created with."""
     before, after = dict(was), dict(now)
     return tuple(

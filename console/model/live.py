@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Literal
 
 from console.model.codec import BESIDE, QUIET
-from console.model.created import Settings
+from console.model.created import TableSettings
 from console.model.pipeline import Copy, Endpoint, Sink
 from console.model.schema import Column, Table
 
@@ -26,7 +26,7 @@ class Version:
     path: str
     columns: tuple[Column, ...]
     partition_by: tuple[str, ...] = ()
-    settings: Settings = field(default=(), metadata=BESIDE)
+    settings: TableSettings = field(default=(), metadata=BESIDE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Literal
 
 from console.errors import Problem
 from console.model.codec import QUIET, encode
-from console.model.created import Settings
+from console.model.created import TableSettings
 from console.model.live import Release
 from console.model.patience import NO_THROTTLE, Throttle
 from console.model.pipeline import Override, digest
@@ -159,7 +159,7 @@ class Plan:
         return digest(encode(self))
 
 
-def numbered(plan: Plan, number: int, settings: Settings = ()) -> Plan:
+def numbered(plan: Plan, number: int, settings: TableSettings = ()) -> Plan:
     """The plan as rollout `number` of its region: release and new versions get their names, and the settings they are created with.
 
     A version's directory carries the number, so that a table rebuilt after a rollback never meets the

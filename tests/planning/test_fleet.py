@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from console.model.created import settings
+from console.model.created import table_settings
 from console.model.live import Day, Live, TableStats
 from console.model.pipeline import Endpoint, Pipeline
 from console.model.plan import Price
@@ -123,7 +123,7 @@ def test_what_was_altered_by_hand_is_told_with_both_ways_out(
     assert drift.repair
 
 
-WEEKS = settings(24 * 21)
+WEEKS = table_settings(24 * 21)
 
 
 def recorded(*properties: tuple[str, str]) -> Live:

@@ -74,7 +74,7 @@ def split(number: int) -> tuple[int, int]:
 def create(session: Any, state: TableState, path: str, keep_hours: float) -> None:
     """Create a version, empty; a second call finds it and does nothing.
 
-    keep_hours  as `created.settings`, for a version whose release says nothing of its settings: 0.1.0's and landing tables
+    keep_hours  as `created.table_settings`, for a version whose release says nothing of its settings: 0.1.0's and landing tables
     raises      RegionError if something else is there
     """
     if log.exists(path):
@@ -86,7 +86,7 @@ def create(session: Any, state: TableState, path: str, keep_hours: float) -> Non
         return
     types = ", ".join(f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in state.version.columns)
     nothing = session.sql(f"SELECT {types} WHERE 1 = 0")
-    properties = dict(state.version.settings or created.settings(keep_hours))
+    properties = dict(state.version.settings or created.table_settings(keep_hours))
     note = json.dumps({"kind": "create", "content": state.version.content})
     crash.point("before-commit-create")
     schema = nothing.schema.json()

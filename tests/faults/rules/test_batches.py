@@ -16,7 +16,7 @@ from console.agent.feeds.checksum import per_day
 from console.agent.feeds.edge import pinned, register
 from console.agent.session import Settings, Spark
 from console.agent.store import log
-from console.model.created import changed, settings
+from console.model.created import changed, table_settings
 from console.model.live import TableState
 from console.model.pipeline import Materialization
 from console.model.schema import Column, Table
@@ -78,7 +78,7 @@ def test_our_tables_have_none_of_the_features_that_feeds_cannot_read_whatever_th
 def test_the_log_says_what_the_release_keeps_of_their_settings_and_what_was_altered_by_hand(
     tmp_path: Path, session: Any
 ) -> None:
-    kept = settings(300)
+    kept = table_settings(300)
     for name, kind in (("plain", "bigint"), ("ours", "timestamp_ntz")):
         path = str(tmp_path / name)
         made = state(name, (Column("n", kind),), partition_by=())
