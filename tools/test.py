@@ -3,6 +3,8 @@
 import subprocess
 import sys
 import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -16,6 +18,9 @@ AREAS = {
     "faults": "faults and not (bench or soak)",
 }
 
+# of each failure, the last lines: what was asserted, and where
+LINES = 25
+
 # Spark fills the machine by itself; a region under fire waits often enough to leave room for others beside it.
 # `tests/conftest.py` keeps together what shares one.
 TOGETHER = ("-n", "2", "--dist", "loadscope")
@@ -27,8 +32,27 @@ WORKERS = {
 }
 
 
-def run(area: str, marks: str) -> tuple[bool, str]:
-    """(did all pass, one line about it)"""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What one area came to: `failed` has a line or more for each test that failed or was skipped."""
+
+    ok: bool
+    summary: str
+    failed: tuple[str, ...]
+
+
+def failures(suites: Iterable[ElementTree.Element]) -> Iterator[str]:
+    """Each test that failed, broke or was skipped, with the last lines of what it said."""
+    for suite in suites:
+        for case in suite.iter("testcase"):
+            for kind in ("failure", "error", "skipped"):
+                for found in case.iter(kind):
+                    text = (found.text or found.get("message") or "").strip().splitlines()
+                    name = f"{case.get('classname')}::{case.get('name')}"
+                    yield "\n".join((f"{kind} {name}", *(f"    {line[:300]}" for line in text[-LINES:])))
+
+
+def run(area: str, marks: str) -> Result:
     REPORTS.mkdir(parents=True, exist_ok=True)
     report = REPORTS / f"{area}.xml"
     report.unlink(missing_ok=True)
@@ -36,26 +60,25 @@ def run(area: str, marks: str) -> tuple[bool, str]:
     command = [sys.executable, "-m", "pytest", "-q", "-m", marks, f"--junitxml={report}", *WORKERS.get(area, ())]
     code = subprocess.run(command, cwd=ROOT, check=False).returncode
     minutes = (time.monotonic() - started) / 60
-    suites = ElementTree.parse(report).iter("testsuite") if report.is_file() else ()
-    counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
-    for suite in suites:
-        for key in counts:
-            counts[key] += int(suite.get(key, "0"))
-    bad = counts["failures"] + counts["errors"] + counts["skipped"]
-    ok = code == 0 and counts["tests"] > 0 and not bad
-    return (
-        ok,
-        f"{area:<8}{counts['tests']:>6} tests{bad:>5} failed or skipped{minutes:>8.1f} min  {'ok' if ok else 'FAILED'}",
-    )
+    suites = tuple(ElementTree.parse(report).iter("testsuite")) if report.is_file() else ()
+    tests = sum(int(suite.get("tests", "0")) for suite in suites)
+    failed = tuple(failures(suites))
+    ok = code == 0 and tests > 0 and not failed
+    state = "ok" if ok else "FAILED"
+    summary = f"{area:<8}{tests:>6} tests{len(failed):>5} failed or skipped{minutes:>8.1f} min  {state}"
+    return Result(ok=ok, summary=summary, failed=failed)
 
 
 def main() -> int:
     results = []
     for area, marks in AREAS.items():
         results.append(run(area, marks))
-        print(results[-1][1], flush=True)
-    print("\n" + "\n".join(line for _, line in results), flush=True)
-    return 0 if all(ok for ok, _ in results) else 1
+        print(results[-1].summary, flush=True)
+    print("\n" + "\n".join(result.summary for result in results), flush=True)
+    # last, since the end of a long log is what is kept of it and read first
+    for line in (line for result in results for line in result.failed):
+        print(f"\n{line}", flush=True)
+    return 0 if all(result.ok for result in results) else 1
 
 
 if __name__ == "__main__":
