@@ -1,6 +1,7 @@
 """`console schema observe` and `edit`, as they are called."""
 
 import json
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,21 @@ def test_each_change_is_one_file_in_the_order_in_which_it_applies_and_twice_is_o
     assert desk.call("observe", later).exit_code == 0
     assert desk.call("observe", desk.write("o.sql", "ALTER TABLE issues ADD b int")).exit_code == 0
     assert len(desk.migrations) == 4
+
+
+def test_a_disk_that_fills_up_leaves_no_half_migration_and_the_next_call_writes_it_whole(desk: Desk) -> None:
+    change = desk.write("m.sql", "ALTER TABLE issues ADD COLUMN title text;")
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))  # bytes of a file
+    try:
+        done = desk.call("observe", change)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert done.exit_code != 0
+    assert not list((desk.root / "plans/web/migrations").iterdir())
+    assert desk.call("observe", change).exit_code == 0
+    (path,) = desk.migrations
+    assert json.loads(path.read_text())["operation"]["name"] == "title"
 
 
 def test_what_is_not_understood_is_refused_by_file_and_line_all_at_once_and_nothing_is_written(desk: Desk) -> None:

@@ -1,5 +1,6 @@
 """Migrations as files: one each, named by the second it was seen, in the order in which they apply."""
 
+import os
 import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -19,7 +20,7 @@ def write(folder: Path, migrations: "Sequence[Migration]") -> "Iterator[tuple[Mi
     """Write the migrations that are not yet the folder's last words on those columns.
 
     returns  (migration, its file, whether it was there already), in order
-    raises   DataError for a file there that is no migration
+    raises   DataError for a file there that is no migration, or one that cannot be written
     """
     from console.propagation.migration_file import written
 
@@ -34,9 +35,25 @@ def write(folder: Path, migrations: "Sequence[Migration]") -> "Iterator[tuple[Mi
             continue
         last = max(now, last + timedelta(seconds=1))
         path = folder / f"{last.strftime(_STAMP)}_{_slug(migration.title)}.json"
-        with path.open("x", encoding="utf-8") as file:
-            file.write(written(migration))
+        _put(path, written(migration))
         yield migration, path, False
+
+
+def _put(path: Path, text: str) -> None:
+    """The whole file or none: half a migration, of a full disk or a kill, would stop every later command.
+
+    raises  DataError where it cannot be written, or another console was first
+    """
+    part = path.with_name(f".{path.stem}.{os.getpid()}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        os.link(part, path)
+    except OSError as error:
+        raise DataError(
+            f"{path}: cannot be written: {error.strerror}", hint="the same command again writes what is missing"
+        ) from None
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _read(folder: Path) -> "list[tuple[Path, Migration]]":
