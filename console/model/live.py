@@ -8,6 +8,7 @@ from console.model.codec import BESIDE, QUIET
 from console.model.created import TableSettings
 from console.model.pipeline import Copy, Endpoint, Sink
 from console.model.schema import Column, Table
+from console.model.sources import Sources
 
 ReleaseState = Literal["preview", "live", "previous", "retired"]
 
@@ -90,6 +91,7 @@ class Release:
     digest  of the desired pipeline it was made from
     endpoints, copies and sinks hold *compiled* SQL over logical names
     rules   by which its fingerprints were hashed, of what its compiled queries mean; "" of 0.1.0
+    sources the files it was made from, as written; None of 0.1.0
     """
 
     id: str
@@ -102,6 +104,7 @@ class Release:
     sinks: tuple[Sink, ...] = ()
     tool: str = ""
     rules: str = field(default="", metadata=BESIDE)
+    sources: Sources | None = field(default=None, metadata=BESIDE)
 
     def table(self, name: str) -> TableState | None:
         return self._by_name.get(name)

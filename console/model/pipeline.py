@@ -2,12 +2,13 @@
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
-from console.model.codec import encode
+from console.model.codec import QUIET, encode
 from console.model.schema import Table
+from console.model.sources import Sources
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,7 @@ class Pipeline:
     copies: tuple[Copy, ...] = ()
     sinks: tuple[Sink, ...] = ()
     overrides: tuple[Override, ...] = ()
+    sources: Sources | None = field(default=None, metadata=QUIET)
 
     def table(self, name: str) -> Table | None:
         return self._by_name.get(name)
@@ -103,7 +105,7 @@ class Pipeline:
         return {table.name: table for table in reversed(self.tables)}
 
     def digest(self) -> str:
-        """sha256 over everything declared, file positions left out (moving a file is no change)."""
+        """sha256 over everything declared; positions and the wording of files are left out (moving one is no change)."""
         return self._digest
 
     @cached_property
@@ -116,6 +118,7 @@ class Pipeline:
             copies=tuple(replace(node, where="") for node in self.copies),
             sinks=tuple(replace(node, where="") for node in self.sinks),
             overrides=tuple(replace(node, where="") for node in self.overrides),
+            sources=None,
         )
         return digest(encode(placeless))
 

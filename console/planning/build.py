@@ -53,6 +53,7 @@ def release(pipeline: Pipeline, desired: Desired, verdicts: Verdicts, live: Live
         tuple(replace(node, where="") for node in desired.copies),
         tuple(replace(node, where="") for node in desired.sinks),
         tool,
+        sources=pipeline.sources,
     )
 
 

@@ -59,7 +59,9 @@ _column = attrgetter(*(field.name for field in fields(Column)))
 _table = attrgetter(*(field.name for field in fields(Table) if field.name != "columns"))
 _feed = attrgetter(*(field.name for field in fields(Feed)))
 _release = attrgetter(*(field.name for field in fields(Release) if field.name not in ("tables", "feeds")))
-_likeness = attrgetter(*(f.name for f in fields(Release) if f.name not in ("tables", "feeds", "id", "digest", "tool")))
+_likeness = attrgetter(
+    *(f.name for f in fields(Release) if f.name not in ("tables", "feeds", "id", "digest", "tool", "sources"))
+)
 
 
 def manifest(release: Release) -> Hashable:

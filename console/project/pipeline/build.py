@@ -33,6 +33,7 @@ def build(folder: Folder, overrides: tuple[Override, ...] = ()) -> tuple[Pipelin
         endpoints=_each(folder.queries["endpoints"], nodes.endpoint),
         copies=_each(folder.queries["copies"], nodes.copy),
         sinks=_each(folder.queries["sinks"], nodes.sink),
+        sources=folder.sources,
         overrides=overrides,
     )
     return pipeline, [*nodes.problems, *together(folder, pipeline)]

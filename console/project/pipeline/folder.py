@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from console.errors import Problem, Problems
+from console.model.sources import Sources
 from console.project.names import did_you_mean, wrong_name
 from console.project.yaml import Document, parse, read_text, refuse
 
@@ -31,6 +32,7 @@ class Folder:
 
     file     `plans/web`
     queries  kind (`endpoints`) → name → query
+    texts    name below the folder (`tables/requests.yaml`) → text
     """
 
     name: str
@@ -38,6 +40,8 @@ class Folder:
     head: Document
     tables: dict[str, Document] = field(default_factory=dict)
     queries: dict[str, dict[str, Query]] = field(default_factory=dict)
+    texts: dict[str, str] = field(default_factory=dict)
+    sources: Sources | None = None
 
 
 def read_folder(path: Path, root: Path) -> tuple[Folder, list[Problem]]:
@@ -63,9 +67,11 @@ def read_folder(path: Path, root: Path) -> tuple[Folder, list[Problem]]:
             problems.append(Problem("P020", f"unknown {what} `{entry.name}` in a pipeline", place, hint))
         elif entry.name == "pipeline.yaml":
             try:
-                folder.head = parse(read_text(entry, root), f"{shown}/pipeline.yaml")
+                text = folder.texts[entry.name] = read_text(entry, root)
+                folder.head = parse(text, f"{shown}/pipeline.yaml")
             except Problems as found:
                 problems += found.problems
+    folder.sources = Sources.of(folder.texts)
     return folder, problems
 
 
@@ -85,7 +91,7 @@ def _nodes(folder: Folder, path: Path, root: Path) -> list[Problem]:
             problems.append(Problem("P013", wrong, f"{shown}:1:1", "rename the file"))
         else:
             try:
-                text = read_text(entry, root)
+                text = folder.texts[f"{path.name}/{entry.name}"] = read_text(entry, root)
                 if suffix == ".yaml":
                     folder.tables[entry.stem] = parse(text, shown)
                 else:

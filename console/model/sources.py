@@ -1,0 +1,41 @@
+"""The files of a pipeline as they were written: what a later version is compared with, comments and all."""
+
+import base64
+import hashlib
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from console.errors import DataError
+
+_MOST = 64 << 20  # bytes of all texts; more than that nobody has written
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Files below a pipeline's folder.
+
+    digest  sha256, hex, over names and texts
+    packed  names and texts as JSON, deflated, in base64: a tenth of their size, for a plan goes to an agent in one line
+    """
+
+    digest: str
+    packed: str
+
+    @classmethod
+    def of(cls, texts: Mapping[str, str]) -> "Sources":
+        """texts: name below the folder (`tables/requests.yaml`) → text"""
+        data = json.dumps(dict(sorted(texts.items())), separators=(",", ":")).encode()
+        return cls(hashlib.sha256(data).hexdigest(), base64.b64encode(zlib.compress(data)).decode())
+
+    def texts(self) -> dict[str, str]:
+        """raises  DataError where they are damaged"""
+        try:
+            unpacking = zlib.decompressobj()
+            data = unpacking.decompress(base64.b64decode(self.packed, validate=True), _MOST)
+            if hashlib.sha256(data).hexdigest() != self.digest:
+                raise ValueError("another digest")
+            return {str(name): str(text) for name, text in json.loads(data).items()}
+        except (ValueError, zlib.error, AttributeError) as error:
+            raise DataError(f"the files that a release keeps cannot be read: {error}", code="E_SOURCES") from None
