@@ -26,7 +26,7 @@ from console.errors import ConsoleError, DataError, RegionError
 from console.model import codec
 from console.model.fleet import FleetWaves
 from console.model.live import Live
-from console.model.load import Found, Run
+from console.model.load import EventRun, LoadState
 from console.model.plan import Plan
 from console.text import redacted
 
@@ -215,13 +215,13 @@ class Service:
         raise DataError(f"{kind!r:.60} is neither copy nor sink")
 
     def ingest(self, pipeline: str, table: str, batch: str, lines: list[str], run: Any = None) -> dict[str, Any]:
-        told = None if run is None else codec.decode(Run, run)
+        told = None if run is None else codec.decode(EventRun, run)
         return Intake(self.line(pipeline)).append(table, batch, lines, told)
 
     def check(self, pipeline: str, table: str, lines: list[str], at: Any) -> dict[str, str]:
         return Intake(self.line(pipeline)).check(table, lines, codec.decode(tuple[tuple[int, int], ...], at))
 
-    def landed(self, pipeline: str, table: str, load: str, first: str, **more: Any) -> Found:
+    def landed(self, pipeline: str, table: str, load: str, first: str, **more: Any) -> LoadState:
         return Intake(self.line(pipeline)).found(table, load, first, **more)
 
     def marks(self, pipeline: str, table: str, load: str, rows: int) -> dict[str, str]:

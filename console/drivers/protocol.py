@@ -8,7 +8,7 @@ from console.model.codec import QUIET
 from console.model.event import Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live, ReleaseRow
-from console.model.load import Found, Run
+from console.model.load import EventRun, LoadState
 from console.model.plan import Plan
 from console.model.receipt import Finding, Past
 from console.model.region import Region
@@ -152,7 +152,7 @@ class Driver(Protocol):
         ...
 
     async def ingest(
-        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: Run | None = None
+        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None
     ) -> dict[str, Any]:
         """Append NDJSON lines to a managed landing table: {"rows": n, "already": bool}.
 
@@ -172,7 +172,7 @@ class Driver(Protocol):
 
     async def landed(
         self, pipeline: str, table: str, load: str, first: str, *, named: bool, batch: str = "", after: int = 0
-    ) -> Found:
+    ) -> LoadState:
         """What has landed of loads that a file may be: of `load` alone if a person has `named` it so."""
         ...
 

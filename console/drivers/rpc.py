@@ -16,7 +16,7 @@ from console.model import codec
 from console.model.event import Promoted, Recorded, RolledBack, fleeting
 from console.model.fleet import FleetWaves
 from console.model.live import Live
-from console.model.load import Found, Run
+from console.model.load import EventRun, LoadState
 from console.model.plan import Plan
 from console.model.receipt import Finding, Past
 from console.model.region import Region
@@ -242,7 +242,7 @@ class RpcDriver:
         return self._with("run", done, rows=int, **({"already": bool} if kind == "copy" else {}))
 
     async def ingest(
-        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: Run | None = None
+        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None
     ) -> dict[str, Any]:
         params: dict[str, Any] = {"pipeline": pipeline, "table": table, "batch": batch, "lines": list(lines)}
         params |= {"run": run} if run else {}  # an agent of an older version knows no such thing
@@ -255,10 +255,10 @@ class RpcDriver:
 
     async def landed(
         self, pipeline: str, table: str, load: str, first: str, *, named: bool, batch: str = "", after: int = 0
-    ) -> Found:
+    ) -> LoadState:
         asked = {"named": named, "batch": batch, "after": after}
         params = {"pipeline": pipeline, "table": table, "load": load, "first": first, **asked}
-        return self._shape(Found, await self._call("landed", params, _CHANGE))
+        return self._shape(LoadState, await self._call("landed", params, _CHANGE))
 
     async def marks(self, pipeline: str, table: str, load: str, rows: int) -> bytes:
         params = {"pipeline": pipeline, "table": table, "load": load, "rows": rows}

@@ -23,7 +23,7 @@ def link(before: bytes, event: str) -> bytes:
     return hashlib.blake2b(before + event.encode(), digest_size=len(START)).digest()
 
 
-def linked(before: bytes, events: Iterable[str]) -> tuple[bytes, bytes]:
+def chain_of(before: bytes, events: Iterable[str]) -> tuple[bytes, bytes]:
     """(the chain after these events, a mark for each of them)"""
     chain, marks = before, bytearray()
     for event in events:
@@ -32,7 +32,7 @@ def linked(before: bytes, events: Iterable[str]) -> tuple[bytes, bytes]:
     return chain, bytes(marks)
 
 
-def parted(ours: bytes, theirs: bytes) -> int:
+def first_difference(ours: bytes, theirs: bytes) -> int:
     """At which event, counted from 1, two runs of marks differ; 0 where one only ends before the other."""
     pairs = range(0, min(len(ours), len(theirs)), MARK_BYTES)
     return next((at // MARK_BYTES + 1 for at in pairs if ours[at : at + MARK_BYTES] != theirs[at : at + MARK_BYTES]), 0)
@@ -58,7 +58,7 @@ class Landed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class EventRun:
     """Which events of a file these are, beside the events themselves.
 
     after, before  how many of its load come before them, and the chain up to there, in hex
@@ -82,13 +82,13 @@ class Run:
 
         raises  ValueError for a chain that is no hex
         """
-        chain, marks = linked(bytes.fromhex(self.before), events)
+        chain, marks = chain_of(bytes.fromhex(self.before), events)
         rows, line = self.after + len(events), sum(self.at[-1]) - 1
         return Landed(load=self.load, first=self.first, chain=chain.hex(), rows=rows, line=line), marks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class LoadState:
     """What a table holds of loads that a file may be.
 
     heads  how far each of them has come
@@ -133,7 +133,7 @@ class Loads:
         names = sorted({load, *self._begun.get(first, ())})
         return tuple(head for name in names if (head := self.head(name)))
 
-    def found(self, load: str, first: str, *, named: bool, batch: str, after: int, most: int) -> Found:
+    def found(self, load: str, first: str, *, named: bool, batch: str, after: int, most: int) -> LoadState:
         """What may be the load of a file: the one of this name, and unless a person `named` it, those that begin alike.
 
         batch  of an older console
@@ -142,9 +142,9 @@ class Loads:
         ends, head = self._ends.get(load, []), self.head(load)
         start = bisect_right(ends, after, key=lambda held: held.rows)
         heads = ((head,) if head else ()) if named else self.alike(load, first)
-        return Found(heads=heads, ends=tuple(ends[start : start + most]), older=0 if named else self.older(batch))
+        return LoadState(heads=heads, ends=tuple(ends[start : start + most]), older=0 if named else self.older(batch))
 
-    def place(self, run: Run, end: Landed) -> bool:
+    def place(self, run: EventRun, end: Landed) -> bool:
         """Whether these events may follow now; False if they have landed already.
 
         raises  Conflict E_LOAD_MOVED where the load stands elsewhere than their sender believes

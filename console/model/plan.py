@@ -7,8 +7,8 @@ from console.errors import Problem
 from console.model.codec import QUIET, encode
 from console.model.created import TableSettings
 from console.model.live import Release
-from console.model.patience import NO_THROTTLE, Throttle
 from console.model.pipeline import Override, digest
+from console.model.policy import NO_THROTTLE, Throttle
 from console.model.step import Step
 
 Action = Literal["keep", "metadata", "read", "rebind", "forward", "replay", "hybrid", "create", "drop"]

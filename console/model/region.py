@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
-from console.model.patience import Throttle
+from console.model.policy import Throttle
 
 
 @dataclass(frozen=True, slots=True)

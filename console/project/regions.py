@@ -8,7 +8,7 @@ from urllib.parse import unquote
 
 from console import paths
 from console.errors import Problem, Problems
-from console.model.patience import Throttle
+from console.model.policy import Throttle
 from console.model.region import Limits, Policy, Prices, Region, Spark, Ssh
 from console.project.documents import OverrideDoc, RegionDoc, SparkDoc
 from console.project.explain import validated

@@ -23,7 +23,7 @@ from console.agent.session import Settings, Spark
 from console.agent.store import log
 from console.errors import ConsoleError, DataError
 from console.model.live import Release, TableState, Version
-from console.model.load import MARK_BYTES, START, Run, linked
+from console.model.load import MARK_BYTES, START, EventRun, chain_of
 from console.model.schema import Column, Table
 
 COLUMNS = (Column("id", "string"), Column("ts", "timestamp"), Column("n", "bigint"), Column("payload", "string"))
@@ -255,12 +255,14 @@ def test_of_decimals_only_a_negative_fraction_has_no_spelling_in_a_partition(num
             typed(DeltaTable(place), lines)
 
 
-def part(load: str, after: int, events: list[str], line: int = 1) -> tuple[Run, str]:
+def part(load: str, after: int, events: list[str], line: int = 1) -> tuple[EventRun, str]:
     """Events of a load behind so many others, and the chain up to their end."""
-    before = linked(START, (f'{{"n": {number}}}' for number in range(after)))[0]
-    first = linked(START, ['{"n": 0}'])[0]
-    run = Run(load=load, first=first.hex(), after=after, before=before.hex(), at=((line, len(events)),), named=True)
-    return run, linked(before, events)[0].hex()
+    before = chain_of(START, (f'{{"n": {number}}}' for number in range(after)))[0]
+    first = chain_of(START, ['{"n": 0}'])[0]
+    run = EventRun(
+        load=load, first=first.hex(), after=after, before=before.hex(), at=((line, len(events)),), named=True
+    )
+    return run, chain_of(before, events)[0].hex()
 
 
 def events(first: int, count: int) -> list[str]:
@@ -280,7 +282,7 @@ def test_each_commit_of_a_load_keeps_the_marks_of_its_own_events(intake: Intake,
             after + count,
         )
         assert note["rows_in"] == count
-    marks = linked(START, events(0, 5))[1]
+    marks = chain_of(START, events(0, 5))[1]
     assert b64decode(intake.marks("landing", "a", 2)["marks"]) == marks[: 2 * MARK_BYTES]
     assert b64decode(intake.marks("landing", "a", 5)["marks"]) == marks[2 * MARK_BYTES :]
     for load, rows in (("a", 3), ("b", 2), ("a", 0)):

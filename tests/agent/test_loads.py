@@ -26,7 +26,7 @@ from console.agent.session import Settings, Spark
 from console.errors import Conflict, ConsoleError, DataError, Unreachable
 from console.model import codec
 from console.model.live import Release, TableState, Version
-from console.model.load import Found, Run
+from console.model.load import EventRun, LoadState
 from console.model.schema import Column, Table
 from console.runner.ingest import events as cutting
 from console.runner.ingest.sending import Carried, Sending
@@ -88,17 +88,17 @@ class Link:
         self.region, self.random, self.lost = region, random, lost
 
     async def ingest(
-        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: Run | None = None
+        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None
     ) -> dict[str, Any]:
-        told = codec.decode(Run, json.loads(codec.dumps(run)))
+        told = codec.decode(EventRun, json.loads(codec.dumps(run)))
         return await self._asked(lambda: self.region.intake.append(table, batch, list(lines), told))
 
     async def check(self, pipeline: str, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]]) -> str:
         return str((await self._asked(lambda: self.region.intake.check(table, lines, at)))["schema"])
 
-    async def landed(self, pipeline: str, table: str, load: str, first: str, **more: Any) -> Found:
+    async def landed(self, pipeline: str, table: str, load: str, first: str, **more: Any) -> LoadState:
         found = await self._asked(lambda: self.region.intake.found(table, load, first, **more))
-        return codec.decode(Found, json.loads(codec.dumps(found)))
+        return codec.decode(LoadState, json.loads(codec.dumps(found)))
 
     async def marks(self, pipeline: str, table: str, load: str, rows: int) -> bytes:
         import base64

@@ -16,8 +16,8 @@ from console.agent.rollout.work import Stopped, Work
 from console.agent.store.ledger import Releases, Rollouts
 from console.model.event import Accepted, Lagging, Logged, Recorded, Waiting
 from console.model.live import Release
-from console.model.patience import Throttle
 from console.model.plan import Plan
+from console.model.policy import Throttle
 from console.paths import paused
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from console.cli.commands.carrying import moved_since
 from console.cli.plan.text import plan_text
-from console.model.patience import Throttle
+from console.model.policy import Throttle
 from tests.cli import sample
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from console.model.codec import decode, dumps, encode, loads
 from console.model.live import Live
-from console.model.patience import DAY_MINUTES, Throttle, kept_hours, opens_in, share_of_day, within
 from console.model.plan import Plan
+from console.model.policy import DAY_MINUTES, Throttle, kept_hours, opens_in, share_of_day, within
 from console.model.region import Policy, Region
 from console.planning import plan
 from tests.planning.world import REGION, live, pipeline, with_column, with_sql

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.errors import DataError
-from console.model.load import START, link, linked
+from console.model.load import START, chain_of, link
 from console.runner.ingest import events as events_module
 from console.runner.ingest.events import PIECE_BYTES, Events, examine
 
@@ -61,10 +61,10 @@ def test_every_event_is_in_exactly_one_piece_in_order_with_its_line(
 def test_a_chain_does_not_depend_on_where_it_was_cut(events: list[dict[str, str]], after: int) -> None:
     file = looked_through(ndjson(events, 2))
     texts = [json.dumps(event, ensure_ascii=False) for event in events]
-    whole, marks = linked(START, texts)
+    whole, marks = chain_of(START, texts)
     known = file.chains({after, file.count})
     assert known[file.count] == whole
-    assert linked(known.get(after, whole), texts[after:])[0] == whole
+    assert chain_of(known.get(after, whole), texts[after:])[0] == whole
     assert file.marks(after, file.count) == marks[3 * after :]
     assert file.first == link(START, texts[0])
 

@@ -19,7 +19,7 @@ from console.agent.intake.values import parse_lines, typed
 from console.agent.line import Line
 from console.agent.store import log, turns
 from console.errors import Conflict, DataError, RegionError
-from console.model.load import SCHEMA_MOVED, Found, Landed, Run, valid_name
+from console.model.load import SCHEMA_MOVED, EventRun, Landed, LoadState, valid_name
 
 TURN_SECONDS = 60.0
 MARKS = "lineMarks"  # in the commit's info beside our note: long, and asked for only where a file differs
@@ -32,7 +32,7 @@ class Intake:
     def __init__(self, line: Line) -> None:
         self._line = line
 
-    def append(self, table: str, batch: str, lines: Sequence[str], run: Run | None = None) -> dict[str, Any]:
+    def append(self, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None) -> dict[str, Any]:
         """Append lines, matched by column name; a batch id that was committed before is answered, not repeated.
 
         run     which lines of a file these are; they count once by that, whatever the batch is called
@@ -87,7 +87,7 @@ class Intake:
         typed(opened, parse_lines(lines, [field.name for field in opened.schema().fields], numbers), numbers)
         return {"schema": schema_id(opened)}
 
-    def found(self, table: str, load: str, first: str, *, named: bool, batch: str, after: int) -> Found:
+    def found(self, table: str, load: str, first: str, *, named: bool, batch: str, after: int) -> LoadState:
         """What has landed of loads that a file may be.
 
         load   the load's name, given by a person if `named`, else only proposed
@@ -139,7 +139,7 @@ def schema_id(table: DeltaTable) -> str:
     return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
 
 
-def _end(run: Run, lines: Sequence[str]) -> tuple[Landed, bytes]:
+def _end(run: EventRun, lines: Sequence[str]) -> tuple[Landed, bytes]:
     """Where the load stands after these lines, and a mark for each of them.
 
     raises  DataError for what no console sends
@@ -153,7 +153,7 @@ def _end(run: Run, lines: Sequence[str]) -> tuple[Landed, bytes]:
         raise DataError(f"load {run.load}: {run.before!r:.40} is no hash") from None
 
 
-def _numbers(run: Run | None, lines: Sequence[str]) -> Sequence[int] | None:
+def _numbers(run: EventRun | None, lines: Sequence[str]) -> Sequence[int] | None:
     return None if run is None else _lines(run.at, len(lines))
 
 

@@ -13,7 +13,7 @@ from console.agent.feeds.edge import logical
 from console.agent.rollout.work import Work
 from console.errors import ConsoleError
 from console.model.event import Waiting
-from console.model.patience import opens_in
+from console.model.policy import opens_in
 from console.text import redacted, safe_text
 
 LAG_SECONDS = 60.0  # live rows older than this make a build wait where the operator set no limit …

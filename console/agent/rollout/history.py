@@ -18,7 +18,7 @@ from console.agent.store import log
 from console.errors import RegionError
 from console.model.event import BatchDone, BatchStarted, Fenced, Paused, Progress, Resumed
 from console.model.live import Day, TableState, TableStats
-from console.model.patience import kept_hours
+from console.model.policy import kept_hours
 from console.model.slices import EARLY, LATE, Slice, cut, half, pack
 from console.model.step import Backfill
 

@@ -12,7 +12,7 @@ from console.errors import Conflict, DataError, Unreachable
 from console.model.event import Event, Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
 from console.model.live import Live, Release, ReleaseRow, TableState, TableStats
-from console.model.load import Found, Loads, Run
+from console.model.load import EventRun, Loads, LoadState
 from console.model.plan import Plan
 from console.model.receipt import Finding, Past, Receipt
 from console.model.region import Region
@@ -245,7 +245,7 @@ class FakeDriver:
         return {"rows": rows, "already": already, "path": f"{self.region.warehouse}/{name}"}
 
     async def ingest(
-        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: Run | None = None
+        self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None
     ) -> dict[str, Any]:
         await self._arrive("ingest", pipeline)
         if run is None and batch in self.world.ingested:
@@ -269,7 +269,7 @@ class FakeDriver:
 
     async def landed(
         self, pipeline: str, table: str, load: str, first: str, *, named: bool, batch: str = "", after: int = 0
-    ) -> Found:
+    ) -> LoadState:
         await self._arrive("landed", pipeline)
         return self.world.loads.found(load, first, named=named, batch=batch, after=after, most=2000)
 

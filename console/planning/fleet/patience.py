@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from console.errors import Problem, Problems
 from console.model.live import Live, Release
-from console.model.patience import Throttle, kept_hours, share_of_day
 from console.model.plan import Plan
+from console.model.policy import Throttle, kept_hours, share_of_day
 from console.model.region import Region
 from console.model.step import Backfill, Step
 from console.planning.loss.fragile import fragile

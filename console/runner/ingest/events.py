@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from console.errors import Conflict, DataError
-from console.model.load import START, link, linked
+from console.model.load import START, chain_of, link
 
 # of a frame of 1 MiB; the rest is for the request around the lines
 PIECE_BYTES = 900 * 1024
@@ -78,7 +78,7 @@ class Events:
         """The marks of the events after the first so many, up to event `last`."""
         chain = self.chains((after,)).get(after, START)
         events = (event for number, (_, event) in enumerate(self._events(), 1) if after < number <= last)
-        return linked(chain, events)[1]
+        return chain_of(chain, events)[1]
 
     def line(self, event: int) -> int:
         """The line of an event, counted from 1; of the last one, where there are fewer."""

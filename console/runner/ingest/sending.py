@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from console.drivers.protocol import Driver
 from console.errors import Conflict, ConsoleError, DataError, Unreachable
-from console.model.load import MARK_BYTES, MOVED, SCHEMA_MOVED, START, Found, Landed, Run, parted
+from console.model.load import MARK_BYTES, MOVED, SCHEMA_MOVED, START, EventRun, Landed, LoadState, first_difference
 from console.runner.ingest.events import Events, Piece
 
 TRIES = 20  # each of them after somebody else's commit
@@ -115,7 +115,7 @@ class Sending:
             raise await self._differs(own)
         return _Stand(load=self._load, first=first)
 
-    async def _ask(self, load: str, *, named: bool, after: int = 0) -> Found:
+    async def _ask(self, load: str, *, named: bool, after: int = 0) -> LoadState:
         file = self._file
         return await self._driver.landed(
             self._pipeline, self._table, load, file.first.hex(), named=named, batch=file.batch, after=after
@@ -132,7 +132,7 @@ class Sending:
             same = ends[-1].rows
         marks = await self._driver.marks(self._pipeline, self._table, head.load, other.rows)
         after = other.rows - len(marks) // MARK_BYTES
-        event = parted(self._file.marks(after, other.rows), marks) if marks else 0
+        event = first_difference(self._file.marks(after, other.rows), marks) if marks else 0
         landed = f"what load {head.load} has landed ({head.rows:,} rows)"
         if event > 1 or (event and after == same):
             said = f"line {self._file.line(after + event):,} differs from {landed}"
@@ -168,7 +168,7 @@ class Sending:
     async def _send(self, stand: _Stand, schema: str) -> None:
         rows, chain = stand.rows, stand.chain
         for piece in self._file.pieces(stand.rows):
-            run = Run(
+            run = EventRun(
                 load=stand.load, first=stand.first, after=rows, before=chain.hex(), at=piece.at,
                 schema=schema, named=self._named, older=stand.older,
             )  # fmt: skip
