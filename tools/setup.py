@@ -212,7 +212,7 @@ def set_up_postgres() -> None:
 
 
 def set_up_archive() -> None:
-    """Prepare the JVM's classes once (console/agent/archive.py); only a faster start depends on it."""
+    """Prepare the JVM's classes once (console/agent/class_archive.py); only a faster start depends on it."""
     stamp, archive = JARS / "classes.stamp", JARS / "classes.jsa"
     installed = (VENV / ".console-setup").stat().st_mtime_ns  # the archive holds the jars' times, pyspark's as well
     wanted = f"{java_told()} {installed} {hashlib.sha256(JARS_LOCK.read_bytes()).hexdigest()}"

@@ -78,7 +78,7 @@ def _surveyed(entry: dict[str, Any]) -> dict[str, Any]:
         live = survey(warehouse, str(entry["region"]), pipeline, [str(name) for name in entry["landing"]])
         answer: dict[str, Any] = {"live": codec.encode(live)}
         if which := str(entry.get("past", "")):
-            from console.agent.receipts.past import past
+            from console.agent.receipts.history import past
 
             answer["past"] = codec.encode(past(warehouse, pipeline, which))
         if entry.get("state"):
@@ -89,7 +89,7 @@ def _surveyed(entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _state(warehouse: Path, pipeline: str) -> dict[str, Any]:
-    from console.agent.patience.unattended import resting
+    from console.agent.resilience.unattended import resting
     from console.agent.store.ledger import Releases, Rollouts
     from console.model.event import Recorded
     from console.model.status import fold
@@ -105,9 +105,9 @@ def _state(warehouse: Path, pipeline: str) -> dict[str, Any]:
 
 
 def _archive() -> int:
-    from console.agent import archive
+    from console.agent import class_archive
 
-    print(archive.make())
+    print(class_archive.make())
     return 0
 
 
@@ -135,7 +135,7 @@ def _profile() -> int:
 def _serve(place: str, config: str) -> int:
     from console.agent.lock import RegionLock
     from console.agent.service import Service, refuse_remote, say
-    from console.agent.session import keep_settings, load_settings
+    from console.agent.spark_session import keep_settings, load_settings
 
     warehouse = refuse_remote(place)
     if not warehouse.is_dir():

@@ -12,16 +12,16 @@ from typing import Any
 from uuid import uuid4
 
 from console import __version__, paths
-from console.agent import reading
-from console.agent.feeds.follow import Follower
-from console.agent.intake.landing import Intake
-from console.agent.line import Line
-from console.agent.patience.failure import cause, told
+from console.agent import queries
+from console.agent.feeds.follower import FeedFollower
+from console.agent.ingest.landing import Intake
+from console.agent.maintenance import maintainer
+from console.agent.pipeline import PipelineController
 from console.agent.receipts import audit
-from console.agent.rollout import helm
-from console.agent.session import Settings, Spark
+from console.agent.resilience.failure import cause, message
+from console.agent.rollout import ownership
+from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store.survey import survey
-from console.agent.upkeep import keeper
 from console.errors import ConsoleError, DataError, RegionError
 from console.model import codec
 from console.model.fleet import FleetWaves
@@ -40,10 +40,10 @@ class Service:
     def __init__(self, warehouse: Path, settings: Settings, lock_fd: int) -> None:
         self.warehouse = warehouse
         self.settings = settings
-        self.spark = Spark(settings, lock_fd)
-        self.follower = Follower(self.spark, settings.tick_seconds, self.said)
-        self._lines: dict[str, Line] = {}
-        self.keeper = keeper.Keeper(
+        self.spark = SparkHandle(settings, lock_fd)
+        self.follower = FeedFollower(self.spark, settings.tick_seconds, self.said)
+        self._lines: dict[str, PipelineController] = {}
+        self.keeper = maintainer.Maintainer(
             self.spark, lambda: tuple(self._lines.values()), self.said, lambda: tuple(self._down)
         )
         self._guard = threading.Lock()
@@ -112,12 +112,14 @@ class Service:
             raise DataError(f"no method {name!r:.60}")
         return self._methods[name]
 
-    def line(self, pipeline: str) -> Line:
+    def line(self, pipeline: str) -> PipelineController:
         if not pipeline or not all(char.isalnum() or char in "-_" for char in pipeline):
             raise DataError(f"{pipeline!r:.60} is no pipeline's name")
         with self._guard:
             if pipeline not in self._lines:
-                self._lines[pipeline] = Line(self.warehouse, pipeline, self.spark, self.follower, self.settings)
+                self._lines[pipeline] = PipelineController(
+                    self.warehouse, pipeline, self.spark, self.follower, self.settings
+                )
             return self._lines[pipeline]
 
     def said(self, pipeline: str, level: str, text: str) -> None:
@@ -165,7 +167,7 @@ class Service:
         waves = None if fleet is None else codec.decode(FleetWaves, fleet)
         if decoded.refusals:
             raise DataError(f"the plan is refused: {decoded.refusals[0]}", hint=decoded.refusals[0].hint)
-        with helm.steered(self.line(decoded.pipeline), console) as line:
+        with ownership.steered(self.line(decoded.pipeline), console) as line:
             return {"rollout": line.accept(decoded, by, host, attached, waves)}
 
     def watch(self, pipeline: str, after: int = 0) -> dict[str, Any]:
@@ -173,14 +175,14 @@ class Service:
         return {}
 
     def control(self, pipeline: str, verb: str, by: str, host: str, console: str = "") -> Any:
-        with helm.steered(self.line(pipeline), console) as line:
+        with ownership.steered(self.line(pipeline), console) as line:
             return line.control(verb, f"{by} from {host}")
 
     def take_over(self, pipeline: str, by: str, host: str, console: str) -> Any:
-        return helm.take_over(self.line(pipeline), console, by, host)
+        return ownership.take_over(self.line(pipeline), console, by, host)
 
     def promote(self, pipeline: str, rollout: str, live: str, by: str, host: str, console: str = "") -> Any:
-        with helm.steered(self.line(pipeline), console) as line:
+        with ownership.steered(self.line(pipeline), console) as line:
             return line.promote(rollout, live, by, host)
 
     def rollback(self, pipeline: str, live: str, by: str, host: str) -> Any:
@@ -195,12 +197,12 @@ class Service:
     def maintain(self, pipeline: str, by: str, host: str, accept: str = "", **wish: Any) -> dict[str, Any]:
         line = self.line(pipeline)
         if accept:
-            keeper.accept(line, self.follower, accept, f"{by} from {host}")
-            return {"done": [keeper.Done(accept, "accepted", "its feeds go on")]}
-        return {"done": list(self.keeper.keep(line, keeper.Wish(**wish)))}
+            maintainer.accept(line, self.follower, accept, f"{by} from {host}")
+            return {"done": [maintainer.MaintenanceResult(accept, "accepted", "its feeds go on")]}
+        return {"done": list(self.keeper.keep(line, maintainer.MaintenanceRequest(**wish)))}
 
     def query(self, pipeline: str, sql: str, tables: list[str], args: dict[str, Any], limit: int) -> dict[str, Any]:
-        return reading.query(self.line(pipeline), self.spark, sql, tables=tables, args=args, limit=limit)
+        return queries.query(self.line(pipeline), self.spark, sql, tables=tables, args=args, limit=limit)
 
     def verify(self, pipeline: str, rollout: str) -> Any:
         return audit.verify(self.warehouse, self.line(pipeline).pipeline, rollout, self.spark)
@@ -209,9 +211,9 @@ class Service:
         match kind:
             case "copy":
                 run = run or uuid4().hex  # an older console's; nobody can ask again under it
-                return reading.run_copy(self.line(pipeline), self.spark, name, run, f"{by} from {host}")
+                return queries.run_copy(self.line(pipeline), self.spark, name, run, f"{by} from {host}")
             case "sink":
-                return reading.run_sink(self.line(pipeline), self.spark, name)
+                return queries.run_sink(self.line(pipeline), self.spark, name)
         raise DataError(f"{kind!r:.60} is neither copy nor sink")
 
     def ingest(self, pipeline: str, table: str, batch: str, lines: list[str], run: Any = None) -> dict[str, Any]:
@@ -261,7 +263,7 @@ def say(who: str, level: str, text: str) -> None:
 
 
 def in_words(error: Exception) -> str:
-    return told(error) if isinstance(error, ConsoleError) else f"{type(error).__name__}: {cause(error)}"
+    return message(error) if isinstance(error, ConsoleError) else f"{type(error).__name__}: {cause(error)}"
 
 
 def refuse_remote(warehouse: str) -> Path:

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from console.agent.feeds import edge as edges
+from console.agent.feeds import live_feed as edges
 from console.agent.feeds import ranges
-from console.agent.recount import alive as gate
+from console.agent.recount import liveness as gate
 from console.model.event import Checked
 from tests.faults.rules.tables import SCHEMA
 
@@ -35,11 +35,11 @@ def by_arrow(monkeypatch: pytest.MonkeyPatch, look: Callable[[pa.Table], None] =
         files = [pq.read_table(file.path, schema=SCHEMA, partitioning="hive") for file in part.files]
         return Rows(pa.concat_tables(files).select(SCHEMA.names).cast(SCHEMA))
 
-    def compute(session: Any, edge: edges.Edge, stored: Rows, joined: Any) -> Rows:
+    def compute(session: Any, edge: edges.LiveFeed, stored: Rows, joined: Any) -> Rows:
         look(stored.table)
         return stored
 
-    def alive(session: Any, edge: edges.Edge, *_: Any) -> Checked:
+    def alive(session: Any, edge: edges.LiveFeed, *_: Any) -> Checked:
         return Checked(
             edge.feed.target, f"feed {edge.feed.materialization}", True, "not computed again: there is no Spark"
         )

@@ -12,11 +12,11 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from console import crash
-from console.agent.feeds import once, ranges
-from console.agent.feeds.edge import Edge, edges_of
-from console.agent.feeds.follow import Follower
-from console.agent.rollout import across
-from console.agent.store.ledger import Held
+from console.agent.feeds import commit, ranges
+from console.agent.feeds.follower import FeedFollower
+from console.agent.feeds.live_feed import LiveFeed, live_feeds_of
+from console.agent.rollout import rebind
+from console.agent.store.ledger import StoredRelease
 from console.errors import CheckFailed, FeedStopped
 from console.model.live import Feed, Release, ReleaseRow, ReleaseState, TableState, Version
 from console.model.schema import Column, Table
@@ -30,7 +30,7 @@ class Killed(Exception):
 
 
 @dataclass(slots=True)
-class Copying(Edge):
+class Copying(LiveFeed):
     """Copies its source's rows as they are, by the real positions and commits."""
 
     def step(self, session: Any, end: int, rows_limit: int = 0) -> int:
@@ -41,7 +41,7 @@ class Copying(Edge):
         if part.files:
             rows = pa.concat_tables(pq.read_table(file.path, schema=SCHEMA) for file in part.files)
             data = SimpleNamespace(toArrow=lambda: rows)
-            assert once.append_small(data, writer, part.last, {"kind": "live", "feed": writer.app_id})
+            assert commit.append_small(data, writer, part.last, {"kind": "live", "feed": writer.app_id})
         self.seen = part.last
         return part.rows
 
@@ -74,21 +74,21 @@ class Region:
 
     def start(self) -> None:
         spark = cast(Any, SimpleNamespace(session=lambda: None))
-        self.spark, self.follower = spark, Follower(spark, 0.01, lambda *_: None)
+        self.spark, self.follower = spark, FeedFollower(spark, 0.01, lambda *_: None)
         self.refollow()
 
     def path(self, version: str) -> str:
         return str(self.place / version)
 
-    def held(self) -> tuple[Held, ...]:
+    def held(self) -> tuple[StoredRelease, ...]:
         states: dict[str, ReleaseState] = {id: "live" if id == self.live else "previous" for id in self.releases}
-        return tuple(Held(ReleaseRow(id, states[id]), found, "") for id, found in self.releases.items())
+        return tuple(StoredRelease(ReleaseRow(id, states[id]), found, "") for id, found in self.releases.items())
 
     def refollow(self) -> None:
-        each = [edges_of(held.release, self.path) for held in across.ranked(self.held())]
-        self.follower.follow("web", tuple(self._copying(edge) for edge in across.owned(each)))
+        each = [live_feeds_of(held.release, self.path) for held in rebind.ranked(self.held())]
+        self.follower.follow("web", tuple(self._copying(edge) for edge in rebind.owned(each)))
 
-    def _copying(self, edge: Edge) -> Edge:
+    def _copying(self, edge: LiveFeed) -> LiveFeed:
         start = -1 if edge.feed.moved else 0  # a feed that moved begins where it was placed, and nowhere else
         return Copying(edge.feed, edge.source, edge.target, edge.joins, edge.source_path, edge.target_path, start)
 
@@ -101,8 +101,8 @@ class Region:
 
     def swap(self, to: str, *, at: str = "") -> None:
         """Change releases as the agent does; `at` breaks off before or after the swap itself."""
-        changing = across.moves(self.held(), to, self.path)
-        with across.moved(self.spark, self.follower, "web", changing, self.refollow):
+        changing = rebind.moves(self.held(), to, self.path)
+        with rebind.moved(self.spark, self.follower, "web", changing, self.refollow):
             if at == "before":
                 raise Killed
             self.live = to
@@ -198,7 +198,7 @@ def test_a_late_commit_of_the_feed_that_was_closed_is_refused(region: Region) ->
     region.swap("r2")
     rows = SimpleNamespace(toArrow=lambda: pa.table({"n": [1]}, SCHEMA))
     with pytest.raises(FeedStopped, match="another writer"):
-        once.append_small(rows, writer, writer.position + 100, {"kind": "live"})
+        commit.append_small(rows, writer, writer.position + 100, {"kind": "live"})
     region.settle()
     assert region.shared() == [0, 1]
 
@@ -228,7 +228,7 @@ def test_where_it_cannot_be_told_what_is_followed_now_neither_feed_moves(
 def test_where_the_sources_do_not_stand_level_nothing_changes_hands(
     region: Region, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(across, "ALIGN_SECONDS", 0.0)
+    monkeypatch.setattr(rebind, "ALIGN_SECONDS", 0.0)
     region.arrive()
     with pytest.raises(CheckFailed, match="did not catch up"):
         region.swap("r2")
@@ -237,14 +237,14 @@ def test_where_the_sources_do_not_stand_level_nothing_changes_hands(
 
 def test_releases_that_share_nothing_with_another_source_change_hands_at_once(region: Region) -> None:
     region.releases["r2"] = replace(region.releases["r1"], id="r2")
-    assert across.moves(region.held(), "r2", region.path) == ()
+    assert rebind.moves(region.held(), "r2", region.path) == ()
     region.swap("r2")  # without a tick, so nothing stands level
     assert region.live == "r2"
 
 
 def test_a_version_that_several_releases_name_is_fed_by_the_first_of_them(region: Region) -> None:
-    first, second = (edges_of(region.releases[id], region.path) for id in ("r1", "r2"))
-    fed = [(edge.source_path, edge.target_path) for edge in across.owned([second, first])]
+    first, second = (live_feeds_of(region.releases[id], region.path) for id in ("r1", "r2"))
+    fed = [(edge.source_path, edge.target_path) for edge in rebind.owned([second, first])]
     names = [(Path(source).name, Path(target).name) for source, target in fed]
     assert names == [("landing", "parsed2"), ("parsed2", "counted"), ("landing", "parsed1")]
 
@@ -259,8 +259,8 @@ def standing(region: Region, *names: str) -> None:
             edge.health.stop(FeedStopped(f"{Path(edge.target_path).name} stands", code="E_REWRITE"))
 
 
-def drained(region: Region, to: str, held: tuple[Held, ...] = ()) -> None:
-    across.drain(region.follower, "web", held or region.held(), "".join(to), region.path)
+def drained(region: Region, to: str, held: tuple[StoredRelease, ...] = ()) -> None:
+    rebind.drain(region.follower, "web", held or region.held(), "".join(to), region.path)
 
 
 @pytest.mark.parametrize("order", [1, -1])

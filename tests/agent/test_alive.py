@@ -9,12 +9,12 @@ from deltalake import DeltaTable
 from pyspark.errors import AnalysisException, NumberFormatException
 
 from console.agent.receipts.audit import Audit
-from console.agent.recount import alive
+from console.agent.recount import liveness
 from console.agent.recount import sample as samples
 from console.agent.recount.live import Again, lane
 from console.model.live import Release
 from console.model.step import CatchUp
-from tests.faults.rules.tables import SCHEMA, commit, edge, foreign, number, rows
+from tests.faults.rules.tables import SCHEMA, commit_rows, edge, foreign, number, rows
 
 
 def asked(place: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> Again:
@@ -25,8 +25,8 @@ def asked(place: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> Aga
     def fails(*_: Any) -> Any:
         raise error
 
-    monkeypatch.setattr(alive, "_tried", fails)
-    return alive.quiet(None, lane(edge(landing, copy), {}), fails)
+    monkeypatch.setattr(liveness, "_tried", fails)
+    return liveness.quiet(None, lane(edge(landing, copy), {}), fails)
 
 
 def test_a_value_at_which_a_live_feed_stops_by_name_is_told_without_it(
@@ -57,7 +57,7 @@ def test_of_a_log_that_was_cleaned_up_only_what_it_holds_is_said(
         Path(landing, "_delta_log", f"{version:020}.json").unlink()
     copy = str(tmp_path / "copy")
     DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
-    found = alive.quiet(None, lane(edge(landing, copy), {}), lambda *_: pytest.fail("nothing to be tried"))
+    found = liveness.quiet(None, lane(edge(landing, copy), {}), lambda *_: pytest.fail("nothing to be tried"))
     assert (found.ok, found.told) == (
         True,
         "quiet: none of the last 500 commits that landing's log still holds could have been a live one",
@@ -78,8 +78,8 @@ def test_verify_says_that_no_live_row_came_only_while_the_log_tells_all_commits(
 def test_a_live_commit_of_files_that_nobody_counted_is_one_as_well(tmp_path: Path) -> None:
     copy = foreign(tmp_path / "copy", rows(0))
     note: dict[str, Any] = {"kind": "live", "from": 1, "to": 1, "rows_in": 0}
-    commit(copy, "live/x", number(1, 1), rows(1, 2, 3), **note)
-    commit(copy, "live/x", number(2, 1), rows(), kind="take-over")
+    commit_rows(copy, "live/x", number(1, 1), rows(1, 2, 3), **note)
+    commit_rows(copy, "live/x", number(2, 1), rows(), kind="take-over")
     assert [(moved.version, moved.rows) for moved in samples.moved(copy, "live/x")] == [(1, 3)]
 
 
@@ -90,6 +90,6 @@ def test_of_a_quiet_source_no_commit_is_computed_again_that_is_too_large_by_its_
     newest = Path(landing, "_delta_log", f"{0:020}.json")
     newest.write_text(newest.read_text().replace('"stats":', '"was":'))
     DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
-    monkeypatch.setattr(alive, "BYTES", 1000)
-    found = alive.quiet(None, lane(edge(landing, copy), {}), lambda *_: pytest.fail("it is too large"))
+    monkeypatch.setattr(liveness, "BYTES", 1000)
+    found = liveness.quiet(None, lane(edge(landing, copy), {}), lambda *_: pytest.fail("it is too large"))
     assert (found.ok, "too large to be computed again" in found.told) == (True, True)

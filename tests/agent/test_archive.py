@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from console.agent.archive import await_end
+from console.agent.class_archive import await_end
 from console.errors import RegionError
 
 SETUP = Path(__file__).parents[2] / "tools" / "setup.py"

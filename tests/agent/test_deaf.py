@@ -13,12 +13,12 @@ from typing import Any, cast
 import pytest
 from py4j.protocol import Py4JNetworkError
 
-from console.agent import session
-from console.agent.rollout import carry
-from console.agent.rollout.carry import Carrier
+from console.agent import spark_session
+from console.agent.rollout import executor
+from console.agent.rollout.context import RolloutContext
+from console.agent.rollout.executor import PlanExecutor
 from console.agent.rollout.recorder import Recorder
-from console.agent.rollout.work import Work
-from console.agent.session import Settings, Spark
+from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store.ledger import Releases, Rollouts
 from console.model.event import Accepted
 from console.model.live import Release
@@ -35,7 +35,7 @@ class Java:
 
     def __init__(self) -> None:
         self.proc = subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.spark = Spark(Settings("eu"), -1)
+        self.spark = SparkHandle(Settings("eu"), -1)
         self.spark._jvm = SimpleNamespace(proc=self.proc)
         self.context(lambda: False)
 
@@ -58,9 +58,9 @@ class Java:
 
 @pytest.fixture
 def java(monkeypatch: pytest.MonkeyPatch) -> Iterator[Java]:
-    monkeypatch.setattr(carry, "DEAF_SECONDS", DEAF)
-    monkeypatch.setattr(carry, "CANCEL_SECONDS", 0.01)
-    monkeypatch.setattr(session, "STOP_SECONDS", DEAF)
+    monkeypatch.setattr(executor, "DEAF_SECONDS", DEAF)
+    monkeypatch.setattr(executor, "CANCEL_SECONDS", 0.01)
+    monkeypatch.setattr(spark_session, "STOP_SECONDS", DEAF)
     made = Java()
     yield made
     with made.proc as proc:
@@ -68,16 +68,16 @@ def java(monkeypatch: pytest.MonkeyPatch) -> Iterator[Java]:
 
 
 @pytest.fixture
-def work(java: Java, tmp_path: Path) -> Work:
+def work(java: Java, tmp_path: Path) -> RolloutContext:
     recorder = Recorder(Rollouts(tmp_path, "web"))
     recorder.accept("web-1", PLAN, Accepted("r1", "", "p", "ada", "laptop", (("promote", 0),)))
-    return Work(tmp_path, java.spark, Releases(tmp_path, "web"), recorder, cast(Any, None), keep_hours=1)
+    return RolloutContext(tmp_path, java.spark, Releases(tmp_path, "web"), recorder, cast(Any, None), keep_hours=1)
 
 
-class At(Carrier):
+class At(PlanExecutor):
     """A rollout's thread that is at one deed."""
 
-    def __init__(self, work: Work, deed: Callable[[], object]) -> None:
+    def __init__(self, work: RolloutContext, deed: Callable[[], object]) -> None:
         super().__init__(work, lambda: None)
         self.deed, self.begun = deed, threading.Event()
         self.start()
@@ -88,7 +88,7 @@ class At(Carrier):
         self.deed()
 
 
-def stopped(carrier: Carrier) -> None:
+def stopped(carrier: PlanExecutor) -> None:
     stopping = threading.Thread(target=carrier.stop, daemon=True)
     stopping.start()
     stopping.join(10)
@@ -97,7 +97,9 @@ def stopped(carrier: Carrier) -> None:
 
 
 @pytest.mark.parametrize("how", ["a job that it does not let go of", "a job that it is not heard of", "no job"])
-def test_a_spark_that_does_not_stop_is_killed_and_who_waited_for_it_goes_on(how: str, java: Java, work: Work) -> None:
+def test_a_spark_that_does_not_stop_is_killed_and_who_waited_for_it_goes_on(
+    how: str, java: Java, work: RolloutContext
+) -> None:
     if how == "no job":
         java.context(java.call)
     else:
@@ -110,7 +112,7 @@ def test_a_spark_that_does_not_stop_is_killed_and_who_waited_for_it_goes_on(how:
     assert work.recorder.status.held == ""
 
 
-def test_what_cannot_be_cancelled_is_waited_for_as_long_as_spark_answers(java: Java, work: Work) -> None:
+def test_what_cannot_be_cancelled_is_waited_for_as_long_as_spark_answers(java: Java, work: RolloutContext) -> None:
     """A long range of a feed that catches up, say, or a commit outside of any job."""
     done, began = threading.Event(), time.monotonic()
 
@@ -125,7 +127,7 @@ def test_what_cannot_be_cancelled_is_waited_for_as_long_as_spark_answers(java: J
     assert java.proc.poll() is None
 
 
-def test_an_agent_that_is_told_to_end_waits_no_longer_for_it(java: Java, work: Work) -> None:
+def test_an_agent_that_is_told_to_end_waits_no_longer_for_it(java: Java, work: RolloutContext) -> None:
     java.context(java.call)
     java.spark.ending = True
     carrier = At(work, java.call)
@@ -134,7 +136,7 @@ def test_an_agent_that_is_told_to_end_waits_no_longer_for_it(java: Java, work: W
     assert not java.spark.lost
 
 
-def test_a_job_is_cancelled_again_until_the_call_that_runs_it_ends(java: Java, work: Work) -> None:
+def test_a_job_is_cancelled_again_until_the_call_that_runs_it_ends(java: Java, work: RolloutContext) -> None:
     cancelled, broken = [0], threading.Event()
 
     def cancel() -> None:

@@ -8,7 +8,7 @@ import pytest
 from deltalake import write_deltalake
 
 from console.agent.feeds.backfill import History
-from console.agent.patience.drift import check
+from console.agent.resilience.drift import check
 from console.errors import RegionError
 from console.model.step import Backfill
 

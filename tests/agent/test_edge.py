@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import edge as edges
-from console.agent.feeds import once, ranges
-from console.agent.feeds.edge import Edge
+from console.agent.feeds import commit, ranges
+from console.agent.feeds import live_feed as edges
+from console.agent.feeds.live_feed import LiveFeed
 from tests.agent.copying import Rows, by_arrow
 from tests.faults.rules.tables import SCHEMA, edge, foreign, held, rows
 
@@ -20,7 +20,7 @@ MIB = 1 << 20
 class Carried:
     """A feed from `landing` to `copy`, opened, and what became of each range: which of the two wrote, in how many tasks."""
 
-    edge: Edge
+    edge: LiveFeed
     writers: list[str]
     tasks: list[int]
 
@@ -30,9 +30,9 @@ def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Carried:
     landing, copy = foreign(tmp_path / "landing", rows(0), rows(1)), str(tmp_path / "copy")
     DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
     found = Carried(edge(landing, copy), [], [])
-    small = once.append_small
+    small = commit.append_small
 
-    def by_deltalake(*given: Any) -> once.Written | None:
+    def by_deltalake(*given: Any) -> commit.CommitResult | None:
         found.writers.append("deltalake")
         return small(*given)
 
@@ -46,8 +46,8 @@ def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Carried:
     by_arrow(monkeypatch)
     monkeypatch.setattr(Rows, "coalesce", tasks)
     monkeypatch.setattr(Rows, "selectExpr", lambda self, *_: self, raising=False)
-    monkeypatch.setattr(once, "append_small", by_deltalake)
-    monkeypatch.setattr(once, "append", by_spark)
+    monkeypatch.setattr(commit, "append_small", by_deltalake)
+    monkeypatch.setattr(commit, "append", by_spark)
     return found
 
 
@@ -78,7 +78,7 @@ def test_a_target_that_deltalake_cannot_write_is_left_to_spark_and_asked_about_o
 ) -> None:
     asked: list[str] = []
     carried.edge.open(None)
-    monkeypatch.setattr(once, "takes_small", lambda target: bool(asked.append(target)))
+    monkeypatch.setattr(commit, "takes_small", lambda target: bool(asked.append(target)))
     write_deltalake(carried.edge.source_path, rows(2), mode="append", partition_by=["day"])
     for end in (1, 2):
         assert carried.edge.step(None, end) == 1

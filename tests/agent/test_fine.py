@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from console.agent.rows.fine import finer, timed
+from console.agent.rows.nanoseconds import finer, timed
 from console.agent.store.survey import survey
 
 FINE, WHOLE = 1_700_000_000_123_456_789, 1_700_000_000_123_456_000

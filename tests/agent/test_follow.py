@@ -11,14 +11,13 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from console.agent.feeds import follow
-from console.agent.feeds.edge import Edge
-from console.agent.feeds.follow import Follower
+from console.agent.feeds.follower import FIRST_HEARTBEAT_SECONDS, HEARTBEAT_COMMITS, HEARTBEAT_SECONDS, FeedFollower
+from console.agent.feeds.live_feed import LiveFeed
 from console.model.live import Feed
 
 
 @dataclass(slots=True)
-class Counting(Edge):
+class Counting(LiveFeed):
     """Reaches its source's end at the first step; `meanwhile` happens while it moves."""
 
     meanwhile: Callable[[], None] = lambda: None
@@ -37,9 +36,9 @@ class Counting(Edge):
 
 
 @pytest.fixture
-def follower() -> Iterator[Follower]:
+def follower() -> Iterator[FeedFollower]:
     spark = SimpleNamespace(session=object)
-    thread = Follower(cast(Any, spark), 0.01, lambda *_: None)
+    thread = FeedFollower(cast(Any, spark), 0.01, lambda *_: None)
     yield thread
     thread.stop()
     thread.join(5)
@@ -58,7 +57,7 @@ def edge(place: Path, source: str, target: str, meanwhile: Callable[[], None] = 
     return Counting(feed, nothing, nothing, (), source, table(place, target, 1), meanwhile=meanwhile)
 
 
-def test_a_wish_means_the_edges_that_were_followed_when_it_was_made(tmp_path: Path, follower: Follower) -> None:
+def test_a_wish_means_the_edges_that_were_followed_when_it_was_made(tmp_path: Path, follower: FeedFollower) -> None:
     """The edges of a new release and the wish arrive while the follower moves another pipeline within the same tick."""
     landing = table(tmp_path, "landing", 3)
     old, new = edge(tmp_path, landing, "old"), edge(tmp_path, landing, "new")
@@ -79,7 +78,7 @@ def test_a_wish_means_the_edges_that_were_followed_when_it_was_made(tmp_path: Pa
     assert (old.seen, new.seen) == (2, 2)
 
 
-def test_a_pipeline_without_feeds_is_aligned_at_once(tmp_path: Path, follower: Follower) -> None:
+def test_a_pipeline_without_feeds_is_aligned_at_once(tmp_path: Path, follower: FeedFollower) -> None:
     follower.follow("web", (edge(tmp_path, table(tmp_path, "landing", 2), "old"),))
     wish = follower.aligned("web")
     follower.follow("web", ())
@@ -91,9 +90,9 @@ def test_a_pipeline_without_feeds_is_aligned_at_once(tmp_path: Path, follower: F
 def test_a_lag_is_measured_for_a_tenth_of_the_time_at_most_and_holds_a_second_at_least(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, took: float, kept: float
 ) -> None:
-    follower = Follower(cast(Any, None), 1.0, lambda *_: None)
+    follower = FeedFollower(cast(Any, None), 1.0, lambda *_: None)
     clock, asked = [5000.0], list[float]()
-    monkeypatch.setattr("console.agent.feeds.follow.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr("console.agent.feeds.follower.time", SimpleNamespace(monotonic=lambda: clock[0]))
     source = table(tmp_path, "landing", 1)
     counted = edge(tmp_path, source, "copy")
 
@@ -144,9 +143,9 @@ def test_a_position_over_commits_without_rows_is_committed_after_so_many_or_so_l
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [5000.0]
-    monkeypatch.setattr("console.agent.feeds.follow.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    monkeypatch.setattr("console.agent.feeds.follower.time", SimpleNamespace(monotonic=lambda: clock[0]))
     said: list[tuple[str, ...]] = []
-    follower = Follower(cast(Any, SimpleNamespace(session=object)), 1.0, lambda *each: said.append(each))
+    follower = FeedFollower(cast(Any, SimpleNamespace(session=object)), 1.0, lambda *each: said.append(each))
     nothing, source = cast(Any, None), str(tmp_path / "landing")
     beating = Beating(Feed("copy", "copy", "landing", "SELECT 1"), nothing, nothing, (), source, str(tmp_path / "copy"))
 
@@ -155,7 +154,7 @@ def test_a_position_over_commits_without_rows_is_committed_after_so_many_or_so_l
         assert follower._move_edge("web", beating, {source: end}, True), said
         return beating.beats
 
-    many, first, later = follow.HEARTBEAT_COMMITS, follow.FIRST_HEARTBEAT_SECONDS, follow.HEARTBEAT_SECONDS
+    many, first, later = HEARTBEAT_COMMITS, FIRST_HEARTBEAT_SECONDS, HEARTBEAT_SECONDS
     assert [beats(end) for end in (0, 1, many, many + 1)] == [0, 0, 0, 1]
     assert [beats(many + 2), beats(many + 2, first - 1), beats(many + 2, later)] == [1, 1, 2], "one commit is enough"
     assert [beats(many + 2, later), beats(many + 2, later)] == [2, 2], "none is needed where nothing came"
@@ -167,8 +166,8 @@ def test_a_position_that_stands_since_the_start_is_committed_within_the_hour(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = [5000.0]
-    monkeypatch.setattr("console.agent.feeds.follow.time", SimpleNamespace(monotonic=lambda: clock[0]))
-    follower = Follower(cast(Any, SimpleNamespace(session=object)), 1.0, lambda *_: None)
+    monkeypatch.setattr("console.agent.feeds.follower.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    follower = FeedFollower(cast(Any, SimpleNamespace(session=object)), 1.0, lambda *_: None)
     nothing, source = cast(Any, None), str(tmp_path / "landing")
     beating = Beating(Feed("copy", "copy", "landing", "SELECT 1"), nothing, nothing, (), source, str(tmp_path / "copy"))
     for after, beats in ((0.0, 0), (3599.0, 0), (1.0, 1)):

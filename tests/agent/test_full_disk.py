@@ -7,7 +7,7 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from console.agent.receipts.ledgers import ledgers
+from console.agent.receipts.cross_check import ledgers
 from console.agent.receipts.ops import Ops
 from console.agent.rollout.recorder import Recorder
 from console.agent.store.ledger import Releases, Rollouts

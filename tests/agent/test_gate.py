@@ -11,17 +11,17 @@ from typing import Any, cast
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from console.agent.feeds import foreign as foreign_hands
-from console.agent.feeds import once
-from console.agent.feeds.follow import Follower
-from console.agent.line import Line
-from console.agent.rollout import validate
+from console.agent.feeds import commit
+from console.agent.feeds import foreign_commits as foreign_hands
+from console.agent.feeds.follower import FeedFollower
+from console.agent.maintenance import maintainer
+from console.agent.pipeline import PipelineController
+from console.agent.rollout import validation
 from console.agent.rollout.recorder import Recorder
-from console.agent.rollout.validate import _complete
-from console.agent.session import Settings
+from console.agent.rollout.validation import _complete
+from console.agent.spark_session import Settings
 from console.agent.store import log
 from console.agent.store.ledger import Rollouts
-from console.agent.upkeep import keeper
 from console.errors import DataError, FeedStopped
 from console.model.event import Accepted, BatchDone, Checked, Fenced
 from console.model.live import Feed, Release
@@ -29,7 +29,7 @@ from console.model.plan import Plan
 from console.model.schema import OnRewrite
 from console.model.step import CatchUp, Comparison, Pair, Promote, Step, Validate
 from tests.agent.copying import by_arrow
-from tests.faults.rules.tables import SCHEMA, commit, edge, foreign, held, number, rows, state
+from tests.faults.rules.tables import SCHEMA, commit_rows, edge, foreign, held, number, rows, state
 
 FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
 COMPARED = Validate((Comparison("copy", (Pair("n", "n"),), time="day"),))
@@ -50,8 +50,8 @@ class Region:
         write_deltalake(self.landing, rows(9), mode="append", partition_by=["day"])
         self.table("copy/a-1", 0)
         spark = cast(Any, SimpleNamespace(session=lambda **_: None, lost=False, started=False, slots=2))
-        self.follower = Follower(spark, 0.01, lambda *_: None)
-        self.line = Line(place, "web", spark, self.follower, Settings("eu"))
+        self.follower = FeedFollower(spark, 0.01, lambda *_: None)
+        self.line = PipelineController(place, "web", spark, self.follower, Settings("eu"))
         self.live = ""
         self.promoted(release("r1", "copy/a-1"))
 
@@ -66,7 +66,7 @@ class Region:
         """A version whose feed stands at a position of landing."""
         place = str(self.place / path)
         DeltaTable.create(place, schema=SCHEMA, partition_by=["day"])
-        commit(place, once.live_id(place, feed), number(1, position), rows(*data))
+        commit_rows(place, commit.live_id(place, feed), number(1, position), rows(*data))
         return place
 
     def build(self, wanted: Release, *steps: Step, start: bool = True) -> None:
@@ -201,14 +201,14 @@ def test_a_person_may_let_the_feeds_go_on_that_fill_or_read_a_table(region: Regi
     region.until(lambda: region.stands() == "E_REWRITE")
     region.follower.stop()
     region.follower.join(30)
-    version = keeper.accept(region.line, region.follower, "".join(table), "ada")
+    version = maintainer.accept(region.line, region.follower, "".join(table), "ada")
     assert region.stands() == ""
     copy = str(region.place / "copy/a-1")
     if table == "copy":
         assert log.commit(copy, version).note == {"kind": foreign_hands.ACCEPTED, "by": "ada"}
     assert version == (log.latest_version(copy) if table == "copy" else -1)
     with pytest.raises(DataError, match="keeps no table 'nothing'"):
-        keeper.accept(region.line, region.follower, "nothing", "ada")
+        maintainer.accept(region.line, region.follower, "nothing", "ada")
 
 
 def test_who_waits_for_one_landing_position_says_so_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,13 +220,13 @@ def test_who_waits_for_one_landing_position_says_so_once_a_second(monkeypatch: p
         if clock[0] > 5005.0:
             wish.set_result({"landing": 7})
 
-    monkeypatch.setattr(validate, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
+    monkeypatch.setattr(validation, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
     follower = SimpleNamespace(aligned=lambda _: wish, edges=lambda _: ())
     recorder = SimpleNamespace(tell=lambda _: told.append(clock[0]))
     work = SimpleNamespace(
         follower=follower, recorder=recorder, plan=release("r1", "c"), check_halt=lambda: None, edges_in_order=tuple
     )
-    assert validate.aligned(cast(Any, work)) == {"landing": 7}
+    assert validation.aligned(cast(Any, work)) == {"landing": 7}
     assert [round(at - 5000.0) for at in told] == [0, 1, 2, 3, 4]
 
 
@@ -252,7 +252,7 @@ def test_a_managed_landing_table_without_traffic_gets_a_heartbeat_and_no_other_d
             assert path == self.path
             write_deltalake(path, rows(), mode="append", commit_properties=self.note, partition_by=["day"])
 
-    monkeypatch.setattr(once, "nothing", lambda _, path: Nothing(path))
+    monkeypatch.setattr(commit, "nothing", lambda _, path: Nothing(path))
     feeds = []
     for name, kind, managed, moved in (
         ("quiet", "landing", True, 0), ("busy", "landing", True, 3), ("theirs", "landing", False, 0), ("copied", "append", False, 0)
@@ -261,7 +261,7 @@ def test_a_managed_landing_table_without_traffic_gets_a_heartbeat_and_no_other_d
         found.source, found.rows_moved = state(name, kind=kind, managed=managed), moved
         feeds.append(found)
     quiet = str(tmp_path / "quiet")
-    assert validate._heartbeats(cast(Any, None), [*feeds, feeds[0]], None) == {quiet: 1}
+    assert validation._heartbeats(cast(Any, None), [*feeds, feeds[0]], None) == {quiet: 1}
     assert log.commit(quiet, 1).note == {"kind": "heartbeat"}
     assert [log.latest_version(str(tmp_path / name)) for name in ("busy", "theirs", "copied")] == [0, 0, 0]
 

@@ -13,10 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import backfill, once
-from console.agent.rollout import history
+from console.agent.feeds import backfill, commit
+from console.agent.rollout import backfill_step
+from console.agent.rollout.context import RolloutContext
 from console.agent.rollout.recorder import Recorder
-from console.agent.rollout.work import Work
 from console.agent.store.ledger import Releases, Rollouts
 from console.errors import FeedStopped, RegionError
 from console.model.event import Accepted, BatchDone, Fenced, Progress
@@ -25,13 +25,13 @@ from console.model.plan import Plan
 from console.model.schema import Column
 from console.model.slices import EARLY, LATE, Slice
 from console.model.step import Backfill
-from tests.faults.rules.tables import SCHEMA, commit, number, rows, state
+from tests.faults.rules.tables import SCHEMA, commit_rows, number, rows, state
 
 STEP = Backfill("every", "landing", "copy", "replay", "SELECT n, day FROM landing", "day", 10, 1, 1, 1)
 FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
 
 
-def work(place: Path, *feeds: Feed, rows_limit: int | None = None, landing: TableState | None = None) -> Work:
+def work(place: Path, *feeds: Feed, rows_limit: int | None = None, landing: TableState | None = None) -> RolloutContext:
     """A rollout under way over a release of `landing` and `copy`, which is live as well."""
     release = Release("r1", "web", "d", (landing or state("landing", kind="landing"), state("copy")), feeds)
     recorder = Recorder(Rollouts(place, "web"))
@@ -40,7 +40,7 @@ def work(place: Path, *feeds: Feed, rows_limit: int | None = None, landing: Tabl
     releases = Releases(place, "web")
     releases.propose(release, "web-1", "ada", "laptop")
     releases.swap("", "r1", "ada", "laptop")
-    return Work(place, cast(Any, None), releases, recorder, cast(Any, None), keep_hours=1)
+    return RolloutContext(place, cast(Any, None), releases, recorder, cast(Any, None), keep_hours=1)
 
 
 # -- the position that the live version had reached at a fence
@@ -52,7 +52,7 @@ def opened(place: Path, *feeds: Feed) -> str:
     DeltaTable.create(path, schema=SCHEMA, partition_by=["day"])
     for position in (5, 9):
         for feed in feeds:
-            commit(path, once.live_id(path, feed), number(3, position), rows())
+            commit_rows(path, commit.live_id(path, feed), number(3, position), rows())
     return path
 
 
@@ -68,7 +68,7 @@ def test_a_feed_goes_on_from_where_the_live_version_was_at_the_fence(tmp_path: P
 def test_of_two_feeds_each_goes_on_from_its_own_position(tmp_path: Path) -> None:
     more = replace(FEED, materialization="more")
     path = opened(tmp_path, FEED, more)
-    commit(path, once.live_id(path, more), number(4, 11), rows())
+    commit_rows(path, commit.live_id(path, more), number(4, 11), rows())
     found = work(tmp_path, FEED, more)
     assert [found.vector("copy", name, 5) for name in ("every", "more")] == [9, 11]
     with pytest.raises(RegionError, match="no position of by another name"):
@@ -91,7 +91,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
 
 def days_of(monkeypatch: pytest.MonkeyPatch, days: Sequence[Day], counted: Sequence[tuple[str, int]]) -> Any:
     monkeypatch.setattr(backfill, "count_days", lambda *_: list(counted))
-    return history._days(None, STEP, state("landing", kind="landing"), "landing", tuple(days), fence=3)
+    return backfill_step._days(None, STEP, state("landing", kind="landing"), "landing", tuple(days), fence=3)
 
 
 EXACT, VAGUE = Day("2026-11-01", 80, 800), Day("2026-11-02", 20, 200, exact=False)
@@ -120,7 +120,7 @@ def test_a_day_of_many_rows_is_cut_into_hours_unless_it_has_none(tmp_path: Path)
     times = state("landing", kind="landing")
     times = replace(times, table=replace(times.table, columns=(replace(times.table.columns[1], type="timestamp"),)))
     days = (Day("2026-11-01", 20, 1),)
-    by_date, by_time = (history._slices(found, STEP, each, days) for each in (state("landing"), times))
+    by_date, by_time = (backfill_step._slices(found, STEP, each, days) for each in (state("landing"), times))
     assert [piece.label for piece in by_date] == ["2026-11-01", "no day"]
     assert len(by_time) == 25
 
@@ -139,10 +139,10 @@ def test_times_that_spark_would_cut_are_looked_for_in_what_others_write_before_a
     found = work(tmp_path, FEED, landing=foreign)
     opened(tmp_path)
     if managed:  # lines with such times were refused when they came
-        assert history.open_history(found, step, None).fence == 0
+        assert backfill_step.open_history(found, step, None).fence == 0
     else:
         with pytest.raises(FeedStopped) as refused:
-            history.open_history(found, step, None)
+            backfill_step.open_history(found, step, None)
         assert refused.value.code == "E_NANOSECONDS"
     assert [fenced.version for fenced in found.recorder.events(Fenced)] == ([0] if managed else [])
 
@@ -161,16 +161,16 @@ def test_what_was_committed_of_this_history_and_not_told_is_told_by_the_next_age
         (own, 1, 2), ("history/t/a@1", 3, 3), (own, 3, 3), ("history/t/z@9", 4, 5), ("live/t/every", 0, 0), (own, 4, 6)
     ):  # fmt: skip
         note = {"slices": [first, last]} if last else {}
-        commit(path, feed, number(1, last + 1), rows(*range(first, last + 1)), kind="x", feed=feed, **note)
+        commit_rows(path, feed, number(1, last + 1), rows(*range(first, last + 1)), kind="x", feed=feed, **note)
     found.recorder.store(BatchDone(STEP.id, "2026-11-08 … 2026-11-07", 2, 6, 2, 2, 1, 1.0, 1))
     found.recorder.store(BatchDone("backfill/other", "x", 3, 6, 2, 2, 1, 1.0, 1))
     found.spark = cast(Any, SimpleNamespace(job=lambda *_: nullcontext(None)))
     monkeypatch.setattr(backfill, "count_rows", lambda _, __, run: 100 * len(run))
     held = backfill.History(
-        STEP, state("landing"), "landing", state("copy"), path, 3, slices, once.Writer(own, path, 1, 6)
+        STEP, state("landing"), "landing", state("copy"), path, 3, slices, commit.FeedWriter(own, path, 1, 6)
     )
     for _ in range(2):  # told once
-        history._reconcile(found, held, None)
+        backfill_step._reconcile(found, held, None)
         done = [event for event in found.recorder.events(BatchDone) if event.step == STEP.id]
         assert [(each.position, each.label, each.of, each.rows_in, each.rows_out, each.version) for each in done] == [
             (2, "2026-11-08 … 2026-11-07", 6, 2, 2, 1),
@@ -189,7 +189,7 @@ def test_a_history_can_be_read_for_as_long_as_its_source_and_its_target_keep_wha
     def until(**source: str) -> float:
         settings = tuple((f"delta.{name}", f"interval {text}") for name, text in source.items())
         stats = TableStats("copy", "landing", 1, 1, 1, 1, (), properties=settings)
-        return (history._readable_until(found, stats, target) - now) / 3600
+        return (backfill_step._readable_until(found, stats, target) - now) / 3600
 
     assert until() == pytest.approx(168, abs=0.1)
     assert until(deletedFileRetentionDuration="36 hours") == pytest.approx(36, abs=0.1)
@@ -217,8 +217,8 @@ def test_a_history_can_be_read_for_as_long_as_its_source_and_its_target_keep_wha
 def test_batches_grow_and_shrink_towards_the_time_that_they_are_to_take(
     tmp_path: Path, rows_in: int, seconds: float, before: float, limit: int | None, then: float
 ) -> None:
-    receipt = backfill.Receipt(rows_in, once.Written(1, rows_in, 1), seconds)
-    assert history._budget(work(tmp_path, rows_limit=limit), before, receipt) == pytest.approx(then)
+    receipt = backfill.BatchResult(rows_in, commit.CommitResult(1, rows_in, 1), seconds)
+    assert backfill_step._budget(work(tmp_path, rows_limit=limit), before, receipt) == pytest.approx(then)
 
 
 def test_a_batch_tells_how_far_it_has_come_until_it_is_done_and_its_jvm_may_go_away() -> None:
@@ -232,7 +232,7 @@ def test_a_batch_tells_how_far_it_has_come_until_it_is_done_and_its_jvm_may_go_a
         return found
 
     watched = SimpleNamespace(recorder=SimpleNamespace(tell=told.append))
-    history._poll(
+    backfill_step._poll(
         cast(Any, watched), cast(Any, SimpleNamespace(fraction=fraction)), STEP.id, "x", 1000, cast(Any, finished)
     )
     assert told == [Progress(STEP.id, rows, batch="x") for rows in (0, 250, 500, 1000)]

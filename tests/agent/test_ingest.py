@@ -166,10 +166,10 @@ def test_batches_of_a_console_that_knew_no_loads_count_as_landed(desk: Desk) -> 
     """They are named by the hash of the whole file and a number; cut as today."""
     import hashlib
 
-    from console.agent.feeds.follow import Follower
-    from console.agent.intake.landing import Intake
-    from console.agent.line import Line
-    from console.agent.session import Settings, Spark
+    from console.agent.feeds.follower import FeedFollower
+    from console.agent.ingest.landing import Intake
+    from console.agent.pipeline import PipelineController
+    from console.agent.spark_session import Settings, SparkHandle
     from console.runner.ingest.events import examine
 
     lines = events(LINES)
@@ -177,8 +177,8 @@ def test_batches_of_a_console_that_knew_no_loads_count_as_landed(desk: Desk) -> 
     with open(desk.root / "events.ndjson", "rb") as source:
         pieces = list(examine(source, "events.ndjson").pieces(gap_bytes=0))
         batch = hashlib.sha256((desk.root / "events.ndjson").read_bytes()).hexdigest()
-    spark = Spark(Settings("eu"), -1)
-    old = Intake(Line(desk.lake, "web", spark, Follower(spark, 1.0, lambda *_: None), Settings("eu")))
+    spark = SparkHandle(Settings("eu"), -1)
+    old = Intake(PipelineController(desk.lake, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu")))
     old.append("landing", f"{batch}/1", pieces[0].events)
     assert desk.ingest(lines)[0] == 0
     assert desk.ids() == ids(LINES)

@@ -14,12 +14,12 @@ from deltalake import DeltaTable, write_deltalake
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.agent.feeds.follow import Follower
-from console.agent.intake import loads
-from console.agent.intake.landing import Intake
-from console.agent.intake.values import parse_lines, typed
-from console.agent.line import Line
-from console.agent.session import Settings, Spark
+from console.agent.feeds.follower import FeedFollower
+from console.agent.ingest import loads
+from console.agent.ingest.landing import Intake
+from console.agent.ingest.values import parse_lines, typed
+from console.agent.pipeline import PipelineController
+from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import log
 from console.errors import ConsoleError, DataError
 from console.model.live import Release, TableState, Version
@@ -43,8 +43,8 @@ def intake(tmp_path: Path) -> Intake:
         write_deltalake(str(tmp_path / name), pa.Table.from_pylist([], SCHEMA))
         table = Table(name, "landing", COLUMNS, time="ts", managed=managed)
         tables.append(TableState(table, Version(name, name, COLUMNS), "SELECT * FROM stored", "", {}))
-    spark = Spark(Settings("eu"), -1)
-    line = Line(tmp_path, "web", spark, Follower(spark, 1.0, lambda *_: None), Settings("eu"))
+    spark = SparkHandle(Settings("eu"), -1)
+    line = PipelineController(tmp_path, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
     line.releases.propose(Release("r1", "web", "d", tuple(tables), ()), "web-1", "ada", "laptop")
     line.releases.swap("", "r1", "ada", "laptop")
     return Intake(line)

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from console.agent.feeds.follow import Follower
-from console.agent.line import Line
-from console.agent.rollout.vigil import ATTACHED_SECONDS, HOUR, Vigil, expiring
-from console.agent.session import Settings, Spark
+from console.agent.feeds.follower import FeedFollower
+from console.agent.pipeline import PipelineController
+from console.agent.rollout.watchdog import ATTACHED_SECONDS, HOUR, Watchdog, expiring
+from console.agent.spark_session import Settings, SparkHandle
 from console.errors import Conflict
 from console.model.event import (
     Accepted,
@@ -33,10 +33,10 @@ from console.model.step import Promote
 from tests.agent.hands import Hands
 
 
-def opened(place: Path) -> Line:
+def opened(place: Path) -> PipelineController:
     """The line as a fresh agent finds it."""
-    spark = Spark(Settings("eu"), -1)
-    return Line(place, "web", spark, Follower(spark, 1.0, lambda *_: None), Settings("eu"))
+    spark = SparkHandle(Settings("eu"), -1)
+    return PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_a_promotion_whose_commit_was_not_made_stands_at_its_gate_again(promotin
     assert line.recorder.status.state == "live"
 
 
-def failed(place: Path, ago_hours: float) -> Line:
+def failed(place: Path, ago_hours: float) -> PipelineController:
     """A rollout that failed so long ago, as the agent of today finds it."""
     line = opened(place)
     release = Release("r1", "web", "d", (), ())
@@ -96,7 +96,7 @@ def test_a_failed_rollout_keeps_what_it_built_for_its_time_and_is_then_discarded
     clock = Hands(time.time())
     kept, over = failed(tmp_path / "kept", 70.9), failed(tmp_path / "over", 71.1)
     for line in (kept, over):
-        line.vigil = Vigil(72.0, clock=clock)
+        line.vigil = Watchdog(72.0, clock=clock)
         line.mind()
     clock.go(HOUR)
     for line in (kept, over):
@@ -155,7 +155,7 @@ def test_a_failure_grows_old_while_somebody_looks(tmp_path: Path) -> None:
 
 
 def test_an_attached_rollout_pauses_only_when_nobody_has_watched_for_a_while() -> None:
-    vigil = Vigil(72.0, attached=True)
+    vigil = Watchdog(72.0, attached=True)
     assert [vigil.due(Status(), watched, True) for watched in (True, False)] == [None, None]
     vigil._watched -= ATTACHED_SECONDS + 1
     assert vigil.due(Status(), True, True) is None

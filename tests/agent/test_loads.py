@@ -18,11 +18,11 @@ import pytest
 from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
-from console.agent.feeds.follow import Follower
-from console.agent.intake import loads
-from console.agent.intake.landing import Intake
-from console.agent.line import Line
-from console.agent.session import Settings, Spark
+from console.agent.feeds.follower import FeedFollower
+from console.agent.ingest import loads
+from console.agent.ingest.landing import Intake
+from console.agent.pipeline import PipelineController
+from console.agent.spark_session import Settings, SparkHandle
 from console.errors import Conflict, ConsoleError, DataError, Unreachable
 from console.model import codec
 from console.model.live import Release, TableState, Version
@@ -57,8 +57,10 @@ class Region:
 
     def restart(self) -> None:
         loads.forget()
-        spark = Spark(Settings("eu"), -1)
-        self.line = Line(self.place, "web", spark, Follower(spark, 1.0, lambda *_: None), Settings("eu"))
+        spark = SparkHandle(Settings("eu"), -1)
+        self.line = PipelineController(
+            self.place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu")
+        )
         self.intake = Intake(self.line)
 
     def clean(self) -> None:

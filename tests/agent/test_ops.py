@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from console.agent.receipts.ledgers import ledgers
+from console.agent.receipts.cross_check import ledgers
+from console.agent.receipts.history import past
 from console.agent.receipts.ops import Ops, receipts_of
-from console.agent.receipts.past import past
 from console.agent.rollout.recorder import Recorder
 from console.agent.store.ledger import Rollouts
 from console.model.event import Accepted, BatchDone, Ended, Entered, Event, Promoted, RolledBack, StepDone

@@ -17,12 +17,12 @@ import pytest
 import pytest_asyncio
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import backfill, once
-from console.agent.patience import quarantine, retry
-from console.agent.patience.throttle import Brake
-from console.agent.rollout import history, validate
+from console.agent.feeds import backfill, commit
+from console.agent.resilience import quarantine, retry
+from console.agent.resilience.throttle import Brake
+from console.agent.rollout import backfill_step, validation
 from console.agent.service import Service
-from console.agent.session import Settings
+from console.agent.spark_session import Settings
 from console.model.codec import encode
 from console.model.event import ENDED, BatchDone, BatchStarted, Fenced
 from console.model.plan import Plan
@@ -134,7 +134,7 @@ async def region(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Regi
 @contextmanager
 def failing(deeds: list[Callable[[Callable[[], Any]], Any]]) -> Iterator[list[int]]:
     """The next history commits do as the deeds say, each told how to commit; the list counts all that were begun."""
-    real, begun = once.append, [0]
+    real, begun = commit.append, [0]
 
     def append(session: Any, rows: Any, writer: Any, position: int, note: dict[str, Any]) -> Any:
         if note.get("kind") != "history":
@@ -143,7 +143,7 @@ def failing(deeds: list[Callable[[Callable[[], Any]], Any]]) -> Iterator[list[in
         return (deeds.pop(0) if deeds else lambda go: go())(lambda: real(session, rows, writer, position, note))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(once, "append", append)
+        patch.setattr(commit, "append", append)
         yield begun
     assert not deeds, "not every fault came about"
 
@@ -255,13 +255,13 @@ async def test_a_pause_waits_for_nothing_that_spark_is_asked_outside_of_a_batch(
 
     match place:
         case "the days":
-            monkeypatch.setattr(history, "VAGUE_SHARE", -1.0)
+            monkeypatch.setattr(backfill_step, "VAGUE_SHARE", -1.0)
             monkeypatch.setattr(backfill, "count_days", endless)
         case "what does not convert":
             monkeypatch.setattr(quarantine, "_keys", lambda rows, *_: endless(rows.sparkSession))
         case _:
             region.policy(f"policy: {{quarantine_rows: {BAD}}}")
-            monkeypatch.setattr(validate, "compare", endless)
+            monkeypatch.setattr(validation, "compare", endless)
     plan = await region.planned(tmp_path, *STATUS)
     region.service.accept(encode(plan), "ada", "laptop")
     carrier = region.line._carrier

@@ -9,11 +9,11 @@ from typing import Any, cast
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import follow
-from console.agent.feeds.edge import Edge
-from console.agent.feeds.follow import Follower
-from console.agent.patience import health
-from console.agent.patience.health import LAST_SECONDS
+from console.agent.feeds import follower
+from console.agent.feeds.follower import FeedFollower
+from console.agent.feeds.live_feed import LiveFeed
+from console.agent.resilience import health
+from console.agent.resilience.health import LAST_SECONDS
 from console.agent.store import log
 from tests.agent.copying import by_arrow
 from tests.faults.rules.tables import SCHEMA, edge, foreign, held, rows
@@ -29,7 +29,7 @@ class Scene:
         DeltaTable.create(self.copy, schema=SCHEMA, partition_by=["day"])
         self.broken, self.now = False, 1000.0
         by_arrow(monkeypatch, self._met)
-        for module in (follow, health):
+        for module in (follower, health):
             monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: self.now))
         self.start()
 
@@ -40,8 +40,8 @@ class Scene:
     def start(self) -> None:
         """As a fresh agent does."""
         spark = SimpleNamespace(session=object)
-        self.follower = Follower(cast(Any, spark), 0.01, lambda *_: None)
-        self.edge: Edge = edge(self.landing, self.copy, start=-1 if log.latest_version(self.copy) else 0)
+        self.follower = FeedFollower(cast(Any, spark), 0.01, lambda *_: None)
+        self.edge: LiveFeed = edge(self.landing, self.copy, start=-1 if log.latest_version(self.copy) else 0)
         self.follower.follow("web", (self.edge,))
         self.after(0.0)
 

@@ -13,16 +13,16 @@ from deltalake.exceptions import DeltaError
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import AnalysisException, NumberFormatException, PySparkException
 
-from console.agent.patience.failure import kind
-from console.agent.patience.retry import Tries, pause
-from console.agent.patience.throttle import WallClock
-from console.agent.receipts import proof
-from console.agent.rollout import carry, history
-from console.agent.rollout.carry import DRIVER_TRIES, Carrier
-from console.agent.rollout.history import _unfinished
+from console.agent.receipts import step_receipts
+from console.agent.resilience.failure import kind
+from console.agent.resilience.retry import Tries, pause
+from console.agent.resilience.throttle import WallClock
+from console.agent.rollout import backfill_step, executor
+from console.agent.rollout.backfill_step import _unfinished
+from console.agent.rollout.context import RolloutContext, RolloutStopped
+from console.agent.rollout.executor import DRIVER_TRIES, PlanExecutor
 from console.agent.rollout.recorder import Recorder
-from console.agent.rollout.work import Stopped, Work
-from console.agent.session import Settings, Spark
+from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store.ledger import Releases, Rollouts
 from console.errors import CheckFailed, FeedStopped, RegionError
 from console.model.event import (
@@ -102,7 +102,7 @@ class FakeClock(WallClock):
 
 @dataclass
 class Scene:
-    work: Work
+    work: RolloutContext
     clock: FakeClock
     tries: Tries
     spark: SimpleNamespace
@@ -118,7 +118,9 @@ def scene(tmp_path: Path) -> Scene:
     plan = Plan(1, "t", "web", "eu", "d", "", "", (), (STEP,), Release("r1", "web", "d", (), ()))
     recorder.accept("web-1", plan, Accepted("r1", "", "p", "ada", "laptop", ((STEP.id, 6000),)))
     spark = SimpleNamespace(lost=False, ended=HOW)
-    work = Work(tmp_path, cast(Any, spark), Releases(tmp_path, "web"), recorder, cast(Any, None), keep_hours=1)
+    work = RolloutContext(
+        tmp_path, cast(Any, spark), Releases(tmp_path, "web"), recorder, cast(Any, None), keep_hours=1
+    )
     clock = FakeClock()
     return Scene(work, clock, Tries(work, STEP, clock, lambda: 0.0), spark)
 
@@ -200,7 +202,7 @@ def test_a_lost_jvm_is_left_to_the_agent(scene: Scene) -> None:
 
 def test_a_pause_by_the_operator_ends_the_waiting(scene: Scene) -> None:
     scene.work.halt.set()
-    with pytest.raises(Stopped):
+    with pytest.raises(RolloutStopped):
         scene.fails(OSError(5, "Input/output error"))
 
 
@@ -227,14 +229,14 @@ def test_it_may_carry_half_of_what_was_under_way_then(
     if rows is not None:
         scene.work.recorder.store(replace(BEGUN, rows=rows))
     met: list[float | None] = []
-    monkeypatch.setattr(history, "_attempt", lambda _, __, ___, tries: met.append(tries.most))
-    history.build(scene.work, STEP, Carrier(scene.work, lambda: None).brake)
+    monkeypatch.setattr(backfill_step, "_attempt", lambda _, __, ___, tries: met.append(tries.most))
+    backfill_step.build(scene.work, STEP, PlanExecutor(scene.work, lambda: None).brake)
     assert met == [most]
 
 
-def dying(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Callable[[], Carrier]:
-    def carrier() -> Carrier:
-        made = Carrier(scene.work, lambda: None)
+def dying(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Callable[[], PlanExecutor]:
+    def carrier() -> PlanExecutor:
+        made = PlanExecutor(scene.work, lambda: None)
         made.brake.clock = scene.clock
         monkeypatch.setattr(made, "_step", Mock(side_effect=Py4JNetworkError("Answer from Java side is empty")))
         return made
@@ -270,7 +272,7 @@ class Ends:
     lost: bool = True
     later: threading.Timer = field(init=False)
 
-    def attempt(self, work: Work, step: Backfill, brake: object, tries: Tries) -> None:
+    def attempt(self, work: RolloutContext, step: Backfill, brake: object, tries: Tries) -> None:
         tries.begin(DAYS)
         if self.early:
             self.now()
@@ -290,8 +292,8 @@ class Ends:
         self.scene.work.halt.clear()
         self.scene.clock.meanwhile = None
         self.later = threading.Timer(0.2, self.now)
-        monkeypatch.setattr(history, "_attempt", self.attempt)
-        carrier = Carrier(self.scene.work, lambda: None)
+        monkeypatch.setattr(backfill_step, "_attempt", self.attempt)
+        carrier = PlanExecutor(self.scene.work, lambda: None)
         carrier.brake.clock = self.scene.clock
         before = len(self.scene.work.recorder.progress())
         carrier.run()
@@ -323,7 +325,7 @@ def test_a_jvm_that_goes_because_the_agent_was_ended_is_no_loss(
 
 
 def test_an_agent_that_is_being_ended_calls_no_jvm_lost() -> None:
-    spark = Spark(Settings("eu"), -1)
+    spark = SparkHandle(Settings("eu"), -1)
     gone = SimpleNamespace(poll=lambda: 1)
     spark._jvm = SimpleNamespace(proc=gone)
     assert spark.lost
@@ -357,9 +359,9 @@ def test_a_step_is_done_again_as_a_whole_where_what_broke_may_pass(
     errors: list[Exception | None], told: list[str], tried: int, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = Mock(side_effect=errors)
-    monkeypatch.setattr(history, "build", made)
-    monkeypatch.setattr(proof, "keep", lambda *_: None)
-    carrier = Carrier(scene.work, lambda: None)
+    monkeypatch.setattr(backfill_step, "build", made)
+    monkeypatch.setattr(step_receipts, "keep", lambda *_: None)
+    carrier = PlanExecutor(scene.work, lambda: None)
     monkeypatch.setattr(carrier, "_driver_lost", lambda _: False)
     carrier.brake.clock = scene.clock
     before = len(scene.work.recorder.progress())
@@ -376,7 +378,7 @@ def test_a_step_is_done_again_as_a_whole_where_what_broke_may_pass(
 def test_a_failure_that_a_full_disk_does_not_hold_is_stored_once_there_is_room_unless_the_agent_ends(
     halted: bool, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(carry, "UNSTORED_SECONDS", 0.01)
+    monkeypatch.setattr(executor, "UNSTORED_SECONDS", 0.01)
     stored, full = scene.work.recorder.store, iter([True, True])
 
     def store(event: Event) -> None:
@@ -387,14 +389,14 @@ def test_a_failure_that_a_full_disk_does_not_hold_is_stored_once_there_is_room_u
     monkeypatch.setattr(scene.work.recorder, "store", store)
     if halted:
         scene.work.halt.set()
-    Carrier(scene.work, lambda: None)._keep(Failed(STEP.id, "it broke"))
+    PlanExecutor(scene.work, lambda: None)._keep(Failed(STEP.id, "it broke"))
     status = scene.work.recorder.status
     assert (status.held, status.why) == (("", "") if halted else ("failed", "it broke"))
     assert sum("it broke), which cannot be stored: [Errno 28]" in line for line in status.log) == (1 if halted else 2)
 
 
 def test_what_a_halt_breaks_off_has_not_failed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    carrier = Carrier(scene.work, lambda: None)
+    carrier = PlanExecutor(scene.work, lambda: None)
 
     def cancelled(_: object) -> None:
         scene.work.halt.set()
@@ -408,7 +410,7 @@ def test_what_a_halt_breaks_off_has_not_failed(scene: Scene, monkeypatch: pytest
 def test_a_live_row_that_does_not_convert_fails_its_step_without_its_value(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = Carrier(scene.work, lambda: None)
+    made = PlanExecutor(scene.work, lambda: None)
     monkeypatch.setattr(made, "_driver_lost", lambda _: False)
     monkeypatch.setattr(made, "_step", Mock(side_effect=NumberFormatException(NOT_A_NUMBER)))
     made.run()

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from console.agent import reading
-from console.agent.rollout.vigil import LEFT
+from console.agent import queries
+from console.agent.rollout.watchdog import LEFT
 from console.agent.server import WATCH_QUEUE, Server, _Connection
 from console.agent.service import Service
-from console.agent.session import Settings
+from console.agent.spark_session import Settings
 from console.errors import Conflict, DataError, RegionError
 from console.model import codec
 from console.model.event import Entered, Paused, Progress, Recorded
@@ -215,7 +215,7 @@ def test_a_value_that_is_not_of_its_parameters_type_is_the_askers_mistake_and_st
     line: Any = SimpleNamespace(live=lambda: PLAN.release)
     no_spark: Any = None
     with pytest.raises(DataError, match="parameter n: 'x' is no int") as refused:
-        reading.query(line, no_spark, "SELECT :n", tables=[], args={"n": ["x", "int"]}, limit=1)
+        queries.query(line, no_spark, "SELECT :n", tables=[], args={"n": ["x", "int"]}, limit=1)
     assert refused.value.exit_code == 65
 
 

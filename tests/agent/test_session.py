@@ -10,7 +10,7 @@ pytestmark = pytest.mark.spark
 START = """
 import json, sys
 import pyspark
-from console.agent.session import Settings, Spark
+from console.agent.spark_session import Settings, Spark
 from tests.life.region import SHORT_LIVED
 
 class Killed(pyspark.SparkContext):

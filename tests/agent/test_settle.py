@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from console.agent.feeds.follow import Follower
-from console.agent.line import Line
+from console.agent.feeds.follower import FeedFollower
+from console.agent.pipeline import PipelineController
 from console.agent.receipts.ops import Ops
-from console.agent.rollout.settle import settle
-from console.agent.session import Settings, Spark
+from console.agent.rollout.recover import settle
+from console.agent.spark_session import Settings, SparkHandle
 from console.model.event import Accepted, Entered, Promoted, RolledBack
 from console.model.live import Release
 from console.model.plan import Plan
@@ -18,18 +18,18 @@ from console.model.step import Promote
 EVE = "eve from desk"
 
 
-def opened(place: Path) -> Line:
+def opened(place: Path) -> PipelineController:
     """The line as a fresh agent finds it."""
-    spark = Spark(Settings("eu"), -1)
-    return Line(place, "web", spark, Follower(spark, 1.0, lambda *_: None), Settings("eu"))
+    spark = SparkHandle(Settings("eu"), -1)
+    return PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
 
 
-def live(line: Line) -> str:
+def live(line: PipelineController) -> str:
     held = line.releases.in_state("live")
     return held.row.id if held else ""
 
 
-def at_the_gate(line: Line, number: int = 0) -> str:
+def at_the_gate(line: PipelineController, number: int = 0) -> str:
     number, was = number or line._next_number(), live(line)
     release = Release(f"r{number}", "web", "d", (), ())
     plan = Plan(1, "t", "web", "eu", f"d{number}", was, "c", (), (Promote(),), release)
@@ -39,7 +39,7 @@ def at_the_gate(line: Line, number: int = 0) -> str:
     return f"web-{number}"
 
 
-def told(line: Line, story: str) -> None:
+def told(line: PipelineController, story: str) -> None:
     """promoted, cancelled, discarded, back: one after the other."""
     for deed in story.split():
         match deed:
@@ -52,14 +52,14 @@ def told(line: Line, story: str) -> None:
                 line.rollback(live(line), "bob", "phone")
 
 
-def broken_off(line: Line) -> None:
+def broken_off(line: PipelineController) -> None:
     """The way back of an agent that dies between its commit and its record."""
     previous = line.releases.in_state("previous")
     assert previous is not None
     line.releases.swap(live(line), previous.row.id, "bob", "phone")
 
 
-def ends(line: Line) -> dict[str, Any]:
+def ends(line: PipelineController) -> dict[str, Any]:
     """Everything that a region remembers of its decisions, but the times."""
     status = line.recorder.status
     rows = [

@@ -9,8 +9,8 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, Field, Transaction, write_deltalake
 from deltalake.schema import PrimitiveType
 
-from console.agent.feeds import once
-from console.agent.store import log, turns
+from console.agent.feeds import commit
+from console.agent.store import log, write_lock
 from console.errors import FeedStopped
 
 SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int64()), ("day", pa.date32())])
@@ -28,52 +28,56 @@ class Computed:
 
 
 @pytest.fixture
-def writer(tmp_path: Path) -> once.Writer:
+def writer(tmp_path: Path) -> commit.FeedWriter:
     target = str(tmp_path / "requests")
     write_deltalake(target, pa.Table.from_pylist([], SCHEMA), partition_by=["day"])
     taken_over(target, 3, 0)
-    return once.Writer(FEED, target, 3, 0)
+    return commit.FeedWriter(FEED, target, 3, 0)
 
 
 def taken_over(target: str, epoch: int, position: int) -> None:
-    number = epoch << once.EPOCH_BITS | position
+    number = epoch << commit.EPOCH_BITS | position
     properties = CommitProperties(app_transactions=[Transaction(FEED, number)])
     write_deltalake(target, pa.Table.from_pylist([], SCHEMA), mode="append", commit_properties=properties)
 
 
-def stored(writer: once.Writer) -> list[dict[str, Any]]:
+def stored(writer: commit.FeedWriter) -> list[dict[str, Any]]:
     return sorted(DeltaTable(writer.target).to_pyarrow_table().to_pylist(), key=lambda row: row["id"])
 
 
-def test_rows_and_position_enter_in_one_commit(writer: once.Writer) -> None:
-    done = once.append_small(Computed({"id": "a", "n": 1}, {"id": "b"}), writer, 7, {"kind": "live", "to": 7})
+def test_rows_and_position_enter_in_one_commit(writer: commit.FeedWriter) -> None:
+    done = commit.append_small(Computed({"id": "a", "n": 1}, {"id": "b"}), writer, 7, {"kind": "live", "to": 7})
     assert done is not None
     assert (done.version, done.rows) == (2, 2)
-    commit = log.commit(writer.target, 2)
-    assert (commit.kind, commit.txn, commit.note["to"]) == ("append", {FEED: 3 << once.EPOCH_BITS | 7}, 7)
+    stored_commit = log.commit(writer.target, 2)
+    assert (stored_commit.kind, stored_commit.txn, stored_commit.note["to"]) == (
+        "append",
+        {FEED: 3 << commit.EPOCH_BITS | 7},
+        7,
+    )
     assert [row["id"] for row in stored(writer)] == ["a", "b"]
     assert writer.position == 7
 
 
-def test_a_range_that_gives_no_rows_still_moves_the_position(writer: once.Writer) -> None:
-    done = once.append_small(Computed(), writer, 8, {"kind": "live"})
+def test_a_range_that_gives_no_rows_still_moves_the_position(writer: commit.FeedWriter) -> None:
+    done = commit.append_small(Computed(), writer, 8, {"kind": "live"})
     assert done is not None
     assert done.rows == 0
-    assert once.split(log.position(writer.target, FEED) or 0) == (3, 8)
+    assert commit.split(log.position(writer.target, FEED) or 0) == (3, 8)
 
 
 @pytest.mark.parametrize(("epoch", "position"), [(3, 9), (4, 2)])
-def test_behind_a_rival_nothing_is_written(writer: once.Writer, epoch: int, position: int) -> None:
+def test_behind_a_rival_nothing_is_written(writer: commit.FeedWriter, epoch: int, position: int) -> None:
     taken_over(writer.target, epoch, position)
     with pytest.raises(FeedStopped) as refused:
-        once.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"})
+        commit.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"})
     assert refused.value.code == "E_SKIPPED"
     assert stored(writer) == []
     assert writer.position == 0
 
 
 def test_a_number_that_stands_in_the_log_already_is_not_taken_for_the_write_that_delta_skipped(
-    writer: once.Writer,
+    writer: commit.FeedWriter,
 ) -> None:
     """Its own, of a call whose answer was lost, or a rival's: who writes next takes the feed over first."""
     taken_over(writer.target, 3, 7)
@@ -87,7 +91,7 @@ def test_a_number_that_stands_in_the_log_already_is_not_taken_for_the_write_that
         mode = format
 
         def options(self, **given: str) -> "Skipped":
-            assert given["txnVersion"] == str(3 << once.EPOCH_BITS | 7)
+            assert given["txnVersion"] == str(3 << commit.EPOCH_BITS | 7)
             return self
 
         def save(self, _: str) -> None:
@@ -96,34 +100,34 @@ def test_a_number_that_stands_in_the_log_already_is_not_taken_for_the_write_that
     rows = Skipped()
     rows.write = rows
     with pytest.raises(FeedStopped) as refused:
-        once.append(None, rows, writer, 7, {"kind": "live"})
+        commit.append(None, rows, writer, 7, {"kind": "live"})
     assert (refused.value.code, writer.position) == ("E_SKIPPED", 0)
 
 
-def test_a_position_never_goes_back(writer: once.Writer) -> None:
-    once.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"})
+def test_a_position_never_goes_back(writer: commit.FeedWriter) -> None:
+    commit.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"})
     with pytest.raises(FeedStopped) as refused:
-        once.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"})
+        commit.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"})
     assert refused.value.code == "E_ORDER"
     assert len(stored(writer)) == 1
 
 
-def test_beside_a_write_of_sparks_nothing_is_written(writer: once.Writer) -> None:
-    with turns.spark(writer.target):
-        assert in_a_thread(lambda: once.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"})) is None
+def test_beside_a_write_of_sparks_nothing_is_written(writer: commit.FeedWriter) -> None:
+    with write_lock.spark(writer.target):
+        assert in_a_thread(lambda: commit.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"})) is None
     assert stored(writer) == []
     assert writer.position == 0
-    assert once.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"}) is not None
+    assert commit.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"}) is not None
 
 
-def test_a_write_of_sparks_waits_for_one_of_deltalakes(writer: once.Writer) -> None:
+def test_a_write_of_sparks_waits_for_one_of_deltalakes(writer: commit.FeedWriter) -> None:
     order = []
 
     def by_spark() -> None:
-        with turns.spark(writer.target):
+        with write_lock.spark(writer.target):
             order.append("spark")
 
-    with turns.alone(writer.target) as ours:
+    with write_lock.alone(writer.target) as ours:
         other = threading.Thread(target=by_spark)
         other.start()
         other.join(0.2)
@@ -133,22 +137,22 @@ def test_a_write_of_sparks_waits_for_one_of_deltalakes(writer: once.Writer) -> N
     assert order == ["deltalake", "spark"]
 
 
-def test_a_call_that_broke_without_the_jvms_answer_keeps_its_turn(writer: once.Writer) -> None:
-    with pytest.raises(ConnectionError), turns.spark(writer.target):
+def test_a_call_that_broke_without_the_jvms_answer_keeps_its_turn(writer: commit.FeedWriter) -> None:
+    with pytest.raises(ConnectionError), write_lock.spark(writer.target):
         raise ConnectionError("the job may go on")
-    assert once.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"}) is None
+    assert commit.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"}) is None
     assert stored(writer) == []
 
 
-def test_what_arrow_cannot_store_exactly_is_left_to_spark(writer: once.Writer) -> None:
+def test_what_arrow_cannot_store_exactly_is_left_to_spark(writer: commit.FeedWriter) -> None:
     other = pa.schema([("id", pa.string()), ("n", pa.float64()), ("day", pa.date32())])
-    assert once.append_small(Computed({"id": "a", "n": 0.5}, schema=other), writer, 7, {"kind": "live"}) is None
+    assert commit.append_small(Computed({"id": "a", "n": 0.5}, schema=other), writer, 7, {"kind": "live"}) is None
     assert stored(writer) == []
 
 
-def test_a_column_that_somebody_added_is_left_to_spark(writer: once.Writer) -> None:
+def test_a_column_that_somebody_added_is_left_to_spark(writer: commit.FeedWriter) -> None:
     DeltaTable(writer.target).alter.add_columns(Field("note", PrimitiveType("string")))
-    assert once.append_small(Computed({"id": "a", "n": 1}), writer, 7, {"kind": "live"}) is None
+    assert commit.append_small(Computed({"id": "a", "n": 1}), writer, 7, {"kind": "live"}) is None
     assert stored(writer) == []
     assert writer.position == 0
 
@@ -157,8 +161,8 @@ def test_types_that_deltalake_writes_as_spark_does(tmp_path: Path) -> None:
     plain = [("m", pa.map_(pa.string(), pa.list_(pa.decimal128(38, 4)))), ("t", pa.timestamp("us", "UTC"))]
     for name, columns in (("plain", plain), ("zoneless", [*plain, ("z", pa.struct([("t", pa.timestamp("us"))]))])):
         write_deltalake(str(tmp_path / name), pa.Table.from_pylist([], pa.schema(columns)))
-    assert once.takes_small(str(tmp_path / "plain"))
-    assert not once.takes_small(str(tmp_path / "zoneless"))
+    assert commit.takes_small(str(tmp_path / "plain"))
+    assert not commit.takes_small(str(tmp_path / "zoneless"))
 
 
 @pytest.mark.parametrize("kind", [pa.decimal128(10, 2), pa.float32(), pa.float64(), pa.binary()])
@@ -166,8 +170,8 @@ def test_partitions_that_deltalake_spells_in_its_own_way_are_left_to_spark(tmp_p
     schema = pa.schema([("id", pa.string()), ("part", kind)])
     for name, by in (("ours", ["part"]), ("other", ["id"])):
         write_deltalake(str(tmp_path / name), pa.Table.from_pylist([], schema), partition_by=by)
-    assert not once.takes_small(str(tmp_path / "ours"))
-    assert once.takes_small(str(tmp_path / "other"))
+    assert not commit.takes_small(str(tmp_path / "ours"))
+    assert commit.takes_small(str(tmp_path / "other"))
 
 
 @pytest.mark.parametrize("text", ["", "__HIVE_DEFAULT_PARTITION__"])
@@ -175,7 +179,7 @@ def test_a_text_in_a_partition_that_spark_writes_as_null_is_null(tmp_path: Path,
     target = str(tmp_path / "requests")
     write_deltalake(target, pa.Table.from_pylist([], SCHEMA), partition_by=["id"])
     taken_over(target, 3, 0)
-    once.append_small(Computed({"id": text, "n": 1}), once.Writer(FEED, target, 3, 0), 7, {"kind": "live"})
+    commit.append_small(Computed({"id": text, "n": 1}), commit.FeedWriter(FEED, target, 3, 0), 7, {"kind": "live"})
     assert [dict(file.values) for file in log.commit(target, 2).added] == [{"id": None}]
     assert '"partitionValues":{"id":null}' in "".join(log.lines_of(target, 2))
 

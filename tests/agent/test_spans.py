@@ -7,8 +7,8 @@ import pytest
 from deltalake import DeltaTable
 
 from console.agent.recount import files
-from console.agent.recount.files import Held, Span, Unreadable
-from console.agent.recount.pinned import Pinned
+from console.agent.recount.files import Span, Unreadable, VersionFiles
+from console.agent.recount.pinned_tables import Pinned
 from console.agent.store import log
 from tests.faults.rules.tables import foreign, rows, state
 
@@ -18,13 +18,13 @@ class World:
 
     def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.path, self.looks = str(place / "landing"), 0
-        of = Held.of
+        of = VersionFiles.of
 
-        def counted(table: Pinned, version: int) -> Held:
+        def counted(table: Pinned, version: int) -> VersionFiles:
             self.looks += 1
             return of(table, version)
 
-        monkeypatch.setattr(files.Held, "of", staticmethod(counted))
+        monkeypatch.setattr(files.VersionFiles, "of", staticmethod(counted))
 
     def lands(self, *days: int) -> None:
         foreign(Path(self.path), *(rows(n, day=day) for n, day in enumerate(days)))

@@ -15,14 +15,14 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.errors import AnalysisException, NumberFormatException
 
-from console.agent.feeds import follow
-from console.agent.feeds.edge import Edge
-from console.agent.feeds.follow import ENDING, Follower
-from console.agent.patience.health import FIRST_LOOK_SECONDS, LAST_SECONDS, TRIES, Health
+from console.agent.feeds import follower
+from console.agent.feeds.follower import ENDING, FeedFollower
+from console.agent.feeds.live_feed import LiveFeed
+from console.agent.resilience.health import FIRST_LOOK_SECONDS, LAST_SECONDS, TRIES, Health
 from console.agent.store import log
 from console.errors import CheckFailed, FeedStopped
 from tests.agent.copying import by_arrow
-from tests.faults.rules.tables import SCHEMA, commit, edge, foreign, held, number, rows
+from tests.faults.rules.tables import SCHEMA, commit_rows, edge, foreign, held, number, rows
 
 PARTS = {"partition_by": ["day"]}
 CARD = "[CAST_INVALID_INPUT] The value 'c4rd 4111 1111' of the type \"STRING\" cannot be cast. SQLSTATE: 22018"
@@ -43,10 +43,10 @@ class Scene:
     def _met(self, table: pa.Table) -> None:
         self.meets(table)
 
-    def start(self, *more: Edge) -> None:
+    def start(self, *more: LiveFeed) -> None:
         """As a fresh agent does: nothing is known but what the logs say."""
         spark = SimpleNamespace(session=object)
-        self.follower = Follower(cast(Any, spark), 0.01, lambda *each: self.said.append(each))
+        self.follower = FeedFollower(cast(Any, spark), 0.01, lambda *each: self.said.append(each))
         self.edge = edge(self.landing, self.copy, start=-1 if log.latest_version(self.copy) else 0)
         self.follower.follow("web", (self.edge, *more))
 
@@ -105,7 +105,7 @@ def test_every_commit_of_a_feed_names_the_table_that_it_read_and_those_that_do_n
         (kind, log.table_id(scene.landing)) for kind in ("take-over", "live")
     ]
     # as an agent wrote before sources were named
-    commit(scene.copy, scene.edge.app_id, number(2, 2), rows(), kind="live")
+    commit_rows(scene.copy, scene.edge.app_id, number(2, 2), rows(), kind="live")
     scene.anew(*(rows(n) for n in range(100, 104)))
     scene.start()
     scene.tick(2)
@@ -209,7 +209,7 @@ def test_a_change_that_spark_met_once_is_tried_again_and_one_that_stays_stops_th
 def test_a_feed_that_a_rival_overtook_is_taken_over_again_after_a_while(scene: Scene) -> None:
     scene.arrive(3)
     scene.arrive(4)
-    commit(scene.copy, scene.edge.app_id, number(9, 3), rows(3))
+    commit_rows(scene.copy, scene.edge.app_id, number(9, 3), rows(3))
     scene.tick(5)
     assert scene.health.stopped is not None
     assert (scene.health.stopped.code, scene.health.due()) == ("E_SKIPPED", False)
@@ -326,7 +326,7 @@ def test_a_failure_of_the_follower_itself_does_not_end_it(scene: Scene, monkeypa
 
 def test_a_lag_is_that_of_now_and_not_of_the_last_tick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("LAG_SECONDS", "LAG_SHARE"):
-        monkeypatch.setattr(follow, limit, 0.0)
+        monkeypatch.setattr(follower, limit, 0.0)
     here = Scene(tmp_path, monkeypatch)
     here.tick(3)
     assert here.follower.lag("web").commits == 0

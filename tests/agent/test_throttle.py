@@ -10,9 +10,9 @@ from typing import Any, cast
 
 import pytest
 
-from console.agent.patience.throttle import QUERY_SECONDS, Brake
+from console.agent.resilience.throttle import QUERY_SECONDS, Brake
+from console.agent.rollout.context import RolloutContext, RolloutStopped
 from console.agent.rollout.recorder import Recorder
-from console.agent.rollout.work import Stopped, Work
 from console.agent.store.ledger import Releases, Rollouts
 from console.model.event import Accepted, Lagging, Logged, Recorded, Waiting
 from console.model.live import Release
@@ -47,12 +47,12 @@ class FakeClock:
 class Scene:
     """A rollout between two batches, its clock, and what was told of it."""
 
-    work: Work
+    work: RolloutContext
     clock: FakeClock
     lag: SimpleNamespace
     told: list[Recorded]
 
-    def brake(self, ask: Callable[[Work], Any] = lambda _: True, poll: float = 60) -> Brake:
+    def brake(self, ask: Callable[[RolloutContext], Any] = lambda _: True, poll: float = 60) -> Brake:
         return Brake(self.work, self.clock, ask, poll)
 
     @property
@@ -78,7 +78,9 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Scen
         recorder.watch(9, told.append)
         lag = SimpleNamespace(seconds=0.0)
         follower = SimpleNamespace(lag=lambda _: Lagging(1, 1, lag.seconds))
-        work = Work(tmp_path, cast(Any, None), Releases(tmp_path, "web"), recorder, cast(Any, follower), keep_hours=1)
+        work = RolloutContext(
+            tmp_path, cast(Any, None), Releases(tmp_path, "web"), recorder, cast(Any, follower), keep_hours=1
+        )
         return Scene(work, FakeClock(), lag, told)
 
     return make
@@ -155,7 +157,7 @@ def test_the_query_must_answer_true_and_is_not_asked_all_the_time(scene: Callabl
     answers: list[Any] = [False, None, 0, [1], True]
     times: list[float] = []
 
-    def ask(_: Work) -> Any:
+    def ask(_: RolloutContext) -> Any:
         times.append(here.clock.passed)
         return answers.pop(0)
 
@@ -173,7 +175,7 @@ def test_a_query_that_cannot_be_asked_is_a_reason_to_wait_and_no_failure(scene: 
     here = scene(Throttle(query="SELECT quiet FROM requests"))
     down = [True]
 
-    def ask(_: Work) -> Any:
+    def ask(_: RolloutContext) -> Any:
         if down[0]:
             raise RuntimeError("[BROKEN] no\nat java")
         return True
@@ -189,7 +191,7 @@ def test_the_query_is_not_asked_while_anything_else_holds(scene: Callable[..., S
     here = scene(Throttle(hours="13:00-14:00", query="SELECT true"))
     asked: list[float] = []
 
-    def ask(_: Work) -> bool:
+    def ask(_: RolloutContext) -> bool:
         asked.append(here.clock.passed)
         return True
 
@@ -210,6 +212,6 @@ def test_all_that_holds_is_told_at_once(scene: Callable[..., Scene], tmp_path: P
 def test_an_operators_pause_ends_the_waiting(scene: Callable[..., Scene]) -> None:
     here = scene(Throttle(hours="22:00-06:00"))
     here.clock.at = [(60, here.work.halt.set)]
-    with pytest.raises(Stopped):
+    with pytest.raises(RolloutStopped):
         here.brake().hold()
     assert here.clock.passed == 60

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from console.agent.intake import loads
+from console.agent.ingest import loads
 from console.agent.store import log
 from console.model.load import Landed
 

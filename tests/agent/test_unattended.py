@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import once
-from console.agent.patience.unattended import resting
+from console.agent.feeds import commit
+from console.agent.resilience.unattended import resting
 from console.agent.store import log
 from console.agent.store.ledger import Releases
 from console.model.live import Feed, Release
 from console.model.schema import OnRewrite
-from tests.faults.rules.tables import SCHEMA, commit, foreign, number, rows, state
+from tests.faults.rules.tables import SCHEMA, commit_rows, foreign, number, rows, state
 
 PROJECT = {
     "regions/eu.yaml": "name: eu\nwarehouse: w\n",
@@ -41,7 +41,9 @@ class Scene:
             place = str(self.warehouse / target)
             DeltaTable.create(place, schema=SCHEMA, partition_by=["day"])
             seen = log.latest_version(str(self.warehouse / source))
-            commit(place, once.live_id(place, Feed(feed, source, target, "")), number(1, seen), rows(), kind="live")
+            commit_rows(
+                place, commit.live_id(place, Feed(feed, source, target, "")), number(1, seen), rows(), kind="live"
+            )
 
     def release(self, on_rewrite: OnRewrite = "stop") -> None:
         tables = (state("landing", kind="landing", on_rewrite=on_rewrite), state("copy"), state("below"))

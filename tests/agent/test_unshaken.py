@@ -17,19 +17,19 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from console.agent.__main__ import RESTART, _loop
-from console.agent.feeds import follow, once
-from console.agent.feeds.edge import Edge
-from console.agent.feeds.follow import Follower
+from console.agent.feeds import commit, follower
+from console.agent.feeds.follower import FeedFollower
+from console.agent.feeds.live_feed import LiveFeed
+from console.agent.maintenance import maintainer
 from console.agent.server import THREADS
 from console.agent.service import PROTOCOL, Service
-from console.agent.session import Settings
-from console.agent.upkeep import keeper
+from console.agent.spark_session import Settings
 from console.model.event import Accepted, Ended, Recorded
 from console.model.live import Release
 from console.model.plan import Plan
 from console.model.step import Promote
 from tests.agent.test_service import WHO, listening, watching
-from tests.faults.rules.tables import SCHEMA, commit, edge, foreign, number, rows
+from tests.faults.rules.tables import SCHEMA, commit_rows, edge, foreign, number, rows
 from tests.faults.rules.test_keeper import FEED, release
 
 TOO_MANY = "Too many open files"
@@ -71,7 +71,7 @@ def no_more_files() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def failing(place: Path, name: str) -> Edge:
+def failing(place: Path, name: str) -> LiveFeed:
     """A feed whose source is nowhere."""
     return edge(str(place / "nowhere"), str(place / name))
 
@@ -105,7 +105,7 @@ def test_a_follower_goes_on_though_nobody_can_be_told(tmp_path: Path) -> None:
     def said(*_: str) -> None:
         raise OSError(28, "No space left on device")
 
-    follower = Follower(cast(Any, SimpleNamespace(session=object)), 0.01, said)
+    follower = FeedFollower(cast(Any, SimpleNamespace(session=object)), 0.01, said)
     follower.start()
     for name in ("first", "second"):
         tried = failing(tmp_path, name)
@@ -127,7 +127,7 @@ class Measured:
         self.said: list[tuple[str, str, str]] = []
         self.landing, self.copy = foreign(place / "landing", rows(0), rows(1), rows(2)), str(place / "copy")
         DeltaTable.create(self.copy, schema=SCHEMA, partition_by=["day"])
-        self.follower = Follower(cast(Any, None), 1.0, lambda *each: self.said.append(each))
+        self.follower = FeedFollower(cast(Any, None), 1.0, lambda *each: self.said.append(each))
         self.follower.follow("web", (edge(self.landing, self.copy),))
 
     @property
@@ -139,7 +139,7 @@ class Measured:
 @pytest.fixture
 def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Measured:
     for limit in ("LAG_SECONDS", "LAG_SHARE"):
-        monkeypatch.setattr(follow, limit, 0.0)
+        monkeypatch.setattr(follower, limit, 0.0)
     return Measured(tmp_path)
 
 
@@ -276,10 +276,10 @@ def shared(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
     for pipeline, reached in (("web", 4), ("broken", 1)):
         copy = str(place / pipeline / "copy")
         DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
-        commit(copy, once.live_id(copy, FEED), number(1, reached), rows())
+        commit_rows(copy, commit.live_id(copy, FEED), number(1, reached), rows())
         recorded(service, pipeline, release("r1", f"{pipeline}/copy"))
     spark = SimpleNamespace(session=lambda **_: None, slots=2, started=False)
-    monkeypatch.setattr(keeper, "vacuum", lambda *_: None)
+    monkeypatch.setattr(maintainer, "vacuum", lambda *_: None)
 
     def keep() -> list[str]:
         monkeypatch.setattr(service.keeper, "_spark", spark)
@@ -311,6 +311,6 @@ def test_nothing_is_vacuumed_while_a_pipeline_is_down_that_may_still_need_it(
     (told,) = shared()
     assert told.startswith("left its old files are still needed: broken: every into copy of r1, version 1")
     copy = str(service.warehouse / "broken/copy")
-    commit(copy, once.live_id(copy, FEED), number(1, 4), rows())
+    commit_rows(copy, commit.live_id(copy, FEED), number(1, 4), rows())
     (told,) = shared()
     assert told.startswith("vacuumed")

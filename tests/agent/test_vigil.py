@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from console.agent.feeds.follow import Follower
-from console.agent.line import Line
-from console.agent.rollout.vigil import ATTACHED_SECONDS, HOUR, LEFT, Vigil, tied
-from console.agent.session import Settings, Spark
+from console.agent.feeds.follower import FeedFollower
+from console.agent.pipeline import PipelineController
+from console.agent.rollout.watchdog import ATTACHED_SECONDS, HOUR, LEFT, Watchdog, tied
+from console.agent.spark_session import Settings, SparkHandle
 from console.model.event import Accepted, Entered, Event, Failed, Paused, Resumed
 from console.model.live import Release
 from console.model.plan import Plan
@@ -22,9 +22,9 @@ DAY = 24 * HOUR
 DISCARD = ("discard", "the agent, 24 h after the failure")
 
 
-def running(clock: Hands, hours: float = 10.0) -> Vigil:
+def running(clock: Hands, hours: float = 10.0) -> Watchdog:
     """Of an agent that has been running for so long; it keeps what failed for a day."""
-    vigil = Vigil(24.0, clock=clock)
+    vigil = Watchdog(24.0, clock=clock)
     clock.go(hours * HOUR)
     return vigil
 
@@ -33,7 +33,7 @@ def failure(at: float, seq: int = 7) -> Status:
     return Status(rollout="web-1", state="backfilling", held="failed", seq=seq, changed=at)
 
 
-def due_after(vigil: Vigil, clock: Hands, status: Status, steps: dict[int, float] | None = None) -> float:
+def due_after(vigil: Watchdog, clock: Hands, status: Status, steps: dict[int, float] | None = None) -> float:
     """Hours until it is discarded, asked every quarter of one; the wall clock is stepped by so much after so many hours."""
     begun, left = clock.steady, dict(steps or {})
     while vigil.due(status, True, False) != DISCARD:
@@ -96,26 +96,26 @@ def test_what_failed_again_is_kept_anew() -> None:
     assert due_after(vigil, clock, failure(clock.wall, seq=9)) == 24.25
 
 
-def opened(place: Path, vigil: Vigil, first: int = 1) -> Line:
+def opened(place: Path, vigil: Watchdog, first: int = 1) -> PipelineController:
     """A region's pipeline under this vigil: its first rollout is accepted."""
-    spark = Spark(Settings("eu"), -1)
-    line = Line(place, "web", spark, Follower(spark, 1.0, lambda *_: None), Settings("eu"))
+    spark = SparkHandle(Settings("eu"), -1)
+    line = PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
     line.vigil = vigil
     accepted(line, first)
     return line
 
 
-def accepted(line: Line, number: int) -> None:
+def accepted(line: PipelineController, number: int) -> None:
     release = Release(f"r{number}", "web", "d", (), ())
     plan = Plan(1, "t", "web", "eu", f"d{number}", "", "c", (), (Promote(),), release)
     line.releases.propose(release, f"web-{number}", "ada", "laptop")
     line.recorder.accept(f"web-{number}", plan, Accepted(release.id, "", "", "ada", "laptop", (("promote", 0),)))
 
 
-def over(place: Path, first: int = 1) -> Line:
+def over(place: Path, first: int = 1) -> PipelineController:
     """A failed rollout that was kept long enough."""
     clock = Hands()
-    line = opened(place, Vigil(24.0, clock=clock), first)
+    line = opened(place, Watchdog(24.0, clock=clock), first)
     line.recorder.store(Failed("promote", "disk full"))
     line.recorder._status = replace(line.recorder.status, changed=clock.wall)
     line.mind()
@@ -123,7 +123,7 @@ def over(place: Path, first: int = 1) -> Line:
     return line
 
 
-def begun(line: Line) -> list[threading.Thread]:
+def begun(line: PipelineController) -> list[threading.Thread]:
     """What a look at the line begins."""
     before = set(threading.enumerate())
     line.vigil.mind(line, True)
@@ -184,22 +184,22 @@ def unheard(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return told
 
 
-def without(line: Line) -> Path:
+def without(line: PipelineController) -> Path:
     """Nothing more can be stored of the rollout."""
     aside = line.rollouts.path.rename(line.rollouts.path.with_name("aside"))
     line.rollouts.path.touch()
     return aside
 
 
-def restored(line: Line, aside: Path) -> None:
+def restored(line: PipelineController, aside: Path) -> None:
     line.rollouts.path.unlink()
     aside.rename(line.rollouts.path)
 
 
-def left_alone(place: Path) -> tuple[Line, Hands]:
+def left_alone(place: Path) -> tuple[PipelineController, Hands]:
     """A rollout whose console has just left, for too long."""
     clock = Hands()
-    line = opened(place, Vigil(24.0, attached=True, clock=clock))
+    line = opened(place, Watchdog(24.0, attached=True, clock=clock))
     line.recorder.store(Entered("backfilling"))
     clock.go(ATTACHED_SECONDS + 1)
     return line, clock
@@ -268,10 +268,10 @@ def test_a_pause_that_waited_until_the_console_was_back_or_the_next_rollout_bega
 @pytest.mark.parametrize("up", [1.0, 5000.0])  # a host that has just started, and one that runs
 def test_an_attached_rollout_pauses_only_once_its_console_has_been_gone_for_so_long(up: float) -> None:
     clock = Hands(steady=up)
-    left = Vigil(24.0, attached=True, clock=clock)
+    left = Watchdog(24.0, attached=True, clock=clock)
     clock.go(ATTACHED_SECONDS + 1.0)
     assert left.due(Status(rollout="web-1", state="backfilling"), False, True) == ("pause", LEFT)
-    vigil = Vigil(24.0, attached=True, clock=clock)
+    vigil = Watchdog(24.0, attached=True, clock=clock)
     status = Status(rollout="web-1", state="backfilling")
     for seconds in (0.0, 3.0, ATTACHED_SECONDS - 3.0):
         clock.go(seconds)

@@ -15,8 +15,8 @@ from typing import Any
 from deltalake import write_deltalake
 
 from console import planning, project
-from console.agent.feeds import backfill, once
-from console.agent.session import Settings, Spark
+from console.agent.feeds import backfill, commit
+from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import log
 from console.model.live import Live
 from console.model.plan import numbered
@@ -30,7 +30,7 @@ BATCHES, BATCH_ROWS = 3, 200_000
 
 
 def main() -> None:
-    spark = Spark(Settings("costs", "local[2]"), -1)
+    spark = SparkHandle(Settings("costs", "local[2]"), -1)
     session = spark.session()
     jvm = session.sparkContext._gateway.proc.pid
     try:
@@ -58,7 +58,7 @@ def costs(jvm: int, work: Callable[[], Any]) -> float:
 def live_steps(session: Any, jvm: int, folder: Path) -> list[float]:
     """Of warm steps, each over one commit of a landing table of others, into a table partitioned by day."""
     source, target = foreign(folder / "landing", rows(0)), str(folder / "copy")
-    once.create(session, state("copy"), target, 24)
+    commit.create(session, state("copy"), target, 24)
     feed = edge(source, target)
     found = []
     for step in range(WARM + STEPS):
@@ -69,7 +69,7 @@ def live_steps(session: Any, jvm: int, folder: Path) -> list[float]:
     return [sum(found[at : at + 10]) / 10 for at in range(WARM, WARM + STEPS, 10)]
 
 
-def history_batches(spark: Spark, session: Any, jvm: int, folder: Path) -> list[float]:
+def history_batches(spark: SparkHandle, session: Any, jvm: int, folder: Path) -> list[float]:
     """Of warm batches of the demo's requests, each into a table of its own."""
     test_batch.ROWS = BATCH_ROWS
     source = str(folder / "requests")
@@ -85,8 +85,8 @@ def history_batches(spark: Spark, session: Any, jvm: int, folder: Path) -> list[
 
     def batch(n: int) -> None:
         path = str(folder / f"batch{n}")
-        once.create(session, target, path, 24)
-        writer = once.open_feed(session, once.history_id(path, step.materialization, fence), path, 0)
+        commit.create(session, target, path, 24)
+        writer = commit.open_feed(session, commit.history_id(path, step.materialization, fence), path, 0)
         history = backfill.History(step, read, source, target, path, fence, slices, writer)
         done = backfill.carry(spark, session, history, slices, lambda _: None)
         assert (done.rows_in, done.written.rows) == (BATCH_ROWS, BATCH_ROWS)

@@ -11,8 +11,8 @@ import pytest
 from deltalake import write_deltalake
 
 from console import planning, project
-from console.agent.feeds import backfill, once
-from console.agent.session import Settings, Spark
+from console.agent.feeds import backfill, commit
+from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import log
 from console.model.live import Live
 from console.model.plan import numbered
@@ -52,22 +52,22 @@ def test_a_batch_costs_little_more_than_the_bare_insert(tmp_path: Path, capsys: 
     assert state is not None
     assert target is not None
 
-    spark = Spark(Settings("bench"), -1)
+    spark = SparkHandle(Settings("bench"), -1)
     session = spark.session()
     slices = cut([], None)
     fence = log.latest_version(source)
 
     def ours(n: int) -> None:
         path = str(tmp_path / f"ours{n}")
-        once.create(session, target, path, 24)
-        writer = once.open_feed(session, once.history_id(path, step.materialization, fence), path, 0)
+        commit.create(session, target, path, 24)
+        writer = commit.open_feed(session, commit.history_id(path, step.materialization, fence), path, 0)
         history = backfill.History(step, state, source, target, path, fence, slices, writer)
         done = backfill.carry(spark, session, history, slices, lambda _: None)
         assert (done.rows_in, done.written.rows) == (ROWS, ROWS)
 
     def bare(n: int) -> None:
         path = str(tmp_path / f"bare{n}")
-        once.create(session, target, path, 24)
+        commit.create(session, target, path, 24)
         session.read.format("delta").load(source).createOrReplaceTempView("landing")
         session.sql(step.sql).write.format("delta").mode("append").save(path)
 

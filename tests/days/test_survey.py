@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.recount.files import Held
-from console.agent.recount.pinned import Pinned
+from console.agent.maintenance.compaction import crowded
+from console.agent.recount.files import VersionFiles
+from console.agent.recount.pinned_tables import Pinned
 from console.agent.store.profile import Budget, profile
 from console.agent.store.survey import table_stats
-from console.agent.upkeep.compact import crowded
 from console.errors import Unreachable
 from console.model.live import Day, TableState, Version
 from console.model.schema import Column, Table
@@ -129,7 +129,7 @@ def test_files_of_far_days_are_told_to_whoever_computes_live_commits_again(tmp_p
         place = land(tmp_path / "t", [time], column, ["day"] if column == "day" else None)
     kind = "date" if column == "day" else "timestamp"
     table = Table("landing", "landing", (Column("payload", "string"), Column(column, kind)), column)
-    held = Held.of(Pinned(TableState(table, Version("c", place, table.columns), "", "", {}), place, 3), 3)
+    held = VersionFiles.of(Pinned(TableState(table, Version("c", place, table.columns), "", "", {}), place, 3), 3)
     if column == "day":
         assert {file.part for file in held.files.values()} == {(time and time // draw.A_DAY,) for time in times}
     else:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 @dataclass(frozen=True)
 class Mutant:
-    """old → new in one file of the package; env: what switches on a bug that ships (`agent/feeds/plants`)."""
+    """old → new in one file of the package; env: what switches on a bug that ships (`agent/feeds/planted_bugs`)."""
 
     name: str
     test: str

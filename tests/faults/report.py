@@ -31,12 +31,12 @@ GENERATORS = {
 PROMISES = (
     (
         "P1 No gap, no duplicate",
-        "rows and position in one commit (`agent/feeds/once`), a new epoch for whoever takes a feed over, every write read back",
+        "rows and position in one commit (`agent/feeds/commit`), a new epoch for whoever takes a feed over, every write read back",
         "`tests/faults/test_points.py`, `tests/faults/rules/`, `tests/life/`",
     ),
     (
         "P2 The region is the truth",
-        "plan, events and releases in the region's own Delta tables; a missing record is read off the release table (`agent/rollout/settle`)",
+        "plan, events and releases in the region's own Delta tables; a missing record is read off the release table (`agent/rollout/recover`)",
         "`test_points.py` (a console killed at each journal entry), `test_damage.py`",
     ),
     (

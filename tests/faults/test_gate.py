@@ -8,11 +8,11 @@ from typing import Any, cast
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import once
-from console.agent.feeds.follow import Follower
-from console.agent.line import Line
-from console.agent.rollout import across
-from console.agent.session import Settings
+from console.agent.feeds import commit
+from console.agent.feeds.follower import FeedFollower
+from console.agent.pipeline import PipelineController
+from console.agent.rollout import rebind
+from console.agent.spark_session import Settings
 from console.errors import CheckFailed, Conflict
 from console.model.event import Accepted, Entered
 from console.model.live import Feed, Release
@@ -20,7 +20,7 @@ from console.model.plan import Plan
 from console.model.step import Promote
 from tests.agent.copying import by_arrow
 from tests.faults.rivals.test_steering import at_the_gate, opened
-from tests.faults.rules.tables import SCHEMA, commit, foreign, held, number, rows, state
+from tests.faults.rules.tables import SCHEMA, commit_rows, foreign, held, number, rows, state
 
 pytestmark = pytest.mark.faults
 FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
@@ -28,16 +28,16 @@ TABLES = (state("landing", kind="landing"), state("copy"))
 
 
 @pytest.fixture
-def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Line]:
+def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PipelineController]:
     """r1 is live and follows landing; r2 stands at its gate. Three commits of landing have not been carried."""
     by_arrow(monkeypatch)
     foreign(tmp_path / "landing", rows(0), rows(1), rows(2), rows(3))
     copy = str(tmp_path / "copy")
     DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
-    commit(copy, once.live_id(copy, FEED), number(1, 0), rows(0))
+    commit_rows(copy, commit.live_id(copy, FEED), number(1, 0), rows(0))
     spark = cast(Any, SimpleNamespace(session=lambda **_: None, lost=False, started=False, slots=2))
-    follower = Follower(spark, 0.01, lambda *_: None)
-    made = Line(tmp_path, "web", spark, follower, Settings("eu"))
+    follower = FeedFollower(spark, 0.01, lambda *_: None)
+    made = PipelineController(tmp_path, "web", spark, follower, Settings("eu"))
     for name, live in (("r1", ""), ("r2", "r1")):
         made.releases.propose(Release(name, "web", "d", TABLES, (FEED,)), f"web-{name[1:]}", "ada", "laptop")
         if not live:
@@ -53,11 +53,11 @@ def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Line]:
 
 
 def test_while_rows_wait_the_gate_stays_shut_says_how_many_and_gives_up_unchanged(
-    line: Line, monkeypatch: pytest.MonkeyPatch
+    line: PipelineController, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = line.releases.version()
     with monkeypatch.context() as patch:
-        patch.setattr(across, "ALIGN_SECONDS", 0.2)  # nobody carries them
+        patch.setattr(rebind, "ALIGN_SECONDS", 0.2)  # nobody carries them
         with pytest.raises(CheckFailed, match=r"is 3 commits \(3 rows\) behind and did not catch up") as shut:
             line.promote("web-2", "r1", "ada", "laptop")
         with pytest.raises(CheckFailed):
@@ -92,5 +92,5 @@ def test_back_and_back_again_and_on_after_that_until_what_was_before_is_cleaned_
     assert states(region) == {"r3": "live"}
 
 
-def states(region: Line) -> dict[str, str]:
+def states(region: PipelineController) -> dict[str, str]:
     return {each.row.id: each.row.state for each in region.releases.all()}

@@ -5,12 +5,12 @@ import sys
 
 from pyspark.java_gateway import launch_gateway
 
-from console.agent import session
+from console.agent import spark_session
 from tests.life.region import SHORT_LIVED
 
 if __name__ == "__main__":
-    settings = session.Settings("eu", "local[2]", SHORT_LIVED)
-    gateway = launch_gateway(session._open(session._conf(settings, session._slots(settings.master))))
+    settings = spark_session.Settings("eu", "local[2]", SHORT_LIVED)
+    gateway = launch_gateway(spark_session._open(spark_session._conf(settings, spark_session._slots(settings.master))))
     reached = gateway.java_parameters
     print(
         json.dumps({"PYSPARK_GATEWAY_PORT": str(reached.port), "PYSPARK_GATEWAY_SECRET": reached.auth_token}),

@@ -39,7 +39,7 @@ PURE = {
     f"{FEEDS}/foreign.py": (f"{RULES}/test_foreign.py",),
     f"{FEEDS}/checksum.py": (f"{RULES}/test_checksum.py",),
 }  # fmt: skip
-OTHERS = ("console/agent/feeds", "console/agent/rollout", "console/agent/upkeep", "console/agent/intake")
+OTHERS = ("console/agent/feeds", "console/agent/rollout", "console/agent/maintenance", "console/agent/ingest")
 THEIR_TESTS = ("tests/agent", "tests/days", RULES, "tests/faults/test_fence.py", "tests/faults/test_gate.py")
 COUNT = 300
 

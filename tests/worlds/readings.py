@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from console.agent.feeds import ranges
-from console.agent.recount.pinned import Pinned
-from console.agent.rows.whole import stored_at
+from console.agent.recount.pinned_tables import Pinned
+from console.agent.rows.snapshot import stored_at
 from console.agent.store import log
 from console.errors import FeedStopped
 from console.model.live import TableState, Version

@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from console.agent.session import Settings, Spark
+from console.agent.spark_session import Settings, SparkHandle
 from tests import soak
 from tests.life.region import SHORT_LIVED
 from tests.worlds.carried import carry, restart_of
@@ -56,7 +56,7 @@ def main() -> int:
     parser.add_argument("--read", type=int, default=len(KINDS), help="tables a seed that are read without one")
     asked = parser.parse_args()
     run = soak.Soak(asked, RECORD, max((line["seed"] + 1 for line in soak.lines(RECORD)), default=FIRST))
-    spark = Spark(Settings("worlds", "local[2]", SHORT_LIVED), -1)
+    spark = SparkHandle(Settings("worlds", "local[2]", SHORT_LIVED), -1)
     try:
         writes, reads = writing(spark), spark.session()
         for seed in run.seeds():

@@ -8,7 +8,7 @@ import pyarrow as pa
 from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
-from console.agent.session import Spark
+from console.agent.spark_session import SparkHandle
 from tests.worlds.drawn import LOST, Row, World
 from tests.worlds.hand import Hand, arrow
 
@@ -44,7 +44,7 @@ def writer(world: World, place: Path, session: Any) -> Writer:
             return Hand(place, world)
 
 
-def writing(spark: Spark) -> Any:
+def writing(spark: SparkHandle) -> Any:
     """A session that writes by path, as a stranger's does."""
     return spark.session(spark__sql__runSQLOnFiles="true")
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from console.agent.feeds import once
-from console.agent.feeds.edge import logical, pinned, register
-from console.agent.rows.whole import stored_at
-from console.agent.session import JobGroup, Spark
+from console.agent.feeds import commit
+from console.agent.feeds.live_feed import logical, pinned, register
+from console.agent.rows.snapshot import stored_at
+from console.agent.spark_session import JobGroup, SparkHandle
 from console.agent.store import days
 from console.model.live import TableState
 from console.model.schema import quoted
@@ -27,7 +27,7 @@ class History:
     target_path: str
     fence: int
     slices: tuple[Slice, ...]
-    writer: once.Writer
+    writer: commit.FeedWriter
     joins: tuple[tuple[TableState, str], ...] = ()
     aside: int = 0  # rows of the batch at hand that do not convert, and are left out
 
@@ -37,17 +37,17 @@ class History:
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class BatchResult:
     """What one batch did."""
 
     rows_in: int
-    written: once.Written
+    written: commit.CommitResult
     seconds: float
 
 
 def carry(
-    spark: Spark, session: Any, history: History, run: Sequence[Slice], watch: Callable[[JobGroup], None]
-) -> Receipt:
+    spark: SparkHandle, session: Any, history: History, run: Sequence[Slice], watch: Callable[[JobGroup], None]
+) -> BatchResult:
     """Copy a run of slices of the pinned source into the target, exactly once.
 
     Rows committed to the source after the fence are the follower's, never ours, so the two together leave no gap
@@ -75,8 +75,8 @@ def carry(
     }
     with spark.job(session, f"{history.target_path}#{run[-1].index}") as group:
         watch(group)
-        written = once.append(session, out, history.writer, run[-1].index, note)
-    return Receipt(int(counted.get["rows"]), written, time.monotonic() - started)
+        written = commit.append(session, out, history.writer, run[-1].index, note)
+    return BatchResult(int(counted.get["rows"]), written, time.monotonic() - started)
 
 
 def rows_of(

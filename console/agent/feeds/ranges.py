@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from console.agent.rows import appended, fine
+from console.agent.rows import appended, nanoseconds
 from console.agent.store import log
 from console.agent.store.shape import shape_of
 from console.errors import FeedStopped
@@ -89,7 +89,7 @@ def read(session: Any, source: str, part: Range, scratch: Path, foreign: Sequenc
     raises   FeedStopped E_NANOSECONDS where a time in one of these would be cut
     """
     shape = shape_of(source, part.last)
-    fine.refuse(source, (file.path for file in part.files), fine.timed(shape.schema, foreign))
+    nanoseconds.refuse(source, (file.path for file in part.files), nanoseconds.timed(shape.schema, foreign))
     return appended.rows(session, source, shape, part.files, scratch)
 
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from console.agent.feeds.edge import edges_of
-from console.agent.receipts.ledgers import ledgers
+from console.agent.feeds.live_feed import live_feeds_of
+from console.agent.receipts.cross_check import ledgers
 from console.agent.receipts.ops import receipts_of
-from console.agent.receipts.proof import carries, ops_of, summed, within
 from console.agent.receipts.readable import taken_out, unreadable
+from console.agent.receipts.step_receipts import carries, ops_of, summed, within
 from console.agent.recount.live import lane, recount
 from console.agent.recount.sample import told_whole
-from console.agent.session import Spark
+from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.agent.store.ledger import Rollouts
 from console.agent.store.survey import resolve
@@ -26,7 +26,7 @@ Sums = Mapping[str, tuple[int, str]]  # day → rows and checksum
 Head = tuple[str, str, str]  # table, step, and what is checked
 
 
-def verify(warehouse: Path, pipeline: str, rollout: str, spark: Spark) -> tuple[Finding, ...]:
+def verify(warehouse: Path, pipeline: str, rollout: str, spark: SparkHandle) -> tuple[Finding, ...]:
     """Everything about a rollout that can be checked again.
 
     raises  DataError where no rollout is called so
@@ -78,7 +78,7 @@ class Audit:
         paths = [resolve(self.warehouse, state.version.path) for state in self.plan.release.tables]
         if not all(log.exists(path) for path in paths):
             return Finding(*head, None, "a table of its release is gone")
-        edges = edges_of(self.plan.release, lambda path: resolve(self.warehouse, path))
+        edges = live_feeds_of(self.plan.release, lambda path: resolve(self.warehouse, path))
         edge = next(e for e in edges if (e.feed.target, e.feed.materialization) == (step.target, step.materialization))
         again = recount(self.session, lane(edge, {}), f"{rollout}/{log.latest_version(edge.target_path)}")
         if again is None and not told_whole(edge.target_path):

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from console.agent.recount.pinned import Pinned
+from console.agent.recount.pinned_tables import Pinned
 from console.agent.store import days, log
 from console.errors import RegionError
 from console.model.schema import quoted
@@ -36,14 +36,14 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class VersionFiles:
     """The files of one version by their names, which are unique; parts: the partition columns."""
 
     files: Mapping[str, File]
     parts: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, table: Pinned, version: int) -> "Held":
+    def of(cls, table: Pinned, version: int) -> "VersionFiles":
         """raises  Unreadable"""
         if version < 0:
             return cls({})
@@ -91,14 +91,14 @@ def rows_of(session: Any, table: Pinned, spans: Sequence[Span]) -> Any:
 
     raises  Unreadable
     """
-    seen = {table.version: Held.of(table, table.version)}
+    seen = {table.version: VersionFiles.of(table, table.version)}
     wanted: dict[int, dict[str, int]] = {}
     for span in spans:
         added = _added(table, span)
         now = {*added} <= {*seen[table.version].files} and _unchanged(table, span)
         version = table.version if now else span.last
         if version not in seen:
-            seen[version] = Held.of(table, version)
+            seen[version] = VersionFiles.of(table, version)
         wanted.setdefault(version, {}).update(dict.fromkeys(added, span.number))
     parts = [_read(session, Pinned(table.state, table.path, at), each, seen[at]) for at, each in wanted.items()]
     # of a column that came between two of them, the earlier rows have nothing
@@ -110,21 +110,21 @@ def _added(table: Pinned, span: Span) -> tuple[str, ...]:
 
     raises  Unreadable where one of them was moved on within the span
     """
-    before, after = Held.of(table, span.first - 1), Held.of(table, span.last)
+    before, after = VersionFiles.of(table, span.first - 1), VersionFiles.of(table, span.last)
     added = _between(table, span, before, after)
     if not added <= {*after.files}:
         raise Unreadable(f"files were moved between versions {span.first} and {span.last}")
     return tuple(added)
 
 
-def _between(table: Pinned, span: Span, before: Held, after: Held) -> set[str]:
+def _between(table: Pinned, span: Span, before: VersionFiles, after: VersionFiles) -> set[str]:
     """The same by halves, down to the commits that moved rows: of thousands of commits few are looked at."""
     if {*before.files} <= {*after.files}:
         return {*after.files} - {*before.files}
     if span.first == span.last:
         return set()
     middle = (span.first + span.last) // 2
-    held = Held.of(table, middle)
+    held = VersionFiles.of(table, middle)
     early, late = replace(span, last=middle), replace(span, first=middle + 1)
     return _between(table, early, before, held) | _between(table, late, held, after)
 
@@ -138,7 +138,7 @@ def _unchanged(table: Pinned, span: Span) -> bool:
         return False
 
 
-def _read(session: Any, table: Pinned, numbers: Mapping[str, int], held: Held) -> Any:
+def _read(session: Any, table: Pinned, numbers: Mapping[str, int], held: VersionFiles) -> Any:
     from pyspark.sql.functions import col, create_map, element_at, lit
 
     stored = table.stored(session)
@@ -151,7 +151,7 @@ def _read(session: Any, table: Pinned, numbers: Mapping[str, int], held: Held) -
     return stored.where(name.isin(*numbers)).withColumn(COMMIT, element_at(known, name))
 
 
-def _cuts(stored: Any, time: str, numbers: Mapping[str, int], held: Held) -> Iterator[Any]:
+def _cuts(stored: Any, time: str, numbers: Mapping[str, int], held: VersionFiles) -> Iterator[Any]:
     """What all rows of some files have in common, so that Delta reads few others.
 
     raises  Unreadable where it would have to read too many all the same

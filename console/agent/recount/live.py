@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from console.agent.recount import sample as samples
 from console.agent.recount.doubles import Added, added_up
 from console.agent.recount.files import COMMIT, Span, Unreadable, rows_of
-from console.agent.recount.pinned import Pinned, Source, first, said
-from console.agent.recount.rows import Difference, Shape, differences
+from console.agent.recount.pinned_tables import Pinned, PinnedSource, first, reason
+from console.agent.recount.rows import RowDifference, TargetShape, differences
 from console.agent.recount.sample import Moved
 from console.agent.recount.sums import judge, of_groups
 from console.agent.store import log
@@ -20,7 +20,7 @@ from console.model.live import TableState
 from console.model.schema import quoted, types
 
 if TYPE_CHECKING:
-    from console.agent.feeds.edge import Edge
+    from console.agent.feeds.live_feed import LiveFeed
 
 # Delta's protocol has no empty text of a partition, and who names folders as Hive does has no text that is Hive's NULL
 NO_PARTITION = ("", "__HIVE_DEFAULT_PARTITION__")
@@ -44,19 +44,19 @@ class Again:
 class Lane:
     """A feed to be judged: what it reads, where it writes, and under which id. joined: where its joined tables lie."""
 
-    source: Source
+    source: PinnedSource
     target: Pinned
     app_id: str
     joined: tuple[tuple[TableState, str], ...] = ()
 
 
-def lane(edge: "Edge", pins: Mapping[str, int]) -> Lane:
+def lane(edge: "LiveFeed", pins: Mapping[str, int]) -> Lane:
     """A feed of a release, its two tables at one position. pins: table path → version; the latest where it names none"""
 
     def at(state: TableState, path: str) -> Pinned:
         return Pinned(state, path, pins[path] if path in pins else log.latest_version(path))
 
-    source = Source(edge.feed, at(edge.source, edge.source_path))
+    source = PinnedSource(edge.feed, at(edge.source, edge.source_path))
     return Lane(source, at(edge.target, edge.target_path), edge.app_id, edge.joins)
 
 
@@ -89,18 +89,18 @@ def _sampled(session: Any, lane: Lane, commits: Sequence[Moved], seed: str) -> A
         return Again(None, f"{name}: {gone}; the live commits looked at are of {_days(drawn)}")
     except Exception as error:
         return Again(
-            None, f"{name} or {lane.target.state.table.name} can no longer be read: {said(error)} ({_days(drawn)})"
+            None, f"{name} or {lane.target.state.table.name} can no longer be read: {reason(error)} ({_days(drawn)})"
         )
     if isinstance(found, str):
         return Again(None, found)
     if found:
-        return Again(False, told(found, [commit.version for commit in drawn], name), len(drawn), rows)
+        return Again(False, summary(found, [commit.version for commit in drawn], name), len(drawn), rows)
     which = f"{len(drawn)} of {len(commits)} live commits" if len(commits) > 1 else "the one live commit"
     left = f", but for {first(shape.left_out)}" if shape.left_out else ""
     return Again(True, f"{which} ({rows:,} rows) computed again from {name}: equal{left}", len(drawn), rows)
 
 
-def told(found: Sequence[Difference], versions: Sequence[int], source: str) -> str:
+def summary(found: Sequence[RowDifference], versions: Sequence[int], source: str) -> str:
     worst = found[0]
     at = f"version {versions[worst.number]}"
     more = f"; {len(found)} of {len(versions)} commits differ" if len(found) > 1 else ""
@@ -112,17 +112,17 @@ def told(found: Sequence[Difference], versions: Sequence[int], source: str) -> s
     return f"{at}: {what} differ from what {source} gives{more}"
 
 
-def shape_of(lane: Lane) -> Shape:
+def shape_of(lane: Lane) -> TargetShape:
     """How the target's columns are compared; where an older console does not tell, every double of an aggregate may be a sum."""
     state, terms = lane.target.state, lane.source.feed.terms
     columns = state.version.columns
     if state.table.kind != "aggregate":
         kept = tuple((c.name, c.type) for c in columns if c.name not in state.inexact)
-        return Shape(kept, left_out=tuple(c.name for c in columns if c.name in state.inexact))
+        return TargetShape(kept, left_out=tuple(c.name for c in columns if c.name in state.inexact))
     sums, sketches, volatile = (terms.sums, terms.sketches, terms.volatile) if terms else _guessed(state)
     odd = {*sums, *sketches, *volatile}
     exact = tuple((column.name, column.type) for column in columns if column.name not in odd)
-    return Shape(
+    return TargetShape(
         exact,
         tuple(name for name in sums if name not in volatile),
         tuple(name for name in sketches if name not in volatile),
@@ -140,7 +140,7 @@ def _guessed(state: TableState) -> tuple[tuple[str, ...], tuple[str, ...], tuple
     return sums, sketches, ()
 
 
-def _compared(session: Any, lane: Lane, drawn: Sequence[Moved], shape: Shape) -> tuple[Difference, ...] | str:
+def _compared(session: Any, lane: Lane, drawn: Sequence[Moved], shape: TargetShape) -> tuple[RowDifference, ...] | str:
     """What differs, sums settled; or why that cannot be told."""
     came = [Span(i, first, last) for i, commit in enumerate(drawn) for first, last in _runs(lane, commit)]
     went = [Span(i, commit.version, commit.version) for i, commit in enumerate(drawn)]
@@ -203,9 +203,9 @@ def stored_as(lane: Lane, rows: Any, number: int) -> Any:
     return rows.select(*(made.alias(name) for name, made in columns.items()), lit(number).alias(COMMIT))
 
 
-def _as_of(lane: Lane, versions: dict[str, int]) -> Source:
+def _as_of(lane: Lane, versions: dict[str, int]) -> PinnedSource:
     joins = tuple(Pinned(state, path, versions[state.table.name]) for state, path in lane.joined)
-    return Source(lane.source.feed, lane.source.driving, joins)
+    return PinnedSource(lane.source.feed, lane.source.driving, joins)
 
 
 def _shuffled(held: Any) -> Any:
@@ -214,7 +214,7 @@ def _shuffled(held: Any) -> Any:
     return held.orderBy(rand(7))
 
 
-def settled(session: Any, lane: Lane, held: Any, found: Difference) -> Difference | None:
+def settled(session: Any, lane: Lane, held: Any, found: RowDifference) -> RowDifference | None:
     """Without the sums that are one in another order; None where nothing else differs."""
     from pyspark.sql.functions import col
 
@@ -234,7 +234,7 @@ def settled(session: Any, lane: Lane, held: Any, found: Difference) -> Differenc
         for at, (group, name, stored, again) in enumerate(found.sums)
         if judge(values.get((at, name), Added()), stored, again) != "same"
     )
-    return Difference(found.number, sums=off) if off else None
+    return RowDifference(found.number, sums=off) if off else None
 
 
 def _joins(lane: Lane) -> str:

@@ -17,7 +17,7 @@ Apart = tuple[tuple[Any, ...], str, float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TargetShape:
     """How the columns of a target are compared.
 
     exact     (name, Spark type);  sums  states that are sums of doubles;  sketches  states that are sketches
@@ -33,7 +33,7 @@ class Shape:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class RowDifference:
     """Of one commit. missing: rows computed again that it lacks; extra: rows it has besides; estimates: sketches apart;
     sums: groups whose sums are apart, as (keys as `carried`, sum, stored, computed again)."""
 
@@ -45,7 +45,7 @@ class Difference:
     sums: tuple[Apart, ...] = field(default=())
 
 
-def differences(stored: Any, again: Any, shape: Shape, tasks: int = 1) -> tuple[Difference, ...]:
+def differences(stored: Any, again: Any, shape: TargetShape, tasks: int = 1) -> tuple[RowDifference, ...]:
     """What differs between rows as a target holds them and as they are computed again, by commit. tasks: in how many
 
     raises  Unreadable where more sums are apart than may be settled
@@ -53,12 +53,12 @@ def differences(stored: Any, again: Any, shape: Shape, tasks: int = 1) -> tuple[
     groups = _groups(stored, again, shape, tasks)
     off = "missing > 0 OR extra > 0 OR estimates > 0 OR sums > 0"
     found = groups.groupBy(COMMIT).agg(*_counts(shape)).where(off).collect()
-    made: list[Difference] = []
+    made: list[RowDifference] = []
     for row in sorted(found, key=lambda each: int(each[COMMIT])):
         number = int(row[COMMIT])
         columns = _differing(stored, again, shape, number) if not made and (row["missing"] or row["extra"]) else ()
         sums = _sums(groups, shape, number) if row["sums"] else ()
-        made.append(Difference(number, row["missing"], row["extra"], row["estimates"], columns, sums))
+        made.append(RowDifference(number, row["missing"], row["extra"], row["estimates"], columns, sums))
     return tuple(made)
 
 
@@ -74,7 +74,7 @@ def comparable(column: Any, kind: str) -> Any:
     return array_sort(map_entries(column)) if kind.startswith("map<") else column
 
 
-def _groups(stored: Any, again: Any, shape: Shape, tasks: int) -> Any:
+def _groups(stored: Any, again: Any, shape: TargetShape, tasks: int) -> Any:
     """One row for each exact part of rows that either side has, with how many more of them are stored."""
     from pyspark.sql.functions import col, count_if, lit, when
     from pyspark.sql.functions import max as most
@@ -96,7 +96,7 @@ def _groups(stored: Any, again: Any, shape: Shape, tasks: int) -> Any:
     return both.groupBy(COMMIT, *(f"c{i}" for i in range(len(shape.exact)))).agg(*sums)
 
 
-def _counts(shape: Shape) -> list[Any]:
+def _counts(shape: TargetShape) -> list[Any]:
     from pyspark.sql.functions import col, count_if, greatest, lit
     from pyspark.sql.functions import sum as total
 
@@ -127,7 +127,7 @@ def _told_apart(name: str, a: Any, b: Any) -> Any:
     return ~a.isNull().eqNullSafe(b.isNull()) | coalesce(far, lit(False))
 
 
-def _sums(groups: Any, shape: Shape, number: int) -> tuple[Apart, ...]:
+def _sums(groups: Any, shape: TargetShape, number: int) -> tuple[Apart, ...]:
     from pyspark.sql.functions import col
 
     paired = groups.where((col(COMMIT) == number) & (col("n") == 0) & (col("held") == 1))
@@ -144,7 +144,7 @@ def _sums(groups: Any, shape: Shape, number: int) -> tuple[Apart, ...]:
     return tuple(found)
 
 
-def _differing(stored: Any, again: Any, shape: Shape, number: int) -> tuple[str, ...]:
+def _differing(stored: Any, again: Any, shape: TargetShape, number: int) -> tuple[str, ...]:
     """The columns by which a commit's rows differ, each looked at for itself."""
     from pyspark.sql.functions import col, lit
     from pyspark.sql.functions import sum as total

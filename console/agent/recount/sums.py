@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from console.agent.recount.doubles import Added, added_up, apart
-from console.agent.recount.pinned import Pinned, Source, first, said
+from console.agent.recount.pinned_tables import Pinned, PinnedSource, first, reason
 from console.model.event import Checked
 from console.model.schema import quoted
 from console.model.step import Comparison, Pair
@@ -42,7 +42,7 @@ def summed(pairs: Sequence[Pair], old: Pinned, new: Pinned) -> tuple[Summed, ...
 
 
 def compare(
-    session: Any, plan: Comparison, old: Pinned, new: Pinned, sums: Sequence[Summed], sources: Sequence[Source]
+    session: Any, plan: Comparison, old: Pinned, new: Pinned, sums: Sequence[Summed], sources: Sequence[PinnedSource]
 ) -> Checked:
     """One check of all sums of doubles of a table.
 
@@ -125,7 +125,7 @@ def _settled(
     plan: Comparison,
     groups: Sequence[dict[str, Any]],
     sums: Sequence[Summed],
-    sources: Sequence[Source],
+    sources: Sequence[PinnedSource],
 ) -> dict[tuple[int, int], Verdict] | str:
     """(group, sum) → what its source says of every one that is apart; or why nothing can be read again."""
     names = [each.new for each in sums]
@@ -144,7 +144,7 @@ def _settled(
             again = added_up(of_groups(session, made, plan.keys, wanted), "g", names)
         except Exception as error:
             told = f"{source.driving.state.table.name} cannot be read as of version {source.driving.version}"
-            return f"{told}: {said(error)}"
+            return f"{told}: {reason(error)}"
         for key, values in again.items():
             found[key] = found.get(key, Added()) + values
     judged: dict[tuple[int, int], Verdict] = {}

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
-from console.agent.rows import excerpt
+from console.agent.rows import log_excerpt
 from console.agent.store import log
-from console.agent.store.shape import Shape
+from console.agent.store.shape import TableLayout
 from console.agent.store.survey import simple_type
 from console.errors import RegionError
 from console.model.schema import quoted, text_literal
@@ -26,7 +26,7 @@ _SIMPLE = re.compile(r"[A-Za-z0-9_/=.+-]*/[A-Za-z0-9][A-Za-z0-9_=.+-]*\.parquet"
 Values = tuple[tuple[str, str | None], ...]
 
 
-def rows(session: Any, source: str, shape: Shape, files: Sequence[log.AddedFile], scratch: Path) -> Any:
+def rows(session: Any, source: str, shape: TableLayout, files: Sequence[log.AddedFile], scratch: Path) -> Any:
     """The rows of these files in the table's columns, those that it is partitioned by at the end.
 
     scratch  where an excerpt may be made, which has to stay until the rows were read
@@ -34,7 +34,7 @@ def rows(session: Any, source: str, shape: Shape, files: Sequence[log.AddedFile]
     held = {file.path: file for file in files}  # a file that was added twice is one
     fields = json.loads(shape.schema)["fields"]
     if any(file.vector for file in files) or any(_strange(field) for field in fields):
-        return excerpt.rows(session, source, shape, tuple(held.values()), scratch)
+        return log_excerpt.rows(session, source, shape, tuple(held.values()), scratch)
     stored = [field for field in fields if field["name"] not in shape.partition_by]
     if shape.mapping == "id":
         session.conf.set("spark.sql.parquet.fieldId.read.enabled", "true")
@@ -47,7 +47,7 @@ def rows(session: Any, source: str, shape: Shape, files: Sequence[log.AddedFile]
     if len(parts) > 1 or not all(map(_SIMPLE.fullmatch, held)):  # Spark's list of files costs a live step a twentieth
         uris = {_path(uri): uri for uri in found.inputFiles()}
         if uris.keys() != held.keys():  # it passes over names that begin with _ or a dot
-            return excerpt.rows(session, source, shape, tuple(held.values()), scratch)
+            return log_excerpt.rows(session, source, shape, tuple(held.values()), scratch)
     if shape.mapping == "none" and not shape.partition_by:
         return found
     number, kept = "1", ["*"]  # each column that is named costs a live step calls into the JVM
@@ -66,7 +66,7 @@ def rows(session: Any, source: str, shape: Shape, files: Sequence[log.AddedFile]
     return found.select(*(_shown(field, shape.mapping, told.get(field["name"])) for field in fields))
 
 
-def _partition(field: dict[str, Any], shape: Shape, parts: Sequence[Values], number: str) -> str:
+def _partition(field: dict[str, Any], shape: TableLayout, parts: Sequence[Values], number: str) -> str:
     """SQL for a partition column: the value that the log has for each file.
 
     number  SQL for which of the parts a row's file belongs to

@@ -20,7 +20,7 @@ _turn = threading.Lock()  # one export after the other: two of one sink would me
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ExportTarget:
     """One sink's folder. `root` and `target` are resolved: no link leads elsewhere."""
 
     root: Path
@@ -34,16 +34,16 @@ class Output:
         return self.target.with_name(f".{self.target.name}.console")
 
 
-def output(warehouse: Path, path: str, pipeline: str, sink: str) -> Output:
+def output(warehouse: Path, path: str, pipeline: str, sink: str) -> ExportTarget:
     """raises  DataError for a path that is not below the warehouse"""
     root = warehouse.resolve()
     target = (root / path).resolve()
     if not target.is_relative_to(root) or target == root or "_console" in target.relative_to(root).parts:
         raise DataError(f"sink {sink}: {path} is not below the warehouse")
-    return Output(root, target, pipeline, sink)
+    return ExportTarget(root, target, pipeline, sink)
 
 
-def put(out: Output, write: Callable[[Path], int]) -> int:
+def put(out: ExportTarget, write: Callable[[Path], int]) -> int:
     """Have a folder written beside the target, then put it in the target's place. Returns the rows that `write` tells.
 
     raises  DataError E_SINK_TAKEN where the target holds anything but an output of this pipeline; nothing was touched
@@ -66,7 +66,7 @@ def put(out: Output, write: Callable[[Path], int]) -> int:
         return rows
 
 
-def _clear(out: Output) -> None:
+def _clear(out: ExportTarget) -> None:
     """Remove what an export left, finished or dead; one that died between its two renames gets its old output back."""
     if not (out.stage / MARK).is_file():
         return
@@ -79,7 +79,7 @@ def _clear(out: Output) -> None:
     out.stage.rmdir()
 
 
-def _see_free(out: Output) -> None:
+def _see_free(out: ExportTarget) -> None:
     """raises  DataError E_SINK_TAKEN"""
     if why := next(filter(None, (_foreign(out), _above(out), _staged(out))), ""):
         raise DataError(
@@ -89,7 +89,7 @@ def _see_free(out: Output) -> None:
         )
 
 
-def _foreign(out: Output) -> str:
+def _foreign(out: ExportTarget) -> str:
     """Why the target is not this pipeline's to replace, or ""."""
     target = out.target
     if not target.exists():
@@ -110,7 +110,7 @@ def _foreign(out: Output) -> str:
     return ""
 
 
-def _above(out: Output) -> str:
+def _above(out: ExportTarget) -> str:
     """Why nothing may be put where the target is: its folders on the way down are a table's, a sink's or files."""
     for folder in out.target.parents:
         if folder == out.root:
@@ -122,7 +122,7 @@ def _above(out: Output) -> str:
     return ""
 
 
-def _staged(out: Output) -> str:
+def _staged(out: ExportTarget) -> str:
     strange = out.stage.exists() and (
         not out.stage.is_dir() or (any(out.stage.iterdir()) and not (out.stage / MARK).is_file())
     )

@@ -2,11 +2,13 @@
 
 from collections.abc import Set
 
-from console.agent.store.ledger import Held, Releases
+from console.agent.store.ledger import Releases, StoredRelease
 from console.model.live import Release
 
 
-def superseded(releases: Releases, *, previous: bool, building: str = "") -> tuple[tuple[Held, ...], tuple[str, ...]]:
+def superseded(
+    releases: Releases, *, previous: bool, building: str = ""
+) -> tuple[tuple[StoredRelease, ...], tuple[str, ...]]:
     """Releases that nobody can go back to any more, and the versions that only they name.
 
     previous  count the one a rollback would return to among them

@@ -137,7 +137,7 @@ def _digest(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class StoredRelease:
     """A release with its manifest and its place in the order of promotions."""
 
     row: ReleaseRow
@@ -157,7 +157,7 @@ class Releases:
         table = opened(self.path)
         return table.version() if table else -1
 
-    def all(self) -> tuple[Held, ...]:
+    def all(self) -> tuple[StoredRelease, ...]:
         """Every release that was not dropped, oldest first, from one snapshot."""
         table = opened(self.path)
         if table is None:
@@ -168,10 +168,10 @@ class Releases:
                 self._manifests[row["id"]] = codec.decode(Release, self._beside.whole(row["id"], row["manifest"]))
             digest = self._manifests[row["id"]].digest
             place = ReleaseRow(row["id"], row["state"], row["at"], row["by"], row["host"], digest)
-            held.append(Held(place, self._manifests[row["id"]], row["rollout"]))
+            held.append(StoredRelease(place, self._manifests[row["id"]], row["rollout"]))
         return tuple(sorted(held, key=lambda h: int(h.row.id[1:])))
 
-    def in_state(self, state: ReleaseState) -> Held | None:
+    def in_state(self, state: ReleaseState) -> StoredRelease | None:
         return next((held for held in self.all() if held.row.state == state), None)
 
     def propose(self, release: Release, rollout: str, by: str, host: str) -> None:
@@ -307,7 +307,7 @@ def _newest(table: DeltaTable) -> str:
     return max(names, key=lambda name: int(name.rpartition("-")[2]), default="")
 
 
-def _lost(expected: str, now: Held | None) -> Conflict:
+def _lost(expected: str, now: StoredRelease | None) -> Conflict:
     if now is None:
         return Conflict(f"no release is live, not {expected}", hint="console plan", code="E_MOVED")
     when = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(now.row.at))

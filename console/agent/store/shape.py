@@ -12,7 +12,7 @@ from console.errors import RegionError
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class TableLayout:
     """How the files of a table are read, as of one version.
 
     schema   Delta's JSON, with what it says of each column's name and number in the files
@@ -31,14 +31,14 @@ class Shape:
         return tuple(f["name"] for f in fields if f["name"] in self.partition_by and f["type"] == "string")
 
 
-def shape_of(table: str, version: int) -> Shape:
+def shape_of(table: str, version: int) -> TableLayout:
     """raises  RegionError E_MAPPING where columns are found in a way that nobody knows; E_LOG_GONE as the log tells it no more"""
     opened = _opened(table, version)
     held = opened.metadata()
     match held.configuration.get("delta.columnMapping.mode", "none"):
         case "none" | "name" | "id" as mapping:
             most = held.configuration.get("delta.columnMapping.maxColumnId", "")
-            return Shape(str(opened.schema().to_json()), tuple(held.partition_columns), mapping, most)
+            return TableLayout(str(opened.schema().to_json()), tuple(held.partition_columns), mapping, most)
         case other:
             raise RegionError(f"{table}: delta.columnMapping.mode is {other!r:.40}", code="E_MAPPING")
 

@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
 from console import crash, paths
-from console.agent.rows import fine
+from console.agent.rows import nanoseconds
 from console.agent.rows.demands import demanded
 from console.agent.store import days, log
 from console.agent.store.ledger import Releases, Rollouts
@@ -128,9 +128,9 @@ def _finer(path: str, stats: TableStats) -> tuple[str, ...]:
     if not any("timestamp" in column.type for column in stats.columns):
         return ()
     table = DeltaTable(path, version=stats.version)
-    columns = fine.timed(table.schema().to_json(), [column.name for column in stats.columns])
-    newest = fine.files(table, path)[:NEWEST_FILES]
-    return tuple(sorted({found[1] for file in newest if (found := fine.finer([file], columns))}))
+    columns = nanoseconds.timed(table.schema().to_json(), [column.name for column in stats.columns])
+    newest = nanoseconds.files(table, path)[:NEWEST_FILES]
+    return tuple(sorted({found[1] for file in newest if (found := nanoseconds.finer([file], columns))}))
 
 
 def _left(table: DeltaTable, path: str, files: Sequence[str], counts: Sequence[int | None]) -> list[int | None]:

@@ -15,8 +15,8 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
-from console.agent.reading import plain
-from console.agent.session import BRIEF, Settings, Spark
+from console.agent.queries import plain
+from console.agent.spark_session import BRIEF, Settings, SparkHandle
 from console.errors import ConsoleError, DataError
 
 MOST_ROWS = 1000
@@ -36,13 +36,15 @@ def replay(lines: Iterable[str]) -> Iterator[str]:
     raises  DataError where a line is no question; RegionError where Spark does not start
     """
     asked = iter(lines)
-    spark: Spark | None = None
+    spark: SparkHandle | None = None
     try:
         for line in asked:
             question = _read(line)
             if spark is None:
                 conf = {str(name): str(value) for name, value in question.get("conf", {}).items()}
-                spark = Spark(Settings("replay", str(question.get("master") or "local[1]"), {**conf, **_SMALL}), -1)
+                spark = SparkHandle(
+                    Settings("replay", str(question.get("master") or "local[1]"), {**conf, **_SMALL}), -1
+                )
                 session = spark.session()
                 continue
             yield json.dumps({"answers": _answers(session, question)}, separators=(",", ":"))

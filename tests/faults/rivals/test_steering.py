@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from console.agent.feeds.follow import Follower
-from console.agent.line import Line
-from console.agent.rollout import helm
-from console.agent.session import Settings, Spark
+from console.agent.feeds.follower import FeedFollower
+from console.agent.pipeline import PipelineController
+from console.agent.rollout import ownership
+from console.agent.spark_session import Settings, SparkHandle
 from console.errors import Conflict
 from console.model.event import Accepted, Entered, Promoted, RolledBack, TakenOver
 from console.model.live import Release
@@ -24,12 +24,12 @@ ROUNDS = 15
 WHO = {"ada": "laptop", "eve": "desk"}
 
 
-def opened(place: Path) -> Line:
-    spark = Spark(Settings("eu"), -1)
-    return Line(place, "web", spark, Follower(spark, 1.0, lambda *_: None), Settings("eu"))
+def opened(place: Path) -> PipelineController:
+    spark = SparkHandle(Settings("eu"), -1)
+    return PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
 
 
-def at_the_gate(line: Line, number: int, live: str) -> None:
+def at_the_gate(line: PipelineController, number: int, live: str) -> None:
     release = Release(f"r{number}", "web", "d", (), ())
     plan = Plan(1, "t", "web", "eu", f"d{number}", live, "c", (), (Promote(),), release)
     line.releases.propose(release, f"web-{number}", "ada", "laptop")
@@ -86,37 +86,37 @@ def test_a_console_whose_rollout_was_taken_over_is_refused_and_told_by_whom(tmp_
     at_the_gate(line, 1, "")
     seen: list[Any] = []
     line.recorder.watch(0, lambda recorded: seen.append(recorded.event))
-    helm.take_over(line, "console-of-eve", "eve", "desk")
+    ownership.take_over(line, "console-of-eve", "eve", "desk")
     assert seen[-1] == TakenOver("eve", "desk", "console-of-eve"), "whoever watches is told"
     with (
         pytest.raises(Conflict, match=r"web-1: eve on desk took it over at 20.*Z; this console only looks") as told,
-        helm.steered(line, "console-of-ada"),
+        ownership.steered(line, "console-of-ada"),
     ):
         line.promote("web-1", "", "ada", "laptop")
     assert told.value.exit_code == 4
     assert line.releases.in_state("live") is None
     again = opened(tmp_path)  # it is in the region: the next agent knows it as well
-    with pytest.raises(Conflict), helm.steered(again, "console-of-ada"):
+    with pytest.raises(Conflict), ownership.steered(again, "console-of-ada"):
         again.control("cancel", "ada")
-    with helm.steered(again, "console-of-eve"):
+    with ownership.steered(again, "console-of-eve"):
         assert again.promote("web-1", "", "eve", "desk").by == "eve"
 
 
 def test_a_deed_that_a_person_types_is_theirs_whoever_steers(tmp_path: Path) -> None:
     line = opened(tmp_path)
     at_the_gate(line, 1, "")
-    helm.take_over(line, "console-of-eve", "eve", "desk")
-    with helm.steered(line, ""):
+    ownership.take_over(line, "console-of-eve", "eve", "desk")
+    with ownership.steered(line, ""):
         assert line.control("cancel", "ada").state == "cancelled"
 
 
 def test_taking_over_twice_is_told_once_and_what_has_ended_cannot_be_taken(tmp_path: Path) -> None:
     line = opened(tmp_path)
     with pytest.raises(Conflict, match="nothing is under way"):
-        helm.take_over(line, "c1", "eve", "desk")
+        ownership.take_over(line, "c1", "eve", "desk")
     at_the_gate(line, 1, "")
     for console in ("c1", "c1", "c2"):
-        helm.take_over(line, console, "eve", "desk")
+        ownership.take_over(line, console, "eve", "desk")
     assert [event.console for event in line.recorder.events(TakenOver)] == ["c1", "c2"]
     at_the_gate(line, 2, "")
     assert line.recorder.status.console == "", "the next rollout is steered by who began it"

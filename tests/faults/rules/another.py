@@ -14,19 +14,19 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from console.agent import reading
-from console.agent.feeds.follow import Follower
-from console.agent.line import Line
-from console.agent.session import Settings, Spark
-from console.agent.upkeep.compact import compact, crowded
-from console.agent.upkeep.expire import expire
+from console.agent import queries
+from console.agent.feeds.follower import FeedFollower
+from console.agent.maintenance.compaction import compact, crowded
+from console.agent.maintenance.retention import expire
+from console.agent.pipeline import PipelineController
+from console.agent.spark_session import Settings, SparkHandle
 from tests.faults.rules.tables import state
 
 SHORT = state("landing", retention_days=10, time="day")
 
 
-def line(warehouse: Path, spark: Spark) -> Line:
-    return Line(warehouse, "web", spark, Follower(spark, 1.0, lambda *_: None), Settings("eu"))
+def line(warehouse: Path, spark: SparkHandle) -> PipelineController:
+    return PipelineController(warehouse, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
 
 
 def dies(session: Any, armed: Path, point: str, warehouse: Path, *words: str) -> None:
@@ -46,7 +46,7 @@ def dies(session: Any, armed: Path, point: str, warehouse: Path, *words: str) ->
     assert list(armed.iterdir()) == [], "it died elsewhere"
 
 
-def carried(opened: Line) -> str:
+def carried(opened: PipelineController) -> str:
     """Go on as an agent does that starts; where the rollout stands when it can go no further alone."""
     stands = threading.Event()
 
@@ -67,7 +67,7 @@ def compacted(session: Any, warehouse: Path) -> None:
         compact(session, str(warehouse / "landing"), crowd)
 
 
-def _shared() -> Spark:
+def _shared() -> SparkHandle:
     """The JVM that the environment names, with its one SparkContext."""
     from pyspark import SparkConf, SparkContext
     from pyspark.java_gateway import launch_gateway
@@ -78,7 +78,7 @@ def _shared() -> Spark:
     context = jvm.org.apache.spark.api.java.JavaSparkContext.fromSparkContext(
         jvm.org.apache.spark.SparkContext.getOrCreate()
     )
-    spark = Spark(Settings("eu"), -1)
+    spark = SparkHandle(Settings("eu"), -1)
     spark._root = SparkSession(SparkContext(gateway=gateway, jsc=context, conf=SparkConf(_jconf=context.getConf())))
     return spark
 
@@ -89,7 +89,7 @@ def main() -> None:
     opened = line(Path(warehouse), spark)
     match words:
         case ["copy", run]:
-            print(json.dumps(reading.run_copy(opened, spark, "daily", run, "eve")))
+            print(json.dumps(queries.run_copy(opened, spark, "daily", run, "eve")))
         case ["carry"]:
             print(carried(opened))
         case ["compact"]:

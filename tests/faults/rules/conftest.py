@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from console.agent.session import Settings, Spark
+from console.agent.spark_session import Settings, SparkHandle
 from tests.life.region import SHORT_LIVED
 
 
 @pytest.fixture(scope="package")
-def spark() -> Iterator[Spark]:
+def spark() -> Iterator[SparkHandle]:
     # what an inventory may switch on for every new table, and no table of ours may have (rule 9)
     defaults = "spark.databricks.delta.properties.defaults."
     nasty = {
@@ -22,12 +22,12 @@ def spark() -> Iterator[Spark]:
         f"{defaults}checkpointPolicy": "v2",
         f"{defaults}appendOnly": "true",
     }
-    started = Spark(Settings("eu", "local[2]", {**SHORT_LIVED, **nasty}), -1)
+    started = SparkHandle(Settings("eu", "local[2]", {**SHORT_LIVED, **nasty}), -1)
     yield started
     started.stop()
 
 
 @pytest.fixture
-def session(spark: Spark, request: pytest.FixtureRequest) -> Any:
+def session(spark: SparkHandle, request: pytest.FixtureRequest) -> Any:
     assert request.node.get_closest_marker("spark"), "what starts Spark says so: areas and mutation runs go by it"
     return spark.session()

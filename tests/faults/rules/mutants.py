@@ -13,24 +13,28 @@ FLOWS, TAKING, KEEPING, BATCHES = (
     f"{RULES}/test_{name}.py" for name in ("what_flows", "taking_over", "keeping", "batches")
 )
 RANGES, LOG, ONCE, FOREIGN = (
-    f"console/agent/{name}.py" for name in ("feeds/ranges", "store/log", "feeds/once", "feeds/foreign")
+    f"console/agent/{name}.py" for name in ("feeds/ranges", "store/log", "feeds/commit", "feeds/foreign_commits")
 )
 COMPACT, BACKFILL, SUMS = (
-    f"console/agent/{name}.py" for name in ("upkeep/compact", "feeds/backfill", "feeds/checksum")
+    f"console/agent/{name}.py" for name in ("maintenance/compaction", "feeds/backfill", "feeds/checksum")
 )
-EDGE = "console/agent/feeds/edge.py"
+EDGE = "console/agent/feeds/live_feed.py"
 APPENDED, BY_LOG = "console/agent/rows/appended.py", f"{RULES}/test_read_by_log.py"
-FOLLOW, HEALTH = "console/agent/feeds/follow.py", "console/agent/patience/health.py"
-READING, CARRY, KILLED = "console/agent/reading.py", "console/agent/rollout/carry.py", f"{RULES}/test_killed.py"
+FOLLOW, HEALTH = "console/agent/feeds/follower.py", "console/agent/resilience/health.py"
+READING, CARRY, KILLED = "console/agent/queries.py", "console/agent/rollout/executor.py", f"{RULES}/test_killed.py"
 LOAD, SENDING, LOADS = "console/model/load.py", "console/runner/ingest/sending.py", "tests/agent/test_loads.py"
 AT_GATE = "tests/faults/test_gate.py"
 FENCE, BY_HAND = "tests/faults/test_fence.py", f"{RULES}/test_by_hand.py"
 VERIFY, DOUBLES, DOUBLE_SUMS = (
-    "console/agent/feeds/verify.py",
+    "console/agent/feeds/comparison.py",
     "console/agent/recount/doubles.py",
     f"{RULES}/test_doubles.py",
 )
-EDGE, RECOUNT, RECOUNTED = "console/agent/feeds/edge.py", f"{RULES}/test_recount.py", "console/agent/recount/rows.py"
+EDGE, RECOUNT, RECOUNTED = (
+    "console/agent/feeds/live_feed.py",
+    f"{RULES}/test_recount.py",
+    "console/agent/recount/rows.py",
+)
 RIGHT = "test_what_was_moved_right_is_equal_whatever_became_of_the_tables_since"
 MOVED = "out = compute(session, self, ranges.read(session, self.source_path, part, scratch, self._foreign()), joined)"
 NULLS = 'rows = ranges.read(session, self.source_path, part, scratch, self._foreign())\n        out = compute(session, self, rows.selectExpr(*(f"CAST(NULL AS {t}) AS `{c}`" for c, t in rows.dtypes)), joined)'
@@ -53,8 +57,8 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("no limit of bytes", RANGES, "or size + more_bytes > bytes_limit", "", f"{FLOWS}::test_one_range_holds_no_more_than_its_limits_of_rows_and_of_bytes"),
     bug("what the log lost is passed over", LOG, "        yield commit(table, version)", '        if (local(table) / "_delta_log" / f"{version:020}.json").exists():\n            yield commit(table, version)', f"{FLOWS}::test_commits_older_than_the_log_are_refused_and_never_passed_over"),
     # rules 1 and 2
-    bug("a missing position is 0", ONCE, "foreign.unclaimed(target, app_id)", "pass", f"{TAKING}::test_a_missing_position_is_never_taken_for_zero"),
-    bug("positions may expire", ONCE, "foreign.keeps_positions(target)", "pass", f"{TAKING}::test_a_table_that_may_forget_positions_is_not_fed"),
+    bug("a missing position is 0", ONCE, "foreign_commits.unclaimed(target, app_id)", "pass", f"{TAKING}::test_a_missing_position_is_never_taken_for_zero"),
+    bug("positions may expire", ONCE, "foreign_commits.keeps_positions(target)", "pass", f"{TAKING}::test_a_table_that_may_forget_positions_is_not_fed"),
     bug("the id names no table", ONCE, 'own = f"live/{log.table_id(target)}/{feed.materialization}"', 'own = f"live/{feed.materialization}"', f"{TAKING}::test_a_replaced_table_never_looks_as_if_it_were_fed_already"),
     bug("nothing is taken over", ONCE, '        note = {"kind": "take-over", "feed": app_id, "read": seen}', '        return writer\n        note = {"kind": "take-over", "feed": app_id, "read": seen}', f"{TAKING}::test_a_zombie_that_writes_between_its_successors_read_and_write_changes_nothing"),
     bug("the position is read before the version", ONCE, "epoch, position = _reached(target, app_id, seen, start, source)", "epoch, position = _reached(target, app_id, seen, start, source)\n        seen = log.latest_version(target)", f"{TAKING}::test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted"),
@@ -78,10 +82,10 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a pinned compaction", COMPACT, 'session.read.format("delta").load(table)', 'session.read.format("delta").option("versionAsOf", log.latest_version(table)).load(table)', f"{KEEPING}::test_compaction_loses_no_row_that_is_appended_meanwhile_and_moves_none_for_a_reader"),
     bug("compaction changes data", COMPACT, '.option("dataChange", "false")', "", f"{KEEPING}::test_compaction_loses_no_row_that_is_appended_meanwhile_and_moves_none_for_a_reader"),
     bug("totals are not compared", COMPACT, "if was != now:", "if False:", f"{KEEPING}::test_a_compaction_that_lost_a_row_is_found"),
-    bug("VACUUM asks nobody", "console/agent/upkeep/vacuum.py", "if any(stamp < oldest for stamp in _removals(table, version)):", "if False:", f"{KEEPING}::test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_replaced"),
-    bug("time travel ends with the retention", "console/agent/session.py", 'enforceTimeTravelWithinDeletedFileRetentionDuration": "false"', 'enforceTimeTravelWithinDeletedFileRetentionDuration": "true"', f"{KEEPING}::test_a_fence_older_than_the_file_retention_can_still_be_read"),
-    bug("missing files are passed over", "console/agent/session.py", '"spark.sql.files.ignoreMissingFiles": "false"', '"spark.sql.files.ignoreMissingFiles": "true"', f"{KEEPING}::test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_replaced"),
-    bug("damaged files are passed over", "console/agent/session.py", '"spark.sql.files.ignoreCorruptFiles": "false"', '"spark.sql.files.ignoreCorruptFiles": "true"', f"{KEEPING}::test_a_file_that_is_damaged_is_never_passed_over"),
+    bug("VACUUM asks nobody", "console/agent/maintenance/vacuum.py", "if any(stamp < oldest for stamp in _removals(table, version)):", "if False:", f"{KEEPING}::test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_replaced"),
+    bug("time travel ends with the retention", "console/agent/spark_session.py", 'enforceTimeTravelWithinDeletedFileRetentionDuration": "false"', 'enforceTimeTravelWithinDeletedFileRetentionDuration": "true"', f"{KEEPING}::test_a_fence_older_than_the_file_retention_can_still_be_read"),
+    bug("missing files are passed over", "console/agent/spark_session.py", '"spark.sql.files.ignoreMissingFiles": "false"', '"spark.sql.files.ignoreMissingFiles": "true"', f"{KEEPING}::test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_replaced"),
+    bug("damaged files are passed over", "console/agent/spark_session.py", '"spark.sql.files.ignoreCorruptFiles": "false"', '"spark.sql.files.ignoreCorruptFiles": "true"', f"{KEEPING}::test_a_file_that_is_damaged_is_never_passed_over"),
     bug("our tables keep a week", "console/model/created.py", "hours = max(int(keep_hours), _LEAST_HOURS)", "hours = _LEAST_HOURS", f"{KEEPING}::test_our_tables_keep_files_and_log_for_the_rollback_window_and_the_longest_rollout"),
     # rules 10 to 13
     bug("the inventory's features", ONCE, "**properties, **created.OFF, userMetadata", "**properties, userMetadata", f"{BATCHES}::test_nor_have_those_that_only_spark_can_create"),
@@ -101,24 +105,24 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("nothing heals", HEALTH, "if why.code in HEALS:", "if False:", STANDING),
     bug("what hangs below is level", FOLLOW, "if path not in late", "if True", STANDING),
     bug("an ending agent is waited for", FOLLOW, "        _fail(wishes)  # who waits", "        # who waits", STANDING),
-    bug("the new policy is not heeded", "console/agent/rollout/across.py", "    follower.heed(pipeline, edges.values())\n", "", GATE),
-    bug("an old feed shuts the gate", "console/agent/rollout/across.py", "needed=lambda edge: edge.key in edges", "needed=lambda edge: True", GATE),
+    bug("the new policy is not heeded", "console/agent/rollout/rebind.py", "    follower.heed(pipeline, edges.values())\n", "", GATE),
+    bug("an old feed shuts the gate", "console/agent/rollout/rebind.py", "needed=lambda edge: edge.key in edges", "needed=lambda edge: True", GATE),
     bug("a feed that goes on is taken for level", FOLLOW, "return followed.level and all(edge.health.standing for edge in followed.late)", "return followed.level", STANDING),
-    bug("an ending agent fails its rollout", "console/agent/rollout/validate.py", "if error.code == ENDING:", "if False:", GATE),
-    bug("the first release's retention counts", "console/agent/upkeep/keeper.py", "_longer(found[path], state) if path in found else state", "found.get(path, state)", f"{RULES}/test_keeper.py"),
-    bug("a spoiled table is compacted again", "console/agent/upkeep/keeper.py", "if error.code == SPOILED:", "if False:", f"{RULES}/test_keeper.py"),
-    bug("a column that differs is none", "console/agent/feeds/verify.py", "    if differing:\n", "    if False:\n", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
-    bug("rows a day are not compared", "console/agent/feeds/verify.py", "off = [d for d in days if was.get", "off = [d for d in () if was.get", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
-    bug("a check that failed opens the gate", "console/agent/line.py", "for check in status.checks if check.ok is False]", "for check in () if check.ok is False]", f"{BY_HAND}::test_no_gate_opens_past_a_check_that_found_a_difference"),
+    bug("an ending agent fails its rollout", "console/agent/rollout/validation.py", "if error.code == ENDING:", "if False:", GATE),
+    bug("the first release's retention counts", "console/agent/maintenance/maintainer.py", "_longer(found[path], state) if path in found else state", "found.get(path, state)", f"{RULES}/test_keeper.py"),
+    bug("a spoiled table is compacted again", "console/agent/maintenance/maintainer.py", "if error.code == SPOILED:", "if False:", f"{RULES}/test_keeper.py"),
+    bug("a column that differs is none", "console/agent/feeds/comparison.py", "    if differing:\n", "    if False:\n", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
+    bug("rows a day are not compared", "console/agent/feeds/comparison.py", "off = [d for d in days if was.get", "off = [d for d in () if was.get", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
+    bug("a check that failed opens the gate", "console/agent/pipeline.py", "for check in status.checks if check.ok is False]", "for check in () if check.ok is False]", f"{BY_HAND}::test_no_gate_opens_past_a_check_that_found_a_difference"),
     bug("hours of a day begin late", "console/model/slices.py", "start + timedelta(hours=hour)", "start + timedelta(hours=hour + 1)", "tests/faults/test_clocks.py"),
     bug("events are told by their time", "console/model/status.py", "if recorded.seq and recorded.seq <= status.seq and", "if recorded.seq and recorded.at <= status.changed and", "tests/faults/test_clocks.py"),
-    bug("the first kept day expires", "console/agent/upkeep/expire.py", "< lit(keep)", "<= lit(keep)", f"{KEEPING}::test_the_first_kept_day_is_kept_from_its_first_moment"),
+    bug("the first kept day expires", "console/agent/maintenance/retention.py", "< lit(keep)", "<= lit(keep)", f"{KEEPING}::test_the_first_kept_day_is_kept_from_its_first_moment"),
     bug("a joined table is read as it stands", EDGE, "stored_at(session, path, joined[state.table.name])", 'session.read.format("delta").load(path)', f"{BATCHES}::test_a_joined_table_stays_at_one_version_while_a_commit_is_computed"),
-    bug("no history is incomplete", "console/agent/rollout/validate.py", "read == fenced.rows", "True", "tests/agent/test_gate.py::test_a_history_is_complete_when_its_batches_read_every_row_of_its_fence_once"),
+    bug("no history is incomplete", "console/agent/rollout/validation.py", "read == fenced.rows", "True", "tests/agent/test_gate.py::test_a_history_is_complete_when_its_batches_read_every_row_of_its_fence_once"),
     bug("days without a name are days", "console/agent/store/days.py", "if({shown} IS NULL OR ", "if(true OR ", "tests/days/test_far_days.py"),
     bug("days without a name have no slice", "console/model/slices.py", "    if late:\n", "    if False:\n", "tests/days/test_slices.py"),
     bug("a feed that stands still is well", FOLLOW, "if edge.health.tries or edge.health.standing)", "if False)", f"{STANDING}::test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause_is_gone"),
-    bug("no gate waits for rows", "console/agent/line.py", "                self._drain(status.release)", "                pass", f"{AT_GATE}::test_while_rows_wait_the_gate_stays_shut_says_how_many_and_gives_up_unchanged"),
+    bug("no gate waits for rows", "console/agent/pipeline.py", "                self._drain(status.release)", "                pass", f"{AT_GATE}::test_while_rows_wait_the_gate_stays_shut_says_how_many_and_gives_up_unchanged"),
     bug("two releases stay previous", "console/agent/store/ledger.py", " WHEN state = 'previous' THEN 'retired'", "", f"{AT_GATE}::test_back_and_back_again_and_on_after_that_until_what_was_before_is_cleaned_up"),
     bug("a compaction before a death flows", COMPACT, '.option("dataChange", "false")', "", f"{RULES}/test_upkeep_killed.py"),
     bug("retention before a death stops feeds", RANGES, 'if commit.expires or policy == "ignore":', 'if policy == "ignore":', f"{RULES}/test_upkeep_killed.py::test_killed_around_a_retention_delete_whole_days_are_gone_once_and_no_feed_below_notices"),
@@ -146,22 +150,22 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a copy does not look whether its run is in", READING, "if log.position(path, app_id) is not None:", "if False:", f"{KILLED}::test_a_copy_that_replaces_is_not_done_anew_by_asking_again"),
     bug("two runs of one name at once", READING, "with _turn(path):", "with threading.Lock():", f"{KILLED}::test_two_who_ask_for_one_run_at_once_have_one"),
     bug("a copy is not read back", READING, "    raise RegionError(f\"{path}: the run's commit", "    return 0\n    raise RegionError(f\"{path}: the run's commit", f"{KILLED}::test_a_copys_commit_that_is_not_in_the_log_is_no_success"),
-    bug("columns are added beside those that are", CARRY, "once.nothing(self.work.spark.session(), path)", 'self.work.spark.session().range(0).drop("id")', f"{KILLED}::test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with_that_column_once"),
+    bug("columns are added beside those that are", CARRY, "commit.nothing(self.work.spark.session(), path)", 'self.work.spark.session().range(0).drop("id")', f"{KILLED}::test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with_that_column_once"),
     # files into a landing table
     bug("lines are written before all are checked", SENDING, "if self._file.count == stand.rows or _alone(self._file, stand.rows):", "if True:", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("a file that differs goes on", SENDING, "end.rows in chains and chains[end.rows].hex() == end.chain", "end.rows in chains", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("lines follow wherever their sender believes", LOAD, "fits = (head.rows, head.chain) == (run.after, run.before)", "fits = True", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("a new load asks nobody", LOAD, "new = run.named or not self.alike(run.load, run.first)", "new = True", f"{LOADS}::test_one_file_sent_under_several_names_at_once_lands_once"),
-    bug("what landed is forgotten with the log", "console/agent/intake/loads.py", "            _take(held, found)\n    return held", "            pass\n    return held", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
+    bug("what landed is forgotten with the log", "console/agent/ingest/loads.py", "            _take(held, found)\n    return held", "            pass\n    return held", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("a refusal names the line after", "console/model/load.py", "return next((at // MARK_BYTES + 1 for", "return next((at // MARK_BYTES + 2 for", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
-    bug("nanoseconds are cut", "console/agent/intake/values.py", "if _FINER.search(value):", "if False:", "tests/agent/test_intake.py"),
-    bug("an empty text partitions", "console/agent/intake/values.py", "        if field.name in partitions:", "        if False:", "tests/agent/test_ingest.py::test_what_delta_would_change_is_refused_by_its_line"),
-    bug("times of others are cut live", RANGES, "    fine.refuse(source, (file.path for file in part.files), fine.timed(shape.schema, foreign))\n", "", f"{RULES}/test_fine_times.py"),
-    bug("the old type is always fine", "console/agent/rows/fine.py", 'leaf.physical_type == "INT96" and', "False and", "tests/agent/test_fine.py"),
+    bug("nanoseconds are cut", "console/agent/ingest/values.py", "if _FINER.search(value):", "if False:", "tests/agent/test_intake.py"),
+    bug("an empty text partitions", "console/agent/ingest/values.py", "        if field.name in partitions:", "        if False:", "tests/agent/test_ingest.py::test_what_delta_would_change_is_refused_by_its_line"),
+    bug("times of others are cut live", RANGES, "    nanoseconds.refuse(source, (file.path for file in part.files), nanoseconds.timed(shape.schema, foreign))\n", "", f"{RULES}/test_fine_times.py"),
+    bug("the old type is always fine", "console/agent/rows/nanoseconds.py", 'leaf.physical_type == "INT96" and', "False and", "tests/agent/test_fine.py"),
     # rivals
     bug("a region's lock is shared", "console/agent/lock.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", f"{RIVALS}/test_holding.py"),
     bug("a swap commits over another's", "console/agent/store/ledger.py", SWAP, "        try:\n            DeltaTable(str(self.path)).update(", f"{RIVALS}/test_rounds.py"),
-    bug("who was deposed may go on", "console/agent/rollout/helm.py", "if console and status.console and console != status.console and moving(status):", "if False:", f"{RIVALS}/test_steering.py::test_a_console_whose_rollout_was_taken_over_is_refused_and_told_by_whom"),
-    bug("the first is not told", "console/runner/rollout.py", 'return under_way(status) and status.console not in ("", self._desk.who.console)', "return False", f"{RIVALS}/test_attach.py"),
-    bug("anybody may promote again", "console/agent/line.py", "if isinstance(decided, Promoted) and (status.rollout != rollout or status.state == \"live\"):", "if False:", f"{RIVALS}/test_steering.py::test_of_two_who_promote_or_roll_back_at_once_exactly_one_does_and_the_other_learns_who"),
+    bug("who was deposed may go on", "console/agent/rollout/ownership.py", "if console and status.console and console != status.console and moving(status):", "if False:", f"{RIVALS}/test_steering.py::test_a_console_whose_rollout_was_taken_over_is_refused_and_told_by_whom"),
+    bug("the first is not told", "console/runner/region_run.py", 'return under_way(status) and status.console not in ("", self._desk.who.console)', "return False", f"{RIVALS}/test_attach.py"),
+    bug("anybody may promote again", "console/agent/pipeline.py", "if isinstance(decided, Promoted) and (status.rollout != rollout or status.state == \"live\"):", "if False:", f"{RIVALS}/test_steering.py::test_of_two_who_promote_or_roll_back_at_once_exactly_one_does_and_the_other_learns_who"),
 )  # fmt: skip

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from console.agent.feeds import once
-from console.agent.feeds.edge import Edge
+from console.agent.feeds import commit
+from console.agent.feeds.live_feed import LiveFeed
 from console.model.live import Feed, TableState, Version
 from console.model.schema import Column, OnRewrite, Table
 
@@ -35,12 +35,12 @@ def rows(*numbers: int, day: int | None = 1) -> pa.Table:
 
 def foreign(place: Path, *commits: pa.Table, partition_by: Sequence[str] = ("day",)) -> str:
     """A landing table by a stranger's hand: one append a commit."""
-    for commit in commits:
-        write_deltalake(str(place), commit, mode="append", partition_by=list(partition_by))
+    for rows in commits:
+        write_deltalake(str(place), rows, mode="append", partition_by=list(partition_by))
     return str(place)
 
 
-def commit(table: str, app_id: str, number: int, data: pa.Table, **note: Any) -> int:
+def commit_rows(table: str, app_id: str, number: int, data: pa.Table, **note: Any) -> int:
     """Append under a feed's id, as another process of ours did; returns the version."""
     properties = CommitProperties(
         custom_metadata={"userMetadata": json.dumps(note or {"kind": "live"})},
@@ -51,7 +51,7 @@ def commit(table: str, app_id: str, number: int, data: pa.Table, **note: Any) ->
 
 
 def number(epoch: int, position: int) -> int:
-    return epoch << once.EPOCH_BITS | position
+    return epoch << commit.EPOCH_BITS | position
 
 
 def held(table: str, column: str = "n") -> list[Any]:
@@ -60,8 +60,8 @@ def held(table: str, column: str = "n") -> list[Any]:
     return sorted(values.elements())
 
 
-def edge(source: str, target: str, *, on_rewrite: OnRewrite = "stop", start: int = 0) -> Edge:
+def edge(source: str, target: str, *, on_rewrite: OnRewrite = "stop", start: int = 0) -> LiveFeed:
     """A feed that carries every row as it is."""
     feed = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
     landing = state("landing", kind="landing", on_rewrite=on_rewrite)
-    return Edge(feed, landing, state("copy"), (), source, target, start=start)
+    return LiveFeed(feed, landing, state("copy"), (), source, target, start=start)

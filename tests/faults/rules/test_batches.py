@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import backfill, once, ranges
+from console.agent.feeds import backfill, commit, ranges
 from console.agent.feeds.checksum import per_day
-from console.agent.feeds.edge import pinned, register
-from console.agent.session import Settings, Spark
+from console.agent.feeds.live_feed import pinned, register
+from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import log
 from console.model.created import changed, table_settings
 from console.model.live import TableState
@@ -67,7 +67,7 @@ def test_our_tables_have_none_of_the_features_that_feeds_cannot_read_whatever_th
     tmp_path: Path, session: Any
 ) -> None:
     path = str(tmp_path / "copy")
-    once.create(session, state("copy"), path, 240)
+    commit.create(session, state("copy"), path, 240)
     protocol = DeltaTable(path).protocol()
     assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
     assert {*(protocol.reader_features or ()), *(protocol.writer_features or ())} == set()
@@ -82,7 +82,7 @@ def test_the_log_says_what_the_release_keeps_of_their_settings_and_what_was_alte
     for name, kind in (("plain", "bigint"), ("ours", "timestamp_ntz")):
         path = str(tmp_path / name)
         made = state(name, (Column("n", kind),), partition_by=())
-        once.create(session, replace(made, version=replace(made.version, settings=kept)), path, 240)
+        commit.create(session, replace(made, version=replace(made.version, settings=kept)), path, 240)
         assert changed(kept, real(path)) == ()
         DeltaTable(path).alter.set_table_properties({"delta.deletedFileRetentionDuration": "interval 1 hours"})
         assert changed(kept, real(path)) == (
@@ -97,7 +97,7 @@ def real(path: str) -> tuple[tuple[str, str], ...]:
 
 def test_nor_have_those_that_only_spark_can_create(tmp_path: Path, session: Any) -> None:
     path = str(tmp_path / "copy")
-    once.create(
+    commit.create(
         session, state("copy", (Column("n", "bigint"), Column("at", "timestamp_ntz")), partition_by=()), path, 240
     )
     protocol = DeltaTable(path).protocol()
@@ -118,17 +118,17 @@ def test_nor_have_those_that_only_spark_can_create(tmp_path: Path, session: Any)
 
 
 def test_a_batch_leaves_a_slot_to_live(tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [Spark(Settings(master=m), -1).slots for m in ("local", "local[2]", "local[7,3]")] == [2, 3, 8]
+    assert [SparkHandle(Settings(master=m), -1).slots for m in ("local", "local[2]", "local[7,3]")] == [2, 3, 8]
     table = foreign(tmp_path / "landing", *(rows(n) for n in range(6)))
     tasks: list[int] = []
 
-    def stand_in(_: Any, out: Any, *more: Any) -> once.Written:
+    def stand_in(_: Any, out: Any, *more: Any) -> commit.CommitResult:
         tasks.append(out.rdd.getNumPartitions())
         out.count()
-        return once.Written(1, 0, 0)
+        return commit.CommitResult(1, 0, 0)
 
-    monkeypatch.setattr(once, "append", stand_in)
-    spark: Any = SimpleNamespace(slots=3, job=Spark(Settings(), -1).job)
+    monkeypatch.setattr(commit, "append", stand_in)
+    spark: Any = SimpleNamespace(slots=3, job=SparkHandle(Settings(), -1).job)
     history = history_of(table, state("copy"), log.latest_version(table), "")
     session.conf.set("spark.sql.files.openCostInBytes", str(1 << 30))  # a task a file, if it may
     receipt = backfill.carry(spark, session, history, history.slices, lambda _: None)
@@ -141,10 +141,10 @@ def test_a_batch_is_stored_in_the_order_by_which_its_table_is_clustered(tmp_path
     source = foreign(tmp_path / "landing", rows(*numbers), rows(*numbers, day=2))
     target = state("copy", cluster_by=("n",))
     path = str(tmp_path / "copy")
-    once.create(session, target, path, 240)
-    spark: Any = SimpleNamespace(slots=0, job=Spark(Settings(), -1).job)
+    commit.create(session, target, path, 240)
+    spark: Any = SimpleNamespace(slots=0, job=SparkHandle(Settings(), -1).job)
     history = history_of(source, target, log.latest_version(source), "")
-    history = replace(history, target_path=path, writer=once.open_feed(session, "history/x", path, 0))
+    history = replace(history, target_path=path, writer=commit.open_feed(session, "history/x", path, 0))
     backfill.carry(spark, session, history, history.slices, lambda _: None)
     assert DeltaTable(path).to_pyarrow_table().num_rows == 12
     for file in (tmp_path / "copy").rglob("*.parquet"):
@@ -155,7 +155,7 @@ def history_of(source: str, target: TableState, fence: int, time: str, slices: t
     step: Any = SimpleNamespace(
         id="backfill/copy", source="landing", target="copy", sql="SELECT * FROM landing", time=time, stored=False
     )
-    writer = once.Writer("history", source, 1, 0)
+    writer = commit.FeedWriter("history", source, 1, 0)
     landing = state("landing", target.version.columns, kind="landing")
     whole = slices or (Slice(1, "all", "", "", 6, 6, null=True),)
     return backfill.History(step, landing, source, target, source, fence, whole, writer)

@@ -12,10 +12,10 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from console import crash
-from console.agent.feeds import once
-from console.agent.feeds.follow import Follower
-from console.agent.line import Line
-from console.agent.session import Settings, Spark
+from console.agent.feeds import commit
+from console.agent.feeds.follower import FeedFollower
+from console.agent.pipeline import PipelineController
+from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import log
 from console.model.event import BatchDone, BatchStarted, Checked, Fenced
 from console.model.live import Feed, Release, TableState
@@ -42,7 +42,7 @@ def to_be(content: str) -> TableState:
 class World:
     """An agent's part over a landing table of others: five rows on 1 November, two and one on the next days, one without."""
 
-    def __init__(self, place: Path, spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, place: Path, spark: SparkHandle, monkeypatch: pytest.MonkeyPatch) -> None:
         self.place, self.spark = place, spark
         data = (rows(1, 2, 3, 4, 5), rows(6, 7, day=2), rows(8, day=3), rows(9, day=None))
         self.landing = foreign(place / "landing", *data)
@@ -55,9 +55,9 @@ class World:
 
     def start(self) -> None:
         """As a fresh agent does."""
-        self.follower = Follower(self.spark, 0.05, lambda *_: None)
+        self.follower = FeedFollower(self.spark, 0.05, lambda *_: None)
         settings = Settings("eu", rollback_window_hours=KEPT_HOURS)
-        self.line = Line(self.place, "web", self.spark, self.follower, settings)
+        self.line = PipelineController(self.place, "web", self.spark, self.follower, settings)
         self.follower.start()
 
     def stop(self) -> None:
@@ -119,7 +119,7 @@ class World:
 
 
 @pytest.fixture
-def world(tmp_path: Path, session: Any, spark: Spark, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
+def world(tmp_path: Path, session: Any, spark: SparkHandle, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     found = World(tmp_path, spark, monkeypatch)
     yield found
     found.stop()
@@ -240,5 +240,5 @@ def test_a_table_below_a_rebuilt_one_is_read_off_its_log_from_the_beginning(worl
     assert held(path) == list(range(1, 10))
     opened = log.commit(path, 1)
     assert opened.note["kind"] == "take-over"
-    assert once.split(next(iter(opened.txn.values()))) == (1, 0)
+    assert commit.split(next(iter(opened.txn.values()))) == (1, 0)
     assert json.loads(log.schema_json(path))["fields"][0]["name"] == "n"

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from console.agent.feeds.checksum import Sum, can_hash, of_days, per_day
-from console.agent.feeds.verify import compare
-from console.agent.recount.pinned import Pinned
+from console.agent.feeds.comparison import compare
+from console.agent.recount.pinned_tables import Pinned
 from console.agent.store import log
 from console.model.schema import Column
 from console.model.step import Comparison, Pair

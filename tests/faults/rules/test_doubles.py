@@ -15,9 +15,9 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from console.agent.feeds.verify import compare
+from console.agent.feeds.comparison import compare
 from console.agent.recount.doubles import Added, added, added_up
-from console.agent.recount.pinned import Pinned, Source
+from console.agent.recount.pinned_tables import Pinned, PinnedSource
 from console.agent.store import log
 from console.model.event import Checked
 from console.model.live import Feed, TableState, Terms, Version
@@ -98,7 +98,9 @@ def judged(session: Any, place: Path, groups: Sequence[Group], other: Sequence[G
     paths = kept(place / "old", groups, rng), kept(place / "new", other, rng), landed(place / "landing", groups)
     old, new = (Pinned(hours(), path, log.latest_version(path)) for path in paths[:2])
     columns = (Column("day", "date"), Column("x", "double"))
-    source = Source(feed, Pinned(state("landing", columns, kind="landing"), paths[2], log.latest_version(paths[2])))
+    source = PinnedSource(
+        feed, Pinned(state("landing", columns, kind="landing"), paths[2], log.latest_version(paths[2]))
+    )
     found = {check.check: check for check in compare(session, PLAN, old, new, (source,))}
     assert found["groups"].ok is True, found
     assert found["values"].ok is True, found
@@ -158,7 +160,7 @@ def test_groups_of_days_that_no_calendar_of_python_has_are_settled_like_any_othe
     terms = Terms(("born", "at"), ("total",), sql="SELECT born, at, x AS total FROM landing")
     feed = Feed("hours", "landing", "hours", "SELECT born, at, sum(x) AS total FROM landing GROUP BY ALL", terms=terms)
     landing = written(tmp_path / "landing", pa.table({"born": born, "at": at, "x": [1e16, -1e16, 1.0, 2.0, 5.0]}))
-    source = Source(feed, Pinned(state("landing", (*columns, Column("x", "double")), kind="landing"), landing, 0))
+    source = PinnedSource(feed, Pinned(state("landing", (*columns, Column("x", "double")), kind="landing"), landing, 0))
 
     def sums(name: str, first: float, *others: float) -> Checked:
         keys = {"born": born.slice(1), "at": at.slice(1)}

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from console.agent.feeds.verify import compare
-from console.agent.recount.pinned import Pinned
+from console.agent.feeds.comparison import compare
+from console.agent.recount.pinned_tables import Pinned
 from console.agent.store import log
 from console.model.event import Checked
 from console.model.live import TableState, Version

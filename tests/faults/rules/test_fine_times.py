@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from console.agent.feeds import once
-from console.agent.feeds.edge import Edge
-from console.agent.rollout.history import whole_times
+from console.agent.feeds import commit
+from console.agent.feeds.live_feed import LiveFeed
+from console.agent.rollout.backfill_step import whole_times
 from console.errors import FeedStopped
 from console.model.live import Feed
 from console.model.schema import Column
@@ -27,9 +27,9 @@ def test_a_live_row_that_would_be_cut_stops_its_feed_by_name_in_front_of_it(
     source = landing(tmp_path, [WHOLE], [FINE], use_deprecated_int96_timestamps=old)
     target = str(tmp_path / "copy")
     copy = state("copy", COLUMNS, partition_by=())
-    once.create(session, copy, target, 72)
+    commit.create(session, copy, target, 72)
     theirs = state("landing", COLUMNS, kind="landing", partition_by=())
-    feed = Edge(
+    feed = LiveFeed(
         Feed("every", "landing", "copy", "SELECT id, ts FROM landing"), theirs, copy, (), source, target, start=0
     )
     if old:

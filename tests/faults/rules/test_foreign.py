@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
-from console.agent.feeds import foreign
+from console.agent.feeds import foreign_commits
 from console.agent.store import log
 from console.errors import FeedStopped, RegionError
-from tests.faults.rules.tables import SCHEMA, commit, rows
+from tests.faults.rules.tables import SCHEMA, commit_rows, rows
 
 OWN, OTHER = "live/t/every", "live/t/some"
 
@@ -19,7 +19,7 @@ def table(tmp_path: Path) -> str:
     """Version 0: an empty table by day; version 1: what OWN carried."""
     path = str(tmp_path / "copy")
     DeltaTable.create(path, schema=SCHEMA, partition_by=["day"])
-    commit(path, OWN, 1, rows(1, 2))
+    commit_rows(path, OWN, 1, rows(1, 2))
     return path
 
 
@@ -28,24 +28,24 @@ def noted(kind: str) -> CommitProperties:
 
 
 def accept(table: str) -> None:
-    write_deltalake(table, rows(), mode="append", commit_properties=noted(foreign.ACCEPTED))
+    write_deltalake(table, rows(), mode="append", commit_properties=noted(foreign_commits.ACCEPTED))
 
 
 def stopped(table: str, app_id: str = OWN) -> str:
     with pytest.raises(FeedStopped) as refused:
-        foreign.last_own(table, app_id, log.latest_version(table))
+        foreign_commits.last_own(table, app_id, log.latest_version(table))
     return refused.value.code
 
 
 def own(table: str, app_id: str = OWN) -> int | None:
-    found = foreign.last_own(table, app_id, log.latest_version(table))
+    found = foreign_commits.last_own(table, app_id, log.latest_version(table))
     return None if found is None else found.version
 
 
 def test_the_last_commit_of_a_feed_is_found_behind_what_others_append(table: str) -> None:
     assert own(table) == 1
-    commit(table, OWN, 2, rows(3))
-    commit(table, OTHER, 9, rows(4))
+    commit_rows(table, OWN, 2, rows(3))
+    commit_rows(table, OTHER, 9, rows(4))
     write_deltalake(table, rows(5), mode="append")
     assert own(table) == 2
     assert own(table, OTHER) == 3
@@ -53,9 +53,9 @@ def test_the_last_commit_of_a_feed_is_found_behind_what_others_append(table: str
 
 
 def test_commits_behind_the_version_asked_for_are_not_looked_at(table: str) -> None:
-    commit(table, OWN, 2, rows(3))
+    commit_rows(table, OWN, 2, rows(3))
     DeltaTable(table).delete()
-    found = foreign.last_own(table, OWN, 1)
+    found = foreign_commits.last_own(table, OWN, 1)
     assert found is not None
     assert found.version == 1
 
@@ -91,25 +91,25 @@ def test_what_retention_lets_go_is_nobodys_loss(table: str) -> None:
     DeltaTable(table).delete("n = 1", commit_properties=noted(log.RETENTION))
     assert log.commit(table, 2).kind == "rewrite"
     assert own(table) == 1
-    foreign.check(table, 0, 2)
+    foreign_commits.check(table, 0, 2)
 
 
 def test_maintenance_by_another_hand_takes_no_rows(table: str) -> None:
-    commit(table, OTHER, 1, rows(3))
+    commit_rows(table, OTHER, 1, rows(3))
     DeltaTable(table).optimize.compact()
     assert log.commit(table, 3).kind == "quiet"
     assert own(table) == 1
-    foreign.check(table, 0, 3)
+    foreign_commits.check(table, 0, 3)
 
 
 def test_of_commits_between_two_looks_each_is_looked_at(table: str) -> None:
     DeltaTable(table).delete("n = 1")
     write_deltalake(table, rows(5), mode="append")
-    foreign.check(table, 0, 1)
-    foreign.check(table, 3, 3)
+    foreign_commits.check(table, 0, 1)
+    foreign_commits.check(table, 3, 3)
     for first, last in ((2, 2), (1, 2), (2, 3)):
         with pytest.raises(FeedStopped, match=r"version 2 \(DELETE\) is not ours and took 1 files away") as refused:
-            foreign.check(table, first, last)
+            foreign_commits.check(table, first, last)
         assert refused.value.code == "E_FOREIGN"
 
 
@@ -138,11 +138,11 @@ MINE = "history/t/every@4"
 def test_a_feed_begins_in_an_empty_table_and_beside_rows_of_other_feeds(tmp_path: Path, app_id: str) -> None:
     path = str(tmp_path / "copy")
     DeltaTable.create(path, schema=SCHEMA, partition_by=["day"])
-    foreign.unclaimed(path, app_id)
+    foreign_commits.unclaimed(path, app_id)
     for other in (OTHER, "history/t/some@4", "history/t/everything@4"):
-        commit(path, other, 1, rows(1))
+        commit_rows(path, other, 1, rows(1))
     DeltaTable(path).optimize.compact()
-    foreign.unclaimed(path, app_id)
+    foreign_commits.unclaimed(path, app_id)
 
 
 @pytest.mark.parametrize(
@@ -160,14 +160,14 @@ def test_a_feed_never_begins_where_rows_may_be_its_own_already(
 ) -> None:
     path = str(tmp_path / "copy")
     DeltaTable.create(path, schema=SCHEMA, partition_by=["day"])
-    commit(path, OTHER, 1, rows(1))
+    commit_rows(path, OTHER, 1, rows(1))
     if holds:
-        commit(path, holds, 1, rows(2))
+        commit_rows(path, holds, 1, rows(2))
     else:
         write_deltalake(path, rows(2), mode="append")
-    commit(path, OTHER, 2, rows(3))
+    commit_rows(path, OTHER, 2, rows(3))
     with pytest.raises(FeedStopped, match=f"version 2 holds rows {said}, so {app_id} cannot begin") as refused:
-        foreign.unclaimed(path, app_id)
+        foreign_commits.unclaimed(path, app_id)
     assert refused.value.code == "E_NO_POSITION"
 
 
@@ -175,12 +175,12 @@ def test_rows_that_came_with_the_table_itself_are_somebodys_as_well(tmp_path: Pa
     path = str(tmp_path / "copy")
     write_deltalake(path, rows(1), partition_by=["day"])
     with pytest.raises(FeedStopped, match="version 0 holds rows without a position"):
-        foreign.unclaimed(path, OWN)
+        foreign_commits.unclaimed(path, OWN)
 
 
 def test_a_table_that_lets_positions_expire_is_not_fed(table: str) -> None:
-    foreign.keeps_positions(table)
+    foreign_commits.keeps_positions(table)
     DeltaTable(table).alter.set_table_properties({"delta.setTransactionRetentionDuration": "interval 1 days"})
     with pytest.raises(FeedStopped, match="positions of its feeds would be forgotten") as refused:
-        foreign.keeps_positions(table)
+        foreign_commits.keeps_positions(table)
     assert refused.value.code == "E_TXN_RETENTION"

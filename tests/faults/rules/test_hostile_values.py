@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from console.agent.upkeep.compact import compact, crowded
+from console.agent.maintenance.compaction import compact, crowded
 from tests.faults.rules.tables import foreign
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]

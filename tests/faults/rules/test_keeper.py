@@ -10,27 +10,27 @@ from typing import Any, cast
 import pytest
 from deltalake import DeltaTable
 
-from console.agent.feeds import once
-from console.agent.feeds.follow import Follower
-from console.agent.line import Line
-from console.agent.session import Settings, Spark
+from console.agent.feeds import commit
+from console.agent.feeds.follower import FeedFollower
+from console.agent.maintenance import maintainer
+from console.agent.maintenance.compaction import Compacted, Crowd, crowded
+from console.agent.maintenance.retention import cutoff
+from console.agent.pipeline import PipelineController
+from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import log
-from console.agent.upkeep import keeper
-from console.agent.upkeep.compact import Compacted, Crowd, crowded
-from console.agent.upkeep.expire import cutoff
 from console.errors import Conflict, DataError, RegionError
 from console.model.event import Accepted, Ended, Entered, Fenced
 from console.model.live import Feed, Release, TableState
 from console.model.plan import Plan
 from console.model.step import Promote
-from tests.faults.rules.tables import SCHEMA, commit, foreign, number, rows, state
+from tests.faults.rules.tables import SCHEMA, commit_rows, foreign, number, rows, state
 
 FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
 
 
-def opened(place: Path) -> Line:
-    spark = Spark(Settings("eu"), -1)
-    return Line(place, "web", spark, Follower(spark, 1.0, lambda *_: None), Settings("eu"))
+def opened(place: Path) -> PipelineController:
+    spark = SparkHandle(Settings("eu"), -1)
+    return PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
 
 
 def release(id: str, copy: str, *, managed: bool = True) -> Release:
@@ -44,14 +44,14 @@ def moved(made: TableState, path: str) -> TableState:
 
 
 @pytest.fixture
-def line(tmp_path: Path) -> Line:
+def line(tmp_path: Path) -> PipelineController:
     """r1 is live and has carried landing up to version 1; r2 is being built, has a fence, and nothing opened its feed."""
     foreign(tmp_path / "landing", *(rows(n) for n in range(4)))
     for path in ("copy/a-1", "copy/b-2"):
         DeltaTable.create(str(tmp_path / path), schema=SCHEMA, partition_by=["day"])
     first, second = release("r1", "copy/a-1"), release("r2", "copy/b-2")
     live = str(tmp_path / "copy/a-1")
-    commit(live, once.live_id(live, FEED), number(3, 1), rows(0, 1))
+    commit_rows(live, commit.live_id(live, FEED), number(3, 1), rows(0, 1))
     found = opened(tmp_path)
     found.releases.propose(first, "web-1", "ada", "laptop")
     found.releases.swap("", "r1", "ada", "laptop")
@@ -63,45 +63,47 @@ def line(tmp_path: Path) -> Line:
     return found
 
 
-def test_feeds_need_what_comes_after_their_position_and_a_rollout_its_fence(line: Line) -> None:
+def test_feeds_need_what_comes_after_their_position_and_a_rollout_its_fence(line: PipelineController) -> None:
     landing = str(line.warehouse / "landing")
     wanted = {
-        (need.version, need.why.split(":")[1].split(" of ")[-1].strip()) for need in keeper.needs([line])[landing]
+        (need.version, need.why.split(":")[1].split(" of ")[-1].strip()) for need in maintainer.needs([line])[landing]
     }
     assert wanted == {(1, "r1"), (-1, "r2"), (2, "backfill/copy/every")}
     line.recorder.store(Ended("discarded", "ada"))
     line.releases.drop("r2")
-    assert [need.version for need in keeper.needs([line])[landing]] == [1]
+    assert [need.version for need in maintainer.needs([line])[landing]] == [1]
 
 
-def test_a_feed_whose_target_is_not_there_yet_may_want_everything(line: Line) -> None:
+def test_a_feed_whose_target_is_not_there_yet_may_want_everything(line: PipelineController) -> None:
     rmtree(line.warehouse / "copy" / "b-2")
     versions = {
-        need.why.split(" of ")[-1]: need.version for need in keeper.needs([line])[str(line.warehouse / "landing")]
+        need.why.split(" of ")[-1]: need.version for need in maintainer.needs([line])[str(line.warehouse / "landing")]
     }
     assert versions["r2"] == -1
 
 
-def test_what_others_write_is_never_touched(line: Line, tmp_path: Path) -> None:
-    ours = {Path(path).relative_to(tmp_path).as_posix() for path in keeper.ours(line)}
+def test_what_others_write_is_never_touched(line: PipelineController, tmp_path: Path) -> None:
+    ours = {Path(path).relative_to(tmp_path).as_posix() for path in maintainer.ours(line)}
     assert ours == {"landing", "copy/a-1", "copy/b-2"}
     theirs = opened(tmp_path / "other")
     foreign(tmp_path / "other" / "landing", rows(1))
     theirs.releases.propose(release("r1", "copy/a-1", managed=False), "web-1", "ada", "laptop")
-    assert keeper.ours(theirs) == {}
+    assert maintainer.ours(theirs) == {}
     with pytest.raises(DataError, match="keeps no table 'landing'"):
-        keeper.accept(theirs, Follower(Spark(Settings("eu"), -1), 1.0, lambda *_: None), "landing", "ada")
+        maintainer.accept(theirs, FeedFollower(SparkHandle(Settings("eu"), -1), 1.0, lambda *_: None), "landing", "ada")
 
 
-def test_a_dry_run_names_what_is_crowded_and_changes_nothing_and_one_pass_goes_at_a_time(line: Line) -> None:
-    kept = keeper.Keeper(Spark(Settings("eu"), -1), lambda: [line], lambda *_: None)
-    before = [log.latest_version(path) for path in keeper.ours(line)]
-    done = kept.keep(line, keeper.Wish(dry_run=True, many=4))
-    assert done == (keeper.Done("landing", "compacted", "day=2026-11-01: 4 files"),)
-    assert [log.latest_version(path) for path in keeper.ours(line)] == before
+def test_a_dry_run_names_what_is_crowded_and_changes_nothing_and_one_pass_goes_at_a_time(
+    line: PipelineController,
+) -> None:
+    kept = maintainer.Maintainer(SparkHandle(Settings("eu"), -1), lambda: [line], lambda *_: None)
+    before = [log.latest_version(path) for path in maintainer.ours(line)]
+    done = kept.keep(line, maintainer.MaintenanceRequest(dry_run=True, many=4))
+    assert done == (maintainer.MaintenanceResult("landing", "compacted", "day=2026-11-01: 4 files"),)
+    assert [log.latest_version(path) for path in maintainer.ours(line)] == before
     kept._busy.acquire()
     with pytest.raises(Conflict, match="being kept already"):
-        kept.keep(line, keeper.Wish(dry_run=True))
+        kept.keep(line, maintainer.MaintenanceRequest(dry_run=True))
 
 
 def sharing(place: Path, *declared: dict[str, Any]) -> TableState:
@@ -111,7 +113,7 @@ def sharing(place: Path, *declared: dict[str, Any]) -> TableState:
     for n, more in enumerate(declared, 1):
         own = moved(state("copy", **more), "copy/a-1")
         line.releases.propose(Release(f"r{n}", "web", "d", (own,), ()), f"web-{n}", "ada", "laptop")
-    (found,) = keeper.ours(line).values()
+    (found,) = maintainer.ours(line).values()
     return found
 
 
@@ -137,7 +139,7 @@ def test_it_keeps_them_for_ever_where_one_says_so_or_tells_their_age_otherwise(
 
 
 def test_a_table_that_a_compaction_changed_is_told_once_and_never_kept_again(
-    line: Line, monkeypatch: pytest.MonkeyPatch
+    line: PipelineController, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A crowded table whose compaction loses a row; it is found in the hourly pass, an operator asks later."""
     line.recorder.store(Ended("discarded", "ada"))
@@ -149,11 +151,11 @@ def test_a_table_that_a_compaction_changed_is_told_once_and_never_kept_again(
         tried.append(table)
         raise RegionError(f"{table}: compaction in version 4 changed it", hint="RESTORE it", code="E_COMPACTION")
 
-    monkeypatch.setattr(keeper, "compact", lossy)
-    monkeypatch.setattr(keeper, "vacuum", lambda _, table: vacuumed.append(table))
-    monkeypatch.setattr(keeper, "crowded", lambda table, _: crowded(table, 4))
+    monkeypatch.setattr(maintainer, "compact", lossy)
+    monkeypatch.setattr(maintainer, "vacuum", lambda _, table: vacuumed.append(table))
+    monkeypatch.setattr(maintainer, "crowded", lambda table, _: crowded(table, 4))
     spark = SimpleNamespace(session=lambda **_: None, slots=2)
-    kept = keeper.Keeper(cast(Any, spark), lambda: [line], lambda *each: said.append(each))
+    kept = maintainer.Maintainer(cast(Any, spark), lambda: [line], lambda *each: said.append(each))
     landing = str(line.warehouse / "landing")
     for _ in range(2):
         kept._compact_all(line)
@@ -161,17 +163,17 @@ def test_a_table_that_a_compaction_changed_is_told_once_and_never_kept_again(
     assert said == [
         ("web", "error", f"upkeep: {landing}: compaction in version 4 changed it [E_COMPACTION]; RESTORE it")
     ]
-    done = kept.keep(line, keeper.Wish(many=4))
+    done = kept.keep(line, maintainer.MaintenanceRequest(many=4))
     assert [(each.what, "[E_COMPACTION]" in each.detail) for each in done if each.table == "landing"] == [
         ("left", True)
     ]
     assert tried == [landing]
-    assert vacuumed == [path for path in keeper.ours(line) if path != landing]
+    assert vacuumed == [path for path in maintainer.ours(line) if path != landing]
 
 
 @pytest.mark.parametrize(("slots", "tasks"), [(0, 1), (1, 1), (2, 1), (3, 2), (4, 3)])
 def test_a_compaction_leaves_a_slot_to_live_rows(
-    line: Line, monkeypatch: pytest.MonkeyPatch, slots: int, tasks: int
+    line: PipelineController, monkeypatch: pytest.MonkeyPatch, slots: int, tasks: int
 ) -> None:
     line.recorder.store(Ended("discarded", "ada"))
     asked: list[dict[str, str]] = []
@@ -181,16 +183,18 @@ def test_a_compaction_leaves_a_slot_to_live_rows(
         written.append(most_tasks)
         return Compacted(crowd, 1, 4)
 
-    monkeypatch.setattr(keeper, "compact", compacted)
-    monkeypatch.setattr(keeper, "vacuum", lambda *_: None)
+    monkeypatch.setattr(maintainer, "compact", compacted)
+    monkeypatch.setattr(maintainer, "vacuum", lambda *_: None)
     spark = SimpleNamespace(session=lambda **conf: asked.append(conf), slots=slots)
-    keeper.Keeper(cast(Any, spark), lambda: [line], lambda *_: None).keep(line, keeper.Wish(many=4))
+    maintainer.Maintainer(cast(Any, spark), lambda: [line], lambda *_: None).keep(
+        line, maintainer.MaintenanceRequest(many=4)
+    )
     assert written == [tasks]
     assert asked[0] == {"spark__sql__files__maxPartitionNum": str(tasks)}
 
 
-def test_rows_expire_never_beside_a_rollout(line: Line) -> None:
-    kept = keeper.Keeper(Spark(Settings("eu"), -1), lambda: [line], lambda *_: None)
+def test_rows_expire_never_beside_a_rollout(line: PipelineController) -> None:
+    kept = maintainer.Maintainer(SparkHandle(Settings("eu"), -1), lambda: [line], lambda *_: None)
     short = state("copy", retention_days=1, time="day")
-    (done,) = kept._expire(line, "", short, keeper.Wish(expire=True))
+    (done,) = kept._expire(line, "", short, maintainer.MaintenanceRequest(expire=True))
     assert (done.what, "a rollout is under way" in done.detail) == ("left", True)

@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import once, ranges
+from console.agent.feeds import commit, ranges
+from console.agent.maintenance.compaction import compact, crowded
+from console.agent.maintenance.retention import cutoff, expire, expired
+from console.agent.maintenance.vacuum import Need, in_the_way, kept_hours, vacuum
 from console.agent.store import log
-from console.agent.upkeep.compact import compact, crowded
-from console.agent.upkeep.expire import cutoff, expire, expired
-from console.agent.upkeep.vacuum import Need, in_the_way, kept_hours, vacuum
 from console.errors import RegionError
 from console.model.schema import Column
 from tests.faults.rules.tables import edge, foreign, held, rows, state
@@ -146,7 +146,7 @@ def test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_rep
 def test_a_file_that_is_damaged_is_never_passed_over(tmp_path: Path, session: Any) -> None:
     """Its rows would be missing live and in history, and the position behind them."""
     source, target = foreign(tmp_path / "landing", rows(0), rows(1, 2)), str(tmp_path / "copy")
-    once.create(session, state("copy"), target, 72)
+    commit.create(session, state("copy"), target, 72)
     damaged = Path(log.commit(source, 1).added[0].path)
     whole = damaged.read_bytes()
     damaged.write_bytes(bytes(len(whole)))
@@ -190,7 +190,7 @@ def test_our_tables_keep_files_and_log_for_the_rollback_window_and_the_longest_r
     tmp_path: Path, session: Any
 ) -> None:
     path = str(tmp_path / "copy")
-    once.create(session, state("copy"), path, 72 + 24 * 7)
+    commit.create(session, state("copy"), path, 72 + 24 * 7)
     kept = DeltaTable(path).metadata().configuration
     assert kept["delta.deletedFileRetentionDuration"] == "interval 240 hours"
     assert kept["delta.logRetentionDuration"] == "interval 480 hours"

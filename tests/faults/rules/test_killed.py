@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from console.agent import reading
-from console.agent.line import Line
-from console.agent.patience.quarantine import Quarantine
-from console.agent.session import Spark
+from console.agent import queries
+from console.agent.pipeline import PipelineController
+from console.agent.resilience.quarantine import Quarantine
+from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.errors import RegionError
 from console.model.event import Accepted, BatchDone
@@ -23,7 +23,7 @@ from console.model.plan import Plan
 from console.model.schema import Column
 from console.model.step import AddColumns, Backfill, CreateTable, Fragile, Promote
 from tests.faults.rules import another
-from tests.faults.rules.tables import COLUMNS, commit, foreign, held, rows, state
+from tests.faults.rules.tables import COLUMNS, commit_rows, foreign, held, rows, state
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 LANDING = state("landing", kind="landing", managed=True)
@@ -31,7 +31,7 @@ DAILY = Copy("daily", "daily_totals", "SELECT n, day FROM landing WHERE n < 3", 
 APP = "copy/web/daily/run-1"
 
 
-def live(warehouse: Path, spark: Spark, copy: Copy = DAILY) -> Line:
+def live(warehouse: Path, spark: SparkHandle, copy: Copy = DAILY) -> PipelineController:
     """A region whose live release has a landing table of four rows and one copy."""
     foreign(warehouse / "landing", rows(0, 1), rows(2, 3))
     opened = another.line(warehouse, spark)
@@ -40,8 +40,8 @@ def live(warehouse: Path, spark: Spark, copy: Copy = DAILY) -> Line:
     return opened
 
 
-def copied(opened: Line, spark: Spark, run: str = "run-1") -> tuple[int, bool]:
-    done = reading.run_copy(opened, spark, "daily", run, "ada")
+def copied(opened: PipelineController, spark: SparkHandle, run: str = "run-1") -> tuple[int, bool]:
+    done = queries.run_copy(opened, spark, "daily", run, "ada")
     return done["rows"], done["already"]
 
 
@@ -58,7 +58,7 @@ def entered(session: Any, warehouse: Path) -> list[int]:
 
 @pytest.mark.parametrize(("point", "seen", "told"), [("before-commit-copy", 0, (3, False)), ("after-commit-copy", 3, (0, True))])  # fmt: skip
 def test_a_copy_that_was_killed_and_asked_for_again_has_its_rows_once(
-    tmp_path: Path, spark: Spark, session: Any, point: str, seen: int, told: tuple[int, bool]
+    tmp_path: Path, spark: SparkHandle, session: Any, point: str, seen: int, told: tuple[int, bool]
 ) -> None:
     lake = tmp_path / "lake"
     opened = live(lake, spark)
@@ -71,7 +71,7 @@ def test_a_copy_that_was_killed_and_asked_for_again_has_its_rows_once(
     assert entered(session, lake) == [0, 0, 1, 1, 2, 2]
 
 
-def test_a_copy_that_replaces_is_not_done_anew_by_asking_again(tmp_path: Path, spark: Spark) -> None:
+def test_a_copy_that_replaces_is_not_done_anew_by_asking_again(tmp_path: Path, spark: SparkHandle) -> None:
     opened = live(tmp_path, spark, replace(DAILY, mode="replace"))
     foreign(Path(place(tmp_path)), rows(7))
     assert copied(opened, spark) == (3, False)
@@ -80,7 +80,7 @@ def test_a_copy_that_replaces_is_not_done_anew_by_asking_again(tmp_path: Path, s
     assert held(place(tmp_path)) == [0, 1, 2]
 
 
-def test_two_who_ask_for_one_run_at_once_have_one(tmp_path: Path, spark: Spark, session: Any) -> None:
+def test_two_who_ask_for_one_run_at_once_have_one(tmp_path: Path, spark: SparkHandle, session: Any) -> None:
     opened = live(tmp_path, spark)
     with ThreadPoolExecutor(3) as pool:
         told = list(pool.map(lambda _: copied(opened, spark), range(3)))
@@ -89,11 +89,11 @@ def test_two_who_ask_for_one_run_at_once_have_one(tmp_path: Path, spark: Spark, 
 
 
 def test_who_waits_for_a_run_that_goes_on_comes_back_later_and_holds_no_thread_of_the_agents(
-    tmp_path: Path, spark: Spark, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spark: SparkHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = live(tmp_path, spark)
-    monkeypatch.setattr(reading, "TURN_SECONDS", 0.1)
-    with reading._turn(place(tmp_path)), pytest.raises(RegionError, match="another run has been writing it") as told:
+    monkeypatch.setattr(queries, "TURN_SECONDS", 0.1)
+    with queries._turn(place(tmp_path)), pytest.raises(RegionError, match="another run has been writing it") as told:
         copied(opened, spark)
     assert told.value.code == "E_BUSY"
     assert not log.exists(place(tmp_path))
@@ -104,18 +104,18 @@ def at(monkeypatch: pytest.MonkeyPatch, point: str, do: Callable[[], object]) ->
 
 
 def test_a_first_try_that_commits_while_it_is_asked_for_again_counts_and_no_second_does(
-    tmp_path: Path, spark: Spark, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spark: SparkHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The Spark job of a call that broke goes on: it commits between its successor's look at the log and its write."""
     opened = live(tmp_path, spark)
     foreign(Path(place(tmp_path)), rows(7))
-    at(monkeypatch, "before-commit-copy", lambda: commit(place(tmp_path), APP, 1, rows(0, 1, 2), kind="copy"))
+    at(monkeypatch, "before-commit-copy", lambda: commit_rows(place(tmp_path), APP, 1, rows(0, 1, 2), kind="copy"))
     assert copied(opened, spark) == (3, False)
     assert held(place(tmp_path)) == [0, 1, 2, 7]
 
 
 def test_a_copys_commit_that_is_not_in_the_log_is_no_success(
-    tmp_path: Path, spark: Spark, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, spark: SparkHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On a local disk Delta may tell two writers that they won the same version (FAULTS §0.1)."""
     opened = live(tmp_path, spark)
@@ -129,7 +129,7 @@ def test_a_copys_commit_that_is_not_in_the_log_is_no_success(
 
 @pytest.mark.parametrize(("point", "there"), [("before-commit-columns", False), ("after-commit-columns", True)])
 def test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with_that_column_once(
-    tmp_path: Path, spark: Spark, session: Any, point: str, there: bool
+    tmp_path: Path, spark: SparkHandle, session: Any, point: str, there: bool
 ) -> None:
     lake = tmp_path / "lake"
     opened, note = live(lake, spark), Column("note", "string")
@@ -154,7 +154,7 @@ def test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with
 
 @pytest.mark.parametrize(("point", "written"), [("before-quarantine", 0), ("after-quarantine", 1)])
 def test_killed_around_what_a_batch_set_aside_it_is_written_once_and_the_batch_is_not_carried_again(
-    tmp_path: Path, spark: Spark, session: Any, point: str, written: int
+    tmp_path: Path, spark: SparkHandle, session: Any, point: str, written: int
 ) -> None:
     lake = tmp_path / "lake"
     opened, sql = live(lake, spark), "SELECT CAST(IF(n = 3, 'none', n) AS BIGINT) AS n, day FROM landing"

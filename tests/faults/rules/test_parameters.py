@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from console.agent import reading
-from console.agent.session import Spark
+from console.agent import queries
+from console.agent.spark_session import SparkHandle
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 VALUES = (
@@ -31,8 +31,10 @@ def line(tmp_path: Path) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "text", "value"), VALUES)
-def test_a_parameter_is_bound_where_delta_parses(spark: Spark, line: Any, kind: str, text: str, value: object) -> None:
+def test_a_parameter_is_bound_where_delta_parses(
+    spark: SparkHandle, line: Any, kind: str, text: str, value: object
+) -> None:
     sql = "WITH asked AS (SELECT :given AS it) SELECT it, count(*) AS n FROM asked WHERE it = :given GROUP BY it LIMIT :most"
     args = {"given": [text, kind], "most": ["5", "int"]}
-    found = reading.query(line, spark, sql, tables=[], args=json.loads(json.dumps(args)), limit=10)
+    found = queries.query(line, spark, sql, tables=[], args=json.loads(json.dumps(args)), limit=10)
     assert found["rows"] == [[value, 1]]

@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import foreign, once
+from console.agent.feeds import commit, foreign_commits
 from console.agent.store import log
 from console.errors import FeedStopped
-from tests.faults.rules.tables import SCHEMA, commit, held, number, rows
+from tests.faults.rules.tables import SCHEMA, commit_rows, held, number, rows
 
 FEED = "live/t/every"
 NO_SPARK: Any = None
@@ -59,26 +59,26 @@ class Spark:
 
 def reached(table: str) -> tuple[int, int] | None:
     found = log.position(table, FEED)
-    return None if found is None else once.split(found)
+    return None if found is None else commit.split(found)
 
 
-def carried(writer: once.Writer, position: int, *numbers: int) -> once.Written:
-    done = once.append_small(Rows(rows(*numbers)), writer, position, {"kind": "live"})
+def carried(writer: commit.FeedWriter, position: int, *numbers: int) -> commit.CommitResult:
+    done = commit.append_small(Rows(rows(*numbers)), writer, position, {"kind": "live"})
     assert done is not None
     return done
 
 
 def test_a_number_is_an_epoch_and_a_position() -> None:
-    for epoch, position in ((0, 0), (1, 0), (0, once.POSITION), (7, once.POSITION), (7, 3)):
-        assert once.split(epoch << once.EPOCH_BITS | position) == (epoch, position)
+    for epoch, position in ((0, 0), (1, 0), (0, commit.POSITION), (7, commit.POSITION), (7, 3)):
+        assert commit.split(epoch << commit.EPOCH_BITS | position) == (epoch, position)
 
 
 @pytest.mark.parametrize("before", [0, 1])
 def test_whoever_opens_a_feed_takes_the_next_epoch_in_one_commit(table: str, before: int) -> None:
     for n in range(before):  # the take-over's version is an odd one and an even one
-        commit(table, "live/t/other", n + 1, rows(n))
+        commit_rows(table, "live/t/other", n + 1, rows(n))
     for epoch in (1, 2, 3):
-        writer = once.open_feed(NO_SPARK, FEED, table, 4)
+        writer = commit.open_feed(NO_SPARK, FEED, table, 4)
         assert (writer.epoch, writer.position) == (epoch, 4)
         assert reached(table) == (epoch, 4)
         assert log.latest_version(table) == before + epoch
@@ -87,9 +87,9 @@ def test_whoever_opens_a_feed_takes_the_next_epoch_in_one_commit(table: str, bef
 
 
 def test_a_closed_feed_has_its_position_and_an_epoch_more(table: str) -> None:
-    writer = once.open_feed(NO_SPARK, FEED, table, 0)
+    writer = commit.open_feed(NO_SPARK, FEED, table, 0)
     carried(writer, 5, 1)
-    assert once.close_feed(NO_SPARK, FEED, table) == 5
+    assert commit.close_feed(NO_SPARK, FEED, table) == 5
     assert reached(table) == (2, 5)
     with pytest.raises(FeedStopped) as late:
         carried(writer, 6, 2)
@@ -98,29 +98,29 @@ def test_a_closed_feed_has_its_position_and_an_epoch_more(table: str) -> None:
 
 def test_a_feed_without_a_position_is_neither_closed_nor_begun_at_none(table: str) -> None:
     with pytest.raises(FeedStopped) as told:
-        once.close_feed(NO_SPARK, FEED, table)
+        commit.close_feed(NO_SPARK, FEED, table)
     assert told.value.code == "E_NO_POSITION"
-    assert once.open_feed(NO_SPARK, FEED, table, 0).position == 0
+    assert commit.open_feed(NO_SPARK, FEED, table, 0).position == 0
 
 
 @pytest.mark.parametrize("position", [0, 2, 5, 9])
 def test_a_feed_that_is_placed_goes_on_from_there_whatever_it_had_reached(table: str, position: int) -> None:
-    old = once.open_feed(NO_SPARK, FEED, table, 0)
+    old = commit.open_feed(NO_SPARK, FEED, table, 0)
     carried(old, 5, 1)
-    once.place_feed(NO_SPARK, FEED, table, position, {"kind": "moved"})
+    commit.place_feed(NO_SPARK, FEED, table, position, {"kind": "moved"})
     assert reached(table) == (2, position)
     assert log.commit(table, log.latest_version(table)).note == {"kind": "moved"}
     with pytest.raises(FeedStopped) as late:
         carried(old, 10, 2)
     assert late.value.code == "E_SKIPPED"
-    writer = once.open_feed(NO_SPARK, FEED, table, -1)
+    writer = commit.open_feed(NO_SPARK, FEED, table, -1)
     assert writer.position == position
     carried(writer, position + 1, 3)
     assert held(table) == [1, 3]
 
 
 def test_a_feed_may_be_placed_before_anyone_opened_it(table: str) -> None:
-    once.place_feed(NO_SPARK, FEED, table, 7, {"kind": "moved"})
+    commit.place_feed(NO_SPARK, FEED, table, 7, {"kind": "moved"})
     assert reached(table) == (1, 7)
 
 
@@ -129,69 +129,69 @@ def test_a_feed_may_be_placed_before_anyone_opened_it(table: str) -> None:
 def test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted(
     table: str, monkeypatch: pytest.MonkeyPatch, moment: str, before: int
 ) -> None:
-    commit(table, FEED, number(1, 3), rows(1, 2, 3))
+    commit_rows(table, FEED, number(1, 3), rows(1, 2, 3))
     for n in range(before):
-        commit(table, "live/t/other", n + 1, rows())
+        commit_rows(table, "live/t/other", n + 1, rows())
     rivals: list[int] = []
 
     def then_rival(real: Callable[..., Any]) -> Callable[..., Any]:
         def both(*args: Any, **more: Any) -> Any:
             found = real(*args, **more)
             if not rivals:
-                rivals.append(commit(table, FEED, number(1, 4), rows(4)))
+                rivals.append(commit_rows(table, FEED, number(1, 4), rows(4)))
             return found
 
         return both
 
-    owner, name = (foreign, "last_own") if moment == "right before the commit" else (log, "position")
+    owner, name = (foreign_commits, "last_own") if moment == "right before the commit" else (log, "position")
     monkeypatch.setattr(owner, name, then_rival(getattr(owner, name)))
-    writer = once.open_feed(NO_SPARK, FEED, table, -1)
+    writer = commit.open_feed(NO_SPARK, FEED, table, -1)
     assert rivals
     assert writer.position == 4
 
 
 def test_a_take_over_whose_maker_died_before_it_could_look_hides_no_rival(table: str) -> None:
-    read = commit(table, FEED, number(1, 3), rows(1, 2, 3))
-    commit(table, FEED, number(1, 5), rows(5))  # the zombie's, after the position was read
-    commit(table, FEED, number(1, 4), rows(4))
-    commit(table, FEED, number(2, 3), rows(), kind="take-over", read=read)  # and then the successor was killed
-    assert once.open_feed(NO_SPARK, FEED, table, -1).position == 5
+    read = commit_rows(table, FEED, number(1, 3), rows(1, 2, 3))
+    commit_rows(table, FEED, number(1, 5), rows(5))  # the zombie's, after the position was read
+    commit_rows(table, FEED, number(1, 4), rows(4))
+    commit_rows(table, FEED, number(2, 3), rows(), kind="take-over", read=read)  # and then the successor was killed
+    assert commit.open_feed(NO_SPARK, FEED, table, -1).position == 5
 
 
 def test_who_finds_a_rival_behind_each_take_over_gives_up_and_says_so(
     table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit(table, FEED, number(1, 3), rows())
+    commit_rows(table, FEED, number(1, 3), rows())
     real, raced = log.position, list[int]()
 
     def then_rival(*args: Any, **more: Any) -> int | None:
         found = real(*args, **more)
-        raced.append(commit(table, FEED, (found or 0) + 1, rows()))
+        raced.append(commit_rows(table, FEED, (found or 0) + 1, rows()))
         return found
 
     monkeypatch.setattr(log, "position", then_rival)
     with pytest.raises(FeedStopped) as told:
-        once.open_feed(NO_SPARK, FEED, table, 0)
+        commit.open_feed(NO_SPARK, FEED, table, 0)
     assert (told.value.code, len(raced)) == ("E_RIVAL", 8)
 
 
 def test_a_feed_goes_on_only_over_the_table_that_it_has_read(table: str) -> None:
-    writer = once.open_feed(NO_SPARK, FEED, table, 0, "one")
+    writer = commit.open_feed(NO_SPARK, FEED, table, 0, "one")
     carried(writer, 1, 1)
     assert log.commit(table, log.latest_version(table)).note == {"kind": "live", "source": "one"}
-    assert once.open_feed(NO_SPARK, FEED, table, 0, "one").position == 1
-    assert once.open_feed(NO_SPARK, FEED, table, 0).position == 1
-    once.open_feed(NO_SPARK, FEED, table, 0, "one")
+    assert commit.open_feed(NO_SPARK, FEED, table, 0, "one").position == 1
+    assert commit.open_feed(NO_SPARK, FEED, table, 0).position == 1
+    commit.open_feed(NO_SPARK, FEED, table, 0, "one")
     with pytest.raises(FeedStopped, match="has read table one, and other stands in its place") as told:
-        once.open_feed(NO_SPARK, FEED, table, 0, "other")
+        commit.open_feed(NO_SPARK, FEED, table, 0, "other")
     assert told.value.code == "E_REPLACED"
 
 
 @pytest.mark.parametrize("position", [4, 5])
 def test_a_position_that_is_not_after_the_last_is_refused_before_anything_is_written(table: str, position: int) -> None:
-    writer = once.open_feed(NO_SPARK, FEED, table, 5)
+    writer = commit.open_feed(NO_SPARK, FEED, table, 5)
     before = log.latest_version(table)
-    for go in (lambda: carried(writer, position, 1), lambda: once.heartbeat(NO_SPARK, writer, position)):
+    for go in (lambda: carried(writer, position, 1), lambda: commit.heartbeat(NO_SPARK, writer, position)):
         with pytest.raises(FeedStopped) as refused:
             go()
         assert refused.value.code == "E_ORDER"
@@ -199,14 +199,14 @@ def test_a_position_that_is_not_after_the_last_is_refused_before_anything_is_wri
 
 
 def test_a_heartbeat_moves_the_position_and_brings_no_row(table: str) -> None:
-    writer = once.open_feed(NO_SPARK, FEED, table, 0)
-    once.heartbeat(NO_SPARK, writer, 9)
+    writer = commit.open_feed(NO_SPARK, FEED, table, 0)
+    commit.heartbeat(NO_SPARK, writer, 9)
     assert (writer.position, reached(table), held(table)) == (9, (1, 9), [])
     assert log.commit(table, log.latest_version(table)).note["kind"] == "position"
 
 
 def test_what_a_commit_did_is_told_by_the_commit_itself(table: str) -> None:
-    writer = once.open_feed(NO_SPARK, FEED, table, 0)
+    writer = commit.open_feed(NO_SPARK, FEED, table, 0)
     done = carried(writer, 1, 1, 2, 3)
     (file,) = log.commit(table, done.version).added
     assert (done.version, done.rows, done.bytes) == (2, 3, file.bytes)
@@ -215,15 +215,15 @@ def test_what_a_commit_did_is_told_by_the_commit_itself(table: str) -> None:
 
 @pytest.mark.parametrize("ahead", [number(1, 6), number(2, 1), number(9, 9)])
 def test_a_write_that_delta_passed_over_is_never_taken_for_the_rivals_beside_it(table: str, ahead: int) -> None:
-    writer = once.open_feed(NO_SPARK, FEED, table, 0)
-    passed_over: Any = Spark(lambda path: commit(path, FEED, ahead, rows(7)))
+    writer = commit.open_feed(NO_SPARK, FEED, table, 0)
+    passed_over: Any = Spark(lambda path: commit_rows(path, FEED, ahead, rows(7)))
     with pytest.raises(FeedStopped) as told:
-        once.append(NO_SPARK, passed_over, writer, 5, {"kind": "live"})
+        commit.append(NO_SPARK, passed_over, writer, 5, {"kind": "live"})
     assert (told.value.code, writer.position) == ("E_SKIPPED", 0)
 
 
 def test_a_hand_on_the_target_is_seen_before_the_next_rows_and_after_them(table: str) -> None:
-    writer = once.open_feed(NO_SPARK, FEED, table, 0)
+    writer = commit.open_feed(NO_SPARK, FEED, table, 0)
     carried(writer, 1, 1)
     carried(writer, 2, 2)
     DeltaTable(table).delete("n = 1")
@@ -235,8 +235,8 @@ def test_a_hand_on_the_target_is_seen_before_the_next_rows_and_after_them(table:
 
 @pytest.mark.parametrize("commits", [1, 2])
 def test_a_hand_in_the_first_commit_after_the_take_over_is_seen(table: str, commits: int) -> None:
-    commit(table, FEED, number(1, 0), rows(1))
-    writer = once.open_feed(NO_SPARK, FEED, table, 0)
+    commit_rows(table, FEED, number(1, 0), rows(1))
+    writer = commit.open_feed(NO_SPARK, FEED, table, 0)
     for position in range(1, commits):
         carried(writer, position, 1 + position)
     DeltaTable(table).delete("n = 1")

@@ -12,8 +12,8 @@ import pytest
 from deltalake import write_deltalake
 
 from console.agent.feeds import ranges
-from console.agent.patience.failure import kind
-from console.agent.rows.whole import stored_at
+from console.agent.resilience.failure import kind
+from console.agent.rows.snapshot import stored_at
 from console.agent.store import log
 from console.agent.store.survey import table_stats
 

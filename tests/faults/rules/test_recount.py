@@ -11,13 +11,13 @@ import pytest
 from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
-from console.agent.feeds import edge as edges
-from console.agent.feeds import once
-from console.agent.feeds.edge import Edge
+from console.agent.feeds import commit
+from console.agent.feeds import live_feed as edges
+from console.agent.feeds.live_feed import LiveFeed
 from console.agent.recount import files
 from console.agent.recount import rows as recounted
-from console.agent.recount.alive import quiet
 from console.agent.recount.live import Again, lane, recount
+from console.agent.recount.liveness import quiet
 from console.agent.store import log
 from console.model.live import Feed, TableState, Terms, Version
 from console.model.schema import Column, Table
@@ -101,10 +101,10 @@ class World:
         self.copy = self.feed(Feed("every", "landing", "copy", COPIED, ("owners",)), copy(), ((owners(), self.owners),))
         self.hours = self.feed(Feed("hours", "landing", "hours", SUMMED, terms=TERMS), hours(), ())
 
-    def feed(self, feed: Feed, target: TableState, joins: tuple[tuple[TableState, str], ...]) -> Edge:
+    def feed(self, feed: Feed, target: TableState, joins: tuple[tuple[TableState, str], ...]) -> LiveFeed:
         path = str(self.place / feed.target)
-        once.create(self.session, target, path, 24)
-        made = Edge(feed, landing(), target, joins, self.landing, path, start=log.latest_version(self.landing))
+        commit.create(self.session, target, path, 24)
+        made = LiveFeed(feed, landing(), target, joins, self.landing, path, start=log.latest_version(self.landing))
         made.open(self.session)
         return made
 
@@ -123,7 +123,7 @@ class World:
         for edge in (self.copy, self.hours):
             edge.step(self.session, end)
 
-    def again(self, edge: Edge) -> Again:
+    def again(self, edge: LiveFeed) -> Again:
         found = recount(self.session, lane(edge, {}), "seed")
         assert found is not None
         return found
@@ -198,7 +198,7 @@ def test_of_a_large_table_little_more_is_read_than_the_commits_and_never_too_muc
     driving = lane(world.copy, {}).source.driving
     stored = driving.stored(world.session)
     for condition in files._cuts(
-        stored, "at", dict.fromkeys(files._added(driving, files.Span(0, 2, 2)), 0), files.Held.of(driving, 2)
+        stored, "at", dict.fromkeys(files._added(driving, files.Span(0, 2, 2)), 0), files.VersionFiles.of(driving, 2)
     ):
         stored = stored.where(condition)
     assert stored.count() == 4  # two places on two days, of seven rows
@@ -268,7 +268,7 @@ def test_a_live_commit_that_was_made_twice_is_found(world: World) -> None:
         "rows_in": 4,
         "joins": {"owners": 1},
     }
-    once.append(world.session, rows, writer, writer.position + 1, note)
+    commit.append(world.session, rows, writer, writer.position + 1, note)
     assert "both hold commit 1 of the source" in world.again(world.copy).told
 
 
@@ -354,7 +354,7 @@ def test_without_the_version_of_a_joined_table_nothing_is_told(world: World) -> 
     assert writer is not None
     world.lands()
     note = {"kind": "live", "feed": writer.app_id, "from": 2, "to": 2, "rows_in": 4}
-    once.append(world.session, world.session.read.format("delta").load(world.copy.target_path), writer, 2, note)
+    commit.append(world.session, world.session.read.format("delta").load(world.copy.target_path), writer, 2, note)
     again = world.again(world.copy)
     assert (again.ok, "as of which version owners was read is not noted" in again.told) == (None, True), again
 

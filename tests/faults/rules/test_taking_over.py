@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import foreign, once
-from console.agent.feeds.follow import Follower
-from console.agent.line import Line
-from console.agent.session import Settings, Spark
+from console.agent.feeds import commit, foreign_commits
+from console.agent.feeds.follower import FeedFollower
+from console.agent.maintenance import maintainer
+from console.agent.pipeline import PipelineController
+from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import log
-from console.agent.upkeep import keeper
 from console.errors import FeedStopped
 from console.model.live import Feed, Release
-from tests.faults.rules.tables import SCHEMA, commit, edge, held, number, rows, state
+from tests.faults.rules.tables import SCHEMA, commit_rows, edge, held, number, rows, state
 from tests.faults.rules.tables import foreign as landing
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
@@ -42,12 +42,12 @@ def data(session: Any, *numbers: int) -> Any:
 
 def test_a_replaced_table_never_looks_as_if_it_were_fed_already(tmp_path: Path) -> None:
     table = target(tmp_path)
-    app_id = once.live_id(table, FEED)
-    commit(table, app_id, number(1, 9), rows(1))
+    app_id = commit.live_id(table, FEED)
+    commit_rows(table, app_id, number(1, 9), rows(1))
     assert log.position(table, app_id) == number(1, 9)
     DeltaTable.create(table, schema=SCHEMA, mode="overwrite")
     with pytest.raises(FeedStopped) as stopped:
-        once.open_feed(NO_SPARK, once.live_id(table, FEED), table, -1)
+        commit.open_feed(NO_SPARK, commit.live_id(table, FEED), table, -1)
     assert stopped.value.code == "E_NO_POSITION"
 
 
@@ -58,12 +58,12 @@ def test_a_missing_position_is_never_taken_for_zero(
     """Rows of nobody, rows of the same history by another fence, and its own whose position Delta forgot."""
     table = target(tmp_path)
     if whose:
-        commit(table, whose.format(id=log.table_id(table)), number(1, 3), rows(1))
+        commit_rows(table, whose.format(id=log.table_id(table)), number(1, 3), rows(1))
         monkeypatch.setattr(log, "position", lambda *_, **__: None)
     else:
         write_deltalake(table, rows(1), mode="append")
     with pytest.raises(FeedStopped) as stopped:
-        once.open_feed(NO_SPARK, once.history_id(table, "every", 4), table, 0)
+        commit.open_feed(NO_SPARK, commit.history_id(table, "every", 4), table, 0)
     assert stopped.value.code == "E_NO_POSITION"
 
 
@@ -72,7 +72,7 @@ def test_a_table_that_may_forget_positions_is_not_fed(tmp_path: Path) -> None:
     forgets = {"delta.setTransactionRetentionDuration": "interval 1 days"}
     DeltaTable(table).alter.set_table_properties(forgets)
     with pytest.raises(FeedStopped) as stopped:
-        once.open_feed(NO_SPARK, once.live_id(table, FEED), table, 0)
+        commit.open_feed(NO_SPARK, commit.live_id(table, FEED), table, 0)
     assert stopped.value.code == "E_TXN_RETENTION"
 
 
@@ -85,14 +85,14 @@ def test_a_zombie_that_writes_between_its_successors_read_and_write_changes_noth
 ) -> None:
     """It overlaps with no write of the successor, so that Delta's own conflict check lets it through."""
     table = target(tmp_path)
-    app_id = once.live_id(table, FEED)
-    zombie = once.open_feed(session, app_id, table, 0)
-    successor = once.open_feed(session, app_id, table, 0)
-    write = partial(once.append, session) if through == "spark" else once.append_small
+    app_id = commit.live_id(table, FEED)
+    zombie = commit.open_feed(session, app_id, table, 0)
+    successor = commit.open_feed(session, app_id, table, 0)
+    write = partial(commit.append, session) if through == "spark" else commit.append_small
     with pytest.raises(FeedStopped) as stopped:
         write(data(session, 1, 2), zombie, 1, {"kind": "live"})
     assert stopped.value.code == "E_SKIPPED"
-    once.append(session, data(session, 1, 2), successor, 1, {"kind": "live"})
+    commit.append(session, data(session, 1, 2), successor, 1, {"kind": "live"})
     assert held(table) == [1, 2]
 
 
@@ -101,59 +101,59 @@ def test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted(
     tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     table = target(tmp_path)
-    app_id = once.live_id(table, FEED)
-    commit(table, app_id, number(1, 3), rows(1, 2, 3))
+    app_id = commit.live_id(table, FEED)
+    commit_rows(table, app_id, number(1, 3), rows(1, 2, 3))
     rivals: list[int] = []
 
     def then_rival(real: Callable[..., Any]) -> Callable[..., Any]:
         def both(*args: Any, **more: Any) -> Any:
             found = real(*args, **more)
             if not rivals:
-                rivals.append(commit(table, app_id, number(1, 4), rows(4)))
+                rivals.append(commit_rows(table, app_id, number(1, 4), rows(4)))
             return found
 
         return both
 
     if moment == "right before the commit":
-        monkeypatch.setattr(foreign, "last_own", then_rival(foreign.last_own))
+        monkeypatch.setattr(foreign_commits, "last_own", then_rival(foreign_commits.last_own))
     else:
         monkeypatch.setattr(log, "position", then_rival(log.position))
-    writer = once.open_feed(session, app_id, table, -1)
+    writer = commit.open_feed(session, app_id, table, -1)
     assert rivals
     assert writer.position == 4
 
 
 def test_a_take_over_whose_maker_died_before_it_could_look_hides_no_rival(tmp_path: Path, session: Any) -> None:
     table = target(tmp_path)
-    app_id = once.live_id(table, FEED)
-    read = commit(table, app_id, number(1, 3), rows(1, 2, 3))
-    commit(table, app_id, number(1, 4), rows(4))  # the zombie's, after the position was read
-    commit(table, app_id, number(2, 3), rows(), kind="take-over", read=read)  # and then the successor was killed
-    assert once.open_feed(session, app_id, table, -1).position == 4
+    app_id = commit.live_id(table, FEED)
+    read = commit_rows(table, app_id, number(1, 3), rows(1, 2, 3))
+    commit_rows(table, app_id, number(1, 4), rows(4))  # the zombie's, after the position was read
+    commit_rows(table, app_id, number(2, 3), rows(), kind="take-over", read=read)  # and then the successor was killed
+    assert commit.open_feed(session, app_id, table, -1).position == 4
 
 
 def test_a_late_position_is_refused_and_a_skipped_write_is_noticed(tmp_path: Path, session: Any) -> None:
     """Day 5, then day 4: Delta skips it without a word."""
     table = target(tmp_path)
-    writer = once.open_feed(session, once.history_id(table, "every", 7), table, 0)
-    once.append(session, data(session, 5), writer, 5, {"kind": "history"})
+    writer = commit.open_feed(session, commit.history_id(table, "every", 7), table, 0)
+    commit.append(session, data(session, 5), writer, 5, {"kind": "history"})
     with pytest.raises(FeedStopped) as early:
-        once.append(session, data(session, 4), writer, 4, {"kind": "history"})
-    unaware = once.Writer(writer.app_id, table, writer.epoch, 3)
+        commit.append(session, data(session, 4), writer, 4, {"kind": "history"})
+    unaware = commit.FeedWriter(writer.app_id, table, writer.epoch, 3)
     with pytest.raises(FeedStopped) as skipped:
-        once.append(session, data(session, 4), unaware, 4, {"kind": "history"})
+        commit.append(session, data(session, 4), unaware, 4, {"kind": "history"})
     assert (early.value.code, skipped.value.code) == ("E_ORDER", "E_SKIPPED")
     assert held(table) == [5]
 
 
 def test_a_batch_done_twice_counts_once(tmp_path: Path, session: Any) -> None:
     table = target(tmp_path)
-    writer = once.open_feed(session, once.history_id(table, "every", 7), table, 0)
-    once.append(session, data(session, 5), writer, 5, {"kind": "history"})
-    again = once.open_feed(session, writer.app_id, table, 0)
+    writer = commit.open_feed(session, commit.history_id(table, "every", 7), table, 0)
+    commit.append(session, data(session, 5), writer, 5, {"kind": "history"})
+    again = commit.open_feed(session, writer.app_id, table, 0)
     assert again.position == 5
     with pytest.raises(FeedStopped):
-        once.append(session, data(session, 5), again, 5, {"kind": "history"})
+        commit.append(session, data(session, 5), again, 5, {"kind": "history"})
     assert held(table) == [5]
 
 
@@ -162,7 +162,7 @@ def test_a_batch_done_twice_counts_once(tmp_path: Path, session: Any) -> None:
 
 @pytest.mark.parametrize("small", [True, False])
 def test_a_live_row_that_does_not_convert_stops_its_feed_and_is_not_told(
-    tmp_path: Path, spark: Spark, small: bool
+    tmp_path: Path, spark: SparkHandle, small: bool
 ) -> None:
     """In Spark's own words, by either way into the table."""
     source, table = landing(tmp_path / "landing", rows(1), rows(2), rows(13)), target(tmp_path)
@@ -170,7 +170,7 @@ def test_a_live_row_that_does_not_convert_stops_its_feed_and_is_not_told(
     feed.feed = replace(FEED, sql="SELECT CAST(IF(n = 13, 'c4rd', CAST(n AS STRING)) AS BIGINT) AS n, day FROM landing")
     feed.small = small
     said: list[tuple[str, ...]] = []
-    follower = Follower(spark, 1.0, lambda *each: said.append(each))
+    follower = FeedFollower(spark, 1.0, lambda *each: said.append(each))
     follower.follow("web", (feed,))
     for _ in range(3):
         follower._move("web")
@@ -193,7 +193,7 @@ def overwrite(table: str) -> None:
 
 @pytest.mark.parametrize("hand", [restore, overwrite])
 def test_a_target_that_somebody_restored_or_overwrote_is_not_fed_on_until_a_person_decides(
-    tmp_path: Path, spark: Spark, session: Any, hand: Callable[[str], None]
+    tmp_path: Path, spark: SparkHandle, session: Any, hand: Callable[[str], None]
 ) -> None:
     source, table = landing(tmp_path / "landing", rows(1), rows(2)), target(tmp_path)
     feed = edge(source, table)
@@ -208,15 +208,15 @@ def test_a_target_that_somebody_restored_or_overwrote_is_not_fed_on_until_a_pers
         assert stopped.value.code == "E_FOREIGN"
         assert held(table) == missing
     line = in_a_release(tmp_path)
-    keeper.accept(line, Follower(spark, 1.0, lambda *_: None), "copy", "ada")
+    maintainer.accept(line, FeedFollower(spark, 1.0, lambda *_: None), "copy", "ada")
     assert edge(source, table).step(session, 2) == 1
     assert held(table) == sorted([*missing, 3])
 
 
-def in_a_release(warehouse: Path) -> Line:
+def in_a_release(warehouse: Path) -> PipelineController:
     """The pipeline whose one release has the table `copy`."""
     settings = Settings("eu")
-    spark = Spark(settings, -1)
-    line = Line(warehouse, "web", spark, Follower(spark, 1.0, lambda *_: None), settings)
+    spark = SparkHandle(settings, -1)
+    line = PipelineController(warehouse, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), settings)
     line.releases.propose(Release("r1", "web", "d", (state("copy"),), ()), "web-1", "ada", "laptop")
     return line

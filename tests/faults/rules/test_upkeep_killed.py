@@ -8,17 +8,17 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from console.agent.feeds.edge import Edge
+from console.agent.feeds.live_feed import LiveFeed
+from console.agent.maintenance.compaction import crowded
+from console.agent.maintenance.retention import expire
 from console.agent.store import log
-from console.agent.upkeep.compact import crowded
-from console.agent.upkeep.expire import expire
 from tests.faults.rules import another
 from tests.faults.rules.tables import SCHEMA, edge, foreign, held, rows
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 
 
-def below(session: Any, warehouse: Path, table: str) -> Edge:
+def below(session: Any, warehouse: Path, table: str) -> LiveFeed:
     """A feed that has carried the table's first two commits."""
     copy = str(warehouse / "c")
     DeltaTable.create(copy, schema=pa.schema(SCHEMA))
@@ -32,7 +32,7 @@ def notes(table: str, kind: str) -> int:
     return sum(note.get("kind") == kind for note in found)
 
 
-def carried(session: Any, feed: Edge) -> list[int]:
+def carried(session: Any, feed: LiveFeed) -> list[int]:
     while feed.step(session, log.latest_version(feed.source_path)) >= 0:
         pass
     return held(feed.target_path)

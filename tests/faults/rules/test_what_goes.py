@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
+from console.agent.maintenance import vacuum
+from console.agent.maintenance.compaction import MANY, MOST_BYTES, SMALL_BYTES, Crowd, crowded
+from console.agent.maintenance.vacuum import Need, in_the_way, kept_hours
 from console.agent.store import log
-from console.agent.upkeep import vacuum
-from console.agent.upkeep.compact import MANY, MOST_BYTES, SMALL_BYTES, Crowd, crowded
-from console.agent.upkeep.vacuum import Need, in_the_way, kept_hours
 from console.errors import RegionError
 from tests.faults.rules.tables import SCHEMA, foreign, rows
 

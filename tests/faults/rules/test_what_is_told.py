@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from console.agent.feeds import verify
+from console.agent.feeds import comparison
+from console.agent.maintenance import compaction as compacting
+from console.agent.maintenance.compaction import Crowd, compact
 from console.agent.store import log
-from console.agent.upkeep import compact as compacting
-from console.agent.upkeep.compact import Crowd, compact
 from console.errors import RegionError
 from console.model.step import Comparison, Pair
 from tests.faults.rules.tables import SCHEMA, foreign, rows
@@ -21,7 +21,7 @@ PAIRS = tuple(Pair(f"old_{name}", name) for name in "abcdefgh")
 def told(count: int, *differing: str, left_out: tuple[tuple[str, str], ...] = ()) -> str:
     plan = Comparison("copy", PAIRS[:count], left_out)
     days = {name: ["2026-11-01", "2026-11-02"] for name in differing}
-    check = verify._columns(plan, list(PAIRS[:count]), days)
+    check = comparison._columns(plan, list(PAIRS[:count]), days)
     assert check.ok is not bool(differing)
     return check.detail
 
@@ -38,7 +38,7 @@ def test_equal_columns_are_named_up_to_six_and_the_others_counted() -> None:
 
 def test_a_column_goes_by_the_name_that_it_had_and_one_that_is_not_compared_by_its_own() -> None:
     plan = Comparison("copy", PAIRS[:4])
-    assert [verify._renamed(plan, name) for name in ("a", "b", "d", "day")] == ["old_a", "old_b", "old_d", "day"]
+    assert [comparison._renamed(plan, name) for name in ("a", "b", "d", "day")] == ["old_a", "old_b", "old_d", "day"]
 
 
 @pytest.mark.parametrize(
@@ -54,9 +54,9 @@ def test_a_column_goes_by_the_name_that_it_had_and_one_that_is_not_compared_by_i
 def test_values_are_counted_apart_from_estimates(
     monkeypatch: pytest.MonkeyPatch, estimates: int, differing: dict[int, int], detail: str
 ) -> None:
-    monkeypatch.setattr(verify, "TOLERANCE", 0.1)
+    monkeypatch.setattr(comparison, "TOLERANCE", 0.1)
     plan, values = Comparison("copy", PAIRS[:3], keys=("k",)), list(PAIRS[:3])
-    check = verify._values(plan, values, values[:estimates], {f"d{i}": differing.get(i, 0) for i in range(3)})
+    check = comparison._values(plan, values, values[:estimates], {f"d{i}": differing.get(i, 0) for i in range(3)})
     assert (check.ok, check.detail) == (not differing, detail)
 
 

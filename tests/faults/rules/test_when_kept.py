@@ -8,9 +8,9 @@ from typing import Any, cast
 import pytest
 from deltalake import DeltaTable
 
-from console.agent.line import Line
-from console.agent.upkeep import keeper
-from console.agent.upkeep.compact import Compacted, Crowd, crowded
+from console.agent.maintenance import maintainer
+from console.agent.maintenance.compaction import Compacted, Crowd, crowded
+from console.agent.pipeline import PipelineController
 from console.errors import ConsoleError, DataError
 from console.model.event import Accepted, Ended, Entered
 from console.model.live import Release, TableState
@@ -22,7 +22,7 @@ from tests.faults.rules.test_keeper import moved, opened
 HOUR = 3600.0
 
 
-def pipeline(place: Path, *tables: str) -> Line:
+def pipeline(place: Path, *tables: str) -> PipelineController:
     """A live release of our own tables, each of four small files of one day."""
     for name in tables:
         DeltaTable.create(str(place / name), schema=SCHEMA, partition_by=["day"])
@@ -34,7 +34,7 @@ def pipeline(place: Path, *tables: str) -> Line:
     return found
 
 
-def begins(line: Line) -> None:
+def begins(line: PipelineController) -> None:
     """A rollout is under way from now on."""
     live = line.live()
     plan = Plan(1, "t", "web", "eu", "d", "r1", "c", (), (Promote(),), live)
@@ -45,16 +45,18 @@ def begins(line: Line) -> None:
 class Scene:
     """A keeper of some pipelines, and what it compacts; `meets` is what a table's compaction runs into."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *lines: Line) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *lines: PipelineController) -> None:
         self.now, self.lines = 5000.5, lines
         self.spark = SimpleNamespace(started=True, slots=2, session=lambda **_: None)
         self.compacted: list[str] = []
         self.said: list[tuple[str, str, str]] = []
         self.meets: dict[str, Exception] = {}
-        monkeypatch.setattr(keeper, "time", SimpleNamespace(monotonic=lambda: self.now))
-        monkeypatch.setattr(keeper, "compact", self._compact)
-        monkeypatch.setattr(keeper, "crowded", lambda table, many: crowded(table, 4))
-        self.keeper = keeper.Keeper(cast(Any, self.spark), lambda: self.lines, lambda *each: self.said.append(each))
+        monkeypatch.setattr(maintainer, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(maintainer, "compact", self._compact)
+        monkeypatch.setattr(maintainer, "crowded", lambda table, many: crowded(table, 4))
+        self.keeper = maintainer.Maintainer(
+            cast(Any, self.spark), lambda: self.lines, lambda *each: self.said.append(each)
+        )
 
     def _compact(self, session: Any, table: str, crowd: Crowd, tasks: int, state: TableState) -> Compacted:
         name = Path(table).name

@@ -1,0 +1,171 @@
+"""Events into a managed landing table, each once: batches by their id, and files by the lines of them that have landed.
+
+Written through deltalake and not through Spark: a batch costs milliseconds of one core instead of half a second
+(docs/decisions/0002). The table's lock keeps the two from writing it at the same time.
+"""
+
+import hashlib
+import json
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+
+from console import crash
+from console.agent.ingest import loads
+from console.agent.ingest.values import parse_lines, typed
+from console.agent.pipeline import PipelineController
+from console.agent.store import log, write_lock
+from console.errors import Conflict, DataError, RegionError
+from console.model.load import SCHEMA_MOVED, EventRun, Landed, LoadState, valid_name
+
+TURN_SECONDS = 60.0
+MARKS = "lineMarks"  # in the commit's info beside our note: long, and asked for only where a file differs
+ENDS = 2000  # that fit a frame
+
+
+class Intake:
+    """The one writer of a pipeline's managed landing tables."""
+
+    def __init__(self, line: PipelineController) -> None:
+        self._line = line
+
+    def append(self, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None) -> dict[str, Any]:
+        """Append lines, matched by column name; a batch id that was committed before is answered, not repeated.
+
+        run     which lines of a file these are; they count once by that, whatever the batch is called
+        raises  DataError naming the first line that is no JSON object or whose value does not fit its column;
+                Conflict E_LOAD_MOVED, E_SCHEMA_MOVED where the file's sender has to look again
+        """
+        with self._alone(self._landing(table)) as path:
+            opened = DeltaTable(path)
+            table_id, numbers = str(opened.metadata().id), _numbers(run, lines)
+            note: dict[str, Any] = {"kind": "landing", "batch": batch}
+            more: dict[str, str] = {}
+            if run is None:
+                app_id, number = f"ingest/{table_id}/{batch}", 0
+                here = opened.transaction_version(app_id) is not None
+            else:
+                end, marks = _end(run, lines)
+                app_id, number = loads.app_id(table_id, end), end.rows
+                here = not loads.of(path).place(run, end)
+                note |= {"load": run.load, "lines": [run.at[0][0], end.line], "hash": end.chain, "rows": end.rows}
+                more[MARKS] = b64encode(marks).decode()
+            if here:
+                return {"rows": 0, "already": True}
+            if run is not None and run.schema not in ("", schema_id(opened)):
+                raise Conflict(
+                    f"{table}: its columns have changed since the lines were checked",
+                    hint="send the file again",
+                    code=SCHEMA_MOVED,
+                )
+            rows = parse_lines(lines, [field.name for field in opened.schema().fields], numbers)
+            note["rows_in"] = len(rows)
+            properties = CommitProperties(
+                custom_metadata={"userMetadata": json.dumps(note), **more},
+                app_transactions=[Transaction(app_id, number)],
+            )
+            columns = typed(opened, rows, numbers)
+            crash.point("before-commit-landing")
+            write_deltalake(path, columns, mode="append", commit_properties=properties)
+            crash.point("after-commit-landing")
+            written = log.position(path, app_id)
+        if written is None:
+            raise DataError(f"batch {batch} was not committed to {path}", hint="send it again: a batch counts once")
+        return {"rows": len(rows), "already": False}
+
+    def check(self, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]]) -> dict[str, str]:
+        """What `append` would say of these lines of a file, without writing: {"schema": what they fit}.
+
+        raises  DataError naming the first line that does not fit
+        """
+        path = self._landing(table)
+        log.whole(path)
+        opened, numbers = DeltaTable(path), _lines(at, len(lines))
+        typed(opened, parse_lines(lines, [field.name for field in opened.schema().fields], numbers), numbers)
+        return {"schema": schema_id(opened)}
+
+    def found(self, table: str, load: str, first: str, *, named: bool, batch: str, after: int) -> LoadState:
+        """What has landed of loads that a file may be.
+
+        load   the load's name, given by a person if `named`, else only proposed
+        first  the chain of the file's first event
+        batch  under which an older console would have sent the file
+        after  list the commits of `load` beyond this event
+        """
+        path = self._landing(table)
+        log.whole(path)
+        return loads.of(path).found(load, first, named=named, batch=batch, after=after, most=ENDS)
+
+    def marks(self, table: str, load: str, rows: int) -> dict[str, str]:
+        """The marks, in base64, of the events of the commit at whose end a load had so many rows; "" where they are gone."""
+        path = self._landing(table)
+        for version in range(log.latest_version(path), -1, -1):
+            try:
+                commit = log.commit(path, version)
+            except RegionError as error:
+                if error.code == "E_LOG_GONE":
+                    break
+                raise
+            if (commit.note.get("load"), commit.note.get("rows")) == (load, rows):
+                return {"marks": _marks(path, version)}
+        return {"marks": ""}
+
+    @contextmanager
+    def _alone(self, path: str) -> Iterator[str]:
+        with write_lock.alone(path, seconds=TURN_SECONDS) as ours:
+            if not ours:
+                raise RegionError(f"{path}: Spark has been writing it for {TURN_SECONDS:.0f} s", hint="send it again")
+            log.whole(path)
+            yield path
+
+    def _landing(self, table: str) -> str:
+        release = self._line.live()
+        state = release.table(table)
+        if state is None or state.table.kind != "landing":
+            raise DataError(f"{table} is no landing table of release {release.id}")
+        if not state.table.managed:
+            raise DataError(
+                f"{table} is not managed: its own producers write it", hint="set `managed: true`", code="P_MANAGED"
+            )
+        return self._line.path(state.version.path)
+
+
+def schema_id(table: DeltaTable) -> str:
+    """What lines are checked against, in a few letters."""
+    told = json.dumps([table.schema().to_json(), table.metadata().partition_columns])
+    return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+
+
+def _end(run: EventRun, lines: Sequence[str]) -> tuple[Landed, bytes]:
+    """Where the load stands after these lines, and a mark for each of them.
+
+    raises  DataError for what no console sends
+    """
+    if not lines or not all(isinstance(line, str) for line in lines) or not valid_name(run.load):
+        raise DataError(f"load {run.load!r:.60}: no lines, or no name for a load")
+    try:
+        bytes.fromhex(run.first)
+        return run.end(lines)
+    except ValueError:
+        raise DataError(f"load {run.load}: {run.before!r:.40} is no hash") from None
+
+
+def _numbers(run: EventRun | None, lines: Sequence[str]) -> Sequence[int] | None:
+    return None if run is None else _lines(run.at, len(lines))
+
+
+def _lines(at: Sequence[tuple[int, int]], count: int) -> Sequence[int]:
+    """Each event's line in its file."""
+    if sum(many for _, many in at) != count or any(start < 1 or many < 1 for start, many in at):
+        raise DataError(f"the numbers of {count:,} lines do not fit them", code="E_PROTOCOL")
+    return [line for start, many in at for line in range(start, start + many)]
+
+
+def _marks(path: str, version: int) -> str:
+    for action in map(json.loads, log.lines_of(path, version)):
+        if "commitInfo" in action:
+            return str(action["commitInfo"].get(MARKS, ""))
+    return ""

@@ -1,0 +1,145 @@
+"""Many small files of one partition become few, while rows keep arriving (DESIGN §4.1 rule 8)."""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arro3.core import DataType
+from deltalake import DeltaTable
+
+from console import crash
+from console.agent.feeds.backfill import clustered
+from console.agent.feeds.checksum import per_day
+from console.agent.store import days, log, write_lock
+from console.errors import RegionError
+from console.model.live import TableState
+from console.model.schema import quoted, text_literal
+from console.model.slices import EARLY, LATE
+
+SMALL_BYTES = 32 << 20  # a file below this is small
+MANY = 100  # small files in one partition that are worth a job
+FILE_BYTES = 128 << 20
+MOST_BYTES = 8 << 30  # of one partition; more would hold the live feeds' table for too long
+SPOILED = "E_COMPACTION"  # the code of a compaction that did not keep every row
+PLAIN = ("date", "string", "int", "integer", "bigint", "long", "smallint", "short", "tinyint", "byte", "boolean")
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """One partition with many small files. values: column → value, None for NULL; {} for a table without partitions."""
+
+    values: tuple[tuple[str, str | None], ...]
+    files: int
+    rows: int
+    bytes: int
+
+    @property
+    def label(self) -> str:
+        return ", ".join(f"{name}={'NULL' if value is None else value}" for name, value in self.values) or "all rows"
+
+
+@dataclass(frozen=True, slots=True)
+class Compacted:
+    """One commit that moved rows into fewer files and changed none. version is the target's."""
+
+    crowd: Crowd
+    files: int
+    version: int
+
+
+def crowded(table: str, many: int = MANY) -> tuple[Crowd, ...]:
+    """Partitions of a table with at least `many` small files, the most crowded first; read from the log."""
+    opened = DeltaTable(table)
+    columns = tuple(opened.metadata().partition_columns)
+    kinds = {field.name: str(getattr(field.type, "type", field.type)) for field in opened.schema().fields}
+    if any(kinds[name] not in PLAIN for name in columns):
+        return ()
+    actions = opened.get_add_actions(flatten=True)
+    sizes, counts = (actions.column(name).to_pylist() for name in ("size_bytes", "num_records"))
+    groups: dict[tuple[str | None, ...], list[tuple[int, int]]] = defaultdict(list)
+    parts = [_values(actions, name) for name in columns]
+    for at, (size, rows) in enumerate(zip(sizes, counts, strict=True)):
+        groups[tuple(part[at] for part in parts)].append((size, rows or 0))
+    crowds = []
+    for key, files in groups.items():
+        if {EARLY, LATE} & set(key):  # several days by one name, which an older console let in
+            continue
+        small, size = sum(each < SMALL_BYTES for each, _ in files), sum(each for each, _ in files)
+        if small >= many and size <= MOST_BYTES:
+            values = tuple(zip(columns, key, strict=True))
+            crowds.append(Crowd(values, len(files), sum(rows for _, rows in files), size))
+    return tuple(sorted(crowds, key=lambda crowd: -crowd.files))
+
+
+def compact(session: Any, table: str, crowd: Crowd, most_tasks: int = 1, state: TableState | None = None) -> Compacted:
+    """Rewrite one partition into files of a good size, in one commit without data change, which no feed carries.
+
+    The rows are read from the table as it stands when the write begins, never from a pinned version: what is appended
+    between a pinned read and the write would be replaced and lost, without a conflict. What is appended during the
+    write is not touched.
+
+    session     one of its own
+    most_tasks  files are written by so many tasks at once: a slot stays free for live (rule 10)
+    state       says how the table is clustered
+    raises      RegionError E_COMPACTION if the commit's rows are not those of the version before it
+    """
+    where = _where(crowd.values)
+    rows = session.read.format("delta").load(table)
+    out = (rows.where(where) if where else rows).coalesce(max(1, min(most_tasks, crowd.bytes // FILE_BYTES + 1)))
+    out = clustered(out, state) if state else out
+    writer = out.write.format("delta").mode("overwrite").option("dataChange", "false")
+    note = {"kind": "compact", "partition": crowd.label, "files": crowd.files}
+    before = log.latest_version(table)
+    with write_lock.spark(table):
+        crash.point("before-commit-compact")
+        (writer.option("replaceWhere", where) if where else writer).option("userMetadata", json.dumps(note)).save(table)
+        crash.point("after-commit-compact")
+    commits = log.commits(table, before + 1, log.latest_version(table))
+    version = next(commit.version for commit in commits if commit.note == note)
+    _see_same(session, table, where, version)
+    return Compacted(crowd, _files(table, version, crowd), version)
+
+
+def _see_same(session: Any, table: str, where: str, version: int) -> None:
+    was, now = (_totals(session, table, where, each) for each in (version - 1, version))
+    if was != now:
+        raise RegionError(
+            f"{table}: compaction in version {version} changed {where or 'the table'}: {was} is now {now}",
+            hint=f"stop the agent, RESTORE the table to version {version - 1} and report this",
+            code=SPOILED,
+        )
+
+
+def _totals(session: Any, table: str, where: str, version: int) -> tuple[Any, ...]:
+    """Count and sums of the rows' hashes in one partition, as of a version."""
+    pinned = session.read.format("delta").option("versionAsOf", version).load(table)
+    types = [(field.name, field.dataType.simpleString()) for field in pinned.schema.fields]
+    kinds = [(name, kind) for name, kind in types if "map<" not in kind.removeprefix("map<")]  # which nobody can hash
+    found = per_day(pinned.where(where) if where else pinned, "", kinds).collect()
+    return tuple(found[0]) if found else ()
+
+
+def _where(values: Sequence[tuple[str, str | None]]) -> str:
+    """A predicate on partition columns only, as `replaceWhere` wants it."""
+    return " AND ".join(
+        f"{quoted(name)} IS NULL" if value is None else f"{quoted(name)} = {text_literal(value)}"
+        for name, value in values
+    )
+
+
+def _files(table: str, version: int, crowd: Crowd) -> int:
+    actions = DeltaTable(table, version=version).get_add_actions(flatten=True)
+    parts = [_values(actions, name) for name, _ in crowd.values]
+    wanted = tuple(value for _, value in crowd.values)
+    keys = zip(*parts, strict=True) if parts else ((),) * len(actions.column("path").to_pylist())
+    return sum(key == wanted for key in keys)
+
+
+def _values(actions: Any, column: str) -> list[str | None]:
+    """A partition column's value in each file, as text."""
+    held = actions.column(f"partition.{column}")
+    if DataType.is_date32(held.type):
+        return [name or None for name in days.names(held)]
+    return [None if value is None else str(value) for value in held.to_pylist()]

@@ -1,0 +1,53 @@
+"""Rows older than a table's declared retention are deleted, by whole days (DESIGN §4.1 rule 4)."""
+
+import json
+from datetime import date, timedelta
+from typing import Any
+
+from console import crash
+from console.agent.store import log, write_lock
+from console.model.live import TableState
+from console.model.schema import quoted
+
+
+def cutoff(state: TableState, today: date) -> date | None:
+    """The first day that is kept; None where nothing expires: no retention, one longer than the calendar, or no
+    stored time to tell days by."""
+    stored = {column.name for column in state.version.columns}
+    if state.table.retention_days is None or state.table.time not in stored:
+        return None
+    try:
+        return today - timedelta(days=state.table.retention_days)
+    except OverflowError:  # longer than the calendar
+        return None
+
+
+def expired(session: Any, table: str, state: TableState, keep: date) -> int:
+    """How many rows are older than the first kept day. Rows without a time never expire."""
+    return int(session.read.format("delta").load(table).where(_older(state, keep)).count())
+
+
+def expire(session: Any, table: str, state: TableState, keep: date) -> int:
+    """Delete them, in one commit whose note tells every feed that reads the table to pass it over.
+
+    session  one of its own: the note of a maintenance statement is a setting of the session
+    returns  rows deleted
+    """
+    from delta.tables import DeltaTable
+
+    rows = expired(session, table, state, keep)
+    if rows:
+        note = json.dumps({"kind": log.RETENTION, "keep": keep.isoformat(), "rows": rows})
+        session.conf.set("spark.databricks.delta.commitInfo.userMetadata", note)
+        with write_lock.spark(table):
+            crash.point("before-commit-retention")
+            DeltaTable.forPath(session, table).delete(_older(state, keep))
+            crash.point("after-commit-retention")
+    return rows
+
+
+def _older(state: TableState, keep: date) -> Any:
+    """A range on the raw column, which prunes files (rule 11). To Spark a day is its first moment, in the session's UTC."""
+    from pyspark.sql.functions import col, lit
+
+    return col(quoted(state.table.time)) < lit(keep)

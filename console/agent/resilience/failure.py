@@ -1,0 +1,54 @@
+"""What sort of failure it is, by what Spark says of it, and the line of it that an operator may read."""
+
+import re
+from typing import Literal
+
+from console.agent.store.days import OUTSIDE
+from console.errors import ConsoleError
+from console.text import redacted, safe_text
+
+Kind = Literal["memory", "day", "value", "gone", "drift", "passing", "final"]
+# Spark's words for it, first match first; class 22 of SQLSTATE is a value that does not fit, class 42 a name or a type
+_KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
+    ("memory", re.compile(r"OutOfMemory|UNABLE_TO_ACQUIRE_MEMORY|GC overhead limit|Java heap space")),
+    ("day", re.compile(OUTSIDE)),
+    ("value", re.compile(r"CAST_INVALID_INPUT|CAST_OVERFLOW|NUMERIC_VALUE_OUT_OF_RANGE|CANNOT_PARSE_T|ARITHMETIC_OVERFLOW"
+                         r"|DIVIDE_BY_ZERO|DATETIME_OVERFLOW|NOT_NULL_CONSTRAINT|SQLSTATE: 22")),
+    ("gone", re.compile(r"FILE_NOT_EXIST|DELTA_FILE_NOT_FOUND|DELTA_VERSION_NOT_FOUND|DELTA_TRUNCATED_TRANSACTION_LOG"
+                        r"|DELTA_VERSIONS_NOT_CONTIGUOUS|does not exist.*\.parquet|\.parquet.*does not exist|E_LOG_GONE")),
+    ("drift", re.compile(r"UNRESOLVED_COLUMN|SCHEMA_CHANGED|METADATA_CHANGED|COLUMN_DATA_TYPE_MISMATCH|DATATYPE_MISMATCH|SQLSTATE: 42")),
+)  # fmt: skip
+_FOREIGN = ("pyspark", "py4j", "deltalake", "_internal")
+_VALUE = re.compile(r"[Tt]he value .{1,4000}? of the type|'[^']{1,4000}'", re.DOTALL)
+
+
+def kind(error: BaseException) -> Kind:
+    """What sort of failure it is: memory and passing heal, the others do not."""
+    told = getattr(error, "code", "") + " " + str(error)
+    module = type(error).__module__.partition(".")[0]
+    if not isinstance(error, OSError) and module not in _FOREIGN:
+        return "gone" if isinstance(error, ConsoleError) and "E_LOG_GONE" in told else "final"
+    return next((kind for kind, words in _KINDS if words.search(told)), "passing")
+
+
+def cause(error: BaseException) -> str:
+    """The line that says what happened, without a value that it happened to, which is nobody's business."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    named = next((line for line in lines if line.startswith("[")), "")
+    named = named or next((line for line in lines if line.startswith("Caused by")), lines[0])
+    return safe_text(redacted(_VALUE.sub(_hidden, named) if kind(error) == "value" else named))[:300]
+
+
+def is_retryable(error: ConsoleError) -> ConsoleError:
+    """The same error for one who meets it now: raised twice, one object would gather both their tracebacks."""
+    return type(error)(error.message, hint=error.hint, code=error.code)
+
+
+def message(error: ConsoleError) -> str:
+    """One line for a log: what is wrong, its code, and what to do."""
+    code = f" [{error.code}]" if error.code else ""
+    return safe_text(redacted(f"{error}{code}" + (f"; {error.hint}" if error.hint else "")))
+
+
+def _hidden(found: re.Match[str]) -> str:
+    return "a value of the type" if found[0].endswith("of the type") else "'…'"

@@ -1,0 +1,126 @@
+"""Rows whose values do not convert: counted, named by their keys, and set aside where the operator allowed as many.
+
+A batch goes on without them and says so in its own commit. What the commit passed over follows from the fence, the
+slices and the question, so it is written to `_console/<pipeline>/quarantine` after the commit, and once: whoever goes on
+after a death in between finds the commit, asks the same of the same rows, and writes what is missing.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arro3.core import Array, DataType, Table
+from deltalake import write_deltalake
+
+from console import crash
+from console.agent.feeds import backfill
+from console.agent.resilience.failure import Kind
+from console.agent.rollout.context import RolloutContext
+from console.agent.store.ledger import opened, plain_id, selected
+from console.errors import RegionError
+from console.model.event import BatchDone
+from console.model.receipt import LEDGER
+from console.model.schema import quoted
+from console.model.slices import Slice
+from console.text import safe_text
+
+EXAMPLES = 10
+KEY_LENGTH = 200
+_KINDS = {"string": DataType.utf8(), "bigint": DataType.int64(), "double": DataType.float64()}
+_COLUMNS = {name: _KINDS[kind] for name, kind in LEDGER["quarantine"].items()}
+
+
+@dataclass(frozen=True, slots=True)
+class FailingRows:
+    """How many rows of a run do not convert, and where the first of them are."""
+
+    rows: int
+    keys: tuple[str, ...] = ()
+
+
+def count_failing(
+    work: RolloutContext, session: Any, history: backfill.History, run: Sequence[Slice], examples: int = EXAMPLES
+) -> FailingRows:
+    """Ask a run of slices which of its rows do not convert; none where the plan has no question for it."""
+    question = history.step.fragile
+    if question is None or not run:
+        return FailingRows(0)
+    bad = backfill.part(session, history, run).where(question.predicate)
+    with work.jobs(session, f"what does not convert in {history.step.id}"):
+        rows = int(bad.count())
+        keys = _keys(bad, question.keys, examples) if rows else ()
+    return FailingRows(rows, keys)
+
+
+def _keys(bad: Any, columns: Sequence[str], most: int) -> tuple[str, ...]:
+    """`id=e17, ts=2026-11-07 10:00:00` of each row; never the value that is in question."""
+    # as text: Python has no value for every time that Spark has
+    texts = [f"CAST({quoted(name)} AS STRING)" for name in columns] or ["'' AS nothing"]
+    found = bad.selectExpr(*texts).limit(most).collect()
+    return tuple(
+        safe_text(", ".join(f"{name}={value}" for name, value in zip(columns, row, strict=False)))[:KEY_LENGTH]
+        for row in found
+    )
+
+
+def without_failing(work: RolloutContext) -> int:
+    """Rows that this rollout may still set aside."""
+    return work.plan.quarantine_rows - sum(done.quarantined for done in work.recorder.events(BatchDone))
+
+
+def refused(
+    work: RolloutContext, history: backfill.History, run: Sequence[Slice], found: FailingRows, *, cause: str, what: Kind
+) -> RegionError:
+    """C301: why these rows fail the rollout, where they are, and what can be done."""
+    rows, days, target = found.rows, backfill.label(run), history.step.target
+    allowed = work.plan.quarantine_rows
+    budget = (
+        f", and {without_failing(work)} of the {allowed} that policy.quarantine_rows allows are left" if allowed else ""
+    )
+    some = f"{'the first ' if rows > len(found.keys) else ''}{'; '.join(found.keys)}"
+    message = (
+        f"{target}: {rows:,} {'row does' if rows == 1 else 'rows do'} not convert in {days}{budget}: {cause}; at {some}"
+    )
+    used = allowed - without_failing(work)
+    do = "leave such rows out" if what == "day" else "use try_cast with a default"
+    hint = (
+        f"{do} in the query that feeds {target}; or correct the rows, then console retry;"
+        f" or set policy.quarantine_rows to {used + rows} or more to go on without them, discard and apply anew"
+    )
+    return RegionError(message, hint=hint, code="C301")
+
+
+class Quarantine:
+    """One pipeline's table of rows that were set aside: keys and reasons, no values."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "quarantine"  # beside `releases` and `rollouts`
+
+    def rows(self, rollout: str) -> list[dict[str, Any]]:
+        table = opened(self.path)
+        return [] if table is None else selected(table, f"SELECT * FROM t WHERE rollout = '{plain_id(rollout)}'")
+
+    def keep(self, work: RolloutContext, session: Any, history: backfill.History, run: Sequence[Slice]) -> None:
+        """Write what a committed batch passed over; where it stands already, nothing."""
+        rollout, step, position = work.recorder.rollout, history.step, run[-1].index
+        if any((row["step"], row["position"]) == (step.id, position) for row in self.rows(rollout)):
+            return
+        found = count_failing(work, session, history, run, max(without_failing(work), 0) + 1)
+        same = {
+            "rollout": rollout, "step": step.id, "target": step.target, "source": step.source, "fence": history.fence,
+            "position": position, "slices": backfill.label(run), "reason": "does not convert", "at": time.time(),
+        }  # fmt: skip
+        columns = {
+            name: Array([same.get(name)] * len(found.keys), kind) for name, kind in _COLUMNS.items() if name in same
+        }
+        columns["key"] = Array(list(found.keys), _COLUMNS["key"])
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        crash.point("before-quarantine")
+        write_deltalake(str(self.path), Table.from_pydict({name: columns[name] for name in _COLUMNS}), mode="append")
+        crash.point("after-quarantine")
+
+
+def of(work: RolloutContext) -> Quarantine:
+    return Quarantine(work.warehouse / "_console" / work.plan.pipeline)

@@ -1,0 +1,169 @@
+"""Between two batches: what the operator wants to hold before the next one begins. Waiting is never an error."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from typing import Any, Protocol
+from zoneinfo import ZoneInfo
+
+from console import paths
+from console.agent.feeds.live_feed import logical
+from console.agent.rollout.context import RolloutContext
+from console.errors import ConsoleError
+from console.model.event import Waiting
+from console.model.policy import opens_in
+from console.text import redacted, safe_text
+
+LAG_SECONDS = 60.0  # live rows older than this make a build wait where the operator set no limit …
+PATIENCE_SECONDS = 30.0  # … but for so long only: the backfill itself may be what slows them
+POLL_SECONDS = 1.0
+QUERY_SECONDS = 15.0  # between two askings; an answer holds for as long
+
+
+class Clock(Protocol):
+    def now(self) -> float:
+        """Seconds since 1970, UTC: for hours on a wall."""
+        ...
+
+    def elapsed(self) -> float:
+        """Seconds that only grow: for durations."""
+        ...
+
+    def wait(self, halt: threading.Event, seconds: float) -> None:
+        """Pass time, less if `halt` is set meanwhile."""
+        ...
+
+
+class WallClock:
+    """The region's host's clock."""
+
+    def now(self) -> float:
+        return time.time()
+
+    def elapsed(self) -> float:
+        return time.monotonic()
+
+    def wait(self, halt: threading.Event, seconds: float) -> None:
+        halt.wait(seconds)
+
+
+def _answer(work: RolloutContext) -> Any:
+    """What the throttle's query answers over the live release: its one value.
+
+    raises  ConsoleError if it is not one row
+    """
+    throttle, release = work.plan.throttle, work.live()
+    session = work.spark.session()
+    for name in throttle.tables:
+        state = release.table(name)
+        if state is None:
+            raise ConsoleError(f"release {release.id} has no table {name}")
+        stored = session.read.format("delta").load(work.path(state.version.path))
+        logical(session, state, stored).createOrReplaceTempView(name)
+    rows = session.sql(throttle.query).limit(2).collect()
+    if len(rows) != 1:
+        raise ConsoleError("it gives no row" if not rows else "it gives more than one row")
+    return rows[0][0]
+
+
+@dataclass(slots=True)
+class Brake:
+    """Holds one rollout back, and says why.
+
+    ask   one throttle query's answer; raises what Spark raises
+    poll  seconds between two looks
+    """
+
+    work: RolloutContext
+    clock: Clock = field(default_factory=WallClock)
+    ask: Callable[[RolloutContext], Any] = field(default=_answer)
+    poll: float = POLL_SECONDS
+    _asked: float = -QUERY_SECONDS
+    _answered: str = ""
+
+    def hold(self) -> None:
+        """Return when nothing speaks against the next batch.
+
+        raises  Stopped if the operator pauses or cancels meanwhile
+        """
+        since = self.clock.elapsed()
+        told: set[str] = set()
+        while why := list(self._reasons(self.clock.elapsed() - since)):
+            self.work.check_halt()
+            # what it waits for is logged once, its figures are shown as they change
+            if fresh := [text for key, text in why if key not in told]:
+                self.work.recorder.log(f"the backfill waits: {'; '.join(fresh)}")
+            told.update(key for key, _ in why)
+            self.work.recorder.tell(Waiting("; ".join(text for _, text in why)))
+            self.clock.wait(self.work.halt, self.poll)
+        self.work.check_halt()
+        if told:
+            self.work.recorder.log(f"the backfill goes on after {_span(self.clock.elapsed() - since)}")
+            self.work.recorder.tell(Waiting(""))
+
+    def _reasons(self, waited: float) -> Iterator[tuple[str, str]]:
+        """What it waits for now: a short key, and words."""
+        throttle = self.work.plan.throttle
+        standing = [*self._pauses(), *self._hours(throttle.hours, throttle.zone), *self._lag(waited)]
+        yield from standing
+        if throttle.query and not standing and (said := self._query()):
+            yield "query", said
+
+    def _pauses(self) -> Iterator[tuple[str, str]]:
+        region = self.work.warehouse / "_console" / "pause"
+        for path, what in ((region, "this region is paused by"), (paths.pause_file(), "all regions are paused by")):
+            if (reason := paths.paused(path)) is not None:
+                yield str(path), f"{what} {path}{f': {safe_text(redacted(reason))}' if reason else ''}"
+
+    def _hours(self, hours: str, zone: str) -> Iterator[tuple[str, str]]:
+        if hours:
+            at = datetime.fromtimestamp(self.clock.now(), _zone(zone))
+            if left := opens_in(hours, at.hour * 60 + at.minute):
+                opens = hours.partition("-")[0]
+                yield "hours", f"outside of {hours} {zone}; goes on at {opens}, in {_span(left * 60)}"
+
+    def _lag(self, waited: float) -> Iterator[tuple[str, str]]:
+        limit, lag = self.work.plan.throttle.lag_seconds, self.work.follower.lag(self.work.plan.pipeline)
+        if limit is None:
+            if lag.seconds > LAG_SECONDS and waited < PATIENCE_SECONDS:
+                yield "lag", f"live rows are more than {LAG_SECONDS:.0f} s behind, and go first"
+        elif lag.seconds > limit:
+            yield "lag", f"live rows are {lag.seconds:.0f} s behind, the limit is {limit:.0f} s"
+
+    def _query(self) -> str:
+        now = self.clock.elapsed()
+        if now - self._asked >= QUERY_SECONDS:
+            self._asked = now
+            try:
+                answer = self.ask(self.work)
+                self._answered = "" if answer is True else f"throttle.query answers {_said(answer)}, not true"
+            except Exception as error:  # not being able to ask is a reason to wait, never one to fail
+                lines = str(error).strip().splitlines() or [type(error).__name__]
+                self._answered = f"throttle.query fails: {safe_text(redacted(lines[0]))[:300]}"
+        return self._answered
+
+
+def _said(answer: Any) -> str:
+    match answer:
+        case None:
+            return "NULL"
+        case False:
+            return "false"
+    return safe_text(str(answer))[:60]
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return ZoneInfo(name)
+    except (OSError, ValueError, KeyError):  # a host without time zone data
+        return UTC
+
+
+def _span(seconds: float) -> str:
+    """`40 s`, `12 min`, `3 h 05 min`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min" if whole < 3600 else f"{whole // 3600} h {whole % 3600 // 60:02} min"

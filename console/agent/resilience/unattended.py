@@ -1,0 +1,76 @@
+"""What waits in front of the live feeds of a pipeline that no agent moves, from its logs alone: no Spark, no lock."""
+
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
+
+from deltalake.exceptions import DeltaError
+
+from console.agent.feeds import ranges
+from console.agent.feeds.live_feed import LiveFeed, below, live_feeds_of
+from console.agent.rollout import rebind
+from console.agent.store import log
+from console.agent.store.ledger import StoredRelease
+from console.agent.store.survey import resolve
+from console.errors import ConsoleError, RegionError
+from console.model.event import Ailing, Lagging
+from console.text import redacted, safe_text
+
+
+def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
+    """How far the feeds of what is live, and of what a rollback would return to, are behind. One that has rows in front
+    of it ails, for nobody carries them; so does one that an agent would stop at once, by its own reason.
+    """
+    kept = (held for held in rebind.ranked(releases) if held.row.state in ("live", "previous"))
+    edges = rebind.owned(live_feeds_of(held.release, lambda path: resolve(warehouse, path)) for held in kept)
+    commits, rows, seconds, ailing = 0, 0, 0.0, []
+    for edge in edges:
+        try:
+            end, position = log.latest_version(edge.source_path), edge.committed()
+            if position < 0 or not _waits(edge, position, end):
+                continue
+            more = ranges.pending(edge.source_path, position, end)
+        except (ConsoleError, DeltaError, OSError) as error:
+            ailing.append(_ailing(edge, edges, error))
+            continue
+        commits, rows, seconds = commits + more[0], rows + more[1], max(seconds, more[2])
+        waiting = f"{_count(more[0], 'commit')} ({_count(more[1], 'row')}) of {edge.feed.source}"
+        ailing.append(_ailing(edge, edges, _nobody(waiting, warehouse)))
+    return Lagging(commits, rows, seconds, tuple(ailing))
+
+
+def _waits(edge: LiveFeed, position: int, end: int) -> bool:
+    """Whether commits that may flow lie between the two.
+
+    raises  FeedStopped in front of one that may not
+    """
+    while part := ranges.next_range(edge.source_path, position, end, rows_limit=1, policy=edge.source.table.on_rewrite):
+        if part.files:
+            return True
+        position = part.last
+    return False
+
+
+def _nobody(waiting: str, warehouse: Path) -> RegionError:
+    """The command is the one that works wherever the console is that asked: project files may be on another host."""
+    hint = f"on the region's host: console follow --warehouse {shlex.quote(str(warehouse))}"
+    return RegionError(f"no agent runs, and {waiting} wait", hint=hint, code="E_NO_AGENT")
+
+
+def _ailing(edge: LiveFeed, edges: tuple[LiveFeed, ...], error: Exception) -> Ailing:
+    known = error if isinstance(error, ConsoleError) else RegionError(f"its lag cannot be told: {error}")
+    return Ailing(
+        feed=edge.feed.materialization,
+        target=edge.feed.target,
+        path=edge.target.version.path,
+        tries=0,
+        standing=True,
+        why=safe_text(redacted(str(known))),
+        hint=safe_text(redacted(known.hint)),
+        code=known.code,
+        below=below(edge, edges),
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'s' * (number != 1)}"

@@ -1,0 +1,289 @@
+"""Build the history of one version: fence, slices, batches that grow towards the target duration."""
+
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from deltalake import DeltaTable
+
+from console.agent.feeds import backfill, commit, planted_bugs
+from console.agent.resilience import drift, quarantine
+from console.agent.resilience.retry import SHRINK, Tries
+from console.agent.resilience.throttle import Brake
+from console.agent.rollout.context import RolloutContext, RolloutStopped
+from console.agent.rows import nanoseconds
+from console.agent.spark_session import JobGroup
+from console.agent.store import log
+from console.errors import RegionError
+from console.model.event import BatchDone, BatchStarted, Fenced, Paused, Progress, Resumed
+from console.model.live import Day, TableState, TableStats
+from console.model.policy import kept_hours
+from console.model.slices import EARLY, LATE, Slice, cut, half, pack
+from console.model.step import Backfill
+
+FIRST_ROWS = 400_000  # what the first batch carries at most, since it is the one that measures
+GROWTH = 4.0
+PROGRESS_SECONDS = 0.5
+VAGUE_SHARE = 0.2  # of the rows in files that span days; beyond it the days are counted before they are cut
+
+
+def build(work: RolloutContext, step: Backfill, brake: Brake) -> None:
+    """Carry one backfill from wherever it stands to its last slice.
+
+    brake   holds each batch back while the region's throttle says so
+    raises  Stopped at a pause, between batches or by cancelling the running job
+    """
+    broken = _unfinished(work, step)
+    tries = Tries(work, step, brake.clock, most=None if broken is None else max(1.0, broken / 2))
+    while True:
+        try:
+            _attempt(work, step, brake, tries)
+            return
+        except RolloutStopped:
+            raise
+        except Exception as error:
+            if not tries.without(error):
+                tries.again(error)
+
+
+def _attempt(work: RolloutContext, step: Backfill, brake: Brake, tries: Tries) -> None:
+    """Take the feed over, then batch after batch; what an attempt before this one committed is told first."""
+    session = work.spark.session(spark__sql__files__maxPartitionNum=str(max(1, work.spark.slots - 1)))
+    history = open_history(work, step, session)
+    _open_live(work, step, history.fence, session)
+    _reconcile(work, history, session)
+    rows = _first_budget(work)
+    if (broken := _unfinished(work, step)) is not None:
+        rows = min(rows, max(1.0, broken / SHRINK))
+    while not history.done:
+        brake.hold()
+        drift.check(history)
+        run = pack(history.slices, history.writer.position, tries.limit(rows), work.plan.bytes_limit)
+        tries.begin(run, history, session)
+        receipt = _batch(work, history, run, session)
+        tries.done()
+        rows = _budget(work, rows, receipt)
+        if planted_bugs.early():
+            break
+
+
+def _unfinished(work: RolloutContext, step: Backfill) -> int | None:
+    """Rows of the batch that was under way when the agent or its JVM died, or that failed last: it may have been too
+    large for them. None where the last batch that was begun is done.
+    """
+    rows = None
+    for event in work.recorder.progress():
+        match event:
+            case BatchStarted(id) if id == step.id:
+                rows = event.rows
+            case BatchDone(id) if id == step.id:
+                rows = None
+            case Paused() | Resumed():
+                rows = None
+    return rows
+
+
+def open_history(work: RolloutContext, step: Backfill, session: Any) -> backfill.History:
+    """The backfill where it stands: its fence is in the rollout's events, or is taken now and stored first."""
+    target = work.state(step.target)
+    source = work.live_state(step.source) if step.route == "forward" else work.state(step.source)
+    source_path, target_path = work.path(source.version.path), work.path(target.version.path)
+    fenced = next((f for f in work.recorder.events(Fenced) if f.step == step.id), None)
+    fence = fenced.version if fenced else _fence(work, step, source_path)
+    if fenced is None and source.table.kind == "landing" and not source.table.managed:
+        whole_times(source, source_path, fence)
+    stats = work.stats(step.source, source_path, _stored_time(source, step.time), fence)
+    slices: tuple[Slice, ...] = (Slice(1, "all", "", "", stats.rows, stats.bytes),)
+    if step.time:
+        with work.jobs(session, f"days of {step.id}"):
+            days = _days(session, step, source, source_path, stats.days, fence=fence)
+        slices = _slices(work, step, source, days)
+    rows = stats.rows
+    if fenced is None and (step.since or step.until):
+        _still_held(step, stats.days)
+    if fenced is None and (step.since or step.until or stats.uncounted):
+        with work.jobs(session, f"rows of {step.id}"):
+            rows = backfill.count_half(session, step, source, (source_path, fence), slices)
+    if fenced is not None and fenced.slices != len(slices):
+        raise RegionError(
+            f"{step.id}: the source at version {fence} is cut into {len(slices)} slices, not into {fenced.slices} as before",
+            hint="its log was rewritten; `console discard`, then plan again",
+            code="E_SLICES",
+        )
+    if fenced is None:
+        until = _readable_until(work, stats, target_path)
+        work.recorder.store(Fenced(step.id, step.source, fence, len(slices), rows, until))
+    app_id = commit.history_id(target_path, step.materialization or "forward", fence)
+    writer = commit.open_feed(session, app_id, target_path, 0)
+    joins = work.edge(step.target, step.materialization).joins if step.materialization else ()
+    return backfill.History(step, source, source_path, target, target_path, fence, slices, writer, joins)
+
+
+def whole_times(source: TableState, path: str, fence: int) -> None:
+    """raises FeedStopped E_NANOSECONDS if a file that others wrote holds times which Spark would cut"""
+    table = DeltaTable(path, version=fence)
+    columns = nanoseconds.timed(table.schema().to_json(), [column.name for column in source.version.columns])
+    nanoseconds.refuse(path, nanoseconds.files(table, path), columns)
+
+
+def _readable_until(work: RolloutContext, stats: TableStats, target_path: str) -> float:
+    """When files that a backfill beginning now reads, or that hang below what it writes, may first be deleted.
+
+    From now on and not from the fence's commit: what is removed later is kept from then.
+    """
+    ends = [fenced.until for fenced in work.recorder.events(Fenced) if fenced.until]
+    kept = min(kept_hours(s.properties) for s in (stats, work.stats(stats.name, target_path)))
+    return min([time.time() + kept * 3600, *ends])
+
+
+def _fence(work: RolloutContext, step: Backfill, source_path: str) -> int:
+    """Where history ends: now; for what is replayed beside a forward, at the position of that one's fence."""
+    if not step.since and not step.states:
+        return log.latest_version(source_path)
+    older = next((f for f in work.recorder.events(Fenced) if f.step == f"backfill/{step.target}"), None)
+    if older is None:
+        raise RegionError(f"{step.id}: what is copied beside it has no fence", hint="console retry", code="E_FENCE")
+    return work.vector(step.target, step.materialization, older.version)
+
+
+def _still_held(step: Backfill, days: tuple[Day, ...]) -> None:
+    """A replay may begin with a day only while the source holds rows of an older one: retention deletes oldest first."""
+    if step.since and not any(day.day and day.day < step.since and day.rows for day in days):
+        raise RegionError(
+            f"{step.source} has lost days since the plan was made: {step.since} may no longer be whole",
+            hint="console discard, then plan again",
+            code="E_HISTORY_GONE",
+        )
+
+
+def _days(
+    session: Any, step: Backfill, source: TableState, path: str, days: tuple[Day, ...], *, fence: int
+) -> tuple[Day, ...]:
+    """Rows a day as of the fence: from file statistics, or counted where too many files span days, or times may lie
+    outside all days that have a name.
+
+    The same at every resume, since the fence does not move.
+    """
+    vague = sum(day.rows for day in days if not day.exact)
+    total = sum(day.rows for day in days)
+    stray = any(day.day in (EARLY, LATE) and not day.exact for day in days)
+    if vague <= total * VAGUE_SHARE and not stray:
+        return days
+    per_row = sum(day.bytes for day in days) / max(total, 1)
+    counted = backfill.count_days(session, source, path, fence, step.time)
+    return tuple(Day(name, rows, int(rows * per_row)) for name, rows in counted)
+
+
+def _slices(work: RolloutContext, step: Backfill, source: TableState, days: Any) -> tuple[Slice, ...]:
+    date_only = any(c.name == step.time and c.type == "date" for c in source.table.columns)
+    slices = cut(days, work.plan.rows_limit, hours=not date_only)
+    return half(slices, step.since, step.until) if step.since or step.until else slices
+
+
+def _stored_time(source: TableState, time_column: str) -> str:
+    """The stored column whose file statistics tell the days: the logical one unless it was renamed."""
+    stored = {column.name for column in source.version.columns}
+    return time_column if time_column in stored else ""
+
+
+def _open_live(work: RolloutContext, step: Backfill, fence: int, session: Any) -> None:
+    """Fix where the live feeds of the target begin before the first row of history is written."""
+    for feed in work.plan.release.feeds_into(step.target):
+        if step.materialization in ("", feed.materialization):
+            edge = work.edge(step.target, feed.materialization)
+            edge.start = fence if step.route == "replay" else work.vector(step.target, feed.materialization, fence)
+            edge.open(session)
+
+
+def _reconcile(work: RolloutContext, history: backfill.History, session: Any) -> None:
+    """Batches that were committed although the agent died before it could store their receipt get it now."""
+    told = {done.position for done in work.recorder.events(BatchDone) if done.step == history.step.id}
+    for stored in log.commits(history.target_path, 1, log.latest_version(history.target_path)):
+        first_last = stored.note.get("slices")
+        if stored.note.get("feed") != history.writer.app_id or not first_last or first_last[1] in told:
+            continue
+        run = history.slices[first_last[0] - 1 : first_last[1]]
+        with work.jobs(session, f"rows of {history.step.id}"):
+            rows_in = backfill.count_rows(session, history, run)
+        aside = int(stored.note.get("quarantined", 0))
+        if aside:
+            quarantine.of(work).keep(work, session, history, run)
+        rows, size = sum(f.rows for f in stored.added), sum(f.bytes for f in stored.added)
+        done = BatchDone(
+            history.step.id,
+            backfill.label(run),
+            run[-1].index,
+            len(history.slices),
+            rows_in,
+            rows,
+            size,
+            0.0,
+            stored.version,
+            aside,
+        )
+        work.recorder.store(done)
+
+
+def _batch(work: RolloutContext, history: backfill.History, run: Sequence[Slice], session: Any) -> backfill.BatchResult:
+    step, name, of = history.step.id, backfill.label(run), len(history.slices)
+    estimate = sum(piece.rows for piece in run)
+    work.recorder.store(BatchStarted(step, name, run[0].index, run[-1].index, of, estimate))
+    finished = threading.Event()
+
+    def watch(job: JobGroup) -> None:
+        work.job = job
+        threading.Thread(
+            target=_poll, args=(work, job, step, name, estimate, finished), name="progress", daemon=True
+        ).start()
+
+    try:
+        receipt = backfill.carry(work.spark, session, history, planted_bugs.skip_day(run), watch)
+    finally:
+        finished.set()
+        work.job = None
+    planted_bugs.double_batch(session, history, run)
+    if history.aside:
+        quarantine.of(work).keep(work, session, history, run)
+    done = receipt.written
+    work.recorder.store(
+        BatchDone(
+            step,
+            name,
+            run[-1].index,
+            of,
+            receipt.rows_in,
+            done.rows,
+            done.bytes,
+            receipt.seconds,
+            done.version,
+            history.aside,
+        )
+    )
+    return receipt
+
+
+def _poll(work: RolloutContext, job: JobGroup, step: str, batch: str, rows: int, finished: threading.Event) -> None:
+    while not finished.wait(PROGRESS_SECONDS):
+        try:
+            work.recorder.tell(Progress(step, int(rows * min(job.fraction(), 1.0)), batch=batch))
+        except Exception:  # the JVM went away; the batch itself says so
+            return
+
+
+def _first_budget(work: RolloutContext) -> float:
+    """Rows of the first batch: what the rate measured so far carries in the target time, else one that measures."""
+    rate = work.recorder.status.rate
+    return _limited(work, rate * work.plan.target_seconds if rate else FIRST_ROWS)
+
+
+def _budget(work: RolloutContext, rows: float, receipt: backfill.BatchResult) -> float:
+    """Towards the target duration, in steps of at most four; the region's limit holds."""
+    if not receipt.rows_in or receipt.seconds <= 0:
+        return rows
+    aim = receipt.rows_in / receipt.seconds * work.plan.target_seconds
+    return _limited(work, min(aim, GROWTH * max(float(receipt.rows_in), rows)))
+
+
+def _limited(work: RolloutContext, rows: float) -> float:
+    return min(rows, work.plan.rows_limit) if work.plan.rows_limit is not None else rows

@@ -1,0 +1,126 @@
+"""What every part of carrying a plan needs: the places, the states of tables, and when to stop."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from console.agent.feeds import commit
+from console.agent.feeds.follower import FeedFollower
+from console.agent.feeds.live_feed import LiveFeed, live_feeds_of
+from console.agent.rollout.recorder import Recorder
+from console.agent.spark_session import JobGroup, SparkHandle
+from console.agent.store import log
+from console.agent.store.ledger import Releases
+from console.agent.store.survey import resolve, table_stats
+from console.errors import RegionError
+from console.model.live import Feed, Release, TableState, TableStats
+from console.model.plan import Plan
+
+
+class RolloutStopped(Exception):
+    """The operator paused or cancelled; nothing is wrong."""
+
+
+@dataclass(slots=True)
+class RolloutContext:
+    """One rollout under way in this process."""
+
+    warehouse: Path
+    spark: SparkHandle
+    releases: Releases
+    recorder: Recorder
+    follower: FeedFollower
+    keep_hours: float
+    halt: threading.Event = field(default_factory=threading.Event)
+    job: JobGroup | None = None
+    edges: dict[tuple[str, str], LiveFeed] = field(default_factory=dict)
+
+    @property
+    def plan(self) -> Plan:
+        if self.recorder.plan is None:
+            raise RegionError("no plan was accepted here", hint="console apply")
+        return self.recorder.plan
+
+    def check_halt(self) -> None:
+        """raises Stopped if the operator asked for it"""
+        if self.halt.is_set():
+            raise RolloutStopped
+
+    @contextmanager
+    def jobs(self, session: Any, what: str) -> Iterator[None]:
+        """Around what Spark does in this thread, however long: a halt cancels it.
+
+        raises  Stopped if there was one before
+        """
+        with self.spark.job(session, f"{self.recorder.rollout} {what}") as job:
+            self.job = job
+            try:
+                self.check_halt()
+                yield
+            finally:
+                self.job = None
+
+    def path(self, version_path: str) -> str:
+        return resolve(self.warehouse, version_path)
+
+    def state(self, table: str) -> TableState:
+        return _in(self.plan.release, table)
+
+    def live(self) -> Release:
+        held = self.releases.in_state("live")
+        if held is None:
+            raise RegionError("no release is live here", hint="console plan")
+        return held.release
+
+    def live_state(self, table: str) -> TableState:
+        return _in(self.live(), table)
+
+    def stats(self, table: str, path: str, time: str = "", version: int | None = None) -> TableStats:
+        found = table_stats(table, path, time, version)
+        if found is None:
+            raise RegionError(f"{table}: {path} is no Delta table", hint="console doctor")
+        return found
+
+    def edge(self, target: str, materialization: str) -> LiveFeed:
+        """The live feed of the new release, one object for the build and, later, the follower."""
+        if not self.edges:
+            for edge in live_feeds_of(self.plan.release, self.path):
+                self.edges[(edge.feed.target, edge.feed.materialization)] = edge
+        return self.edges[(target, materialization)]
+
+    def edges_in_order(self) -> tuple[LiveFeed, ...]:
+        """All feeds of the new release, sources before what hangs below them."""
+        if self.plan.release.feeds:
+            first = self.plan.release.feeds[0]
+            self.edge(first.target, first.materialization)
+        return tuple(self.edges.values())
+
+    def vector(self, table: str, materialization: str, fence: int) -> int:
+        """The position of one feed that the live version of a table had reached at version `fence` of its own log."""
+        live = self.live()
+        path = self.path(_in(live, table).version.path)
+        feeds = live.feeds_into(table)
+        same = next((feed for feed in feeds if feed.materialization == materialization), None)
+        if same is None and len(feeds) == 1:
+            same = feeds[0]
+        number = log.position(path, self._live_id(path, same), as_of=fence) if same else None
+        if number is None:
+            raise RegionError(
+                f"{path}: no position of {materialization} at version {fence}",
+                code="E_NO_POSITION",
+                hint="console plan",
+            )
+        return number & ((1 << 40) - 1)
+
+    def _live_id(self, path: str, feed: Feed) -> str:
+        return commit.live_id(path, feed, self.path(_in(self.live(), feed.source).version.path))
+
+
+def _in(release: Release, table: str) -> TableState:
+    state = release.table(table)
+    if state is None:
+        raise RegionError(f"release {release.id} has no table {table}", hint="console plan")
+    return state

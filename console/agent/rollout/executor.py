@@ -1,0 +1,239 @@
+"""Carry an accepted plan through its steps up to the gate, and never through it. Every step may be done twice."""
+
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import assert_never
+
+from console import crash
+from console.agent.feeds import commit, planted_bugs
+from console.agent.feeds.live_feed import LiveFeed
+from console.agent.receipts import step_receipts
+from console.agent.resilience import failure, retry
+from console.agent.resilience.throttle import Brake
+from console.agent.rollout import backfill_step
+from console.agent.rollout.context import RolloutContext, RolloutStopped
+from console.agent.rollout.validation import validate
+from console.agent.store import log, write_lock
+from console.errors import ConsoleError, RegionError
+from console.model.event import BatchDone, DriverLost, Entered, Failed, Progress, Resumed, State, StepDone, StepStarted
+from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
+from console.text import redacted
+
+CAUGHT_UP_COMMITS = 3
+DRIVER_TRIES = 3
+UNSTORED_SECONDS = 2.0
+CANCEL_SECONDS = 1.0
+# A cancelled job fails within seconds, and the commit behind it takes some more: who waits for ours so long waits in vain.
+# Less than a console waits for its answer.
+DEAF_SECONDS = 90.0
+SPARE_HOURS = 24 * 7  # the longest rollout, on top of the rollback window
+
+
+class PlanExecutor(threading.Thread):
+    """One rollout's thread. It ends at the gate, at a failure that is kept, or when it is stopped."""
+
+    def __init__(self, work: RolloutContext, refollow: Callable[[], None]) -> None:
+        super().__init__(name=f"carry {work.recorder.rollout}", daemon=True)
+        self.work = work
+        self.brake = Brake(work)
+        self._refollow = refollow  # from now on the follower keeps the new release current as well
+        self._heard = 0.0  # monotonic: when Spark last did as it was told to
+
+    def run(self) -> None:
+        step = ""
+        try:
+            for item in self.work.plan.steps:
+                step = item.id
+                self.work.check_halt()
+                self._step(item)
+        except RolloutStopped:
+            return
+        except Exception as error:
+            self._broke(step, error)
+
+    def _broke(self, step: str, error: Exception) -> None:
+        """Keep the failure, unless it is the JVM that went away: the agent then starts anew and goes on.
+
+        Who ends the agent because its JVM is gone halts us too, and the loss counts all the same.
+        """
+        if self._driver_lost(error):
+            with suppress(Exception):  # a full disk: the agent is started again all the same
+                self.work.recorder.store(DriverLost(step, self.work.spark.ended))
+            if len(self._losses(step)) < DRIVER_TRIES:
+                return
+            error = self._too_often(step)
+        elif self.work.halt.is_set():
+            return  # paused, cancelled or ended: what broke was told to
+        if isinstance(error, ConsoleError):
+            why, hint = str(error), error.hint
+        else:
+            why, hint = f"{type(error).__name__}: {failure.cause(error)}", "console retry"
+        self._keep(Failed(step, redacted(why), hint))
+
+    def _keep(self, failed: Failed) -> None:
+        """A full disk does not hold its own failure: it is stored as soon as there is room for it."""
+        while True:
+            try:
+                self.work.recorder.store(failed)
+                return
+            except Exception as error:
+                self.work.recorder.log(f"{failed.step} failed ({failed.why}), which cannot be stored: {error}", "error")
+            if self.work.halt.wait(UNSTORED_SECONDS):
+                return
+
+    def _driver_lost(self, error: Exception) -> bool:
+        return retry.driver_lost(self.work, error)
+
+    def _losses(self, step: str) -> list[DriverLost]:
+        """Each time that the JVM was lost in a step since it last got anywhere."""
+        losses: list[DriverLost] = []
+        for event in self.work.recorder.progress():
+            match event:
+                case DriverLost(name) if name == step:
+                    losses.append(event)
+                case BatchDone() | StepDone() | Resumed():
+                    losses = []
+        return losses
+
+    def _too_often(self, step: str) -> RegionError:
+        at = next((f" at {s.batch}" for s in self.work.recorder.status.steps if s.id == step and s.batch), "")
+        why = "; ".join(dict.fromkeys(loss.why for loss in self._losses(step) if loss.why))
+        return RegionError(
+            f"the driver was lost {DRIVER_TRIES} times in {step}{at}" + (f": {why}" if why else ""),
+            hint="give it more memory (spark.conf: spark.driver.memory) or lower limits.rows; then console retry",
+            code="E_DRIVER",
+        )
+
+    def stop(self) -> None:
+        """End soon: running Spark jobs are cancelled, and whoever goes on takes its feed over first.
+
+        A Spark that answers nothing, or does not let go of a job that was cancelled, is killed: the call into it breaks.
+        """
+        self._heard = time.monotonic()
+        self.work.halt.set()
+        threading.Thread(target=self._cancel, name=f"cancel {self.name}", daemon=True).start()
+        while self.is_alive() and time.monotonic() - self._heard < DEAF_SECONDS:
+            self.join(CANCEL_SECONDS)
+        if self.is_alive():
+            why = f"it did not stop what it was at in {DEAF_SECONDS:.0f} s"
+            self.work.recorder.log(f"Spark is killed: {why}", "error")
+            self.work.spark.kill(why)
+            self.join()
+
+    def _cancel(self) -> None:
+        """In a thread of its own, for a JVM that does not answer holds up whoever asks it."""
+        while self.is_alive():
+            job = self.work.job
+            with suppress(Exception):  # a JVM that is gone has nothing to cancel
+                if job is None:
+                    self.work.spark.look()
+                else:
+                    job.cancel()
+            if job is None or job is not self.work.job:  # nothing that it would have to let go of
+                self._heard = time.monotonic()
+            self.join(CANCEL_SECONDS)  # a call of many jobs may just have been between two of them
+
+    def _step(self, step: Step) -> None:
+        match step:
+            case CreateTable():
+                self._once(step, lambda: self._create(step), "preparing")
+            case AddColumns():
+                self._once(step, lambda: self._alter(step), "preparing")
+            case Backfill():
+                self._once(step, lambda: backfill_step.build(self.work, step, self.brake), "backfilling")
+            case CatchUp():
+                self._once(step, lambda: self._catch_up(step), "catching-up")
+            case Validate():
+                self._refollow()
+                self._once(step, lambda: validate(self.work, step), "validating")
+            case Promote():
+                self._refollow()
+                self._enter("awaiting-confirmation")
+            case _:
+                assert_never(step)
+
+    def _enter(self, state: State) -> None:
+        if self.work.recorder.status.state != state:
+            self.work.recorder.store(Entered(state))
+
+    def _once(self, step: Step, do: Callable[[], None], state: State) -> None:
+        if any(s.id == step.id and s.state == "done" for s in self.work.recorder.status.steps):
+            return
+        self._enter(state)
+        if losses := self._losses(step.id):
+            if len(losses) >= DRIVER_TRIES:
+                raise self._too_often(step.id)  # a full disk kept that from being stored
+            why = f"the driver was lost in {step.id}" + (f" ({losses[-1].why})" if losses[-1].why else "")
+            retry.pause(self.work, self.brake.clock, len(losses), f"{why}; try {len(losses) + 1} of {DRIVER_TRIES}")
+        self.work.recorder.store(StepStarted(step.id))
+        self._tried(step, do)
+        step_receipts.keep(
+            self.work, step
+        )  # ahead of the step's end: a death in between makes the next agent write them
+        self.work.recorder.store(StepDone(step.id))
+
+    def _tried(self, step: Step, do: Callable[[], None]) -> None:
+        """Do a step; again as a whole where what broke may pass. A batch in it has had tries of its own."""
+        for failed in range(1, retry.TRIES + 1):
+            try:
+                do()
+            except Exception as error:
+                dying = self.work.spark.lost or (retry.severed(error) and self._driver_lost(error))
+                if dying or failed == retry.TRIES or failure.kind(error) != "passing":
+                    raise
+                why = f"{step.id}: {failure.cause(error)}; try {failed + 1} of {retry.TRIES}"
+                retry.pause(self.work, self.brake.clock, failed, why)
+            else:
+                return
+
+    def _create(self, step: CreateTable) -> None:
+        state = self.work.state(step.table)
+        path = self.work.path(state.version.path)
+        commit.create(self.work.spark.session(), state, path, self.work.keep_hours + SPARE_HOURS)
+
+    def _alter(self, step: AddColumns) -> None:
+        path = self.work.path(self.work.state(step.table).version.path)
+        known = {column.name for column in self.work.stats(step.table, path).columns}
+        new = [column for column in step.columns if column.name not in known]
+        if new:
+            from pyspark.sql.functions import lit
+
+            # with the columns that are there: a write must name those by which the table is partitioned
+            nothing = commit.nothing(self.work.spark.session(), path)
+            for column in new:
+                nothing = nothing.withColumn(column.name, lit(None).cast(column.type))
+            rows = nothing.write.format("delta").mode("append")
+            with write_lock.spark(path):
+                crash.point("before-commit-columns")
+                rows.option("mergeSchema", "true").option("userMetadata", '{"kind": "add columns"}').save(path)
+                crash.point("after-commit-columns")
+
+    def _catch_up(self, step: CatchUp) -> None:
+        """Move a new live feed close to the end of its source; the follower goes on from there."""
+        work = self.work
+        edge = work.edge(step.target, step.materialization)
+        if step.start == "log":
+            edge.start = 0
+        try:
+            moved = self._caught_up(step, edge)
+        except Exception:
+            edge.writer = None  # what it was about to commit may be in the log: the next try takes the feed over first
+            raise
+        work.recorder.tell(Progress(step.id, moved, 0))
+
+    def _caught_up(self, step: CatchUp, edge: LiveFeed) -> int:
+        """Returns the rows that it moved. All of a history that is read off a log are among them, for its receipts count them."""
+        work, session = self.work, self.work.spark.session()
+        edge.open(session)
+        moved, history = 0, log.latest_version(edge.source_path) if step.start == "log" else -1
+        while not planted_bugs.early():
+            work.check_halt()
+            end = log.latest_version(edge.source_path)
+            commits, rows, _ = edge.pending(end)
+            if commits <= CAUGHT_UP_COMMITS and not edge.pending(history)[0]:
+                break
+            work.recorder.tell(Progress(step.id, moved, rows))
+            moved += max(edge.step(session, end), 0)
+        return moved
