@@ -11,22 +11,22 @@ from console.model.receipt import LEDGER, LEDGER_VIEW
 from console.model.region import Region
 from console.model.schema import types
 from console.planning import build, rules
-from console.planning.choice import fingerprints
+from console.planning.cache.compiler import Compiler, Memory, rules_of
+from console.planning.cache.same import Once, Same, manifest
 from console.planning.compare import QueryDifference, compare
 from console.planning.desired import Desired, desired
-from console.planning.fleet.answers import answers
-from console.planning.fleet.drift import drift
-from console.planning.fleet.ground import Ground, ground, moved
-from console.planning.fleet.money import with_money
-from console.planning.fleet.patience import with_patience
 from console.planning.loss.allowed import accepted
-from console.planning.loss.back import rollback
+from console.planning.loss.backward import rollback
+from console.planning.review.answers import answers
+from console.planning.review.baseline import Ground, ground, moved
+from console.planning.review.cost import with_money
+from console.planning.review.drift import drift
+from console.planning.review.retention import with_patience
 from console.planning.route import routes
+from console.planning.routes import fingerprints
 from console.planning.sql import compile
-from console.planning.sql.compile import Compiled, Known
+from console.planning.sql.compile import Compiled, NameScope
 from console.planning.sql.tree import Text
-from console.planning.warm.compiler import Compiler, Memory, rules_of
-from console.planning.warm.same import Once, Same, manifest
 
 __all__ = [
     "Compiled",
@@ -128,11 +128,11 @@ def compile_query(sql: str, release: Release, parameters: tuple[Parameter, ...] 
     """
     tables = {state.table.name: types(state.table.columns) for state in release.tables}
     for copy in release.copies:
-        made = compile.query(Text(copy.sql, "", copy.name), Known(tables))
+        made = compile.query(Text(copy.sql, "", copy.name), NameScope(tables))
         tables = {**tables, copy.into: dict.fromkeys(made.columns, "string")} if made else tables
     own = {LEDGER_VIEW + table: columns for table, columns in LEDGER.items()}
     text = Text(sql, own=True)
-    done = compile.query(text, Known({**tables, **own}), parameters)
+    done = compile.query(text, NameScope({**tables, **own}), parameters)
     if done is None:
         raise Problems.of(text.problems)
     return done

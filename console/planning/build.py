@@ -20,10 +20,10 @@ from console.model.step import (
     Step,
     Validate,
 )
-from console.planning.choice.feeds import columns_read
 from console.planning.desired import Desired, Wanted
 from console.planning.estimate import cutting, history, log, share, total
 from console.planning.route import Verdict
+from console.planning.routes.feeds import columns_read
 
 ReadSide = Literal["endpoint", "copy", "sink"]
 

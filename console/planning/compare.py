@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from console.planning.sql.meaning import AGAIN, Meaning, Unclear
 from console.planning.sql.relation import Relation, physical
-from console.planning.sql.spelling import lenient
+from console.planning.sql.semantics import AGAIN, Meaning, Unclear
+from console.planning.sql.syntax import lenient
 from console.planning.sql.tree import Tables
 
 _SHOWN = 6  # names in a sentence

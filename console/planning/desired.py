@@ -7,13 +7,13 @@ from console.errors import Problem
 from console.model.live import Feed
 from console.model.pipeline import Copy, Endpoint, Materialization, Pipeline, Sink, digest
 from console.model.schema import Column, Table, types
+from console.planning.cache.compiler import Compiler
 from console.planning.graph import ordered
-from console.planning.sql.compile import FeedCode, Known
+from console.planning.sql.compile import FeedCode, NameScope
 from console.planning.sql.reads import landing_read
 from console.planning.sql.relation import Relation, Value, mix, physical
 from console.planning.sql.resolve import schema
 from console.planning.sql.tree import Text, kind, nearest
-from console.planning.warm.compiler import Compiler
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +80,14 @@ def desired(pipeline: Pipeline, compiler: Compiler | None = None) -> Desired:
         assert table is not None
         problems += _declared(table, feeding[name])
         made, found = _table(
-            table, feeding[name], Known(tables, relations, mapping), dict(pipeline.variables), pipeline, compiler
+            table, feeding[name], NameScope(tables, relations, mapping), dict(pipeline.variables), pipeline, compiler
         )
         problems += found
         relations[name] = _relation(table, made)
         if made is not None:
             wanted[name] = made
             compiler.holds(name, tables[name], made.rows, sorted(made.values.items()), sorted(made.volatile))
-    ends = _ends(pipeline, Known(tables, relations, mapping), problems, compiler)
+    ends = _ends(pipeline, NameScope(tables, relations, mapping), problems, compiler)
     return Desired(wanted, *ends, tuple(dict.fromkeys(problems)))
 
 
@@ -149,7 +149,7 @@ def _declared(table: Table, feeding: list[Materialization]) -> list[Problem]:
 def _table(
     table: Table,
     feeding: list[Materialization],
-    known: Known,
+    known: NameScope,
     variables: Mapping[str, str],
     pipeline: Pipeline,
     compiler: Compiler,
@@ -247,8 +247,8 @@ def _relation(table: Table, made: Wanted | None) -> Relation:
 
 
 def _copies(
-    pipeline: Pipeline, known: Known, problems: list[Problem], compiler: Compiler
-) -> tuple[tuple[Copy, ...], Known]:
+    pipeline: Pipeline, known: NameScope, problems: list[Problem], compiler: Compiler
+) -> tuple[tuple[Copy, ...], NameScope]:
     """Copies compiled, and what can be read with their outputs added."""
     variables = dict(pipeline.variables)
     copies: list[Copy] = []
@@ -271,11 +271,11 @@ def _copies(
             compiler.holds(copy.into, outputs[copy.into])
         problems += text.problems
     tables = {**known.tables, **outputs}
-    return tuple(copies), Known(tables, schema=schema(tables))
+    return tuple(copies), NameScope(tables, schema=schema(tables))
 
 
 def _ends(
-    pipeline: Pipeline, known: Known, problems: list[Problem], compiler: Compiler
+    pipeline: Pipeline, known: NameScope, problems: list[Problem], compiler: Compiler
 ) -> tuple[tuple[Endpoint, ...], tuple[Copy, ...], tuple[Sink, ...]]:
     variables = dict(pipeline.variables)
     copies, readable = _copies(pipeline, known, problems, compiler)

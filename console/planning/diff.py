@@ -6,10 +6,10 @@ from typing import Literal
 from console.model.live import TableState
 from console.model.plan import ColumnChange
 from console.model.schema import Column, Table
+from console.planning.cache.same import Once
 from console.planning.desired import Wanted
 from console.planning.loss.convert import kept
 from console.planning.sql.reads import Pick
-from console.planning.warm.same import Once
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from console.planning.sql.meaning import Unclear
+from console.planning.sql.semantics import Unclear
 from console.planning.sql.statements import Flow, Pair, statements
 
 _DIALECTS = {"ansi": "", "sparksql": "spark"}

@@ -7,14 +7,14 @@ from console.errors import Problem
 from console.model.live import Live, Release, TableState
 from console.model.plan import Action, ColumnChange
 from console.model.slices import EARLY, LATE
-from console.planning.choice import feeds, hybrid, words
-from console.planning.choice.parts import Parts, kept_states, parts, saves
-from console.planning.choice.prove import Proof, proven
-from console.planning.choice.words import listed
+from console.planning.cache.same import Once, twin
 from console.planning.desired import Desired, Wanted
 from console.planning.diff import Diff, compare, same_declaration
+from console.planning.routes import feeds, hybrid, words
+from console.planning.routes.parts import Parts, kept_states, parts, saves
+from console.planning.routes.prove import Proof, proven
+from console.planning.routes.words import listed
 from console.planning.sql.reads import Pick, compose, forward, landing_read, select, stored
-from console.planning.warm.same import Once, twin
 
 REBUILT: frozenset[Action] = frozenset(("create", "forward", "replay", "hybrid"))
 _proofs: Once[Proof] = Once(4096)

@@ -22,7 +22,7 @@ _AGAIN = "make it anew: console plan --out FILE"
 
 @dataclass(frozen=True, slots=True)
 class Rests:
-    """What a plan rests on, as `console.planning.fleet.ground.Ground` tells it."""
+    """What a plan rests on, as `console.planning.review.baseline.Ground` tells it."""
 
     release: str
     tables: dict[str, tuple[str, str]]

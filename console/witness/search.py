@@ -12,7 +12,7 @@ from typing import Any
 
 from console.drivers.replay import Given, Ran, Replayer
 from console.planning.compare import QueryDifference
-from console.planning.sql.elsewhere import Trial, trial
+from console.planning.sql.syntax.duckdb import Trial, trial
 from console.planning.sql.tree import Tables
 from console.witness.duck import Duck, Unable, bare
 from console.witness.kinds import Kind, kind

@@ -12,7 +12,7 @@ from console.errors import Problem
 from console.model.codec import decode
 from console.model.plan import NodeChange, Plan
 from console.model.region import Prices, Region, Spark
-from console.planning.fleet.money import priced
+from console.planning.review.cost import priced
 from tests.cli import sample
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from console.model.pipeline import Materialization
 from console.model.schema import Table
-from console.planning.sql.compile import FeedCode, Known, feed
+from console.planning.sql.compile import FeedCode, NameScope, feed
 from console.planning.sql.relation import physical
 from console.planning.sql.tree import Text
 from tests.planning.world import columns
@@ -19,7 +19,7 @@ from tests.planning.world import columns
 TABLES = {
     "t": {"k": "string", "day": "date", "i": "int", "l": "bigint", "d": "decimal(10,2)", "f": "double", "s": "string"}
 }
-KNOWN = Known(TABLES, {"t": physical("t", "t", {c: c for c in TABLES["t"]})})
+KNOWN = NameScope(TABLES, {"t": physical("t", "t", {c: c for c in TABLES["t"]})})
 TARGET = Table("agg", "aggregate", (), partition_by=("day",))
 
 

@@ -7,9 +7,9 @@ from sqlglot.parsers.spark import SparkParser
 
 from console.planning.compare import compare
 from console.planning.sql import allow
-from console.planning.sql.compile import Known, query
-from console.planning.sql.meaning import Unclear, evaluated, functions
-from console.planning.sql.spelling import lenient
+from console.planning.sql.compile import NameScope, query
+from console.planning.sql.semantics import Unclear, evaluated, functions
+from console.planning.sql.syntax import lenient
 from console.planning.sql.tree import Text
 
 NAMES = sorted(
@@ -134,7 +134,7 @@ def test_no_function_is_taken_for_another_but_for_its_synonyms() -> None:
 
 
 def test_every_call_compiles_or_is_a_problem_with_its_place() -> None:
-    known = Known({"t": {"a": "int", "b": "string", "c": "double", "d": "date"}})
+    known = NameScope({"t": {"a": "int", "b": "string", "c": "double", "d": "date"}})
     compiled = 0
     for name in NAMES:
         for arguments in range(MOST + 1):
@@ -169,7 +169,7 @@ def test_a_call_with_too_few_arguments_is_unknown_to_the_comparison_and_breaks_n
 @pytest.mark.parametrize("broken", ["map(a)", "date_trunc()"])
 def test_what_cannot_even_be_read_is_named_with_its_place(broken: str) -> None:
     text = Text(f"SELECT upper(b) AS u,\n  lower({broken}) AS x FROM t", "plans/web/endpoints/e.sql:3:1", "e")
-    assert query(text, Known({"t": {"a": "int", "b": "string"}})) is None
+    assert query(text, NameScope({"t": {"a": "int", "b": "string"}})) is None
     (problem,) = text.problems
     assert (problem.code, problem.where) == ("S102", "plans/web/endpoints/e.sql:4:9")
     assert broken in problem.message

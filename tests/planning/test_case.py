@@ -2,10 +2,10 @@
 
 import pytest
 
-from console.planning.sql.compile import Known, query
+from console.planning.sql.compile import NameScope, query
 from console.planning.sql.tree import Text
 
-KNOWN = Known(
+KNOWN = NameScope(
     {
         "t": {
             "a": "int",

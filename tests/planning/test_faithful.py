@@ -6,11 +6,11 @@ import pytest
 
 from console.errors import Problems
 from console.planning import compile_query
-from console.planning.sql.compile import Known, query
+from console.planning.sql.compile import NameScope, query
 from console.planning.sql.tree import Text
 from tests.planning.world import PARSE, live, node, pipeline, planned, release, with_column, with_sql
 
-KNOWN = Known({"requests": {"a": "double", "f": "bigint", "s": "string", "ts": "timestamp", "day": "date"}})
+KNOWN = NameScope({"requests": {"a": "double", "f": "bigint", "s": "string", "ts": "timestamp", "day": "date"}})
 OTHERWISE = {  # call → what would be sent
     "percentile(a, 0.5, f)": "PERCENTILE(a, 0.5)",
     "percentile(a, array(0.5, 0.9), f + 1)": "PERCENTILE(a, ARRAY(0.5, 0.9))",

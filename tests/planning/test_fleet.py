@@ -12,8 +12,8 @@ from console.model.plan import Price
 from console.model.region import Limits, Prices, Region, Spark
 from console.model.schema import Column
 from console.planning import plan
-from console.planning.fleet.ground import ground, moved
-from console.planning.fleet.keys import parsed_keys, readers
+from console.planning.review.baseline import ground, moved
+from console.planning.review.keys import parsed_keys, readers
 from tests.planning.world import REGION, live, node, pipeline, planned, with_column, with_sql, with_table
 
 WIDER = with_column(pipeline(), "agent", "string", "get_json_object(payload, '$.agent')")

@@ -3,7 +3,7 @@
 import pytest
 
 from console.model.schema import Column, Table
-from console.planning.loss.fragile import fragile
+from console.planning.loss.failing_casts import fragile
 from tests.planning.world import LANDING, live, pipeline, planned, with_column
 
 LOST = "NOT (`payload`) IS NULL AND TRY_CAST(`payload` AS INT) IS NULL"

@@ -2,10 +2,10 @@
 
 import pytest
 
-from console.planning.sql.compile import Known, query
+from console.planning.sql.compile import NameScope, query
 from console.planning.sql.tree import Text
 
-KNOWN = Known({
+KNOWN = NameScope({
     "requests": {"id": "bigint", "host": "string", "geo": "struct<city:string,country:string>"},
     "hosts": {"host": "string", "owner": "string"},
 })  # fmt: skip

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from console.planning.sql.meaning import meaning
 from console.planning.sql.relation import Relation, physical
 from console.planning.sql.resolve import qualified, schema
+from console.planning.sql.semantics import meaning
 from console.planning.sql.tree import Text, parse
 
 TABLES = {

@@ -5,7 +5,7 @@ import sqlglot
 
 from console.model.pipeline import Parameter
 from console.planning.compare import compare
-from console.planning.sql.compile import Known, query
+from console.planning.sql.compile import NameScope, query
 from console.planning.sql.tree import DIALECT, Text, render
 
 TABLES = {
@@ -109,7 +109,7 @@ def test_each_operator_of_a_pipe_acts_on_what_stands_before_it(piped: str) -> No
 
 @pytest.mark.parametrize("piped", [piped for piped in PIPES if "PIVOT" not in piped])
 def test_a_pipe_is_compiled_to_queries_within_each_other(piped: str) -> None:
-    done = query(Text(piped), Known(TABLES))
+    done = query(Text(piped), NameScope(TABLES))
     assert done is not None
     assert "|>" not in done.sql
     assert compare(piped, done.sql, TABLES).equal
@@ -131,7 +131,7 @@ def test_a_pipe_is_compiled_to_queries_within_each_other(piped: str) -> None:
 )
 def test_a_pipe_that_is_not_covered_is_refused_with_what_to_write(piped: str, said: str) -> None:
     text = Text(piped)
-    assert query(text, Known(TABLES)) is None
+    assert query(text, NameScope(TABLES)) is None
     assert [problem.code for problem in text.problems] == ["S102"]
     assert said in text.problems[0].message
     assert compare(piped, f"{piped} ", TABLES).rows == "unknown"
@@ -146,7 +146,7 @@ def test_intersect_binds_tighter_than_union() -> None:
 
 
 def test_order_by_of_a_set_operation_names_what_it_shows() -> None:
-    assert query(Text("SELECT a FROM t UNION SELECT v FROM u ORDER BY a LIMIT 2"), Known(TABLES)) is not None
+    assert query(Text("SELECT a FROM t UNION SELECT v FROM u ORDER BY a LIMIT 2"), NameScope(TABLES)) is not None
 
 
 @pytest.mark.parametrize(
@@ -250,27 +250,29 @@ READ_OTHERWISE = {  # by sqlglot than by Spark, without a word
 @pytest.mark.parametrize("sql", READ_OTHERWISE)
 def test_what_spark_reads_otherwise_is_refused_by_name(sql: str) -> None:
     text = Text(sql)
-    known = Known({"r": {"a": "int", "k": "int", "arr": "array<int>", "v": "variant", "array": "array<int>"}})
+    known = NameScope({"r": {"a": "int", "k": "int", "arr": "array<int>", "v": "variant", "array": "array<int>"}})
     assert query(text, known, parameters=(Parameter("since", "date"),)) is None
     assert READ_OTHERWISE[sql] in str(text.problems[0])
 
 
 def test_an_item_of_a_column_called_array_is_no_new_array() -> None:
     tables = {"r": {"array": "array<int>"}}
-    done = query(Text("SELECT array[0] AS x FROM r"), Known(tables))
+    done = query(Text("SELECT array[0] AS x FROM r"), NameScope(tables))
     assert done is not None
     assert "`array`[0]" in done.sql
     assert not compare("SELECT array[0] AS x FROM r", "SELECT array(0) AS x FROM r", tables).equal
 
 
 def test_a_negative_decimal_literal_is_one() -> None:
-    done = query(Text("SELECT -1.5BD AS x FROM t"), Known(TABLES))
+    done = query(Text("SELECT -1.5BD AS x FROM t"), NameScope(TABLES))
     assert done is not None
     assert "'-1.5' AS DECIMAL(2, 1)" in done.sql
 
 
 def test_qualify_is_sent_as_it_is_written() -> None:
-    done = query(Text("SELECT k AS k, id FROM t QUALIFY row_number() OVER (ORDER BY id) = 1 AND k > 1"), Known(TABLES))
+    done = query(
+        Text("SELECT k AS k, id FROM t QUALIFY row_number() OVER (ORDER BY id) = 1 AND k > 1"), NameScope(TABLES)
+    )
     assert done is not None
     assert "QUALIFY" in done.sql
     assert done.sql.count("SELECT") == 1

@@ -8,7 +8,7 @@ from console.model.receipt import LEDGER
 from console.model.schema import Column, Table
 from console.planning import compile_query
 from console.planning.sql import compile
-from console.planning.sql.compile import Known
+from console.planning.sql.compile import NameScope
 from console.planning.sql.tree import Text
 
 COLUMNS = (Column("id", "string"),)
@@ -50,5 +50,5 @@ def test_no_more_than_that_can_be_asked_of_them(sql: str) -> None:
 
 def test_an_endpoint_or_a_feed_that_names_one_is_refused() -> None:
     text = Text("SELECT * FROM _console.ops", "plans/web/endpoints/x.sql:1:1", "x")
-    assert compile.query(text, Known({"ops": {"id": "string"}})) is None
+    assert compile.query(text, NameScope({"ops": {"id": "string"}})) is None
     assert [problem.code for problem in text.problems] == ["S105"]

@@ -7,7 +7,7 @@ from sqlglot import exp
 
 from console.model.plan import Plan
 from console.planning import plan
-from console.planning.loss.probe import Found, Probe, probed, probes
+from console.planning.loss.probe import Probe, ProbeResult, probed, probes
 from tests.planning.edits import EDITS, Edit, of, parse, requests, typed
 from tests.planning.world import REGION
 
@@ -19,7 +19,7 @@ def planned(edit: Edit) -> Plan:
     return plan(edit.pipeline(), edit.survey(), REGION, "test")
 
 
-def asked(edit: Edit, *payloads: str | None) -> Found:
+def asked(edit: Edit, *payloads: str | None) -> ProbeResult:
     """The one question of an edit, answered by another engine over landing rows with these payloads."""
     (probe,) = probes(planned(edit))
     db = duckdb.connect()
@@ -31,7 +31,7 @@ def asked(edit: Edit, *payloads: str | None) -> Found:
         return db.execute(sqlglot.transpile(sql, read="spark", write="duckdb")[0]).fetchall()
 
     counted = rows(probe.count)
-    return Found(probe, int(str(counted[0][0])), tuple(str(row[0]) for row in rows(probe.keys)))
+    return ProbeResult(probe, int(str(counted[0][0])), tuple(str(row[0]) for row in rows(probe.keys)))
 
 
 def test_only_values_that_are_there_and_do_not_fit_count() -> None:
@@ -51,9 +51,9 @@ def test_what_does_not_convert_refuses_and_what_does_is_no_question_any_more() -
     done = planned(AS_DATE)
     (probe,) = probes(done)
     assert [(p.code, p.severity) for p in done.problems if p.code == "C103"] == [("C103", "warn")]
-    good = probed(done, [Found(probe, 0)])
+    good = probed(done, [ProbeResult(probe, 0)])
     assert [(p.code, p.severity) for p in good.problems if p.code == "C103"] == [("C103", "note")]
-    bad = probed(done, [Found(probe, 2, ("e1", "e4"))])
+    bad = probed(done, [ProbeResult(probe, 2, ("e1", "e4"))])
     assert [(p.code, p.message) for p in bad.refusals] == [
         ("C103", "requests.status: 2 values of its history do not convert to date, at e1; e4")
     ]
@@ -66,7 +66,7 @@ def test_nothing_is_asked_where_no_type_changes(name: str) -> None:
 
 def test_digits_lost_stay_refused_though_every_value_converts() -> None:
     done = planned(EDITS["C103_narrows"])
-    answers = [Found(probe, 0) for probe in probes(done)]
+    answers = [ProbeResult(probe, 0) for probe in probes(done)]
     assert answers
     assert probed(done, answers).refusals == done.refusals
 

@@ -4,12 +4,12 @@ import pytest
 import sqlglot
 
 from console.planning.compare import compare
-from console.planning.sql.compile import Known, query
-from console.planning.sql.spelling.quotes import single
+from console.planning.sql.compile import NameScope, query
+from console.planning.sql.syntax.quotes import single
 from console.planning.sql.tree import Text
 from tests.planning.world import PARSE, pipeline, planned, with_sql
 
-KNOWN = Known({"t": {"s": "string"}})
+KNOWN = NameScope({"t": {"s": "string"}})
 READ = {
     "'O''Brien'": "O'Brien",
     "''''": "'",

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from console.model.live import Day, Live, Release, TableStats
 from console.model.region import Limits
 from console.model.slices import cut, pack
+from console.planning.cache.same import manifest
 from console.planning.estimate import history
-from console.planning.warm.same import manifest
 from tests.planning.world import live, release
 
 

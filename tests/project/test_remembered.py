@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from console.model.pipeline import Pipeline
+from console.planning.cache.compiler import Compiler
 from console.planning.desired import Desired, desired
-from console.planning.warm.compiler import Compiler
 from console.project.remembered import Remembered, remembered
 from tests.planning.world import pipeline, with_column, with_sql, with_table
 
@@ -130,7 +130,7 @@ def test_a_damaged_memory_is_never_a_wrong_one(
 
 
 def test_an_entry_that_carries_its_checksum_and_has_no_shape_is_a_miss(warm: Path) -> None:
-    from console.planning.warm.compiler import _hash
+    from console.planning.cache.compiler import _hash
 
     memory = opened(warm)
     for key in list(memory):

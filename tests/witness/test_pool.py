@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from console.planning.sql.elsewhere import Trial
+from console.planning.sql.syntax.duckdb import Trial
 from console.witness.kinds import kind
 from console.witness.values import Pool
 

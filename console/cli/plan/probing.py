@@ -9,7 +9,7 @@ from console.model.plan import Plan
 if TYPE_CHECKING:
     from console.cli.wiring import Desk
     from console.drivers.protocol import Driver
-    from console.planning.loss.probe import Found, Probe
+    from console.planning.loss.probe import Probe, ProbeResult
 
 
 async def probe_all(desk: "Desk", plans: Sequence[Plan]) -> tuple[Plan, ...]:
@@ -32,12 +32,12 @@ async def _probed(desk: "Desk", drivers: "Mapping[str, Driver]", plan: Plan, ask
     return probed(plan, [await _ask(drivers[plan.region], desk.name, probe) for probe in asked])
 
 
-async def _ask(driver: "Driver", pipeline: str, probe: "Probe") -> "Found":
-    from console.planning.loss.probe import EXAMPLES, Found
+async def _ask(driver: "Driver", pipeline: str, probe: "Probe") -> "ProbeResult":
+    from console.planning.loss.probe import EXAMPLES, ProbeResult
 
     count = await driver.query(pipeline, probe.count, (probe.source,), {}, 1)
     values = int(count.rows[0][0]) if count.rows else 0
     if not values:
-        return Found(probe, 0)
+        return ProbeResult(probe, 0)
     some = await driver.query(pipeline, probe.keys, (probe.source,), {}, EXAMPLES)
-    return Found(probe, values, tuple(", ".join(map(str, row)) for row in some.rows))
+    return ProbeResult(probe, values, tuple(", ".join(map(str, row)) for row in some.rows))

@@ -6,7 +6,7 @@ from typing import Literal
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from console.planning.sql.spelling.argument import INTEGERS, decimal
+from console.planning.sql.syntax.argument import INTEGERS, decimal
 from console.planning.sql.tree import DIALECT
 
 # what is kept, from the best to the worst

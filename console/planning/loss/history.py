@@ -15,9 +15,9 @@ from console.model.live import Feed, Live, TableState
 from console.model.schema import Table
 from console.model.slices import EARLY, FIRST, LATE, day_name
 from console.planning.desired import Wanted
-from console.planning.loss.gone import first, gone, missing
-from console.planning.sql.meaning.functions import is_volatile
-from console.planning.sql.spelling.flat import conjuncts, merged
+from console.planning.loss.expired_days import first, gone, missing
+from console.planning.sql.semantics.functions import is_volatile
+from console.planning.sql.syntax.flat import conjuncts, merged
 from console.planning.sql.tree import DIALECT, kind, render
 
 Times = tuple[tuple[str, str], ...]  # column → which part of the time it is

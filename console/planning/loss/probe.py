@@ -35,7 +35,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ProbeResult:
     """An answer: how many values do not convert, and the keys of some of them."""
 
     probe: Probe
@@ -82,9 +82,9 @@ def _of(step: Backfill, changed: Iterable[str]) -> list[Probe]:
     return made
 
 
-def probed(plan: Plan, answers: Iterable[Found]) -> Plan:
+def probed(plan: Plan, answers: Iterable[ProbeResult]) -> Plan:
     """The plan with what the data say: a column whose values all convert is no question any more, another stops it."""
-    by_table: dict[str, list[Found]] = {}
+    by_table: dict[str, list[ProbeResult]] = {}
     for found in answers:
         by_table.setdefault(found.probe.table, []).append(found)
     problems: list[Problem] = []
@@ -94,11 +94,11 @@ def probed(plan: Plan, answers: Iterable[Found]) -> Plan:
     return replace(plan, problems=tuple(problems))
 
 
-def _about(problem: Problem, found: Found) -> bool:
+def _about(problem: Problem, found: ProbeResult) -> bool:
     return problem.message.lower().startswith(f"{found.probe.table}.{found.probe.column} ".lower())
 
 
-def _told(problem: Problem, asked: list[Found]) -> Problem:
+def _told(problem: Problem, asked: list[ProbeResult]) -> Problem:
     lost = sum(found.values for found in asked)
     where = asked[0].probe
     if not lost:

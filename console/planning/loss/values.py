@@ -11,8 +11,8 @@ from console.model.live import TableState
 from console.planning.desired import Wanted
 from console.planning.diff import Diff
 from console.planning.loss.convert import kept
-from console.planning.sql.meaning.functions import called
-from console.planning.sql.spelling.flat import merged
+from console.planning.sql.semantics.functions import called
+from console.planning.sql.syntax.flat import merged
 from console.planning.sql.tree import DIALECT, kind
 
 # functions that give NULL for what is no such value

@@ -17,9 +17,9 @@ from sqlglot import exp
 
 from console.model.live import Terms
 from console.model.schema import Column, Table
-from console.planning.sql.meaning import aggregates
 from console.planning.sql.relation import mix
-from console.planning.sql.spelling.argument import INTEGERS, certain, decimal, settled
+from console.planning.sql.semantics import aggregates
+from console.planning.sql.syntax.argument import INTEGERS, certain, decimal, settled
 from console.planning.sql.tree import DIALECT, Text, cast, kind, name, render
 
 STORED = "stored"

@@ -12,10 +12,10 @@ from console.model.live import Feed, Terms
 from console.model.pipeline import Materialization, Parameter
 from console.model.schema import Column, Table
 from console.planning.sql.aggregates import STORED, Split, split
-from console.planning.sql.meaning import functions, meaning
 from console.planning.sql.relation import Relation
 from console.planning.sql.resolve import qualified, schema
-from console.planning.sql.spelling import faithful
+from console.planning.sql.semantics import functions, meaning
+from console.planning.sql.syntax import roundtrip
 from console.planning.sql.tree import (
     DIALECT,
     Tables,
@@ -47,7 +47,7 @@ class Compiled:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class NameScope:
     """What names may be resolved against: the tables' declared columns, and what their rows and values mean."""
 
     tables: Tables
@@ -77,14 +77,14 @@ class FeedCode:
 
 
 def query(
-    text: Text, known: Known, parameters: tuple[Parameter, ...] = (), variables: Mapping[str, str] | None = None
+    text: Text, known: NameScope, parameters: tuple[Parameter, ...] = (), variables: Mapping[str, str] | None = None
 ) -> Compiled | None:
     """Compile a query of the read side; parameters stay as `:name`. None where problems were found."""
     with _guarded(text):
         tree = parse(text)
         if tree is None:
             return None
-        faithful.check(text)
+        roundtrip.check(text)
         _named(tree)
         used = substitute(tree, text, variables or {}, (p.name for p in parameters))
         done = qualified(tree, text, known.tables, known.mapping())
@@ -133,7 +133,7 @@ def _outermost(tree: exp.Query) -> list[exp.Expr]:
 
 
 def feed(
-    materialization: Materialization, table: Table, known: Known, variables: Mapping[str, str]
+    materialization: Materialization, table: Table, known: NameScope, variables: Mapping[str, str]
 ) -> tuple[FeedCode | None, Text]:
     """Compile one materialization; the text carries its problems."""
     text = Text(materialization.sql, materialization.where, materialization.name)
@@ -143,12 +143,12 @@ def feed(
 
 
 def _feed(
-    materialization: Materialization, table: Table, known: Known, variables: Mapping[str, str], text: Text
+    materialization: Materialization, table: Table, known: NameScope, variables: Mapping[str, str], text: Text
 ) -> FeedCode | None:
     tree = parse(text)
     if tree is None:
         return None
-    faithful.check(text)
+    roundtrip.check(text)
     _named(tree)
     substitute(tree, text, variables, ())
     done = qualified(tree, text, known.tables, known.mapping())
@@ -286,7 +286,7 @@ def _check_incremental(relation: Relation, table: Table, text: Text, done: exp.Q
         )
 
 
-def _rows(done: exp.Query, table: Table, known: Known) -> str:
+def _rows(done: exp.Query, table: Table, known: NameScope) -> str:
     """The query with its columns cast, named and ordered as stored."""
     plain = isinstance(done, exp.Select) and not any(
         done.args.get(key) for key in ("distinct", "order", "limit", "offset", "group")
@@ -307,7 +307,7 @@ def _rows(done: exp.Query, table: Table, known: Known) -> str:
     return render(exp.select(*chosen).from_(exp.Subquery(this=done.copy(), alias=exp.TableAlias(this=name("_rows")))))
 
 
-def _exact_types(done: exp.Query, known: Known) -> dict[str, str]:
+def _exact_types(done: exp.Query, known: NameScope) -> dict[str, str]:
     """Types that need no inference: a table's own column, or an explicit cast."""
     if not isinstance(done, exp.Select):
         return {}

@@ -11,9 +11,9 @@ from console.errors import Problem
 from console.model.live import TableState
 from console.model.schema import Column, Table, types
 from console.planning.sql.aggregates import STORED
-from console.planning.sql.meaning.functions import aggregates, generates, windows
 from console.planning.sql.resolve import qualified, schema
-from console.planning.sql.spelling import faithful
+from console.planning.sql.semantics.functions import aggregates, generates, windows
+from console.planning.sql.syntax import roundtrip
 from console.planning.sql.tree import DIALECT, Text, cast, kind, name, parse, render
 
 _FORBIDDEN = (
@@ -135,7 +135,7 @@ def _forward(table: Table, live: TableState, text: Text) -> str:
         return ""
     if not _row_by_row(tree, text):
         return ""
-    faithful.check(text)
+    roundtrip.check(text)
     tree.set("from_", exp.From(this=exp.Table(this=name(table.name))))
     known = {table.name: types(live.table.columns)}
     done = qualified(tree, text, known, schema(known))

@@ -9,7 +9,7 @@ from sqlglot.optimizer.qualify import qualify
 from sqlglot.optimizer.scope import Scope, traverse_scope
 from sqlglot.schema import MappingSchema
 
-from console.planning.sql.meaning import functions
+from console.planning.sql.semantics import functions
 from console.planning.sql.tree import DIALECT, Tables, Text, nearest, strict
 
 _UNKNOWN = re.compile(r"(?:Unknown column|Cannot automatically join|Column): *'?\"?`?([^\s'\"`]+)")

@@ -8,11 +8,11 @@ import sqlglot
 from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
-from console.planning.sql.meaning import AGAIN, Unclear, query_in
-from console.planning.sql.meaning.scope import Run, Scope
-from console.planning.sql.meaning.sources import read, source
-from console.planning.sql.meaning.values import Values
 from console.planning.sql.relation import Relation, Value, physical, unknown
+from console.planning.sql.semantics import AGAIN, Unclear, query_in
+from console.planning.sql.semantics.relations import read, source
+from console.planning.sql.semantics.scope import Evaluation, Scope
+from console.planning.sql.semantics.values import Values
 
 Pair = tuple[tuple[str, str], tuple[str, str]]
 # what of a statement is looked at; of all others nothing flows
@@ -126,7 +126,7 @@ class Flow:
             self.targets.append(target)
 
     def _scope(self) -> Scope:
-        return Scope(Run(dict(self.relations), False, query_in, lenient=True), {})
+        return Scope(Evaluation(dict(self.relations), False, query_in, lenient=True), {})
 
     def _select(self, tree: exp.Expr) -> None:
         into = tree.find(exp.Into)

@@ -21,7 +21,7 @@ from console.model.live import TableState
 from console.model.pipeline import Materialization
 from console.model.schema import Column, Table
 from console.model.slices import Slice
-from console.planning.sql.compile import FeedCode, Known, feed
+from console.planning.sql.compile import FeedCode, NameScope, feed
 from console.planning.sql.relation import physical
 from tests.faults.rules.tables import foreign, rows, state
 
@@ -272,7 +272,7 @@ OUT = {
 
 
 def compiled() -> FeedCode:
-    known = Known({"t": GIVEN}, {"t": physical("t", "t", {name: name for name in GIVEN})})
+    known = NameScope({"t": GIVEN}, {"t": physical("t", "t", {name: name for name in GIVEN})})
     table = Table("agg", "aggregate", tuple(Column(name, kind) for name, kind in OUT.items()))
     code, text = feed(Materialization("m", "agg", STATES), table, known, {})
     assert code is not None, text.problems

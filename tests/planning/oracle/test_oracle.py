@@ -55,6 +55,6 @@ def test_a_text_that_fails_on_the_rows_differs_from_one_that_does_not(spark: Spa
 
 def test_a_reader_with_the_levels_of_other_engines_is_caught(spark: Spark, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted bug: sqlglot's own parser."""
-    monkeypatch.setattr("console.planning.sql.spelling.written.AsRead.Parser", check.OTHERS)
-    monkeypatch.setattr("console.planning.sql.spelling.written.AsRead.parser_class", check.OTHERS)
+    monkeypatch.setattr("console.planning.sql.syntax.written.AsRead.Parser", check.OTHERS)
+    monkeypatch.setattr("console.planning.sql.syntax.written.AsRead.parser_class", check.OTHERS)
     assert len(check.expressions(spark, range(SEED, SEED + 300)).wrong) > 10

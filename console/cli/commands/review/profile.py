@@ -100,7 +100,7 @@ async def _found(region: "Region", sample: "Sample") -> "Profile":
 
 
 def _with_readers(pipeline: Pipeline, name: str, keys: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    from console.planning.fleet.keys import parsed_keys, readers
+    from console.planning.review.keys import parsed_keys, readers
 
     parsed = parsed_keys(pipeline, name)
     return [{**key, "parsed_by": list(readers(key["key"], parsed))} for key in keys]

@@ -1,0 +1,91 @@
+"""Whose answers change: endpoints, copies and sinks that are another query now, or read something that is."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from console.model.live import Live, Release
+from console.model.pipeline import Copy, Endpoint, Sink
+from console.model.plan import Answer
+from console.model.schema import types
+from console.planning.cache.same import Once, twin
+from console.planning.desired import Desired
+from console.planning.diff import split_value
+from console.planning.routes.needs import needs
+from console.planning.sql.compile import NameScope, query, reads
+from console.planning.sql.relation import physical
+from console.planning.sql.tree import Text
+
+Reader = Endpoint | Copy | Sink
+Read = frozenset[tuple[str, str]]
+_needs: Once[Read] = Once(4096)
+_KINDS = ("endpoint", "copy", "sink")
+
+
+def answers(desired: Desired, live: Live) -> tuple[Answer, ...]:
+    """Endpoints, copies and sinks of either release whose answer is, or may be, another one after promotion.
+
+    A query reads columns of tables: its answer changes where their rows or their values do. The reason names them.
+    """
+    release = live.release
+    if release is None:
+        return ()
+    changed = _changed(desired, release)
+    found: list[Answer] = []
+    groups: tuple[tuple[Literal["copy", "endpoint", "sink"], Sequence[Reader], Sequence[Reader]], ...] = (
+        ("copy", desired.copies, release.copies),
+        ("endpoint", desired.endpoints, release.endpoints),
+        ("sink", desired.sinks, release.sinks),
+    )
+    for kind, new, old in groups:
+        before = {node.name: node for node in old}
+        for node in new:
+            if why := _why(node, before.get(node.name), release, changed):
+                found.append(Answer(kind, node.name, node.owner, why))
+                if isinstance(node, Copy):
+                    changed[node.into, ""] = f"{node.into} is copied anew"
+        gone = [node for name, node in before.items() if name not in {other.name for other in new}]
+        found += [Answer(kind, node.name, node.owner, "no longer declared") for node in gone]
+    return tuple(sorted(found, key=lambda answer: (_KINDS.index(answer.kind), answer.name)))
+
+
+def _why(node: Reader, was: Reader | None, release: Release, changed: Mapping[tuple[str, str], str]) -> str:
+    if was is None:
+        return "new"
+    if node.sql != was.sql:
+        return "its query changed"
+    if isinstance(node, Endpoint) and isinstance(was, Endpoint) and node.parameters != was.parameters:
+        return "its parameters changed"
+    if not any(table in node.sql for table, _ in changed):  # a compiled query spells every table that it reads
+        return ""
+    read = _needs.of(lambda: _read(node.sql, release), twin(release), node.sql)
+    told = [why for what, why in changed.items() if what in read or (what[1] == "" and what[0] in {t for t, _ in read})]
+    return "; ".join(dict.fromkeys(told))
+
+
+def _read(sql: str, release: Release) -> Read:
+    named = set(reads(Text(sql)))
+    tables = {s.table.name: types(s.table.columns) for s in release.tables if s.table.name in named}
+    for copy in release.copies:
+        if copy.into in named:
+            known = {s.table.name: types(s.table.columns) for s in release.tables}
+            done = query(Text(copy.sql), NameScope(known))
+            tables[copy.into] = dict.fromkeys(done.columns if done else (), "string")
+    return needs(sql, NameScope(tables, {name: physical(name, "", columns) for name, columns in tables.items()}))
+
+
+def _changed(desired: Desired, release: Release) -> dict[tuple[str, str], str]:
+    """(table, column) → why it reads otherwise than before; ("table", "") where its rows do."""
+    found: dict[tuple[str, str], str] = {}
+    for state in release.tables:
+        name, now = state.table.name, desired.tables.get(state.table.name)
+        if now is None:
+            found[name, ""] = f"{name} is dropped"
+        elif now.rows != state.rows:
+            found[name, ""] = f"{name} holds other rows"
+        elif now.values != state.values:  # which are the same in nearly every table of a fleet
+            for column, value in state.values.items():
+                new = now.values.get(column)
+                if new is not None and new != value:
+                    what = "type" if split_value(new)[0] == split_value(value)[0] else "value"
+                    found[name, column.lower()] = f"{name}.{column} has another {what}"
+    return found

@@ -1,0 +1,140 @@
+"""What the live feeds of a table go on needing of their sources, when those change."""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Protocol
+
+import sqlglot
+from sqlglot import exp
+
+from console.model.live import Feed, Release
+from console.model.plan import Action
+from console.model.schema import types
+from console.planning.cache.same import Once
+from console.planning.desired import Desired, Wanted
+from console.planning.routes.needs import needs
+from console.planning.sql.compile import NameScope
+from console.planning.sql.relation import Relation, physical, unknown
+from console.planning.sql.semantics import meaning
+from console.planning.sql.tree import DIALECT
+
+_narrowed: Once[tuple[str, ...]] = Once(4096)
+
+
+class Decided(Protocol):
+    """What became of a source."""
+
+    @property
+    def action(self) -> Action: ...
+    @property
+    def wanted(self) -> Wanted | None: ...
+    @property
+    def rebuilt(self) -> bool: ...
+
+
+def as_live(release: Release, names: Collection[str]) -> NameScope:
+    """Some tables of a release, and what their rows and values mean."""
+    states = [state for state in release.tables if state.table.name in names]
+    tables = {state.table.name: types(state.table.columns) for state in states}
+    relations = {s.table.name: physical(s.table.name, s.rows, s.values, types=tables[s.table.name]) for s in states}
+    return NameScope(tables, relations)
+
+
+def as_wanted(desired: Desired, names: Collection[str]) -> NameScope:
+    """The same of the tables as the files want them."""
+    wanted = {name: desired.tables[name] for name in names if name in desired.tables}
+    tables = {name: types(one.table.columns) for name, one in wanted.items()}
+    return NameScope(tables, {name: physical(name, w.rows, w.values, types=tables[name]) for name, w in wanted.items()})
+
+
+def of(feeds: Iterable[Feed]) -> frozenset[str]:
+    """The tables that feeds read."""
+    return frozenset(name for feed in feeds for name in (feed.source, *feed.joins))
+
+
+def columns_read(sql: str, table: str, columns: Mapping[str, str], others: Collection[str] = ()) -> tuple[str, ...]:
+    """Columns of one table that a compiled query reads, in the table's order. others: tables it reads besides"""
+    return _columns_read(sql, table, tuple(columns.items()), tuple(others))
+
+
+@lru_cache(maxsize=8192)
+def _columns_read(
+    sql: str, table: str, columns: tuple[tuple[str, str], ...], others: tuple[str, ...]
+) -> tuple[str, ...]:
+    own = dict(columns)
+    relations = {name: unknown(name) for name in others} | {table: physical(table, "", own)}
+    read = {column for source, column in needs(sql, NameScope({table: own}, relations)) if source == table}
+    return tuple(column for column in own if column in read)
+
+
+def read_by(feed: Feed, source: str, known: NameScope) -> tuple[str, ...]:
+    """Columns of one source that a compiled feed reads."""
+    return tuple(sorted(column for table, column in needs(feed.sql, known) if table == source))
+
+
+def lost(name: str, release: Release, verdicts: Mapping[str, Decided], exposed: dict[str, set[str]]) -> str | None:
+    """Why the live feeds into a table cannot go on as they are, or None.
+
+    exposed  source → columns that it must go on showing, added to: the feeds still need them
+    """
+    needed: dict[str, set[str]] = {}
+    for feed in release.feeds_into(name):
+        for source in (feed.source, *feed.joins):
+            verdict = verdicts.get(source)
+            if verdict is None:
+                return f"its feed reads {source}, which is dropped"
+            if verdict.action == "keep":
+                continue
+            state = release.table(source)
+            for column in read_by(feed, source, as_live(release, of((feed,)))):
+                now = verdict.wanted.values.get(column) if verdict.wanted else None
+                if state is not None and now == state.values.get(column):
+                    continue
+                if now is not None or verdict.rebuilt:
+                    return f"its feed reads {source}.{column}, which means something else now"
+                needed.setdefault(source, set()).add(column)
+    for source, names in needed.items():
+        exposed.setdefault(source, set()).update(names)
+    return None
+
+
+def shaky(name: str, release: Release, verdicts: Mapping[str, Decided]) -> tuple[str, ...]:
+    """Rebuilt sources of which the live feeds into a table read what another computation of it may not repeat.
+
+    A sample drawn anew, or a stamp of the clock, has the same fingerprint and other rows: a table that took its older
+    rows from the one and its newer ones from the other would agree with neither.
+    """
+    found = []
+    for feed in release.feeds_into(name):
+        if (verdict := verdicts.get(feed.source)) is None or not verdict.rebuilt or verdict.wanted is None:
+            continue
+        unsteady = verdict.wanted.volatile
+        rows = bool(unsteady) and unsteady >= verdict.wanted.values.keys()
+        if rows or unsteady & set(read_by(feed, feed.source, as_live(release, of((feed,))))):
+            found.append(feed.source)
+    return tuple(found)
+
+
+def narrowed(wanted: Wanted, release: Release, now: NameScope) -> tuple[str, ...]:
+    """Materializations whose rows come about as before, but for filters that are new."""
+    return _narrowed.of(lambda: _narrower(wanted, release, now), wanted, release)
+
+
+def _narrower(wanted: Wanted, release: Release, now: NameScope) -> tuple[str, ...]:
+    old = {feed.materialization: feed for feed in release.feeds_into(wanted.table.name)}
+    was = as_live(release, of(old.values()))
+    found = []
+    for feed in wanted.feeds:
+        if (before := old.get(feed.materialization)) is None:
+            continue
+        a, b = _rows(before, was), _rows(feed, now)
+        if replace(a, filters=frozenset()).rows == replace(b, filters=frozenset()).rows and b.filters - a.filters:
+            found.append(feed.materialization)
+    return tuple(found)
+
+
+def _rows(feed: Feed, known: NameScope) -> Relation:
+    tree = sqlglot.parse_one(feed.sql, read=DIALECT)
+    assert isinstance(tree, exp.Query)
+    return meaning(tree, known.relations)

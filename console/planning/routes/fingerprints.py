@@ -1,0 +1,167 @@
+"""A live release's fingerprints by the rules of this planner.
+
+A release holds hashes, and a hash tells nothing but that it is another: a planner that hashes otherwise (a rule that was
+corrected, another sqlglot) would take every table for changed. So where a release was hashed by other rules, what its
+hashes stood for is hashed anew: its compiled queries, which it holds in full. Meaning is then compared with meaning.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+import sqlglot
+from sqlglot import exp
+
+from console.model.live import Feed, Release, TableState
+from console.model.schema import types
+from console.planning.cache.same import Once
+from console.planning.desired import Desired, Wanted, adopted
+from console.planning.diff import split_value
+from console.planning.sql.aggregates import STORED
+from console.planning.sql.relation import Relation, mix, physical
+from console.planning.sql.semantics import meaning
+from console.planning.sql.tree import DIALECT
+
+_releases: Once[Release] = Once(256)
+
+
+def restated(release: Release, desired: Desired, rules: str) -> Release:
+    """The release as this planner would have hashed it; the very same where these are its rules.
+
+    desired  what is wanted: its fingerprints stand for every query of the release that means the same
+    rules    by which `desired` was hashed; a release of 0.1.0 names none
+    """
+    if release.rules == rules:
+        return release
+    return _releases.of(lambda: _restated(release, desired), release, desired)
+
+
+def forget() -> None:
+    _releases.forget()
+
+
+def _alike(wanted: Wanted, state: TableState, feeds: Iterable[Feed]) -> bool:
+    """The same compiled queries, read in the same way into the same columns."""
+    declared = (wanted.table.kind, types(wanted.table.columns), wanted.read)
+    if declared != (state.table.kind, types(state.table.columns), state.read):
+        return False
+    return Counter(map(_query, wanted.feeds)) == Counter(map(_query, feeds))
+
+
+def _query(feed: Feed) -> tuple[str, tuple[str, ...], str]:
+    return feed.source, feed.joins, feed.sql
+
+
+def _sources(feeds: Iterable[Feed]) -> frozenset[str]:
+    return frozenset(name for feed in feeds for name in (feed.source, *feed.joins))
+
+
+def _restated(release: Release, desired: Desired) -> Release:
+    made = {state.table.name: state for state in release.tables}
+    same: set[str] = set()  # tables that mean what they are wanted to mean, as those do that they are computed from
+    for name, wanted in desired.tables.items():
+        if (state := made.get(name)) is None:
+            continue
+        feeds = release.feeds_into(name)
+        if state.table.kind == "landing":
+            landing = adopted(state.table)
+            made[name] = replace(state, rows=landing.rows, values=landing.values)
+        elif _alike(wanted, state, feeds) and same >= _sources(feeds):
+            made[name] = replace(state, rows=wanted.rows, values=wanted.values)
+        elif wanted.table.kind != "landing":
+            made[name] = _state(state, feeds, wanted, _were(made, _sources(feeds)), desired)
+        if (made[name].rows, made[name].values) == (wanted.rows, wanted.values):
+            same.add(name)
+    return replace(release, tables=tuple(made.values()))
+
+
+def _were(made: Mapping[str, TableState], names: Collection[str]) -> dict[str, Relation]:
+    """Tables of the release as sources; those above are hashed by these rules already."""
+    states = [made[name] for name in names if name in made]
+    return {s.table.name: physical(s.table.name, s.rows, s.values, types=types(s.table.columns)) for s in states}
+
+
+def _state(
+    state: TableState, feeds: Collection[Feed], wanted: Wanted, were: Mapping[str, Relation], desired: Desired
+) -> TableState:
+    was = _meant(feeds, state.read, were)
+    now = _meant(wanted.feeds, wanted.read, _are(desired, _sources(wanted.feeds)))
+    values = {name: _value(name, value, was, now, wanted) for name, value in state.values.items()}
+    return replace(state, rows=wanted.rows if was.rows == now.rows else mix("was", was.rows), values=values)
+
+
+def _are(desired: Desired, names: Collection[str]) -> dict[str, Relation]:
+    wanted = {name: desired.tables[name] for name in names if name in desired.tables}
+    return {n: physical(n, w.rows, w.values, types=types(w.table.columns)) for n, w in wanted.items()}
+
+
+def _value(name: str, stored: str, was: "_Meant", now: "_Meant", wanted: Wanted) -> str:
+    """A live column's fingerprint: that of the wanted column which means the same, of its own name if it can be."""
+    type = split_value(stored)[1]
+    mine = was.values.get(name.lower())
+    for other in sorted(wanted.values, key=lambda other: other != name):
+        expression, wide = split_value(wanted.values[other])
+        if mine and (its := now.values.get(other.lower())) and mine.same(its, typed=type == wide):
+            return f"{expression}:{type}"
+    return f"{mix('was', mine.cast if mine else stored)}:{type}"
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """Hashes of a compiled column: with the cast to the declared type, and without one."""
+
+    cast: str
+    bare: str
+
+    def same(self, other: "_Column", *, typed: bool) -> bool:
+        """Whether both are one expression. Where the declared types differ so do the casts to them, of which one may be the
+        operator's own: whether values are kept is then the types' question, not this one.
+
+        typed  both have one declared type
+        """
+        if typed:
+            return self.cast == other.cast
+        return self.cast == other.bare or self.bare == other.cast
+
+
+@dataclass(frozen=True, slots=True)
+class _Meant:
+    """Of compiled queries, by these rules. values: logical column in lower case → its hashes"""
+
+    rows: str
+    values: dict[str, _Column]
+
+
+def _meant(feeds: Iterable[Feed], read: str, sources: Mapping[str, Relation]) -> _Meant:
+    """What feeds fill a table with, seen through its read."""
+    trees = [_tree(feed.sql) for feed in feeds]
+    rows, cast = _seen(trees, _tree(read), sources)
+    bare = _seen([_uncast(tree) for tree in trees], _uncast(_tree(read)), sources)[1]
+    return _Meant(rows, {name: _Column(hash, bare[name]) for name, hash in cast.items() if name in bare})
+
+
+def _seen(trees: Iterable[exp.Query], read: exp.Query, sources: Mapping[str, Relation]) -> tuple[str, dict[str, str]]:
+    """(hash of the rows, hash of each column)"""
+    each = sorted((meaning(tree, sources) for tree in trees), key=lambda relation: relation.rows)
+    filled = {
+        column: mix(*(relation.columns[column].hash for relation in each))
+        for column in (each[0].columns if each else ())
+        if all(column in relation.columns for relation in each)
+    }
+    columns = meaning(read, {STORED: physical(STORED, "", filled)}).columns
+    return mix(*(relation.rows for relation in each)), {name: value.hash for name, value in columns.items()}
+
+
+def _uncast(tree: exp.Query) -> exp.Query:
+    """Without the casts that make its columns what they are declared as."""
+    done = tree.copy()
+    for part in done.selects:
+        if isinstance(part, exp.Alias) and isinstance(part.this, exp.Cast):
+            part.set("this", part.this.this)
+    return done
+
+
+def _tree(sql: str) -> exp.Query:
+    tree = sqlglot.parse_one(sql, read=DIALECT)
+    assert isinstance(tree, exp.Query)
+    return tree

@@ -1,0 +1,57 @@
+"""History of which the source holds only the newer part: replay what is there, forward the rest with its defaults."""
+
+from collections.abc import Mapping
+
+from console.model.live import Live, TableState
+from console.model.slices import day_after
+from console.planning.desired import Wanted
+from console.planning.diff import Diff
+from console.planning.loss.expired_days import at_most_one, first, gone
+from console.planning.sql.reads import Pick
+
+
+def boundary(wanted: Wanted, live: TableState, source: Wanted | None, region: Live) -> str:
+    """The first day of the replayed half, "" where a hybrid is not needed or not exact.
+
+    Both sides must be cut by the same value, so the table's time has to be the source's own. The rows of each day must be
+    known, not guessed: a late row would make a lost day look held. The oldest day that the source still holds may be half
+    gone, so the replay begins with the next one.
+    """
+    if source is None or len(wanted.feeds) != 1 or wanted.table.kind != "append" or wanted.joined:
+        return ""
+    time, theirs = wanted.table.time, source.table.time
+    bare = wanted.certain.get(time) == _type(source, theirs) != ""
+    if not time or not bare or wanted.reads.get(time) != frozenset({(source.table.name, theirs)}):
+        return ""
+    if live.table.time != time or wanted.values.get(time) != live.values.get(time):
+        return ""
+    mine, held = region.table(wanted.table.name), region.table(source.table.name)
+    if mine is None or held is None:
+        return ""
+    fed = region.release.feeds_into(wanted.table.name) if region.release else ()
+    certain = at_most_one(fed) and all(day.exact for day in (*mine.days, *held.days))
+    lost = gone(mine, held, fed) if certain else ()
+    if not lost:
+        return ""
+    start = max(lost[-1], first(held.days))
+    return day_after(start)
+
+
+def _type(source: Wanted, column: str) -> str:
+    found = source.table.column(column) if column else None
+    return found.type if found else ""
+
+
+def older(wanted: Wanted, diff: Diff, given: Mapping[str, str]) -> tuple[Pick, ...] | None:
+    """What the forwarded half reads: kept columns, proven ones, declared defaults; None where one has none of these."""
+    picks = {pick.name: pick for pick in diff.picks}
+    for column in wanted.table.columns:
+        if column.name in picks:
+            continue
+        if column.name in given:
+            picks[column.name] = Pick(column.name, made=given[column.name])
+        elif column.default is not None and diff.computed[column.name].kind in ("new", "expression"):
+            picks[column.name] = Pick(column.name, literal=column.default, type=column.type)
+        else:
+            return None
+    return tuple(picks[column.name] for column in wanted.table.columns)

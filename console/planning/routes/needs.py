@@ -1,0 +1,30 @@
+"""What an already compiled query reads, column by column."""
+
+from functools import lru_cache
+
+from console.planning.sql.compile import NameScope
+from console.planning.sql.relation import physical, unknown
+from console.planning.sql.semantics import names
+from console.planning.sql.tree import Text, parse
+
+
+def needs(sql: str, known: NameScope) -> frozenset[tuple[str, str]]:
+    """(table, column) that an already compiled query reads. Names alone decide, whatever the tables' rows mean.
+
+    known  a table without columns is one of which they are not known
+    """
+    tables = (
+        (name, tuple(c for v in held.columns.values() for _, c in v.reads)) for name, held in known.relations.items()
+    )
+    return _needs(sql, tuple(sorted(tables)))
+
+
+@lru_cache(maxsize=8192)
+def _needs(sql: str, tables: tuple[tuple[str, tuple[str, ...]], ...]) -> frozenset[tuple[str, str]]:
+    tree = parse(Text(sql))
+    if tree is None:
+        return frozenset()
+    held = {
+        name: physical(name, "", dict.fromkeys(columns, "")) if columns else unknown(name) for name, columns in tables
+    }
+    return names(tree, held)

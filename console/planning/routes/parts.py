@@ -1,0 +1,126 @@
+"""An aggregate that keeps some of its states: these are copied, and only the others are computed from its source.
+
+Both halves enter the same new version, each with NULL for the states of the other; the merge at read passes over NULL,
+so the two rows of a key are one again. They end at the same landing position, as the halves of a hybrid do.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+
+from console.model.live import Feed, Live, TableState
+from console.model.schema import Column, types
+from console.planning.desired import Wanted
+from console.planning.diff import Diff
+from console.planning.estimate import share
+from console.planning.routes.feeds import columns_read
+from console.planning.sql.tree import DIALECT, cast, kind, name, render
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """copied: SQL over the live version's stored rows; replayed: materialization → its query for the other states."""
+
+    columns: tuple[str, ...]
+    copied: str
+    replayed: tuple[tuple[str, str], ...]
+
+    def query(self, feed: Feed) -> str:
+        return dict(self.replayed)[feed.materialization]
+
+
+def parts(wanted: Wanted, live: TableState, feeds: Iterable[Feed], diff: Diff) -> Parts | None:
+    """How a table is put together from kept and computed states; None where it keeps none, or keeps them by other keys.
+
+    feeds   of the live table: each wanted one needs its like there, whose position ends its half
+    """
+    if {wanted.table.kind, live.table.kind} != {"aggregate"} or not diff.rows or not diff.layout:
+        return None
+    if _edges(wanted.feeds) != _edges(feeds):
+        return None
+    if wanted.table.time != live.table.time or wanted.table.time not in ("", *wanted.keys):
+        return None  # stored rows could not be cut by it
+    kept = kept_states(wanted, live, {new for new, old in diff.pairs.items() if new == old} | _fresh(diff))
+    if not kept >= {key.lower() for key in wanted.keys} or len(kept) == len(wanted.keys):
+        return None
+    others = {column.name.lower() for column in wanted.columns} - kept
+    keys = {key.lower() for key in wanted.keys}
+    copied = exp.select(*(_state(column, others) for column in wanted.columns))
+    replayed = tuple((feed.materialization, _without(feed.sql, kept - keys, wanted.columns)) for feed in wanted.feeds)
+    shown = tuple(column.name for column in wanted.table.columns if column.name in diff.computed)
+    return Parts(shown, render(copied.from_(exp.Table(this=name(wanted.table.name)))), replayed)
+
+
+def saves(apart: Parts, wanted: Wanted, region: Live, sources: Mapping[str, Wanted]) -> bool:
+    """Whether copying what is kept and computing the rest reads fewer bytes than computing all of it."""
+
+    def read(feed: Feed, sql: str) -> float:
+        columns = sources[feed.source].table.columns
+        needed = columns_read(sql, feed.source, types(columns), feed.joins)
+        return _bytes(region, feed.source) * share(needed, columns)
+
+    whole = sum(read(feed, feed.sql) for feed in wanted.feeds)
+    return _bytes(region, wanted.table.name) + sum(read(feed, apart.query(feed)) for feed in wanted.feeds) < whole
+
+
+def _bytes(region: Live, table: str) -> int:
+    stats = region.table(table)
+    return stats.bytes if stats else 0
+
+
+def kept_states(wanted: Wanted, live: TableState, columns: Collection[str]) -> frozenset[str]:
+    """Stored columns, in lower case, that mean in the live version what they are wanted to mean.
+
+    A name and a type are not enough: a version that was renamed at read holds one column's states under another's
+    name. So both releases must read the column in the same way from the same stored ones.
+
+    columns  of the table, whose values are unchanged
+    """
+    held = {(state.name.lower(), kind(state.type)) for state in live.version.columns}
+    stored = {state.name.lower(): kind(state.type) for state in wanted.columns}
+    now, was = _reads(wanted.read), _reads(live.read)
+    kept: set[str] = set()
+    for column in columns:
+        reading, before = now[column.lower()], was.get(column.lower())
+        states = {part.name.lower() for part in reading.find_all(exp.Column)}
+        if reading == before and all((state, stored[state]) in held for state in states):
+            kept |= states
+    return frozenset(kept)
+
+
+def _reads(read: str) -> dict[str, exp.Expr]:
+    """Column → how it is read from the stored ones; the cast to its declared type takes no part."""
+    found = {}
+    for part in sqlglot.parse_one(read, read=DIALECT).expressions:
+        reading = part.unalias()
+        found[part.alias_or_name.lower()] = reading.this if isinstance(reading, exp.Cast) else reading
+    return found
+
+
+def _edges(feeds: Iterable[Feed]) -> frozenset[tuple[str, str]]:
+    return frozenset((feed.materialization, feed.source) for feed in feeds)
+
+
+def _fresh(diff: Diff) -> set[str]:
+    return {pick.name for pick in diff.picks if pick.fresh}
+
+
+def _state(column: Column, others: Collection[str]) -> exp.Expr:
+    value = cast(exp.null(), column.type) if column.name.lower() in others else exp.column(name(column.name))
+    return exp.alias_(value, name(column.name))
+
+
+def _without(sql: str, kept: Collection[str], columns: Iterable[Column]) -> str:
+    """A feed's query with NULL for the states that are copied; their arguments are not read then."""
+    tree = sqlglot.parse_one(sql, read=DIALECT)
+    kinds: Mapping[str, str] = {column.name.lower(): column.type for column in columns}
+    projected = [
+        exp.alias_(cast(exp.null(), kinds[part.alias_or_name.lower()]), name(part.alias_or_name))
+        if part.alias_or_name.lower() in kept
+        else part
+        for part in tree.expressions
+    ]
+    tree.set("expressions", projected)
+    return render(tree)

@@ -1,0 +1,181 @@
+"""Whether a column is a function of columns that the live table keeps, proven from the feeds' own expressions.
+
+The live feed says what each stored column holds: its projection, cast included, over the source. Wherever that very
+expression occurs in a wanted one (equal by meaning, and not another at every call), the stored column can stand for
+it. If no column of the source is left over, the wanted column is that function of the live table, exactly.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+
+from console.model.live import Feed, TableState
+from console.model.schema import types
+from console.planning.desired import Wanted
+from console.planning.sql.compile import NameScope
+from console.planning.sql.relation import Relation, Value
+from console.planning.sql.semantics import meaning
+from console.planning.sql.syntax.flat import merged
+from console.planning.sql.tree import DIALECT, kind, name, render
+
+_GIVES: dict[type[exp.Expr], str] = {
+    exp.JSONExtractScalar: "string", exp.Upper: "string", exp.Lower: "string", exp.RegexpExtract: "string",
+    exp.TsOrDsToDate: "date", exp.TimestampTrunc: "timestamp", exp.Length: "int",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """given: column → SQL over the live table's logical columns; missing: column → what of the source it lacks."""
+
+    given: dict[str, str]
+    missing: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Query:
+    """One feed's query as a plain SELECT with its subqueries dissolved."""
+
+    feed: Feed
+    tree: exp.Select
+    known: NameScope
+
+    def value(self, nodes: Sequence[exp.Expr]) -> tuple[list[Value], Relation]:
+        """What expressions in the place of its projections mean."""
+        probe = self.tree.copy()
+        probe.set("expressions", [exp.alias_(node.copy(), f"_{i}") for i, node in enumerate(nodes)])
+        relation = meaning(probe, self.known.relations)
+        return [relation.columns[f"_{i}"] for i in range(len(nodes))], relation
+
+    def aliases(self) -> dict[str, str]:
+        return {table.alias_or_name.lower(): table.name for table in self.tree.find_all(exp.Table)}
+
+    def projections(self) -> dict[str, exp.Expr]:
+        return {part.alias_or_name.lower(): part.unalias() for part in self.tree.expressions}
+
+
+def proven(
+    wanted: Wanted, live: TableState, feeds: Iterable[Feed], columns: Iterable[str], *, now: NameScope, was: NameScope
+) -> Proof:
+    """Express columns of a wanted table over the live one; every feed must give the same expression.
+
+    feeds     of the live table;  columns  of the wanted one, to be expressed
+    now, was  the sources as wanted and as live
+    """
+    columns = list(columns)
+    old = [_query(feed, was) for feed in feeds]
+    pairs = [(_query(feed, now), _partner(feed, old)) for feed in wanted.feeds]
+    if wanted.table.kind != "append" or not pairs or any(a is None or b is None for a, b in pairs):
+        return Proof({}, dict.fromkeys(columns, ""))
+    logical = _logical(live)
+    given: dict[str, str] = {}
+    missing: dict[str, str] = {}
+    each = [_express(a, _held(b, live, logical), columns) for a, b in pairs if a is not None and b is not None]
+    for column in columns:
+        said = {found.get(column, "") for found, _ in each}
+        lacking = sorted({lacks[column] for _, lacks in each if column in lacks})
+        if len(said) == 1 and (only := said.pop()):
+            given[column] = only
+        else:
+            missing[column] = lacking[0] if lacking else "its feeds compute it in different ways"
+    return Proof(given, missing)
+
+
+def _query(feed: Feed, known: NameScope) -> _Query | None:
+    tree = sqlglot.parse_one(feed.sql, read=DIALECT)
+    flat = merged(tree) or tree
+    unusual = ("group", "distinct", "limit", "offset", "qualify", "having", "laterals")
+    if not isinstance(flat, exp.Select) or any(flat.args.get(key) for key in unusual):
+        return None
+    return _Query(feed, flat, known)
+
+
+def _partner(feed: Feed, old: list[_Query | None]) -> _Query | None:
+    """The live feed whose rows these are."""
+    named = [query for query in old if query and query.feed.materialization == feed.materialization]
+    found = named[0] if named else old[0] if len(old) == 1 else None
+    return found if found is not None and found.feed.source == feed.source else None
+
+
+def _logical(live: TableState) -> dict[str, tuple[str, str]]:
+    """Stored column → the logical one that shows it unchanged, and its type."""
+    stored = types(live.version.columns)
+    found: dict[str, tuple[str, str]] = {}
+    for part in sqlglot.parse_one(live.read, read=DIALECT).expressions:
+        column = part.unalias()
+        if isinstance(column, exp.Column) and column.name in stored:
+            found[column.name.lower()] = (part.alias_or_name, kind(stored[column.name]))
+    return found
+
+
+def _held(query: _Query, live: TableState, logical: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Meaning of an expression → the logical column of the live table that holds it."""
+    nodes: list[exp.Expr] = []
+    names: list[str] = []
+    for stored, node in query.projections().items():
+        if stored not in logical or node.find(exp.Column) is None:
+            continue
+        shown, type_ = logical[stored]
+        nodes.append(node)
+        names.append(shown)
+        if isinstance(node, exp.Cast) and _surely(node.this, query) == type_:
+            nodes.append(node.this)  # the feed's own cast to the declared type changed nothing
+            names.append(shown)
+    values, _ = query.value(nodes)
+    held: dict[str, str] = {}
+    for value, shown in zip(values, names, strict=True):
+        if not value.volatile:
+            held.setdefault(value.hash, shown)
+    return held
+
+
+def _surely(node: exp.Expr, query: _Query) -> str:
+    """The type an expression has whatever its operands are, "" where that is not certain."""
+    node = node.unnest()
+    if isinstance(node, exp.Cast):
+        return kind(node.to.sql(DIALECT))
+    if isinstance(node, exp.Column):
+        declared = query.known.tables.get(query.aliases().get(node.table.lower(), ""), {})
+        return next((kind(type_) for held, type_ in declared.items() if held.lower() == node.name.lower()), "")
+    return _GIVES.get(type(node), "")
+
+
+def _express(query: _Query, held: Mapping[str, str], columns: list[str]) -> tuple[dict[str, str], dict[str, str]]:
+    given: dict[str, str] = {}
+    missing: dict[str, str] = {}
+    projections = query.projections()
+    for column in columns:
+        node = projections[column.lower()].copy()
+        if node.find(exp.Query, exp.AggFunc, exp.Window, exp.UDTF, exp.Explode) is not None:
+            missing[column] = "it is no plain expression"
+            continue
+        whole = query.value([node])[0][0]
+        if whole.volatile:
+            missing[column] = "two computations of it differ"
+            continue
+        made, lacks = _replaced(query, node, held)
+        if lacks:
+            missing[column] = lacks
+        else:
+            given[column] = render(made)
+    return given, missing
+
+
+def _replaced(query: _Query, node: exp.Expr, held: Mapping[str, str]) -> tuple[exp.Expr, str]:
+    """The expression over the live table's columns, and the first column of the source that remains in it."""
+    parts = [part for part in node.walk() if isinstance(part, exp.Condition) and part.find(exp.Column) is not None]
+    values = dict(zip(map(id, parts), query.value(parts)[0], strict=True))
+    mine: set[int] = set()
+
+    def stored(part: exp.Expr) -> exp.Expr:
+        if id(part) not in values or (shown := held.get(values[id(part)].hash)) is None:
+            return part
+        column = exp.column(name(shown))
+        mine.update(map(id, column.walk()))
+        return column
+
+    made = node.transform(stored, copy=False)
+    left = [column for column in made.find_all(exp.Column) if id(column) not in mine]
+    return made, f"{query.aliases().get(left[0].table.lower(), left[0].table)}.{left[0].name}" if left else ""

@@ -1,0 +1,17 @@
+"""What a query means, as hashes: which rows it gives (`rows`), and what stands in each column.
+
+A query is evaluated symbolically over its sources' hashes. A CTE or subquery that only selects, filters and joins
+dissolves into its sources, so that moving an expression into one changes nothing; everything that is not understood
+goes into the hash of the rows, so that a doubt costs a rebuild and never a wrong "unchanged". Every expression is the
+hash of its operator and of its operands' hashes: names of aliases, CTEs and files take no part, operands of AND, OR, +,
+*, = stand in no order.
+
+Two queries with the same `rows` give the same rows over the same tables, and a column with the same hash in both has
+the same value in each of them. The reverse is not promised.
+"""
+
+from console.planning.sql.semantics.functions import aggregates
+from console.planning.sql.semantics.rows import AGAIN, Meaning, evaluated, meaning, names, query_in
+from console.planning.sql.semantics.scope import Unclear
+
+__all__ = ["AGAIN", "Meaning", "Unclear", "aggregates", "evaluated", "meaning", "names", "query_in"]

@@ -1,0 +1,122 @@
+"""What nodes say, whatever their names stand for: types, units, frames, and functions with two spellings."""
+
+from collections.abc import Mapping
+from functools import lru_cache
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from console.planning.sql.semantics import functions
+from console.planning.sql.tree import DIALECT, kind
+
+_UNITS = {"MM": "MONTH", "MON": "MONTH", "YY": "YEAR", "YYYY": "YEAR", "DD": "DAY"}  # of trunc and date_trunc
+TO_DATE = "TsOrDsToDate/safe=True/this"  # of a time it is a cast
+_DATES = ("date", "timestamp", "timestamp_ntz", "timestamp_ltz")
+# calls by name and number of arguments: what they are another spelling of, and where its arguments stand
+_CALLED = {
+    ("locate", 2): ("StrPosition/substr/this", (0, 1)),
+    ("shiftleft", 2): ("BitwiseLeftShift/expression/this", (1, 0)),
+    ("shiftright", 2): ("BitwiseRightShift/expression/this", (1, 0)),
+    ("to_date", 1): (TO_DATE, (0,)),
+}
+
+
+def mentions(node: exp.Expr, name: str) -> bool:
+    return any(column.name.lower() == name and not column.table for column in node.find_all(exp.Column))
+
+
+def type_of(node: exp.Expr) -> str:
+    """A type in one spelling; names of fields as they are written, for `to_json` writes them, and what it is collated by."""
+    text = node.sql(DIALECT)
+    if node.find(exp.ColumnDef):
+        return text.replace("`", "")
+    try:
+        found = kind(text)
+    except (ValueError, SqlglotError):
+        found = text.lower()
+    collate = node.args.get("collate")
+    return f"{found} {collate.sql(DIALECT).upper()}" if isinstance(collate, exp.Expr) else found
+
+
+@lru_cache(maxsize=4096)
+def type_named(type: str) -> str:
+    """A declared type as `type_of` spells it, with its collation, which `DataType.build` leaves out."""
+    try:
+        cast = sqlglot.parse_one(f"CAST(NULL AS {type})", read=DIALECT)
+    except SqlglotError:
+        return type
+    return type_of(cast.to) if isinstance(cast, exp.Cast) else type
+
+
+@lru_cache(maxsize=4096)
+def field(type: str, name: str) -> tuple[str, str]:
+    """The field that `x.name` reads of a type: its name, folded where case does not matter, and its type.
+
+    A struct's fields are found without regard to case, a map's keys are data; so is what is not known.
+    """
+    if not type:
+        return name, ""
+    try:
+        of = exp.DataType.build(type, dialect=DIALECT)
+    except (ValueError, SqlglotError):
+        return name, ""
+    lists = 0
+    while of.this == exp.DataType.Type.ARRAY and of.expressions:
+        of, lists = of.expressions[0], lists + 1
+    held = of.expressions if of.this == exp.DataType.Type.STRUCT else []
+    for one in held:
+        if one.name.lower() == name.lower() and isinstance(one.args.get("kind"), exp.Expr):
+            inner = one.args["kind"].sql(DIALECT)
+            return name.lower(), f"{'ARRAY<' * lists}{inner}{'>' * lists}"
+    return name.lower() if held else name, ""
+
+
+def is_unit(node: exp.Expr, key: str, item: exp.Expr) -> bool:
+    """Whether an argument is a unit of time, which is no data: HOUR and 'hour' are one."""
+    said = isinstance(item, exp.Var) or (isinstance(item, exp.Literal) and item.is_string)
+    return said and (key == "unit" or functions.called(node) in ("date_trunc", "trunc"))
+
+
+def unit(node: exp.Expr, item: exp.Expr) -> str:
+    name = item.name.upper()
+    cuts = isinstance(node, (exp.DateTrunc, exp.TimestampTrunc)) or functions.called(node) in ("date_trunc", "trunc")
+    return _UNITS.get(name, name) if cuts else name
+
+
+def another(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
+    """The label and arguments of what a call is another spelling of."""
+    if isinstance(node, exp.Left):
+        return "Substring/length/start/this", [node.expression, exp.Literal.number(1), node.this]
+    if (name := functions.called(node)) and (found := _CALLED.get((name, len(node.expressions)))) is not None:
+        label, order = found
+        return label, [node.expressions[at] for at in order]
+    return None
+
+
+def is_time(type: str) -> bool:
+    return type.lower() in _DATES
+
+
+def in_windows(node: exp.Window, named: Mapping[str, exp.Expr]) -> list[exp.Expr]:
+    """A window and those that it is built on, by name, the innermost first."""
+    found: list[exp.Expr] = [node]
+    seen: set[str] = set()
+    while found[0].args.get("alias") and (name := found[0].alias.lower()) in named and name not in seen:
+        seen.add(name)
+        found.insert(0, named[name])
+    return found
+
+
+def by_rows(frame: str) -> bool:
+    """Whether a frame ends between rows that tie."""
+    return frame.startswith("ROWS:") and frame != "ROWS:UNBOUNDED PRECEDING:UNBOUNDED FOLLOWING:"
+
+
+def frame(spec: exp.Expr) -> str:
+    def edge(which: str) -> str:
+        at, side = spec.args.get(which), spec.args.get(f"{which}_side") or ""
+        said = at.sql(DIALECT) if isinstance(at, exp.Expr) else str(at or "CURRENT ROW")
+        return f"{said} {side}".strip().upper()
+
+    return f"{str(spec.args.get('kind')).upper()}:{edge('start')}:{edge('end')}:{spec.args.get('exclude') or ''}"

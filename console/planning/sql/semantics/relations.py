@@ -1,0 +1,350 @@
+"""FROM: tables, subqueries, joins and generators, multiplied into one product of parts."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from console.planning.sql.relation import Relation, Rest, Value, built_of, combined, mix, unknown
+from console.planning.sql.semantics import functions
+from console.planning.sql.semantics.rewrites import simpler
+from console.planning.sql.semantics.scope import NAMELESS, Scope, Unclear
+from console.planning.sql.semantics.set_ops import either_order, pivoted
+from console.planning.sql.semantics.values import Values
+from console.planning.sql.tree import DIALECT
+
+_TABLE_ARGS = {"this", "db", "catalog", "alias", "joins", "laterals", "hints", "pivots", "sample", "version", "with_"}
+_PARTS = 1000
+_KINDS = {"", "INNER", "CROSS", "OUTER", "SEMI", "ANTI"}
+
+
+@dataclass(slots=True)
+class From:
+    """rows: the product;  views: alias → its columns as seen from here; merged, hidden: as in `Scope`"""
+
+    rows: Relation
+    views: dict[str, Relation]
+    merged: dict[str, Value] = field(default_factory=dict)
+    hidden: set[tuple[str, str]] = field(default_factory=set)
+
+    def tagged(self, tags: Iterable[str]) -> None:
+        for tag in tags:
+            self.views = {alias: view.tagged(tag) for alias, view in self.views.items()}
+            self.merged = {name: value.tagged(tag) for name, value in self.merged.items()}
+
+
+def read(from_: exp.Expr, joins: Iterable[exp.Expr], scope: Scope) -> From:
+    """A FROM with its joins; `scope` is where its outer names and CTEs come from."""
+    found = source(from_, scope)
+    for join in joins:
+        found = _joined(found, join, scope)
+    return found
+
+
+def source(node: exp.Expr, scope: Scope) -> From:
+    """One item of a FROM, with the joins in its own parentheses."""
+    alias = node.alias_or_name.lower() or f"{NAMELESS}{id(node)}"
+    pivots = node.args.get("pivots") or []
+    if pivots and pivots[-1].alias:
+        alias = pivots[-1].alias.lower()
+    if isinstance(node, exp.Lateral):
+        return generated(From(Relation((mix("one row"),), {}), {}), node, scope)
+    if (
+        isinstance(node, exp.Subquery)
+        and isinstance(node.this, (exp.Table, exp.Subquery))
+        and not node.this.args.get("with_")
+    ):
+        found = source(node.this, scope)
+        if node.alias:
+            names, rests = _scope(found, scope).star()
+            found = From(found.rows, {alias: replace(found.rows, columns=dict(names), rest=tuple(rests))})
+    else:
+        relation = _relation(node, scope)
+        found = From(relation, {alias: relation})
+    if len(found.views) == 1:
+        only = _modified(node, next(iter(found.views.values())), scope)
+        found = replace(found, rows=replace(only, columns={}, rest=()), views={alias or next(iter(found.views)): only})
+    for join in node.args.get("joins") or ():
+        found = _joined(found, join, scope)
+    for lateral in node.args.get("laterals") or ():
+        found = generated(found, lateral, scope)
+    return found
+
+
+def _relation(node: exp.Expr, scope: Scope) -> Relation:
+    if isinstance(node, exp.Table):
+        if odd := [key for key, value in node.args.items() if value and key not in _TABLE_ARGS]:
+            raise Unclear(f"{odd[0].rstrip('_').upper()} of a table is not understood")
+        alias = node.args.get("alias")
+        if alias is not None and not isinstance(alias.this, (exp.Identifier, type(None))):
+            raise Unclear(f"{alias.this.sql(DIALECT)} after {node.name} is no name")
+        if not isinstance(node.this, exp.Identifier):
+            return _function(node.this, scope)
+        name = ".".join(_part(part.name) for part in node.parts)
+        found = scope.ctes.get(name) or scope.run.tables.get(name)
+        if found is None and node.name.lower() in scope.run.tables:  # the same columns in another database
+            found = scope.run.tables[node.name.lower()].tagged(mix("of", name))
+        found = found if found is not None else unknown(name)
+        if version := node.args.get("version"):
+            found = found.tagged(mix("version", version.sql(DIALECT).lower()))
+        return found
+    if isinstance(node, exp.Subquery):
+        return scope.run.query(node, scope.beside())
+    if isinstance(node, exp.Values):
+        return _values(node, scope)
+    if isinstance(node, (exp.Unnest, exp.Func)):
+        return _function(node, scope)
+    raise Unclear(f"{type(node).__name__.upper()} in FROM is not understood")
+
+
+def _part(name: str) -> str:
+    """One part of a table's name: a path keeps its case, and a dot within it parts nothing."""
+    said = name if "/" in name else name.lower()
+    return f"`{said}`" if "." in said and "/" not in said else said
+
+
+def _values(node: exp.Values, scope: Scope) -> Relation:
+    """Rows written out, in any order."""
+    values = Values(scope.beside())
+    tuples = [list(row.expressions) if isinstance(row, exp.Tuple) else [row] for row in node.expressions]
+    rows = sorted(mix(*(values.value(cell).hash for cell in row)) for row in tuples)
+    part = mix("values", *rows)
+    columns = {f"col{at + 1}": Value(mix("@", part, at)) for at in range(len(tuples[0]) if tuples else 0)}
+    return Relation((part,), columns)
+
+
+def _function(call: exp.Expr, scope: Scope) -> Relation:
+    """A function that yields rows, as a table."""
+    value = generator(call, Values(scope.beside()))
+    part = mix("table function", functions.outer(call), value.hash)
+    return Relation((part,), {}, reads=value.reads, rest=(Rest(part, ""),), volatile=value.volatile)
+
+
+def _modified(node: exp.Expr, relation: Relation, scope: Scope) -> Relation:
+    """PIVOT, TABLESAMPLE and the names given to columns."""
+    for pivot in node.args.get("pivots") or ():
+        relation = pivoted(relation, pivot, scope)
+    if sample := node.args.get("sample"):
+        said = sample.sql(DIALECT).lower()
+        scope.run.notes.append(("TABLESAMPLE", mix(said)))
+        sampled = relation.sealed(mix("sample", relation.rows, said))
+        relation = replace(sampled, volatile=True, unique=None, order=relation.order)
+    alias = node.args.get("alias")
+    names = [c.name.lower() for c in (alias.args.get("columns") or [])] if isinstance(alias, exp.TableAlias) else []
+    return renamed(relation, names)
+
+
+def renamed(relation: Relation, names: list[str]) -> Relation:
+    """Columns by new names, as `AS t(a, b)` gives them."""
+    if not names:
+        return relation
+    if relation.rest:
+        whole = mix(*(value.hash for value in relation.every()))
+        reads = frozenset().union(*(value.reads for value in relation.every()))
+        columns = {name: Value(mix("position", whole, at), reads) for at, name in enumerate(names)}
+    else:
+        columns = dict(zip(names, relation.columns.values(), strict=False))
+    branches = tuple(renamed(branch, names) for branch in relation.branches)
+    return replace(relation, columns=columns, rest=(), branches=branches)
+
+
+def _scope(found: From, around: Scope) -> Scope:
+    return Scope(around.run, around.ctes, around.outer, found.views, found.merged, found.hidden)
+
+
+def _joined(left: From, join: exp.Expr, scope: Scope) -> From:
+    method, side, kind = (str(join.args.get(key) or "").upper() for key in ("method", "side", "kind"))
+    if method not in ("", "NATURAL") or kind not in _KINDS:
+        raise Unclear(f"{method or kind} JOIN is not understood")
+    if isinstance(join.this, exp.Lateral):
+        return generated(left, join.this, scope, join)
+    right = source(join.this, scope)
+    if kind in ("SEMI", "ANTI"):
+        return _half(left, right, join, scope, kind)
+    right.views = {alias: view.of_another() for alias, view in right.views.items()}
+    left.rows, tags = left.rows.apart(())
+    left.tagged(tags)
+    right.rows, tags = right.rows.apart(left.rows.parts)
+    right.tagged(tags)
+    if twice := set(left.views) & set(right.views):
+        raise Unclear(f"two sources are called {min(twice)}")
+    pairs = _shared(left, right, join, scope)
+    both = From(left.rows, {**left.views, **right.views}, dict(left.merged), left.hidden | right.hidden)
+    conditions = [combined("EQ", sorted(pair, key=lambda v: v.hash)) for pair in pairs.values()]
+    if (on := join.args.get("on")) is not None:
+        conditions += Values(_scope(both, scope), rows=mix(left.rows.rows, right.rows.rows)).conjuncts(on)
+    scope.run.notes.append((f"{side} JOIN".strip(), mix(*sorted(one.hash for one in conditions))))
+    made = _product(left, right, side, conditions)
+    for name, (one, other) in pairs.items():
+        either = combined("Coalesce", [value.tagged(made.rows.parts[0]) for value in (one, other)])
+        made.merged[name] = {"RIGHT": other, "FULL": either}.get(side, one)
+        holders = [alias for alias, view in made.views.items() if name in view.columns or view.rest]
+        made.hidden |= {(alias, name) for alias in holders}
+    return made
+
+
+def _product(left: From, right: From, side: str, conditions: list[Value]) -> From:
+    """Both sides as one; what LEFT, RIGHT and FULL add may be missing, so it carries its conditions within."""
+    hashes = {one.hash for one in conditions}
+    reads = left.rows.reads.union(right.rows.reads, *(one.reads for one in conditions))
+    marks = (
+        left.rows.marks
+        | right.rows.marks
+        | {"join" if side == "LEFT" else "inner join", f"{side} join".strip().lower()}
+    )
+    made = replace(
+        left.rows, reads=reads, marks=marks, unique=None, doubts=left.rows.doubts | right.rows.doubts,
+        volatile=left.rows.volatile or right.rows.volatile or any(one.volatile for one in conditions),
+    )  # fmt: skip
+    parts, filters = (*left.rows.parts, *right.rows.parts), left.rows.filters | right.rows.filters
+    asked = (*left.rows.asked, *right.rows.asked)
+    if side in ("LEFT", "RIGHT"):
+        kept, added = (left, right) if side == "LEFT" else (right, left)
+        part = mix("left", *sorted(added.rows.parts), "on", *sorted(added.rows.filters | hashes))
+        parts, filters, asked = _another(kept.rows.parts, part), kept.rows.filters, kept.rows.asked
+        tag = parts[-1]
+        if _at_most_one(kept, added, conditions):
+            parts, tag = kept.rows.parts, part
+            made = replace(made, unique=kept.rows.unique)
+        added.tagged([tag])
+    elif side == "FULL":
+        part = mix("full", *sorted((left.rows.rows, right.rows.rows)), "on", *sorted(hashes))
+        parts, filters = (part,), frozenset()
+        left.tagged([part])
+        right.tagged([part])
+    if len(parts) > _PARTS:
+        raise Unclear("it unfolds into too many sources")
+    came = mix(side, left.rows.arrival, right.rows.arrival)
+    order = either_order([left.rows, right.rows])
+    made = replace(made, parts=parts, filters=filters, bare=False, order=order, came=came, asked=asked, branches=())
+    if side not in ("LEFT", "RIGHT", "FULL"):
+        made = simpler.narrowed(made, conditions)
+    return From(made, {**left.views, **right.views}, {**left.merged, **right.merged}, left.hidden | right.hidden)
+
+
+def _at_most_one(kept: From, added: From, conditions: list[Value]) -> bool:
+    """Whether no row meets two: of the added rows no two have the same values of those that the kept ones fix."""
+    unique = added.rows.unique
+    if unique is None or added.rows.volatile or added.rows.doubts:
+        return False
+    mine = frozenset(value.hash for view in kept.views.values() for value in view.columns.values())
+    fixed = set()
+    for condition in conditions:
+        if condition.kind == "EQ" and condition.parts:
+            one, other = condition.parts
+            if not one.type or one.type.lower() != other.type.lower():
+                continue  # of another type they are cast, and two keys may become one
+            fixed |= {a.hash for a, b in ((one, other), (other, one)) if built_of(b, mine) and a.hash not in mine}
+        elif condition.kind == "In" and condition.parts and len(condition.parts) == 2:
+            of, option = condition.parts
+            kind = "string" if option.kind.startswith("text:") else "int"
+            if of.type.lower() == kind or (kind == "int" and of.type.lower() == "bigint"):
+                fixed.add(of.hash)
+    return unique <= fixed
+
+
+def _another(parts: tuple[str, ...], part: str) -> tuple[str, ...]:
+    """The parts and one more, which is told from another of its kind."""
+    found, at = part, 0
+    while found in parts:
+        at += 1
+        found = mix("@", f"again {at}", part)
+    return (*parts, found)
+
+
+def _shared(left: From, right: From, join: exp.Expr, scope: Scope) -> dict[str, tuple[Value, Value]]:
+    """Columns that USING and NATURAL make equal, by name."""
+    names = [part.name.lower() for part in join.args.get("using") or ()]
+    mine, others = _scope(left, scope), _scope(right, scope)
+    if str(join.args.get("method") or "").upper() == "NATURAL":
+        (known, open_), (also, too) = mine.star(), others.star()
+        if open_ or too:
+            raise Unclear("the columns that a NATURAL JOIN makes equal depend on a schema that is not known")
+        held = {name for name, _ in also}
+        names = list(dict.fromkeys(name for name, _ in known if name in held))
+    found = {}
+    for name in names:
+        one, other = mine.plain(name), others.plain(name)
+        if one is None or other is None:
+            raise Unclear(f"USING ({name}): not both sides have it")
+        found[name] = (one, other)
+    return found
+
+
+def _half(left: From, right: From, join: exp.Expr, scope: Scope, kind: str) -> From:
+    """LEFT SEMI and LEFT ANTI JOIN: rows of the left side for which there is one, or none, on the right."""
+    around = _scope(left, scope)
+    pairs = _shared(left, right, join, scope)
+    conditions = [
+        combined("EQ", sorted((one.tagged("outer 1"), other), key=lambda v: v.hash)) for one, other in pairs.values()
+    ]
+    if (on := join.args.get("on")) is not None:
+        inside = Scope(scope.run, scope.ctes, around, right.views, right.merged, right.hidden)
+        conditions += Values(inside, rows=right.rows.rows).conjuncts(on)
+    inner = simpler.narrowed(right.rows, conditions)
+    there = Value(mix("exists", inner.rows), inner.reads, inner.volatile, True)
+    found = there if kind == "SEMI" else combined("Not", [there])
+    scope.run.notes.append((f"LEFT {kind} JOIN", found.hash))
+    left.rows = simpler.narrowed(left.rows, [found])
+    marks = left.rows.marks | {"inner join", "left join"}
+    left.rows = replace(left.rows, doubts=left.rows.doubts | inner.doubts, marks=marks)
+    return left
+
+
+def generated(found: From, lateral: exp.Expr, scope: Scope, join: exp.Expr | None = None) -> From:
+    """LATERAL VIEW, LATERAL and what else yields rows for each row."""
+    alias = lateral.alias.lower() or f"{NAMELESS}{id(lateral)}"
+    if alias in found.views:
+        raise Unclear(f"two sources are called {alias}")
+    given = lateral.args.get("alias")
+    names = [c.name.lower() for c in (given.args.get("columns") or [])] if given else []
+    around = _scope(found, scope)
+    side = str(join.args.get("side") or "").upper() if join is not None else ""
+    if side not in ("", "LEFT"):
+        raise Unclear(f"{side} JOIN LATERAL is not understood")
+    kept = bool(lateral.args.get("outer")) or side == "LEFT"
+    inner = lateral.this
+    if isinstance(inner, (exp.Subquery, exp.Query)):
+        made = scope.run.query(inner, around.within())
+        view, part = renamed(made.of_another(), names), mix("lateral", kept, made.rows)
+        reads, volatile = made.reads, made.volatile
+        marks = found.rows.marks | made.marks | {"inner join"}
+        found.rows = replace(found.rows, doubts=found.rows.doubts | made.doubts, marks=marks)
+    else:
+        values = Values(around, rows=found.rows.rows, order=found.rows.order)
+        value = generator(inner, values)
+        one_row, kept = functions.is_one_row(inner), kept or functions.outer(inner)
+        part = "" if one_row else mix("generate", kept, value.hash)
+        view = yielded(inner, value, names, values)
+        reads, volatile = value.reads, value.volatile and not one_row
+    found.rows = replace(found.rows, reads=found.rows.reads | reads, volatile=found.rows.volatile or volatile)
+    if (on := join.args.get("on") if join is not None else None) is not None:
+        seen = From(found.rows, {**found.views, alias: view}, found.merged, found.hidden)
+        conditions = Values(_scope(seen, scope), rows=mix(found.rows.rows, part)).conjuncts(on)
+        part = mix(part, *(one.hash for one in conditions)) if conditions else part
+    if part:
+        parts = _another(found.rows.parts, part)
+        view, found.rows = view.tagged(parts[-1]), replace(found.rows, parts=parts, unique=None)
+        scope.run.notes.append(("a generator", part))
+    found.rows = replace(found.rows, marks=found.rows.marks | {"generate"})
+    found.views[alias] = view
+    return found
+
+
+def yielded(call: exp.Expr, value: Value, names: list[str], values: Values) -> Relation:
+    """What a generator yields: columns by position, or by names that are not known; `json_tuple` one for each key."""
+    if functions.is_one_row(call) and call.expressions:
+        document, *keys = (values.value(part) for part in call.expressions)
+        names = names or [f"c{at}" for at in range(len(keys))]
+        return Relation((), {n: combined("json_tuple", [document, key]) for n, key in zip(names, keys, strict=False)})
+    columns = {name: value.opaque(mix("yielded", value.hash, at)) for at, name in enumerate(names)}
+    rest = () if names else (Rest(mix("yielded", value.hash), ""),)
+    return Relation((), columns, rest=rest)
+
+
+def generator(call: exp.Expr, values: Values) -> Value:
+    """A generator by its kind and arguments, alike for its OUTER form."""
+    if functions.generator(call) is not call:
+        return values.value(call)
+    kind = functions.called(call).removesuffix("_outer") or type(call).__name__.strip("_").removesuffix("Outer").lower()
+    return combined(f"generator {kind}", [values.value(part) for part in call.iter_expressions()])

@@ -1,0 +1,59 @@
+"""What a SELECT takes row by row of a UNION ALL is united as well of what it takes of each branch."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from sqlglot import exp
+
+from console.planning.sql.relation import FALSE, Relation
+from console.planning.sql.semantics import functions
+from console.planning.sql.semantics.scope import Scope
+from console.planning.sql.semantics.set_ops import put_together
+
+_BRANCH = "\x1fbranch"
+
+
+def is_taken_by_rows(tree: exp.Select) -> bool:
+    """Whether each row of its only source gives one at most, whatever the others are."""
+    from_ = tree.args.get("from_")
+    said = {key for key, held in tree.args.items() if held}
+    if from_ is None or not said <= {"expressions", "from_", "where", "with_"}:
+        return False
+    if not isinstance(from_.this, (exp.Table, exp.Subquery)) or from_.this.args.get("joins"):
+        return False
+    parts = [*tree.expressions, *([tree.args["where"].this] if tree.args.get("where") else [])]
+    return not any(
+        functions.aggregates(part) or functions.windows(part) or functions.generates(part)
+        or any(functions.strange(n) or functions.is_volatile(n) or functions.is_one_row(n) for n in part.walk())
+        for part in parts
+    )  # fmt: skip
+
+
+def united(tree: exp.Select, views: Mapping[str, Relation], scope: Scope) -> Relation | None:
+    """The SELECT of each branch, put together; None where its source is no UNION ALL."""
+    if len(views) != 1 or not (branches := next(iter(views.values())).branches):
+        return None
+    if any(
+        len({branch.columns[name].type for branch in branches} | {""}) != 2 for name in _computed_with(tree, branches)
+    ):
+        return None  # of another type they are cast before anything is computed
+    alias = next(iter(views))
+    made = []
+    for branch in branches:
+        one = tree.copy()
+        one.set("with_", None)
+        named = exp.Table(this=exp.to_identifier(_BRANCH), alias=exp.TableAlias(this=exp.to_identifier(alias)))
+        one.args["from_"].set("this", named)
+        made.append(scope.run.query(one, replace(scope.beside(), ctes={**scope.ctes, _BRANCH: branch})))
+    if all(len({branch.columns[name].type for branch in made} | {""}) == 2 for name in made[0].columns):
+        # of another type they would be cast to what they have in common
+        made = [branch for branch in made if FALSE.hash not in branch.filters] or made[:1]
+    return put_together(made) if len(made) > 1 else made[0]
+
+
+def _computed_with(tree: exp.Select, branches: tuple[Relation, ...]) -> set[str]:
+    """The columns of which a SELECT makes something, and does not show as they are."""
+    shown = [part for part in tree.expressions if not isinstance(part.unalias(), exp.Column)]
+    parts = [*shown, *([tree.args["where"].this] if tree.args.get("where") else [])]
+    names = {one.name.lower() for part in parts for column in part.find_all(exp.Column) for one in column.parts}
+    return names & set(branches[0].columns)

@@ -1,0 +1,61 @@
+"""Literals beside each other, whole numbers that change nothing, and arguments that are taken where none is said."""
+
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from console.planning.sql.relation import Value, combined
+from console.planning.sql.semantics.rewrites import simpler
+from console.planning.sql.semantics.rewrites.numbers import integer
+
+_NEUTRAL: dict[type[exp.Expr], int] = {exp.Add: 0, exp.Mul: 1}
+
+
+def arithmetic(kind: type[exp.Expr], left: Value, right: Value) -> Value:
+    """A sum, difference or product; its sides in no order where they commute."""
+    if (plain := plain_sum(kind, left, right)) is not None:
+        return plain
+    if kind is exp.Sub:
+        return combined("Sub/expression/this", [right, left])
+    return combined(kind.__name__, sorted((left, right), key=lambda value: value.hash))
+
+
+def joined(parts: Iterable[Value]) -> list[Value]:
+    """The parts of a concatenation, literals that stand beside each other made one."""
+    found: list[Value] = []
+    for part in parts:
+        if found and part.kind.startswith("text:") and found[-1].kind.startswith("text:"):
+            found[-1] = simpler.text(found[-1].kind[5:] + part.kind[5:])
+        else:
+            found.append(part)
+    return found
+
+
+def concatenated(parts: Iterable[Value]) -> Value:
+    """A concatenation; one literal where it is of nothing else."""
+    pieces = joined(parts)
+    return pieces[0] if pieces[0].kind.startswith("text:") and not pieces[1:] else combined("Concat", pieces)
+
+
+def plain_sum(kind: type[exp.Expr], left: Value, right: Value) -> Value | None:
+    """`a + 0`, `a * 1`, `0 - a` and `a - 1` of whole numbers, None for any other."""
+    for of, number in ((left, simpler.number_of(right)), (right, simpler.number_of(left))):
+        if of.type in ("int", "bigint") and number == _NEUTRAL.get(kind) and number is not None:
+            return of
+    if kind is not exp.Sub:
+        return None
+    if simpler.number_of(left) == 0 and right.type in ("int", "bigint"):
+        return combined("Neg/this", [right])
+    number = simpler.number_of(right)
+    if left.type not in ("int", "bigint") or number is None:
+        return None
+    return (
+        left if number == 0 else combined("Add", sorted((left, simpler.integer(-number)), key=lambda value: value.hash))
+    )
+
+
+def by_default(key: str, held: object) -> bool:
+    """What a call takes where it is not said: `trim(BOTH FROM b)`, `round(c, 0)`."""
+    return (key == "position" and held == "BOTH") or (
+        key == "decimals" and isinstance(held, exp.Expr) and isinstance(held.parent, exp.Round) and integer(held) == 0
+    )

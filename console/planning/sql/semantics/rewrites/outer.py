@@ -1,0 +1,116 @@
+"""Outer joins whose added rows a condition drops again: they are the inner ones."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from sqlglot import exp
+
+from console.planning.sql.relation import Relation
+from console.planning.sql.semantics import functions
+
+# NULL where any operand is
+_STRICT = (
+    exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv, exp.Neg, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.BitwiseNot,
+    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.DPipe, exp.Concat, exp.Lower, exp.Upper, exp.Length, exp.Abs, exp.Trim,
+    exp.Like, exp.ILike, exp.RegexpLike, exp.Cast, exp.Paren,
+)  # fmt: skip
+_COMPARES = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Like, exp.ILike, exp.RegexpLike)
+Names = frozenset[str]
+
+
+def strengthened(
+    joins: Sequence[exp.Expr], where: exp.Expr | None, views: Mapping[str, Relation]
+) -> list[exp.Expr] | None:
+    """The joins with LEFT, RIGHT and FULL taken down as far as conditions allow; None where nothing changes."""
+    made = list(joins)
+    rights = [join.this.alias_or_name.lower() if isinstance(join.this, exp.Expr) else "" for join in joins]
+    first = frozenset(views) - frozenset(rights)
+    changed = False
+    while True:
+        sides = [(join.args.get("side") or "").upper() for join in made]
+        for at, join in enumerate(made):
+            asked = [where] if where is not None else []
+            later = range(at + 1, len(made))
+            asked += [
+                on for i in later if not sides[i] and _plain(made[i]) and (on := made[i].args.get("on")) is not None
+            ]
+            lost = frozenset().union(*(_rejects(one, False, views) for one in asked)) if asked else frozenset()
+            left = first | frozenset(rights[:at])
+            # what a later RIGHT or FULL join makes NULL again is no row of this one
+            if any(sides[i] in ("RIGHT", "FULL") for i in later) or not _plain(join):
+                continue
+            if (side := _taken_down(sides[at], bool(lost & left), rights[at] in lost)) != sides[at]:
+                made[at] = join.copy()
+                made[at].set("side", side or None)
+                changed = True
+                break
+        else:
+            return made if changed else None
+
+
+def _plain(join: exp.Expr) -> bool:
+    kind = str(join.args.get("kind") or "").upper()
+    return kind in ("", "INNER", "OUTER") and not join.args.get("using") and not join.args.get("method")
+
+
+def _taken_down(side: str, left: bool, right: bool) -> str:
+    """A side where rows without a left, or without a right partner, are dropped."""
+    match side, left, right:
+        case "LEFT", _, True:
+            return ""
+        case "RIGHT", True, _:
+            return ""
+        case "FULL", True, True:
+            return ""
+        case "FULL", True, False:
+            return "LEFT"
+        case "FULL", False, True:
+            return "RIGHT"
+    return side
+
+
+def _rejects(node: exp.Expr, negated: bool, views: Mapping[str, Relation]) -> Names:
+    """Sources of which no row is all NULL where a condition is true, or is false."""
+    node = node.unnest()
+    match node:
+        case exp.Not():
+            return _rejects(node.this, not negated, views)
+        case exp.And() | exp.Or():
+            sides = [_rejects(part, negated, views) for part in (node.this, node.expression)]
+            return sides[0] | sides[1] if isinstance(node, exp.And) != negated else sides[0] & sides[1]
+        case exp.Is() if isinstance(node.expression, exp.Null):
+            return _strict(node.this, views) if negated else frozenset()
+        case exp.Is() if isinstance(node.expression, exp.Boolean):
+            return frozenset() if negated else _strict(node.this, views)
+        case exp.In() if not node.args.get("query") or not negated:
+            return _strict(node.this, views)
+        case exp.Between():
+            return _strict(node.this, views)
+        case exp.Column():
+            return _strict(node, views)
+        case exp.Anonymous() if functions.is_null_test(node):
+            tests = negated != (functions.called(node) == "isnotnull")
+            return _strict(node.expressions[0], views) if tests else frozenset()
+    if isinstance(node, _COMPARES) and not isinstance(node.expression, (exp.Any, exp.All)):
+        return _strict(node, views)
+    return frozenset()
+
+
+def _strict(node: exp.Expr, views: Mapping[str, Relation]) -> Names:
+    """Sources of which an expression needs a row: NULL without it."""
+    node = node.unnest()
+    if isinstance(node, exp.Column):
+        return frozenset(_owner(node, views))
+    if type(node) not in _STRICT:  # concat_ws, which passes over NULLs, is a kind of concat to sqlglot
+        return frozenset()
+    parts = [part for part in node.iter_expressions() if not isinstance(part, exp.DataType)]
+    return frozenset().union(*(_strict(part, views) for part in parts))
+
+
+def _owner(column: exp.Column, views: Mapping[str, Relation]) -> Iterable[str]:
+    if column.args.get("db"):
+        return ()
+    if column.table:
+        alias = column.table.lower()
+        return (alias,) if alias in views else ()
+    holders = [alias for alias, view in views.items() if column.name.lower() in view.columns]
+    return holders if len(holders) == 1 and not any(view.rest for view in views.values()) else ()

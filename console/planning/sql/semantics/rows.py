@@ -1,0 +1,345 @@
+"""Queries to relations: SELECT, set operations, CTEs, clause by clause in the order in which they act."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from sqlglot import exp
+
+from console.planning.sql.relation import Relation, Rest, Value, mix
+from console.planning.sql.semantics import functions
+from console.planning.sql.semantics.grouping import GroupingSets, grouping
+from console.planning.sql.semantics.relations import From, generated, generator, read, renamed, source, yielded
+from console.planning.sql.semantics.rewrites import branches, outer, simpler
+from console.planning.sql.semantics.scope import Evaluation, Scope, Unclear
+from console.planning.sql.semantics.set_ops import alone, limited, united, without_repeats
+from console.planning.sql.semantics.values import Values
+from console.planning.sql.tree import DIALECT
+
+AGAIN = "\x1f"
+_CLAUSES = {
+    "expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows", "distinct", "order",
+    "limit", "offset", "hint", "with_", "sort", "cluster", "distribute", "operation_modifiers",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """relation: what the query gives;  notes: what it is made of, as (what it is called, hash);  ties: as in `Run`"""
+
+    relation: Relation
+    notes: tuple[tuple[str, str], ...] = ()
+    ties: frozenset[tuple[str, str]] = frozenset()
+
+
+def meaning(tree: exp.Query, tables: Mapping[str, Relation]) -> Relation:
+    """Evaluate a qualified tree over its tables; what cannot be understood is a relation of its own."""
+    try:
+        return evaluated(tree, tables, strict=True).relation
+    except Unclear as reason:
+        said = mix("opaque", tree.sql(DIALECT), *(tables[name].rows for name in sorted(tables)))
+        every = mix(said, *(value.hash for name in sorted(tables) for value in tables[name].every()))
+        reads = frozenset().union(*(value.reads for table in tables.values() for value in table.every()))
+        columns = {name.lower(): Value(mix(every, name), reads, True, True) for name in tree.named_selects}
+        return Relation((every,), columns, reads=reads, marks=frozenset({"opaque"}), doubts=frozenset({str(reason)}))
+
+
+def names(tree: exp.Query, tables: Mapping[str, Relation]) -> frozenset[tuple[str, str]]:
+    """(table, column) that a qualified tree cannot do without: all that it names, whether its answer depends on it or not."""
+    run = Evaluation(dict(tables), True, query_in)
+    try:
+        found = query_in(tree, Scope(run, {}))
+    except Unclear:
+        found = meaning(tree, tables)
+    return found.reads.union(run.named, *(value.reads for value in found.every()))
+
+
+def evaluated(tree: exp.Expr, tables: Mapping[str, Relation], strict: bool) -> Meaning:
+    """Evaluate a tree over what is known of its tables.
+
+    strict  a column that nothing has is an error, also in a query without FROM
+    raises  Unclear
+    """
+    alone(tree)
+    run = Evaluation(dict(tables), strict, query_in)
+    found = query_in(tree, Scope(run, {}))
+    return Meaning(found, tuple(run.notes), frozenset(run.ties))
+
+
+def query_in(tree: exp.Expr, scope: Scope) -> Relation:
+    """A query where it stands: `scope` holds the CTEs and outer names it sees, and no sources."""
+    with_ = tree.args.get("with_")
+    for cte in with_.expressions if with_ else ():
+        name = cte.alias.lower()
+        alias = cte.args.get("alias")
+        names = [c.name.lower() for c in (alias.args.get("columns") or [])] if alias else []
+        own = tree.args["with_"].args.get("recursive") and any(
+            t.name.lower() == name for t in cte.this.find_all(exp.Table)
+        )
+        inner = scope.beside()
+        made = _recursive(cte.this, name, names, inner) if own else renamed(query_in(cte.this, inner), names)
+        scope.ctes = {**scope.ctes, name: made}
+    match tree:
+        case exp.Subquery():
+            found = query_in(tree.this, scope.beside())
+            return limited(tree, found, Values(replace(scope.beside(), sources={"": found})), found.every())
+        case exp.SetOperation():
+            found = united(tree, lambda part: query_in(part, scope.beside()), scope.run.notes)
+            seen = replace(scope.beside(), sources={"": found})
+            return limited(tree, found, Values(seen), found.every())
+        case exp.Select():
+            return _Select(tree, scope).relation()
+        case exp.Values():
+            return read(tree, (), scope).views.popitem()[1]
+        case exp.Table():
+            return _Select(exp.select("*").from_(tree.copy()), scope).relation()
+    raise Unclear(f"{type(tree).__name__.upper()} is not understood")
+
+
+def _recursive(tree: exp.Expr, name: str, names: list[str], scope: Scope) -> Relation:
+    """A CTE over itself: every row and value may come of every other one."""
+    if not isinstance(tree, exp.Union):
+        raise Unclear(f"{name} refers to itself without UNION")
+    first = query_in(tree.this, scope.beside())
+    names = names or list(first.columns)
+    if first.rest:
+        raise Unclear(f"{name} refers to itself, and its columns are not known")
+    itself = Relation((mix("itself"),), {one: Value(mix("itself", at)) for at, one in enumerate(names)}, bare=True)
+    then = query_in(tree.expression, replace(scope.beside(), ctes={**scope.ctes, name: itself}))
+    values = [value.hash for value in (*first.columns.values(), *then.columns.values())]
+    part = mix("recursive", bool(tree.args.get("distinct")), first.rows, then.rows, *values)
+    reads = [value.reads for value in (*first.columns.values(), *then.columns.values())]
+    columns = {one: Value(mix("@", part, at), frozenset().union(*reads), joined=True) for at, one in enumerate(names)}
+    return Relation((part,), columns, reads=first.reads | then.reads, marks=first.marks | then.marks | {"set"})
+
+
+@dataclass(slots=True)
+class _Output:
+    """One item of a SELECT: a column by name, or all columns of a source that is not known."""
+
+    name: str
+    value: Value
+    rest: Rest | None = None
+
+
+@dataclass(slots=True)
+class _Select:
+    tree: exp.Select
+    scope: Scope
+    outputs: list[_Output] = field(default_factory=list)
+    given: From | None = None
+
+    def relation(self) -> Relation:
+        if branches.is_taken_by_rows(self.tree):
+            self.given = source(self.tree.args["from_"].this, self.scope)
+            if (apart := branches.united(self.tree, self.given.views, self.scope)) is not None:
+                return apart
+        if odd := [key for key, value in self.tree.args.items() if value and key not in _CLAUSES]:
+            raise Unclear(f"{odd[0].rstrip('_').upper()} is not understood")
+        found = self._from()
+        self.scope.sources, self.scope.merged, self.scope.hidden = found.views, found.merged, found.hidden
+        rows = found.rows
+        if where := self.tree.args.get("where"):
+            conditions = Values(self.scope, rows=rows.rows).conjuncts(where.this)
+            self._note("WHERE", *sorted(one.hash for one in conditions))
+            rows = simpler.narrowed(rows, conditions)
+        rows, values = self._grouped(rows)
+        rows = self._having(rows, values)
+        values.rows, values.arrival = rows.rows, rows.arrival
+        rows = self._projected(rows, values)
+        if qualify := self.tree.args.get("qualify"):
+            seen = replace(values, aliases=self._aliases(), done=self._done())
+            rows = simpler.narrowed(rows, seen.conjuncts(qualify.this))
+            self._note("QUALIFY", rows.rows)
+        rows = replace(
+            rows, columns=_named(self.outputs), rest=tuple(o.rest for o in self.outputs if o.rest), branches=()
+        )
+        rows = self._distinct(rows)
+        seen = replace(values, aliases=self._aliases(), done=self._done(), first=True)
+        return limited(self.tree, rows, seen, [output.value for output in self.outputs])
+
+    def _note(self, what: str, *said: str) -> None:
+        self.scope.run.notes.append((what, mix(*said)))
+
+    def _from(self) -> From:
+        from_ = self.tree.args.get("from_")
+        if from_ is None:
+            found = From(Relation((mix("one row"),), {}, unique=frozenset()), {})
+        else:
+            joins, notes = self.tree.args.get("joins") or (), len(self.scope.run.notes)
+            found = self.given or read(from_.this, joins, self.scope)
+            where = self.tree.args.get("where")
+            if (stronger := outer.strengthened(joins, where and where.this, found.views)) is not None:
+                self.scope.run.step()
+                del self.scope.run.notes[notes:]
+                found = read(from_.this, stronger, self.scope)
+            self._note("FROM", *sorted(found.rows.parts))
+        for lateral in self.tree.args.get("laterals") or ():
+            found = generated(found, lateral, self.scope)
+        return found
+
+    def _aliases(self) -> dict[str, exp.Expr]:
+        return {
+            part.alias.lower(): part.this
+            for part in self.tree.expressions
+            if isinstance(part, exp.Alias) and part.alias
+        }
+
+    def _done(self) -> dict[str, Value]:
+        return {output.name: output.value for output in self.outputs}
+
+    def _windows(self) -> dict[str, exp.Expr]:
+        return {one.name.lower(): one for one in self.tree.args.get("windows") or ()}
+
+    def _grouped(self, rows: Relation) -> tuple[Relation, Values]:
+        group = self.tree.args.get("group")
+        plain = Values(
+            self.scope, rows.rows, rows.order, arrival=rows.arrival, unique=rows.unique, windows=self._windows()
+        )
+        asked = [
+            *self.tree.expressions,
+            *(self.tree.args[k] for k in ("having", "qualify", "order") if self.tree.args.get(k)),
+        ]
+        if not (group or self.tree.args.get("having") or any(functions.aggregates(part) for part in asked)):
+            return rows, plain
+        found = grouping(group, self.tree.expressions, replace(plain, aliases=self._aliases()))
+        self._note("GROUP BY", found.hash)
+        of_keys: list[Value] = []
+        if group is not None and found.plain and found.sets[0]:
+            rows, of_keys = simpler.lifted(rows, found.sets[0])
+        part = mix("group", rows.rows, found.hash)
+        reads = rows.reads.union(*(value.reads for value in found.values.values()))
+        made = replace(rows.sealed(part if group else mix("one row"), "group"), reads=reads)
+        made = replace(made, columns={}, rest=(), unique=frozenset(found.values) if found.plain else None)
+        made = simpler.narrowed(made, of_keys)
+        values = replace(plain, group=part + self._order_of(found), keys=frozenset(found.values), unique=made.unique)
+        values.nonempty = group is not None and all(found.sets)
+        return made, values
+
+    def _order_of(self, found: GroupingSets) -> str:
+        """`grouping_id()` counts in the order of the GROUP BY."""
+        asks = self.tree.find(exp.GroupingId) is not None
+        return mix(*found.values) if asks else ""
+
+    def _having(self, rows: Relation, values: Values) -> Relation:
+        having = self.tree.args.get("having")
+        if having is None:
+            return rows
+        conditions = replace(values, aliases=self._aliases()).conjuncts(having.this)
+        self._note("HAVING", *sorted(one.hash for one in conditions))
+        return simpler.narrowed(rows, conditions)
+
+    def _projected(self, rows: Relation, values: Values) -> Relation:
+        seen: dict[str, exp.Expr] = {}
+        safe = bool(values.group) or any(functions.only_columns(part) for part in self.tree.expressions)
+        for part in self.tree.expressions:
+            if isinstance(part, exp.QueryTransform):
+                raise Unclear("TRANSFORM runs a program")
+            rows = self._output(part, rows, replace(values, aliases=dict(seen), done=self._done()))
+            rows = self._strange(part, rows, safe, values)
+            if isinstance(part, exp.Alias):
+                seen[part.alias.lower()] = part.this
+        if any(functions.windows(part) for part in self.tree.expressions):
+            rows = replace(rows, marks=rows.marks | {"window"})
+        return rows
+
+    def _strange(self, part: exp.Expr, rows: Relation, safe: bool, values: Values) -> Relation:
+        """A function that nobody here knows may yield any number of rows, or one for all, unless it cannot stand there."""
+        for call in (n for n in part.walk(prune=lambda inner: isinstance(inner, exp.Query)) if functions.strange(n)):
+            outermost = call is part or (call.parent is part and isinstance(part, (exp.Alias, exp.Aliases)))
+            if outermost or not safe:
+                what = f"{functions.called(call)} is not known: it may yield any number of rows"
+                doubt = mix("strange", values.value(call).hash)
+                rows = replace(rows, parts=(*rows.parts, doubt), doubts=rows.doubts | {what}, unique=None)
+        return rows
+
+    def _output(self, part: exp.Expr, rows: Relation, values: Values) -> Relation:
+        if isinstance(part, exp.Star) or (isinstance(part, exp.Column) and isinstance(part.this, exp.Star)):
+            self._star(part, values)
+            return rows
+        of = part.this if isinstance(part, (exp.Alias, exp.Aliases)) else part
+        names = [c.name.lower() for c in part.expressions] if isinstance(part, exp.Aliases) else []
+        call = functions.generator(of)
+        if call is None and not functions.is_one_row(of):
+            self.outputs.append(_Output(self.scope.label(part), replace(values.value(of), name=part.alias_or_name)))
+            return rows
+        call = call if call is not None else of
+        return self._yields(part, of, call, names or ([part.alias.lower()] if part.alias else []), rows, values)
+
+    def _yields(
+        self, part: exp.Expr, of: exp.Expr, call: exp.Expr, names: list[str], rows: Relation, values: Values
+    ) -> Relation:
+        value = generator(call, values)
+        if not functions.is_one_row(call):
+            made = mix("generate", functions.outer(call), value.hash)
+            tagged = value.tagged(made)
+            rows = replace(rows, parts=(*rows.parts, made), unique=None, marks=rows.marks | {"generate"})
+            rows = replace(rows, reads=rows.reads | value.reads, volatile=rows.volatile or value.volatile)
+            self._note("a generator", made)
+        else:
+            made, tagged = "", value
+        if of is not call:
+            whole = values.value(of)
+            self.outputs.append(_Output(self.scope.label(part), tagged.opaque(mix(tagged.hash, whole.hash))))
+            return rows
+        view = yielded(call, value, names or ([] if functions.is_one_row(call) else [self.scope.label(part)]), values)
+        view = view.tagged(made) if made else view
+        self.outputs += [_Output(name, one) for name, one in view.columns.items()]
+        self.outputs += [_Output("", rest.value, rest) for rest in view.rest]
+        return rows
+
+    def _star(self, part: exp.Expr, values: Values) -> None:
+        star = part if isinstance(part, exp.Star) else part.this
+        alias = part.args.get("table") if isinstance(part, exp.Column) else None
+        left_out, but = self._left_out(star, alias.name.lower() if alias else "")
+        named, rests = self.scope.star(alias.name.lower() if alias else "", but)
+        instead = {one.alias.lower(): values.value(one.this) for one in star.args.get("replace") or ()}
+        renames = {one.this.name.lower(): one.alias.lower() for one in star.args.get("rename") or ()}
+        for name, value in named:
+            if name not in left_out:
+                self.outputs.append(_Output(renames.get(name, name), instead.pop(name, value)))
+        for rest in rests:
+            found = rest.without({*left_out, *instead, *renames})
+            self.outputs.append(_Output("", found.value, found))
+        if rests:
+            self.outputs += [_Output(name, value) for name, value in instead.items()]
+            self.outputs += [_Output(to, rests[0].column(name)) for name, to in renames.items()]
+
+    def _left_out(self, star: exp.Expr, of: str) -> tuple[set[str], frozenset[tuple[str, str]]]:
+        """What EXCEPT names: columns of whatever source has them, and (source, column)."""
+        plain: set[str] = set()
+        but: set[tuple[str, str]] = set()
+        for part in star.args.get("except_") or ():
+            source = part.args.get("table")
+            if source is None:
+                plain.add(part.name.lower())
+                continue
+            at = source.name.lower()
+            if part.args.get("db") is not None or at not in ({of} if of else set(self.scope.sources)):
+                if self.scope.run.lenient:  # a field of a column, which stays
+                    continue
+                raise Unclear(f"EXCEPT ({part.sql(DIALECT)}) may leave out a field of a column")
+            if not of and (at, part.name.lower()) in self.scope.hidden:
+                raise Unclear(f"EXCEPT ({part.sql(DIALECT)}) leaves out one of two columns that USING made one")
+            but.add((at, part.name.lower()))
+        return plain, frozenset(but)
+
+    def _distinct(self, rows: Relation) -> Relation:
+        distinct = self.tree.args.get("distinct")
+        if not distinct:
+            return rows
+        if distinct.args.get("on"):
+            raise Unclear("DISTINCT ON is not understood")
+        self._note("DISTINCT", *sorted(value.hash for value in rows.every()))
+        return without_repeats(rows, "distinct")
+
+
+def _named(outputs: list[_Output]) -> dict[str, Value]:
+    """By name; a name that stands again is told apart by what no name can hold."""
+    found: dict[str, Value] = {}
+    for output in outputs:
+        if output.rest is None:
+            name = output.name
+            while name in found:
+                name += AGAIN
+            found[name] = output.value
+    return found

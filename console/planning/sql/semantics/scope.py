@@ -1,0 +1,216 @@
+"""Names to values: what a SELECT sees of its sources, its own aliases and the queries around it."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from console.planning.sql.relation import Relation, Rest, Value, combined, mix
+from console.planning.sql.tree import DIALECT
+
+_STEPS = 2_000  # aliases replaced by what they stand for
+NAMELESS = "\x1f"  # begins what stands for the name of a source without one
+
+
+class Unclear(Exception):
+    """What cannot be understood, in words that follow `because`."""
+
+
+@dataclass(slots=True)
+class Evaluation:
+    """What the evaluation of one statement shares.
+
+    tables   what is known of tables, by lower-case name
+    strict   a table that is not known is none
+    query    evaluates a query seen from a scope
+    numbers  calls that say something new each time, numbered as they are met
+    lenient  for lineage: a name that nothing has costs its own column only, and count(*) reads what it counts
+    notes    what was met, as (what it is called, its hash): where two queries differ is told from them
+    ties     (what takes rows in an order that may leave ties, in which order those come)
+    named    (table, column) that are named anywhere, also where nothing that the query gives depends on them
+    """
+
+    tables: dict[str, Relation]
+    strict: bool
+    query: "Callable[[exp.Expr, Scope], Relation]"
+    lenient: bool = False
+    numbers: dict[int, tuple[int, exp.Expr]] = field(default_factory=dict)
+    steps: int = 0
+    notes: list[tuple[str, str]] = field(default_factory=list)
+    ties: set[tuple[str, str]] = field(default_factory=set)
+    named: set[tuple[str, str]] = field(default_factory=set)
+
+    def step(self) -> None:
+        """raises  Unclear for a query that unfolds without end, as aliases of aliases may"""
+        self.steps += 1
+        if self.steps > _STEPS:
+            raise Unclear("it unfolds into too large a query")
+
+    def number(self, node: exp.Expr) -> int:
+        return self.numbers.setdefault(id(node), (len(self.numbers), node))[0]  # held, for an id may be given again
+
+
+@dataclass(slots=True)
+class Scope:
+    """The names visible in one SELECT.
+
+    sources  alias → relation;  merged  columns of USING, which stand for both sides;  hidden  (alias, column) they replace
+    """
+
+    run: Evaluation
+    ctes: dict[str, Relation]
+    outer: "Scope | None" = None
+    sources: dict[str, Relation] = field(default_factory=dict)
+    merged: dict[str, Value] = field(default_factory=dict)
+    hidden: set[tuple[str, str]] = field(default_factory=set)
+
+    def beside(self) -> "Scope":
+        """For a query that stands in this FROM: it sees what this one sees from outside."""
+        return Scope(self.run, dict(self.ctes), self.outer)
+
+    def within(self) -> "Scope":
+        """For a query that stands in an expression: it may name this one's columns."""
+        return Scope(self.run, dict(self.ctes), self)
+
+    def plain(self, name: str) -> Value | None:
+        """An unqualified column of this SELECT's own sources.
+
+        raises  Unclear where two of them have it
+        """
+        if name in self.merged:
+            return self.merged[name]
+        explicit = [source.columns[name] for source in self.sources.values() if name in source.columns]
+        if len({value.hash for value in explicit}) > 1:
+            raise Unclear(f"{name} is ambiguous: {' and '.join(self._holders(name))} have it")
+        if explicit:
+            return explicit[0]
+        open_ = [rest for source in self.sources.values() for rest in source.rest if name not in rest.but]
+        if len(open_) == 1:
+            return open_[0].column(name)
+        if open_:
+            parts = [rest.column(name) for rest in sorted(open_, key=lambda rest: rest.hash)]
+            joined = combined("unresolved", parts)
+            return Value(joined.hash, frozenset({("", name)}), joined=True)
+        return None
+
+    def has(self, name: str) -> bool:
+        """Whether one of this SELECT's own sources surely has a column."""
+        return name in self.merged or any(name in source.columns for source in self.sources.values())
+
+    def may_have(self, name: str) -> bool:
+        """Whether one of which the columns are not known may have it; to who asks for lineage, none has."""
+        rests = (rest for source in self.sources.values() for rest in source.rest)
+        return not self.run.lenient and not self.has(name) and any(name not in rest.but for rest in rests)
+
+    def _holders(self, name: str) -> Iterable[str]:
+        return (
+            "a subquery" if alias.startswith(NAMELESS) else alias
+            for alias, source in self.sources.items()
+            if name in source.columns
+        )
+
+    def named(self, name: str) -> Value:
+        """An unqualified column, looked up outwards.
+
+        raises  Unclear where nothing has it
+        """
+        scope, depth = self, 0
+        while (found := scope.plain(name)) is None and scope.outer is not None:
+            scope, depth = scope.outer, depth + 1
+        if found is None and not scope.sources and not self.run.strict:
+            found = Value(mix("free", name), frozenset({("", name)}))
+        if found is not None:
+            return _from_outside(found, depth)
+        return self._missing(name, self._here())
+
+    def _missing(self, name: str, where: str) -> Value:
+        if self.run.lenient:
+            return Value(mix("missing", name))
+        raise Unclear(f"there is no column {name}{where}")
+
+    def _here(self) -> str:
+        names = [alias for alias in self.sources if alias and not alias.startswith(NAMELESS)]
+        return f" in {' or '.join(names)}" if names else ""
+
+    def of(self, alias: str, name: str) -> Value | None:
+        """A column of one source; None where no source is called so."""
+        scope: Scope | None = self
+        depth = 0
+        while scope is not None:
+            if (source := scope.sources.get(alias)) is not None:
+                found = _column(source, name)
+                return _from_outside(found, depth) if found is not None else self._missing(name, f" in {alias}")
+            scope, depth = scope.outer, depth + 1
+        return None
+
+    def label(self, part: exp.Expr) -> str:
+        """The name that a projection's column gets, lower case: its alias; a column's own, also where it is cast; else
+        its text, without the names of sources. As Spark's analyzer names them; who asks for lineage gets the text.
+        """
+        if part.alias_or_name and not isinstance(part, (exp.Literal, exp.Func)):
+            return str(part.alias_or_name).lower()
+        if self.run.lenient:
+            return str(part.sql(DIALECT, comments=False)).lower()
+        if isinstance(part, exp.Cast) and self._own(of := part.this.unnest()):
+            return str(of.name).lower()
+        if isinstance(part, exp.Count) and isinstance(part.this, exp.Star):
+            return "count(1)"
+        said = part.copy()
+        for column in said.find_all(exp.Column):
+            if self._own(column):
+                column.set("table", None)
+        return str(said.sql(DIALECT, comments=False)).lower()
+
+    def _own(self, node: exp.Expr) -> bool:
+        """Whether it is a column of a source, and no field of one."""
+        if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+            return False
+        return not node.table or (not node.args.get("db") and node.table.lower() in self.sources)
+
+    def star(
+        self, alias: str = "", but: frozenset[tuple[str, str]] = frozenset()
+    ) -> tuple[list[tuple[str, Value]], list[Rest]]:
+        """What `*` or `alias.*` stands for: known columns in order, and what is not known.
+
+        but  (source, column) that EXCEPT leaves out by the name of their source
+        """
+        if alias and alias not in self.sources and self.run.lenient:
+            alias = next((one for one, held in self.sources.items() if alias in _tables(held)), alias)
+        if alias and alias not in self.sources:
+            raise Unclear(f"{alias}.* is a star over something that is no table here")
+        names = [(name, value) for name, value in self.merged.items()] if not alias else []
+        rests: list[Rest] = []
+        for one in [alias] if alias else self.sources:
+            source = self.sources[one]
+            known = ((name, value) for name, value in source.columns.items())
+            names += [(n, v) for n, v in known if (alias or (one, n) not in self.hidden) and (one, n) not in but]
+            hidden = {name for at, name in (but if alias else but | self.hidden) if at == one}
+            rests += [rest.without(hidden) for rest in source.rest]
+        return names, rests
+
+
+def _from_outside(value: Value, depth: int) -> Value:
+    """A row of an enclosing query is told from one of the query's own."""
+    return value.tagged(f"outer {depth}") if depth else value
+
+
+def _column(source: Relation, name: str) -> Value | None:
+    if name in source.columns:
+        return source.columns[name]
+    rests = [rest for rest in source.rest if name not in rest.but]
+    if len(rests) == 1:
+        return rests[0].column(name)
+    if rests:
+        return combined("unresolved", [rest.column(name) for rest in sorted(rests, key=lambda rest: rest.hash)])
+    return None
+
+
+def _tables(source: Relation) -> set[str]:
+    return {table for value in source.every() for table, _ in value.reads if table}
+
+
+def counted(scope: Scope) -> frozenset[tuple[str, str]]:
+    """What count(*) reads, to who asks for lineage: the tables whose rows it counts."""
+    if not scope.run.lenient:
+        return frozenset()
+    return frozenset((table, "*") for source in scope.sources.values() for table in _tables(source))

@@ -1,0 +1,47 @@
+"""Window functions: which rows they run over, in which order, and what they take of rows that tie."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from console.planning.sql.relation import Value, combined, mix
+from console.planning.sql.semantics import forms, functions
+
+if TYPE_CHECKING:
+    from console.planning.sql.semantics.values import Values
+
+_FRAME = "default frame"
+
+
+def windowed(node: exp.Window, values: "Values") -> Value:
+    values.inside += 1
+    function = values.value(node.this)
+    values.inside -= 1
+    given = forms.in_windows(node, values.windows)
+    partition = {v.hash: v for one in given for v in map(values.value, one.args.get("partition_by") or [])}
+    ordered = [part for one in given if one.args.get("order") for part in one.args["order"].expressions]
+    order = [values.value(part) for part in ordered]
+    frames = [one.args["spec"] for one in given if one.args.get("spec")]
+    frame = _plain(forms.frame(frames[-1]) if frames else _FRAME, bool(order))
+    before = "" if order else values.order  # rows without an order of their own come in that of the source
+    label = f"window/{values.rows}{before}/{len(partition)}/{frame}"
+    made = combined(label, [function, *(partition[key] for key in sorted(partition)), *order])
+    made = made.opaque(made.hash)
+    keys = (values.value(part.this if isinstance(part, exp.Ordered) else part) for part in ordered)
+    if not functions.takes_ties(node.this, forms.by_rows(frame)):
+        return made
+    if total({*partition, *(key.hash for key in keys)}, values.unique):
+        return made
+    values.scope.run.ties.add((made.hash, values.arrival))
+    return made.opaque(mix("ties", values.arrival, made.hash))
+
+
+def _plain(frame: str, ordered: bool) -> str:
+    usual = "RANGE:UNBOUNDED PRECEDING:CURRENT ROW:" if ordered else "ROWS:UNBOUNDED PRECEDING:UNBOUNDED FOLLOWING:"
+    return _FRAME if frame == usual else frame
+
+
+def total(by: Iterable[str], unique: frozenset[str] | None) -> bool:
+    """Whether rows in an order by these values have no ties, as far as it is known which values no two rows share."""
+    return unique is not None and unique <= set(by)

@@ -1,0 +1,133 @@
+"""Queries for an engine without Spark: a release's reads, and what is tried over made-up rows."""
+
+import re
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from console.errors import DataError, Problems
+from console.planning.sql import compile
+from console.planning.sql.compile import NameScope
+from console.planning.sql.tree import DIALECT, Tables, Text, parse
+
+_SPARK_ONLY = ("hll_", "kll_")
+
+
+def read_of(read: str) -> exp.Query:
+    """A table's read as it stands in a region's manifest: one SELECT over `stored` and nothing else.
+
+    The program that reads a release runs this SQL with its own rights. Whoever can write the region's files could have
+    put another there, which reads files of this machine or calls Java.
+
+    raises  Problems, a DataError, where it is no query that this planner could have made
+    """
+    text = Text(read, "", "the release")
+    tree = parse(text)
+    if tree is None:
+        raise Problems.of(text.problems)
+    # no read has a CTE, and a name that one gives can hide a table or a file of the same name
+    for part in tree.find_all(exp.Table, exp.CTE):
+        if part.sql(dialect=DIALECT) != "stored":
+            text.say("S106", f"the release reads {part.sql(dialect=DIALECT):.80}, and not what is stored", part)
+    if text.problems:
+        raise Problems.of(text.problems)
+    return tree
+
+
+def in_duckdb(read: str) -> str:
+    """The read of an append table as DuckDB understands it, over a relation named `stored`.
+
+    raises  DataError where the table keeps states that only Spark can merge, or the read is no read
+    """
+    tree = read_of(read)
+    calls = [node.name.lower() for node in tree.find_all(exp.Anonymous)]
+    if any(call.startswith(_SPARK_ONLY) for call in calls) or tree.find(exp.AggFunc):
+        raise DataError(
+            "the table keeps partial states that only Spark merges",
+            hint="pass a SparkSession: release.spark(name, session), or use `console query`",
+            code="E_STATES",
+        )
+    return tree.sql(dialect="duckdb")
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A query to be run over made-up rows, and what rows may matter to it.
+
+    sql        compiled Spark SQL;  duckdb  the same for DuckDB, "" where it cannot be said there
+    columns    its output's names, in order;  reads  table → the columns it names, typed
+    numbers    and `texts`: the literals in it;  documents  columns whose text is read as JSON;  keys  read from those
+    """
+
+    sql: str
+    duckdb: str
+    columns: tuple[str, ...]
+    reads: Tables
+    numbers: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    documents: frozenset[str] = frozenset()
+    keys: tuple[str, ...] = ()
+
+
+def trial(sql: str, tables: Tables, node: str = "the query") -> Trial:
+    """Check a query against the allow-list and make it ready to be run.
+
+    raises  Problems, a DataError: unreadable, refused, or naming what is not there
+    """
+    text = Text(sql, "", node)
+    done = compile.query(text, NameScope(tables))
+    if done is None:
+        raise Problems.of(text.problems)
+    tree = sqlglot.parse_one(done.sql, read=DIALECT)
+    named = {part.name.lower() for column in tree.find_all(exp.Column) for part in column.parts} | {
+        name.name.lower() for join in tree.find_all(exp.Join) for name in join.args.get("using") or ()
+    }
+    reads = {
+        table: {column: kind for column, kind in columns.items() if column.lower() in named}
+        for table, columns in tables.items()
+        if table.lower() in done.tables
+    }
+    literals = list(tree.find_all(exp.Literal))
+    parsed = [node for node in tree.walk() if isinstance(node, _JSON) or _named(node) in _JSON_NAMES]
+    return Trial(
+        done.sql,
+        _duckdb(tree),
+        done.columns,
+        reads,
+        tuple(sorted({literal.this for literal in literals if not literal.is_string})),
+        tuple(sorted({literal.this for literal in literals if literal.is_string})),
+        frozenset(column.name.lower() for node in parsed for column in node.find_all(exp.Column)),
+        tuple(sorted({key for node in parsed for key in _keys(node)})),
+    )
+
+
+_JSON = (exp.JSONExtractScalar, exp.JSONExtract, exp.ParseJSON)
+_JSON_NAMES = ("json_tuple", "fromjson", "json_array_length", "schema_of_json")
+
+
+def _named(node: exp.Expr) -> str:
+    return node.name.lower() if isinstance(node, exp.Anonymous) else node.key.lower()
+
+
+def _keys(node: exp.Expr) -> list[str]:
+    """Keys of the outermost object that a JSON function reads."""
+    paths = [part.name for part in node.find_all(exp.JSONPathKey)]
+    if paths:
+        return [str(paths[0])]
+    said = [literal.this for literal in node.find_all(exp.Literal) if literal.is_string]
+    return [name for text in said for name in re.findall(r"(\w+)(?=[: ]+\w)", text) or [text]]
+
+
+def _duckdb(tree: exp.Expr) -> str:
+    copy = tree.copy()
+    for call in list(copy.find_all(exp.JSONExtractScalar)):
+        # Spark reads NULL from a text that is no JSON; DuckDB refuses the text
+        valid = exp.Anonymous(this="json_valid", expressions=[call.this.copy()])
+        call.replace(exp.Case(ifs=[exp.If(this=valid, true=call.copy())]))
+    try:
+        text: str = copy.sql(dialect="duckdb", unsupported_level=sqlglot.ErrorLevel.RAISE)
+    except (SqlglotError, ValueError):
+        return ""
+    return text
