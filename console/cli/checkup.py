@@ -12,115 +12,117 @@ from typing import TYPE_CHECKING
 
 from console import paths
 from console.cli.flags import Flags
-from console.drivers import ground
-from console.drivers.ground import Found
+from console.drivers import prerequisites
+from console.drivers.prerequisites import Prerequisite
 from console.errors import ConsoleError, Problems
 
 if TYPE_CHECKING:
     from console.model.region import Region
 
 
-def examine(flags: Flags) -> list[Found]:
+def examine(flags: Flags) -> list[Prerequisite]:
     """Look at everything; a check that breaks is itself a finding."""
-    looks: tuple[Callable[[], Found], ...] = (
-        ground.python, ground.java, ground.jars, _state, ground.sockets, _journal, _terminal,
+    looks: tuple[Callable[[], Prerequisite], ...] = (
+        prerequisites.python, prerequisites.java, prerequisites.jars, _state, prerequisites.sockets, _journal, _terminal,
     )  # fmt: skip
     findings = []
     for look in looks:
         try:
             findings.append(look())
         except (OSError, ValueError, ConsoleError) as error:
-            findings.append(Found(look.__name__.lstrip("_"), False, str(error), getattr(error, "hint", "")))
+            findings.append(Prerequisite(look.__name__.lstrip("_"), False, str(error), getattr(error, "hint", "")))
     return [*findings, *_project(flags)]
 
 
-def _state() -> Found:
+def _state() -> Prerequisite:
     folder = paths.state_dir()
     probe = folder / f".probe-{os.getpid()}"
     probe.write_bytes(b"\0" * 4096)
     probe.unlink()
-    return ground.space("disk of journal and logs", folder)
+    return prerequisites.space("disk of journal and logs", folder)
 
 
-def _journal() -> Found:
+def _journal() -> Prerequisite:
     """A damaged journal is put aside: the regions hold all that is needed, and it only stands in the way."""
     from console.runner.journal import Journal
 
     journal = Journal()
     if not journal.path.exists():
-        return Found("journal", True, "none yet")
+        return Prerequisite("journal", True, "none yet")
     try:
         journal.check()
     except ConsoleError as error:
         if error.code != "E_JOURNAL_DAMAGED":
-            return Found("journal", False, str(error), error.hint)
+            return Prerequisite("journal", False, str(error), error.hint)
         aside = journal.set_aside()
         fix = "console status shows how the regions stand; they hold all that is needed"
-        return Found("journal", None, f"it was damaged and lies aside as {aside}; a new one begins", fix)
+        return Prerequisite("journal", None, f"it was damaged and lies aside as {aside}; a new one begins", fix)
     finally:
         journal.close()
-    return Found("journal", True, str(journal.path))
+    return Prerequisite("journal", True, str(journal.path))
 
 
-def _terminal() -> Found:
+def _terminal() -> Prerequisite:
     if not sys.stdout.isatty():
-        return Found("terminal", None, "stdout is none: no screen here", "console --headless works everywhere")
+        return Prerequisite("terminal", None, "stdout is none: no screen here", "console --headless works everywhere")
     columns, lines = shutil.get_terminal_size()
     name = os.environ.get("TERM", "")
     coding = locale.getpreferredencoding(False)
     detail = f"{name or 'TERM is unset'}, {columns}×{lines}, {coding}"
     if not name or name == "dumb" or columns < 80 or lines < 24 or "UTF" not in coding.upper():
-        return Found("terminal", None, detail, "the screen wants 80×24, a TERM other than dumb, and UTF-8")
-    return Found("terminal", True, detail)
+        return Prerequisite("terminal", None, detail, "the screen wants 80×24, a TERM other than dumb, and UTF-8")
+    return Prerequisite("terminal", True, detail)
 
 
-def _project(flags: Flags) -> Iterator[Found]:
+def _project(flags: Flags) -> Iterator[Prerequisite]:
     from console.cli.wiring import root_of
     from console.project import load
 
     try:
         root = root_of(flags)
     except ConsoleError as error:
-        yield Found("project", None, str(error), error.hint)
+        yield Prerequisite("project", None, str(error), error.hint)
         return
     try:
         project = load(root)
     except Problems as error:
         for problem in error.problems:
-            yield Found("project", False, str(problem), problem.hint)
+            yield Prerequisite("project", False, str(problem), problem.hint)
         return
     except ConsoleError as error:
-        yield Found("project", False, str(error), error.hint)
+        yield Prerequisite("project", False, str(error), error.hint)
         return
-    yield Found("project", True, f"{root}: {', '.join(region.name for region in project.regions) or 'no regions'}")
+    yield Prerequisite(
+        "project", True, f"{root}: {', '.join(region.name for region in project.regions) or 'no regions'}"
+    )
     for region in project.regions:
         place = region.warehouse.removeprefix("file://")
         if "://" not in place and not region.transport:
-            yield from _named(region.name, ground.warehouse(Path(place)))
+            yield from _named(region.name, prerequisites.warehouse(Path(place)))
     if far := [region for region in project.regions if region.transport]:
         yield from asyncio.run(_behind_ssh(far))
 
 
-async def _behind_ssh(regions: "Sequence[Region]") -> list[Found]:
+async def _behind_ssh(regions: "Sequence[Region]") -> list[Prerequisite]:
     """Each region's way in, and its host as that host sees itself; all are asked at once."""
     return [found for one in await asyncio.gather(*map(_host, regions)) for found in one]
 
 
-async def _host(region: "Region") -> list[Found]:
-    from console.drivers.ssh.reach import SshDriver
+async def _host(region: "Region") -> list[Prerequisite]:
+    from console.drivers.ssh.driver import SshDriver
 
     assert region.transport
     driver = SshDriver(region)
     try:
         found = await driver.look()
     except ConsoleError as error:
-        return [Found(f"ssh to {region.name}", False, str(error), error.hint)]
+        return [Prerequisite(f"ssh to {region.name}", False, str(error), error.hint)]
     finally:
         await driver.close()
-    way = Found(f"ssh to {region.name}", True, f"{region.transport.host} proved who it is and lets us in")
+    way = Prerequisite(f"ssh to {region.name}", True, f"{region.transport.host} proved who it is and lets us in")
     return [way, *_named(region.name, found)]
 
 
-def _named(region: str, found: "Sequence[Found] | Iterator[Found]") -> Iterator[Found]:
+def _named(region: str, found: "Sequence[Prerequisite] | Iterator[Prerequisite]") -> Iterator[Prerequisite]:
     for one in found:
         yield replace(one, name=f"{one.name} of {region}")

@@ -212,7 +212,7 @@ def real_drivers(regions: "Sequence[Region]") -> "Mapping[str, Driver]":
 
     drivers: dict[str, Driver] = dict(local.local_drivers(r for r in regions if r.transport is None))
     if remote := [region for region in regions if region.transport]:
-        from console.drivers.ssh.reach import SshDriver
+        from console.drivers.ssh.driver import SshDriver
 
         drivers |= {region.name: SshDriver(region) for region in remote}
     return {region.name: drivers[region.name] for region in regions}

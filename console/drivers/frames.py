@@ -60,13 +60,13 @@ def rebuild(error: Any) -> ConsoleError:
             return RegionError(message)
 
 
-class Source(Shape):
+class ByteSource(Shape):
     """Where bytes come from: an `asyncio.StreamReader`, or what reads like one."""
 
     async def read(self, n: int, /) -> bytes: ...
 
 
-class Sink(Shape):
+class ByteSink(Shape):
     """Where bytes go: an `asyncio.StreamWriter`, or what writes like one."""
 
     def write(self, data: bytes, /) -> None: ...
@@ -87,7 +87,7 @@ class Link:
     peer  who is at the other end, for messages: `eu`
     """
 
-    def __init__(self, reader: Source, writer: Sink, peer: str) -> None:
+    def __init__(self, reader: ByteSource, writer: ByteSink, peer: str) -> None:
         self.peer = peer
         self.tail = b""
         self._reader = reader

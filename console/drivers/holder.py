@@ -23,7 +23,7 @@ END_SECONDS = 20.0  # for the kernel to take a killed JVM apart
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class LockHolder:
     """A region's lock at one moment.
 
     held       whether anybody holds it; else the rest is of the last holder
@@ -53,7 +53,7 @@ def lock_path(warehouse: Path) -> Path:
     return warehouse / "_console" / "agent.lock"
 
 
-def holder(warehouse: Path) -> Holder:
+def holder(warehouse: Path) -> LockHolder:
     """raises  DataError if there is no warehouse; RegionError if its lock cannot be opened"""
     if not warehouse.is_dir():
         raise no_warehouse("", warehouse)
@@ -61,18 +61,18 @@ def holder(warehouse: Path) -> Holder:
     try:
         fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
-        return Holder(False)
+        return LockHolder(False)
     except OSError as error:
         raise RegionError(f"{path}: {error.strerror}", hint="ask as the user who runs the agent") from None
     try:
         said = _said(os.read(fd, _BYTES))
         facts = (int(said.get("pid") or 0), str(said.get("host", "")), float(said.get("since") or 0))
-        return Holder(_held(fd), *facts, str(said.get("tool", "")), tuple(_with_open(path)))
+        return LockHolder(_held(fd), *facts, str(said.get("tool", "")), tuple(_with_open(path)))
     finally:
         os.close(fd)
 
 
-def end(warehouse: Path, expected: Holder) -> None:
+def end(warehouse: Path, expected: LockHolder) -> None:
     """End the holder, its JVM included, and return when the lock is free.
 
     A running agent is asked first (SIGTERM) and then killed; a stopped one hears no request and is killed at once.
@@ -99,14 +99,14 @@ def end(warehouse: Path, expected: Holder) -> None:
         raise RegionError(f"{warehouse}: {now.told} was killed and still holds the lock", hint="console lock show")
 
 
-def _free(warehouse: Path, seconds: float) -> Holder:
+def _free(warehouse: Path, seconds: float) -> LockHolder:
     until = time.monotonic() + seconds
     while (now := holder(warehouse)).held and time.monotonic() < until:
         time.sleep(0.1)
     return now
 
 
-def _signal(now: Holder, what: signal.Signals) -> None:
+def _signal(now: LockHolder, what: signal.Signals) -> None:
     """To all who have the lock open when they are to be killed; a request goes to the agent alone, which ends its JVM."""
     asked = [pid for pid, _ in now.processes if what is signal.SIGKILL or pid == now.pid]
     for pid in asked or [pid for pid, _ in now.processes]:
@@ -151,6 +151,6 @@ def _with_open(path: Path) -> list[tuple[int, str]]:
     return sorted(found)
 
 
-def here(now: Holder) -> bool:
+def here(now: LockHolder) -> bool:
     """Whether the holder is on this host."""
     return now.host == socket.gethostname() or bool(now.processes)

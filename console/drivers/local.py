@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 from console import paths
 from console.drivers.frames import Link
 from console.drivers.rpc import RpcDriver, Surveyed, greet
-from console.drivers.survey import Ask, Surveyor, agent_command, agent_environment
+from console.drivers.survey import Surveyor, SurveyRequest, agent_command, agent_environment
 from console.errors import Conflict, ConsoleError, DataError, RegionError, Unreachable, no_warehouse
 from console.model.region import Region
 
@@ -83,7 +83,9 @@ class LocalReach:
 
     async def ask(self, pipeline: str, landing: Sequence[str], state: bool, past: str = "") -> Surveyed:
         region = self._region
-        return await self._surveyor.ask(Ask(region.name, region.warehouse, pipeline, tuple(landing), state, past))
+        return await self._surveyor.ask(
+            SurveyRequest(region.name, region.warehouse, pipeline, tuple(landing), state, past)
+        )
 
     def keep(self, tail: bytes) -> str:
         return keep_tail(self._region.name, tail)

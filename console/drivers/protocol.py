@@ -53,7 +53,7 @@ class RegionState:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class QueryResult:
     """Rows of a query: columns are (name, Spark type); rows hold JSON values."""
 
     columns: tuple[tuple[str, str], ...]
@@ -141,7 +141,7 @@ class Driver(Protocol):
 
     async def query(
         self, pipeline: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int
-    ) -> Answer:
+    ) -> QueryResult:
         """Run checked SQL over logical tables of the live release. args: name → (value as text, Spark type)."""
         ...
 

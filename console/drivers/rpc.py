@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from console import errors
 from console.drivers.frames import Link
-from console.drivers.protocol import Answer, RegionState, Verb, Who
+from console.drivers.protocol import QueryResult, RegionState, Verb, Who
 from console.errors import Conflict, DataError, NewerFormat, Unreachable
 from console.model import codec
 from console.model.event import Promoted, Recorded, RolledBack, fleeting
@@ -229,10 +229,10 @@ class RpcDriver:
 
     async def query(
         self, pipeline: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int
-    ) -> Answer:
+    ) -> QueryResult:
         typed = {name: list(pair) for name, pair in args.items()}
         params = {"pipeline": pipeline, "sql": sql, "tables": list(tables), "args": typed, "limit": limit}
-        return self._shape(Answer, await self._call("query", params, _LONG))
+        return self._shape(QueryResult, await self._call("query", params, _LONG))
 
     async def run(
         self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who, run: str = ""

@@ -26,7 +26,7 @@ GRACE = 60.0  # seconds beyond the budget after which the look at a column is gi
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class SurveyRequest:
     """One region and pipeline. `landing` tables are surveyed even where no release names them."""
 
     region: str
@@ -91,7 +91,7 @@ def agent_environment(outside: Mapping[str, str] | None = None) -> dict[str, str
     return environment
 
 
-async def survey_many(asks: Sequence[Ask]) -> tuple[Surveyed | ConsoleError, ...]:
+async def survey_many(asks: Sequence[SurveyRequest]) -> tuple[Surveyed | ConsoleError, ...]:
     """Answers to all asks, in their order, from one process; no lock, no JVM. One region's error is its own.
 
     raises  RegionError, Unreachable or Protocol where the process itself fails
@@ -102,7 +102,7 @@ async def survey_many(asks: Sequence[Ask]) -> tuple[Surveyed | ConsoleError, ...
     return tuple(surveyed(ask, line) for ask, line in zip(asks, lines, strict=True))
 
 
-async def raw_answers(asks: Sequence[Ask]) -> bytes:
+async def raw_answers(asks: Sequence[SurveyRequest]) -> bytes:
     """A line of JSON for each ask, as the survey's process wrote it."""
     question = json.dumps(
         [
@@ -114,7 +114,7 @@ async def raw_answers(asks: Sequence[Ask]) -> bytes:
     return await _run(question.encode())
 
 
-def surveyed(ask: Ask, line: bytes) -> Surveyed | ConsoleError:
+def surveyed(ask: SurveyRequest, line: bytes) -> Surveyed | ConsoleError:
     """One line of a survey's answer; what is wrong with it is an answer too."""
     try:
         told = codec.loads(line.decode("utf-8"))
@@ -185,10 +185,10 @@ class Surveyor:
     """Gathers the asks of one moment, so that planning twenty regions starts one process."""
 
     def __init__(self) -> None:
-        self._asks: dict[tuple[str, str], Ask] = {}
+        self._asks: dict[tuple[str, str], SurveyRequest] = {}
         self._round: asyncio.Task[dict[tuple[str, str], Surveyed | ConsoleError]] | None = None
 
-    async def ask(self, ask: Ask) -> Surveyed:
+    async def ask(self, ask: SurveyRequest) -> Surveyed:
         """raises  what the region answered, or what kept it from answering"""
         key = (ask.warehouse, ask.pipeline)
         known = self._asks.get(key, ask)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from uuid import uuid4
 
 from console import paths
-from console.drivers.protocol import Answer, Driver, RegionState, Verb, Who
+from console.drivers.protocol import Driver, QueryResult, RegionState, Verb, Who
 from console.errors import AtGate, Conflict, ConsoleError, DataError, Problems, Unreachable, UsageError
 from console.model.event import Promoted, RolledBack
 from console.model.fleet import FleetWaves
@@ -298,7 +298,7 @@ class Fleet:
 
     async def query(
         self, region: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int
-    ) -> Answer:
+    ) -> QueryResult:
         return await self.driver(region).query(self.pipeline, sql, tables, args, limit)
 
     async def trigger(self, region: str, kind: Literal["copy", "sink"], name: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from console.drivers.protocol import Answer, Verb
+from console.drivers.protocol import QueryResult, Verb
 from console.errors import ConsoleError
 from console.model.event import Promoted, RolledBack
 from console.model.plan import Plan
@@ -104,7 +104,7 @@ class Cockpit(Protocol):
 
     async def query(
         self, region: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int
-    ) -> Answer: ...
+    ) -> QueryResult: ...
 
     async def trigger(self, region: str, kind: Literal["copy", "sink"], name: str) -> dict[str, Any]: ...
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from console.cli.root import cli
 from console.cli.wiring import Session, Wiring
-from console.drivers.fake import FakeDriver, FakeRegion, Script
+from console.drivers.fake import FakeDriver, FakeRegion, Scenario
 from console.model.live import Day, Live, TableStats
 from console.model.region import Region
 from console.model.schema import Column
@@ -49,7 +49,7 @@ class World:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.scripts = {"us": Script(), "eu": Script()}
+        self.scripts = {"us": Scenario(), "eu": Scenario()}
         self.regions: dict[str, FakeRegion] = {}
         self.executed: list[tuple[list[str], bytes]] = []
         self.screen: Callable[..., int] | None = None

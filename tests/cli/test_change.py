@@ -9,7 +9,7 @@ import pytest
 
 from console.cli.root import COMMANDS
 from console.drivers.fake import said
-from console.drivers.protocol import Answer
+from console.drivers.protocol import QueryResult
 from console.model.codec import decode
 from console.model.event import Accepted, Promoted
 from console.model.plan import Plan
@@ -324,8 +324,8 @@ def answered(deployed: World, values: int) -> None:
     plans = json.loads(deployed.call("plan", "--output", "json").stdout)["plans"]
     (probe,) = probes(decode(Plan, {k: v for k, v in plans[0].items() if k != "digest"}))
     for region in deployed.regions.values():
-        region.answers[probe.count] = Answer((("values", "bigint"),), ((values,),), "")
-        region.answers[probe.keys] = Answer((("ts", "timestamp"),), (("2026-11-07",),) * min(values, 10), "")
+        region.answers[probe.count] = QueryResult((("values", "bigint"),), ((values,),), "")
+        region.answers[probe.keys] = QueryResult((("ts", "timestamp"),), (("2026-11-07",),) * min(values, 10), "")
 
 
 def test_probe_asks_the_data_of_every_region(deployed: World) -> None:

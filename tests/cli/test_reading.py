@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.cli.commands.reading import answer_text, fits, guessed_type, typed
-from console.drivers.protocol import Answer
+from console.drivers.protocol import QueryResult
 from console.errors import UsageError
 from console.model.pipeline import Parameter
 
@@ -58,5 +58,5 @@ def test_a_guessed_value_always_fits_its_type(value: str) -> None:
 
 
 def test_rows_are_aligned_and_made_safe() -> None:
-    answer = Answer((("path", "string"), ("n", "bigint")), (("/a\x1b[2J", 3), (None, 12)), "r7")
+    answer = QueryResult((("path", "string"), ("n", "bigint")), (("/a\x1b[2J", 3), (None, 12)), "r7")
     assert answer_text(answer).splitlines() == ["path        n", "/a\\x1b[2J   3", "NULL       12", "(2 rows)"]

@@ -21,8 +21,8 @@ import yaml
 
 from console.drivers.frames import Link
 from console.drivers.rpc import RpcDriver, Surveyed
-from console.drivers.ssh import far
-from console.drivers.survey import Ask, Sample, surveyed
+from console.drivers.ssh import remote
+from console.drivers.survey import Sample, SurveyRequest, surveyed
 from console.errors import ConsoleError, DataError, Problems, Protocol, Unreachable
 from console.model import codec
 from console.model.event import Entered, Progress, Promoted, Recorded
@@ -307,7 +307,7 @@ async def test_s08_s10_spoilt_answers_change_nothing_and_name_their_region(
         await _called(driver, method, plans[0])
         await driver.close()
     survey = {"live": answers["survey"], "state": status}
-    assert isinstance(surveyed(Ask("eu", "/x", "web"), json.dumps(survey).encode()), Surveyed)
+    assert isinstance(surveyed(SurveyRequest("eu", "/x", "web"), json.dumps(survey).encode()), Surveyed)
     refused = 0
     for case, random in each("answer"):
         method = random.choice(list(answers))
@@ -336,7 +336,7 @@ async def test_s08_s10_spoilt_answers_change_nothing_and_name_their_region(
                 assert "eu: " in str(seen.error), f"{case}: {seen.error}"
                 assert len(str(seen.error)) < 1000, case
         with bounded(case):
-            told = surveyed(Ask("eu", "/x", "web"), spoilt_json(random, survey))
+            told = surveyed(SurveyRequest("eu", "/x", "web"), spoilt_json(random, survey))
             assert isinstance(told, Surveyed) or (isinstance(told, Protocol) and told.exit_code == 65), (
                 f"{case}: {told!r}"
             )
@@ -370,17 +370,17 @@ async def _called(driver: RpcDriver, method: str, plan: Plan) -> None:
 
 
 def test_s08_spoilt_requests_of_a_console_are_refused_on_the_far_side() -> None:
-    dial = far.Request(
+    dial = remote.Request(
         "dial", "eu", "/srv/eu", "web", ("landing",), state=True, past="*", start=True, beat=15.0, config={"conf": {}}
     )
-    profile = far.Request("profile", "eu", "/srv/eu", sample=Sample("landing", "payload", "ts", 1_000_000, 30.0))
+    profile = remote.Request("profile", "eu", "/srv/eu", sample=Sample("landing", "payload", "ts", 1_000_000, 30.0))
     passed = 0
     for whole in (dial, profile):
-        see(codec.decode(far.Request, codec.loads(codec.dumps(whole))))
+        see(codec.decode(remote.Request, codec.loads(codec.dumps(whole))))
     for case, random in each("request"):
         with bounded(case):
             request = codec.decode(
-                far.Request, codec.loads(spoilt_json(random, codec.encode(random.choice((dial, profile)))))
+                remote.Request, codec.loads(spoilt_json(random, codec.encode(random.choice((dial, profile)))))
             )
             see(request)
             assert request.warehouse.removeprefix("file://").rstrip("/") == "/srv/eu", case
@@ -389,11 +389,11 @@ def test_s08_spoilt_requests_of_a_console_are_refused_on_the_far_side() -> None:
     assert passed, "nothing reached the checks behind the form"
 
 
-def see(request: far.Request) -> None:
+def see(request: remote.Request) -> None:
     """All that is looked at before a request is served."""
-    far._see(request, ["/srv/eu"])
+    remote._see(request, ["/srv/eu"])
     if request.do == "profile" or request.sample:
-        far._sample(request)
+        remote._sample(request)
 
 
 @pytest.mark.parametrize("number", range(6))

@@ -8,7 +8,7 @@ from typing import Literal
 
 import pytest
 
-from console.drivers.fake import FakeDriver, FakeRegion, Script, said
+from console.drivers.fake import FakeDriver, FakeRegion, Scenario, said
 from console.errors import (
     AtGate,
     CheckFailed,
@@ -30,7 +30,7 @@ from console.runner.waves import turns
 from tests.runner.worlds import BOB, NEW, Brake, World, at_event, ends, fake, plan, refreshed, refusing, until
 
 
-def three(us: Script | None = None, **more: object) -> tuple[FakeRegion, FakeRegion, FakeRegion]:
+def three(us: Scenario | None = None, **more: object) -> tuple[FakeRegion, FakeRegion, FakeRegion]:
     return fake("eu", wave=2), fake("us", us, canary=True, **more), fake("ap", wave=2)
 
 
@@ -48,13 +48,13 @@ async def test_the_canary_is_live_before_any_other_region_hears_of_the_plan(fold
 @pytest.mark.parametrize(
     ("script", "end"),
     [
-        (Script(failures={"backfill/requests/parse": 1}), ("failed", RegionError)),
-        (Script(differ=("requests",)), ("awaiting-confirmation", CheckFailed)),
-        (Script(inconclusive=("requests",)), ("awaiting-confirmation", AtGate)),
+        (Scenario(failures={"backfill/requests/parse": 1}), ("failed", RegionError)),
+        (Scenario(differ=("requests",)), ("awaiting-confirmation", CheckFailed)),
+        (Scenario(inconclusive=("requests",)), ("awaiting-confirmation", AtGate)),
     ],
 )
 async def test_a_canary_that_is_not_live_stops_every_later_wave(
-    script: Script, end: tuple[str, type[ConsoleError]], folder: Path
+    script: Scenario, end: tuple[str, type[ConsoleError]], folder: Path
 ) -> None:
     eu, us, ap = three(script)
     fleet = await refreshed(World(folder, eu, us, ap))
@@ -182,7 +182,7 @@ async def test_patience_ends_and_the_rollout_is_not_called_failed(folder: Path) 
 
 
 async def test_after_a_failure_retry_goes_on_where_it_stopped(folder: Path) -> None:
-    eu = fake("eu", Script(failures={"catch-up/requests/parse": 1}))
+    eu = fake("eu", Scenario(failures={"catch-up/requests/parse": 1}))
     fleet = await refreshed(World(folder, eu))
     assert exit_code(await fleet.run(yes=True)) == 1
     assert fleet.views["eu"].status.why
@@ -195,7 +195,7 @@ async def test_after_a_failure_retry_goes_on_where_it_stopped(folder: Path) -> N
 
 async def test_a_failure_is_discarded_where_the_policy_says_so(folder: Path) -> None:
     policy = Policy(on_failure="discard")
-    eu = fake("eu", Script(failures={"validate": 1}), policy=policy)
+    eu = fake("eu", Scenario(failures={"validate": 1}), policy=policy)
     fleet = await refreshed(World(folder, eu))
     assert exit_code(await fleet.run(yes=True)) == 1
     assert eu.disk.status.state == "discarded"

@@ -6,7 +6,7 @@ from typing import Literal
 
 import pytest
 
-from console.drivers.fake import Script, said
+from console.drivers.fake import Scenario, said
 from console.errors import RegionError, Unreachable
 from console.model.event import Ended
 from console.model.region import Policy
@@ -58,7 +58,7 @@ async def test_lost_in_the_middle_it_stays_behind_with_its_rollout_and_is_picked
 
 
 async def test_a_region_that_is_there_and_fails_is_not_gone_on_without(folder: Path) -> None:
-    tr, eu = fake("tr", Script(failures={"validate": 1})), fake("eu", wave=2)
+    tr, eu = fake("tr", Scenario(failures={"validate": 1})), fake("eu", wave=2)
     fleet = await refreshed(World(folder, tr, eu), without=("tr",))
     assert ends(await fleet.run(yes=True)) == {"tr": ("failed", RegionError), "eu": ("skipped", None)}
     await fleet.close()
@@ -71,7 +71,7 @@ async def test_a_region_that_is_there_and_fails_is_not_gone_on_without(folder: P
 async def test_what_becomes_of_a_failure_the_command_decides_and_else_the_policy(
     policy: Literal["keep", "discard"], asked: str | None, end: str, folder: Path
 ) -> None:
-    eu = fake("eu", Script(failures={"validate": 1}), policy=Policy(on_failure=policy))
+    eu = fake("eu", Scenario(failures={"validate": 1}), policy=Policy(on_failure=policy))
     fleet = await refreshed(World(folder, eu), on_failure=asked)
     (outcome,) = await fleet.run(yes=True)
     assert exit_code([outcome]) == 1

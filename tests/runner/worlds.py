@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from console.drivers.fake import FakeDriver, FakeRegion, Script
+from console.drivers.fake import FakeDriver, FakeRegion, Scenario
 from console.drivers.protocol import Who
 from console.errors import ConsoleError, Problem
 from console.model.event import Recorded
@@ -87,7 +87,7 @@ class Brake:
         self._free.set()
 
 
-def fake(name: str, script: Script | None = None, brake: Brake | None = None, **more: object) -> FakeRegion:
+def fake(name: str, script: Scenario | None = None, brake: Brake | None = None, **more: object) -> FakeRegion:
     return FakeRegion(region(name, **more), survey(name), script, sleep=brake)
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from console.drivers.protocol import Answer, Verb
+from console.drivers.protocol import QueryResult, Verb
 from console.drivers.replay import Given, Ran
 from console.errors import ConsoleError, Problem
 from console.model.event import Checked, Promoted, RolledBack
@@ -85,9 +85,9 @@ class ScriptedCockpit:
 
     async def query(
         self, region: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int
-    ) -> Answer:
+    ) -> QueryResult:
         self._asked("query", region)
-        return Answer((), (), "r1")
+        return QueryResult((), (), "r1")
 
     async def trigger(self, region: str, kind: Literal["copy", "sink"], name: str) -> dict[str, Any]:
         self._asked("trigger", region)

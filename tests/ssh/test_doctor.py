@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from console.drivers.ssh.reach import SshDriver
+from console.drivers.ssh.driver import SshDriver
 from console.errors import ConsoleError
 from tests.ssh.host import BIN, QUICK, Host
 from tests.ssh.test_trust import written

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.drivers.ssh.far import without_beats
+from console.drivers.ssh.remote import without_beats
 from console.model.region import Ssh
 from console.project import load
 from tests.cli.conftest import FILES
@@ -48,7 +48,7 @@ def test_the_lines_arrive_without_the_beats_however_they_are_cut(lines: list[byt
 )
 def test_a_request_that_is_none_is_answered_with_one_error(said: bytes, says: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "console.drivers.ssh.far"], input=said, capture_output=True, check=False, timeout=60
+        [sys.executable, "-m", "console.drivers.ssh.remote"], input=said, capture_output=True, check=False, timeout=60
     )
     (line,) = done.stdout.splitlines()
     assert says in json.loads(line)["error"]["message"]
@@ -69,7 +69,7 @@ def test_the_example_inventory_is_one_of_three_kinds(tmp_path: Path) -> None:
 
 
 def test_only_the_ssh_rooms_know_the_ssh_library() -> None:
-    code = "import console.main, console.drivers.ssh.far, console.drivers.local, console.runner.fleet, sys; print('asyncssh' in sys.modules)"
+    code = "import console.main, console.drivers.ssh.remote, console.drivers.local, console.runner.fleet, sys; print('asyncssh' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
     users = {

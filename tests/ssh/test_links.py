@@ -14,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from console.agent.store.ledger import Releases
 from console.drivers.protocol import Who
-from console.drivers.ssh.reach import SshDriver
+from console.drivers.ssh.driver import SshDriver
 from console.errors import DataError, Unreachable
 from console.model.live import Live, Release, TableState, Version
 from console.model.pipeline import Pipeline

@@ -2,7 +2,7 @@
 
 import pytest
 
-from console.drivers.ssh.reach import SshDriver
+from console.drivers.ssh.driver import SshDriver
 from tests.agent.test_ops import BOT, RECEIPTS, STEP, lived
 from tests.ssh.host import QUICK, Host
 

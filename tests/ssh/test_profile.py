@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from console.drivers.ssh.reach import SshDriver
+from console.drivers.ssh.driver import SshDriver
 from console.drivers.survey import Sample
 from console.errors import ConsoleError, DataError, Protocol, RegionError
 from tests.agent.test_profile import DAYS, landing

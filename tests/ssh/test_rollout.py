@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from console.agent.store.ledger import Rollouts
-from console.drivers.ssh.reach import SshDriver
+from console.drivers.ssh.driver import SshDriver
 from tests.faults.outside import when
 from tests.faults.world import CASE, PIPELINE, Operator, World, before_long, verdict
 from tests.ssh.host import QUICK, Host, sh

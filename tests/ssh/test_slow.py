@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from deltalake import DeltaTable
 
-from console.drivers.ssh import far
+from console.drivers.ssh import remote
 from console.drivers.ssh.connection import Channel
-from console.drivers.ssh.reach import SshDriver
+from console.drivers.ssh.driver import SshDriver
 from console.errors import Unreachable
 from console.model import codec
 from tests.ssh.host import QUICK, Host
@@ -67,10 +67,10 @@ async def test_over_half_a_second_and_ten_percent_lost_each_command_is_answered_
             driver.state("web"),
         )
         # a repeat of the very request is answered from memory: done again, it would say that the batch is known
-        channel = await driver.connection.run(" ".join(far.COMMAND))
+        channel = await driver.connection.run(" ".join(remote.COMMAND))
         region = driver.region
-        channel.write(codec.dumps(far.Request("dial", region.name, region.warehouse, beat=60)).encode() + b"\n")
-        assert json.loads(await channel.line(1 << 16, 60))["ready"] == far.READY
+        channel.write(codec.dumps(remote.Request("dial", region.name, region.warehouse, beat=60)).encode() + b"\n")
+        assert json.loads(await channel.line(1 << 16, 60))["ready"] == remote.READY
         channel.write(asked(7, "again", "x") * 3)
         first = await answered(channel, 3)
         channel.write(asked(7, "again", "x") + asked(8, "again", "x"))

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from console.drivers.ssh.connection import Connection
+from console.drivers.ssh.driver import SshDriver
 from console.drivers.ssh.pack import packed
-from console.drivers.ssh.reach import SshDriver
 from console.errors import ConsoleError, DataError, Protocol, RegionError, Unreachable
 from console.model.region import Region, Spark
 from tests.ssh.host import BIN, QUICK, Host, sh

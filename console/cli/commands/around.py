@@ -15,7 +15,7 @@ from console.errors import ConsoleError
 from console.text import safe_text
 
 if TYPE_CHECKING:
-    from console.drivers.ground import Found
+    from console.drivers.prerequisites import Prerequisite
 
 
 @command(
@@ -75,13 +75,13 @@ def doctor() -> int:
     return 1 if any(finding.ok is False for finding in findings) else 0
 
 
-def _finding_text(voice: Voice, finding: "Found") -> str:
+def _finding_text(voice: Voice, finding: "Prerequisite") -> str:
     word, colour = {True: ("ok", "green"), False: ("BAD", "red"), None: ("note", "yellow")}[finding.ok]
     fix = f"\n      {safe_text(finding.fix)}" if finding.fix else ""
     return f"{voice.paint(f'{word:<4}', colour)}  {safe_text(finding.name)}: {safe_text(finding.detail)}{fix}"
 
 
-def _finding_data(finding: "Found") -> dict[str, Any]:
+def _finding_data(finding: "Prerequisite") -> dict[str, Any]:
     return {"name": finding.name, "ok": finding.ok, "detail": finding.detail, "fix": finding.fix}
 
 

@@ -163,9 +163,9 @@ def agent(what: str, only: tuple[str, ...]) -> int:
     It speaks JSON on stdin and stdout, not with people. As the forced command of a key in ~/.ssh/authorized_keys,
     with --only, it is all that this key can do (docs/ssh.md).
     """
-    from console.drivers.ssh import far
+    from console.drivers.ssh import remote
 
-    return far.main([word for place in only for word in ("--only", place)])
+    return remote.main([word for place in only for word in ("--only", place)])
 
 
 def _kept(warehouse: str) -> tuple[str, dict[str, Any]]:

@@ -18,7 +18,7 @@ from console.errors import Conflict, ConsoleError, DataError, RegionError, Usage
 from console.text import safe_text
 
 if TYPE_CHECKING:
-    from console.drivers.protocol import Answer
+    from console.drivers.protocol import QueryResult
     from console.model.live import Release
     from console.model.pipeline import Parameter
 
@@ -83,7 +83,7 @@ def _ask(
     voice = Voice(session().flags)
     region = desk.names[0]
 
-    async def work() -> "Answer":
+    async def work() -> "QueryResult":
         async with desk.reach() as drivers:
             live = await drivers[region].survey(desk.name, desk.landing(region))
             if live.release is None:
@@ -173,7 +173,7 @@ def _example(kind: str) -> str:
     return f"for example {examples.get(kind, '2026-11-07T13:00:00' if kind.startswith('timestamp') else '10')}"
 
 
-def _show(voice: Voice, answer: "Answer", limit: int) -> None:
+def _show(voice: Voice, answer: "QueryResult", limit: int) -> None:
     import json
 
     names = [name for name, _ in answer.columns]
@@ -192,7 +192,7 @@ def _show(voice: Voice, answer: "Answer", limit: int) -> None:
         voice.talk(f"only the first {limit:,} rows; --limit shows more")
 
 
-def answer_text(answer: "Answer") -> str:
+def answer_text(answer: "QueryResult") -> str:
     """Rows as an aligned table; figures flush right, NULL said as such."""
     from console.cli.figures import count, table
 

@@ -1,7 +1,7 @@
 """A region in memory, for tests, benches and replayed fleets; no demo, apply or headless run reaches it."""
 
-from console.drivers.fake.agent import Script
+from console.drivers.fake.agent import Scenario
 from console.drivers.fake.disk import FakeDisk, Write
 from console.drivers.fake.region import FakeDriver, FakeRegion, said
 
-__all__ = ["FakeDisk", "FakeDriver", "FakeRegion", "Script", "Write", "said"]
+__all__ = ["FakeDisk", "FakeDriver", "FakeRegion", "Scenario", "Write", "said"]

@@ -47,7 +47,7 @@ _STATES: dict[type[Step], State] = {
 
 
 @dataclass(slots=True)
-class Script:
+class Scenario:
     """How a fake region behaves.
 
     seconds       of a batch, unless `rows_per_second` says otherwise; other steps take a tenth
@@ -65,7 +65,7 @@ class Script:
 class FakeAgent:
     """The region's one writer. `kill` loses what is in memory, `wake` starts the next agent on the same disk."""
 
-    def __init__(self, disk: FakeDisk, script: Script, sleep: Callable[[float], Awaitable[None]]) -> None:
+    def __init__(self, disk: FakeDisk, script: Scenario, sleep: Callable[[float], Awaitable[None]]) -> None:
         self.disk = disk
         self.awake = False
         self._script = script

@@ -5,9 +5,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from dataclasses import replace
 from typing import Any, Literal
 
-from console.drivers.fake.agent import FakeAgent, Script
+from console.drivers.fake.agent import FakeAgent, Scenario
 from console.drivers.fake.disk import FakeDisk
-from console.drivers.protocol import Answer, RegionState, Verb, Who
+from console.drivers.protocol import QueryResult, RegionState, Verb, Who
 from console.errors import Conflict, DataError, Unreachable
 from console.model.event import Event, Promoted, Recorded, RolledBack
 from console.model.fleet import FleetWaves
@@ -34,20 +34,20 @@ class FakeRegion:
         self,
         region: Region,
         live: Live,
-        script: Script | None = None,
+        script: Scenario | None = None,
         *,
         clock: Callable[[], float] | None = None,
         sleep: Callable[[float], Awaitable[None]] | None = None,
     ) -> None:
         self.region = region
         self.pipeline = live.pipeline
-        self.script = script or Script()
+        self.script = script or Scenario()
         self.reachable = True
         self.links = 0  # watchers connected now
         self.ingested: dict[str, int] = {}
         self.loads = Loads()
         self.copied: set[tuple[str, str]] = set()  # copies by name and run
-        self.answers: dict[str, Answer] = {}  # SQL → what a query answers
+        self.answers: dict[str, QueryResult] = {}  # SQL → what a query answers
         self.receipts: dict[str, tuple[Receipt, ...]] = {}  # rollout → what was kept of it
         self.findings: dict[str, tuple[Finding, ...]] = {}  # rollout → what checking it again finds
         self.heard: list[Callable[[Recorded], None]] = []  # called with every event, before a watcher gets it
@@ -218,14 +218,14 @@ class FakeDriver:
 
     async def query(
         self, pipeline: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int
-    ) -> Answer:
+    ) -> QueryResult:
         await self._arrive("query", pipeline)
         release = self._release()
         for table in tables:
             if release.table(table) is None:
                 raise DataError(f"{self.region.name}: {release.id} has no table {table}", hint="console status")
         counts = tuple((name, stats.rows) for name, stats in sorted(self.world.disk.stats.items()) if name in tables)
-        blank = Answer((("table", "string"), ("rows", "bigint")), counts, release.id)
+        blank = QueryResult((("table", "string"), ("rows", "bigint")), counts, release.id)
         answer = replace(self.world.answers.get(sql, blank), release=release.id)
         return replace(answer, rows=answer.rows[:limit], truncated=len(answer.rows) > limit)
 

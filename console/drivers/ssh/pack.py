@@ -14,8 +14,8 @@ from console.errors import ConsoleError, Protocol, RegionError
 _ROOMS = ("agent", "model")
 _FILES = (
     "__init__.py", "crash.py", "errors.py", "paths.py", "process.py", "text.py",
-    "drivers/__init__.py", "drivers/frames.py", "drivers/ground.py", "drivers/local.py", "drivers/protocol.py", "drivers/rpc.py",
-    "drivers/ssh/__init__.py", "drivers/ssh/far.py", "drivers/survey.py",
+    "drivers/__init__.py", "drivers/frames.py", "drivers/prerequisites.py", "drivers/local.py", "drivers/protocol.py", "drivers/rpc.py",
+    "drivers/ssh/__init__.py", "drivers/ssh/remote.py", "drivers/survey.py",
 )  # fmt: skip
 _FOLDER = ".cache/console"  # below the far user's home
 
@@ -73,7 +73,7 @@ def receiver() -> str:
 
 def started() -> str:
     """The far side's command line that serves one request from the file."""
-    return f'env PYTHONPATH="$HOME/{_FOLDER}/agent-{packed()[1]}.pyz" python3 -P -m console.drivers.ssh.far'
+    return f'env PYTHONPATH="$HOME/{_FOLDER}/agent-{packed()[1]}.pyz" python3 -P -m console.drivers.ssh.remote'
 
 
 def taken(answer: str, region: str) -> ConsoleError | None:

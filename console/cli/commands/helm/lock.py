@@ -10,7 +10,7 @@ import click
 from console.cli.flags import command
 from console.cli.voice import Voice
 from console.cli.wiring import open_desk, session
-from console.drivers.holder import Holder, end, here, holder
+from console.drivers.holder import LockHolder, end, here, holder
 from console.errors import AtGate, ConsoleError, UsageError
 
 
@@ -64,7 +64,7 @@ def _places(warehouse: str | None, *, one: bool) -> list[Place]:
 
 
 def _show(voice: Voice, places: list[Place]) -> int:
-    found: list[tuple[Place, Holder]] = []
+    found: list[tuple[Place, LockHolder]] = []
     errors: list[tuple[Place, ConsoleError]] = []
     for place in places:
         try:
@@ -80,7 +80,7 @@ def _show(voice: Voice, places: list[Place]) -> int:
     return max((fault.exit_code for _, fault in errors), default=0)
 
 
-def _text(place: Place, now: Holder) -> str:
+def _text(place: Place, now: LockHolder) -> str:
     if not now.held:
         return f"{place.name}: free" + (f"; last held by {now.told}" if now.since else "")
     state = " (stopped)" if now.stopped else ""
@@ -90,7 +90,7 @@ def _text(place: Place, now: Holder) -> str:
     return f"{place.name}: held by {now.told}{state}{jvm}{where}"
 
 
-def _data(place: Place, now: Holder) -> dict[str, Any]:
+def _data(place: Place, now: LockHolder) -> dict[str, Any]:
     return {
         "region": place.name,
         "held": now.held,
@@ -116,7 +116,7 @@ def _force(voice: Voice, place: Place) -> int:
     return 0
 
 
-def _sure(voice: Voice, place: Place, now: Holder) -> None:
+def _sure(voice: Voice, place: Place, now: LockHolder) -> None:
     """raises  AtGate unless a person typed the region's name, or --yes was given"""
     if voice.flags.yes:
         return

@@ -90,7 +90,7 @@ async def _found(region: "Region", sample: "Sample") -> "Profile":
 
     if region.transport is None:
         return profiled(region.name, await raw_profile(region.warehouse, sample))
-    from console.drivers.ssh.reach import SshDriver
+    from console.drivers.ssh.driver import SshDriver
 
     driver = SshDriver(region)
     try:

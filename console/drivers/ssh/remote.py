@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import console
-from console.drivers import ground
+from console.drivers import prerequisites
 from console.drivers.frames import FRAME
-from console.drivers.ground import Found
 from console.drivers.local import LocalReach, local_path, see_peer
-from console.drivers.survey import Ask, Sample, Surveyor, raw_answers, raw_profile
+from console.drivers.prerequisites import Prerequisite
+from console.drivers.survey import Sample, Surveyor, SurveyRequest, raw_answers, raw_profile
 from console.errors import ConsoleError, DataError, RegionError, Unreachable, no_warehouse
 from console.model import codec
 from console.model.region import Region
@@ -116,7 +116,9 @@ def _reach(request: Request) -> LocalReach:
 
 async def _survey(request: Request) -> int:
     _see_directory(request)
-    ask = Ask(request.region, request.warehouse, request.pipeline, request.landing, request.state, request.past)
+    ask = SurveyRequest(
+        request.region, request.warehouse, request.pipeline, request.landing, request.state, request.past
+    )
     sys.stdout.buffer.write(await raw_answers([ask]))
     sys.stdout.flush()
     return 0
@@ -140,27 +142,27 @@ def _sample(request: Request) -> Sample:
 
 async def _look(request: Request) -> int:
     """How this host is set up, for `console doctor`; an agent that runs is greeted and none is started."""
-    here = Found("console", True, f"{console.__version__} in {Path(console.__file__).parent}")
+    here = Prerequisite("console", True, f"{console.__version__} in {Path(console.__file__).parent}")
     path = local_path(request.warehouse)
-    found = [here, *ground.needed(), *(ground.warehouse(path) if path else ())]
+    found = [here, *prerequisites.needed(), *(prerequisites.warehouse(path) if path else ())]
     if path and path.is_dir():
         found.append(await _agent(request))
     _say({"tool": console.__version__, "found": codec.encode(found)})
     return 0
 
 
-async def _agent(request: Request) -> Found:
+async def _agent(request: Request) -> Prerequisite:
     try:
         link = await _reach(request).dial(start=False)
     except ConsoleError as error:
         if error.code == "E_NO_AGENT":
-            return Found("agent", True, "none runs now; the next deed starts one")
-        return Found("agent", False, str(error), error.hint)
+            return Prerequisite("agent", True, "none runs now; the next deed starts one")
+        return Prerequisite("agent", False, str(error), error.hint)
     try:
         told = await link.call("hello", {"protocol": 1}, seconds=30)
     finally:
         await link.close()
-    return Found("agent", True, f"{told['tool']}, process {told['pid']}")
+    return Prerequisite("agent", True, f"{told['tool']}, process {told['pid']}")
 
 
 def _see_directory(request: Request) -> None:

@@ -7,12 +7,12 @@ from dataclasses import asdict
 
 import console
 from console.drivers.frames import FRAME, Link, rebuild
-from console.drivers.ground import Found
 from console.drivers.local import agent_config, keep_tail
+from console.drivers.prerequisites import Prerequisite
 from console.drivers.rpc import RpcDriver, Surveyed, greet, shaped
-from console.drivers.ssh import far, pack
+from console.drivers.ssh import pack, remote
 from console.drivers.ssh.connection import Channel, Connection, Pace
-from console.drivers.survey import GRACE, Ask, Profile, Sample, profiled, surveyed
+from console.drivers.survey import GRACE, Profile, Sample, SurveyRequest, profiled, surveyed
 from console.errors import ConsoleError, DataError, Protocol, RegionError, Unreachable
 from console.model import codec
 from console.model.region import Region
@@ -31,7 +31,7 @@ class SshDriver(RpcDriver):
         self._over = SshReach(region, self.connection, tick_seconds, pace or Pace())
         super().__init__(region, self._over)
 
-    async def look(self) -> tuple[Found, ...]:
+    async def look(self) -> tuple[Prerequisite, ...]:
         """How the region's host is set up, as it says itself; starts nothing there.
 
         raises  what keeps us from it: no connection, a host key, our key, no console there
@@ -60,7 +60,7 @@ class SshReach:
         self._brought = 0  # the connection over which the agent's file was last seen whole
 
     async def dial(self, *, start: bool) -> Link:
-        request = far.Request(
+        request = remote.Request(
             "dial",
             self._region.name,
             self._region.warehouse,
@@ -86,22 +86,23 @@ class SshReach:
         return link
 
     async def ask(self, pipeline: str, landing: Sequence[str], state: bool, past: str = "") -> Surveyed:
-        ask = Ask(self._region.name, self._region.warehouse, pipeline, tuple(landing), state, past)
-        answer = surveyed(ask, await self._told(far.Request("survey", **asdict(ask)), _SURVEY_SECONDS))
+        ask = SurveyRequest(self._region.name, self._region.warehouse, pipeline, tuple(landing), state, past)
+        answer = surveyed(ask, await self._told(remote.Request("survey", **asdict(ask)), _SURVEY_SECONDS))
         if isinstance(answer, ConsoleError):
             raise self._there(answer)
         return answer
 
-    async def look(self) -> tuple[Found, ...]:
-        line = await self._told(far.Request("look", self._region.name, self._region.warehouse), _LOOK_SECONDS)
+    async def look(self) -> tuple[Prerequisite, ...]:
+        line = await self._told(remote.Request("look", self._region.name, self._region.warehouse), _LOOK_SECONDS)
         match codec.loads(line):
             case {"tool": str(tool), "found": found}:
-                return (*self._same(tool), *shaped(tuple[Found, ...], found, self._region.name))
+                return (*self._same(tool), *shaped(tuple[Prerequisite, ...], found, self._region.name))
         raise self._refused(line)
 
     async def profile(self, sample: Sample) -> Profile:
         line = await self._told(
-            far.Request("profile", self._region.name, self._region.warehouse, sample=sample), sample.seconds + 2 * GRACE
+            remote.Request("profile", self._region.name, self._region.warehouse, sample=sample),
+            sample.seconds + 2 * GRACE,
         )
         try:
             return profiled(self._region.name, line)
@@ -110,7 +111,7 @@ class SshReach:
         except ConsoleError as error:
             raise self._there(error) from None
 
-    async def _told(self, request: far.Request, seconds: float) -> bytes:
+    async def _told(self, request: remote.Request, seconds: float) -> bytes:
         """The one line by which the far side answers a request.
 
         raises  Unreachable; Protocol where its host speaks first
@@ -125,20 +126,20 @@ class SshReach:
         finally:
             await _left(channel)
 
-    def _same(self, tool: str) -> tuple[Found, ...]:
+    def _same(self, tool: str) -> tuple[Prerequisite, ...]:
         if tool == console.__version__:
             return ()
         detail = f"it is {tool} there and {console.__version__} here"
-        return (Found("version", None, detail, "use the same version of console on both sides"),)
+        return (Prerequisite("version", None, detail, "use the same version of console on both sides"),)
 
     def keep(self, tail: bytes) -> str:
         return keep_tail(self._region.name, tail)
 
-    async def _asked(self, request: far.Request) -> Channel:
+    async def _asked(self, request: remote.Request) -> Channel:
         """A far process that has been told what we want."""
         if self._bootstrap:
             await self._bring()
-        channel = await self._connection.run(pack.started() if self._bootstrap else " ".join(far.COMMAND))
+        channel = await self._connection.run(pack.started() if self._bootstrap else " ".join(remote.COMMAND))
         channel.write(codec.dumps(request).encode() + b"\n")
         return channel
 
@@ -149,7 +150,7 @@ class SshReach:
             raise await self._ended(channel)
         self._see_words(line)
         match codec.loads(line):
-            case {"ready": far.READY, "warehouse": str(held)}:
+            case {"ready": remote.READY, "warehouse": str(held)}:
                 return held
         raise self._refused(line)
 
@@ -214,7 +215,7 @@ class SshReach:
                 if self._bootstrap
                 else "install console there and put it on that PATH, or set `bootstrap: true`"
             )
-            missing = "python3" if self._bootstrap else far.COMMAND[0]
+            missing = "python3" if self._bootstrap else remote.COMMAND[0]
             return RegionError(
                 f"{name}: there is no `{missing}` on the PATH of its host", hint=hint, code="E_NO_CONSOLE"
             )

@@ -19,7 +19,7 @@ _LIBRARIES = ("pyspark", "deltalake")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Prerequisite:
     """One thing looked at. ok None: works, but mind it. fix: what to type."""
 
     name: str
@@ -28,19 +28,19 @@ class Found:
     fix: str = ""
 
 
-def needed() -> tuple[Found, ...]:
+def needed() -> tuple[Prerequisite, ...]:
     """Python, its libraries, Java, Delta's jars, and a place for sockets."""
     return python(), libraries(), java(), jars(), sockets()
 
 
-def python() -> Found:
+def python() -> Prerequisite:
     version = ".".join(map(str, sys.version_info[:3]))
-    return Found(
+    return Prerequisite(
         "python", sys.version_info >= (3, 11), version, "" if sys.version_info >= (3, 11) else "use 3.11 or later"
     )
 
 
-def libraries() -> Found:
+def libraries() -> Prerequisite:
     """What the agent imports, by its declared version: nothing is loaded."""
     held, lacking = [], []
     for name in _LIBRARIES:
@@ -50,69 +50,71 @@ def libraries() -> Found:
             lacking.append(name)
     if lacking:
         detail = f"{sys.executable} has no {' and no '.join(lacking)}"
-        return Found("libraries", False, detail, "install them for that Python, in the versions that console pins")
-    return Found("libraries", True, ", ".join(held))
+        return Prerequisite(
+            "libraries", False, detail, "install them for that Python, in the versions that console pins"
+        )
+    return Prerequisite("libraries", True, ", ".join(held))
 
 
-def java() -> Found:
+def java() -> Prerequisite:
     """The `java` that Spark would start: from JAVA_HOME, else from PATH; it must be 17 or 21."""
     fix = "apt-get install openjdk-17-jre-headless, or set JAVA_HOME"
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
     if not program:
-        return Found("java", False, "none on PATH and no JAVA_HOME", fix)
+        return Prerequisite("java", False, "none on PATH and no JAVA_HOME", fix)
     try:
         done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
-        return Found("java", False, f"{program}: {error}", fix)
+        return Prerequisite("java", False, f"{program}: {error}", fix)
     found = re.search(r'version "(\d+)[^"]*"', done.stderr + done.stdout)
     if not found:
-        return Found("java", False, f"{program}: gives no version", fix)
+        return Prerequisite("java", False, f"{program}: gives no version", fix)
     good = found[1] in ("17", "21")
-    return Found("java", good, f"{found[0].removeprefix('version ')} {program}", "" if good else fix)
+    return Prerequisite("java", good, f"{found[0].removeprefix('version ')} {program}", "" if good else fix)
 
 
-def jars() -> Found:
+def jars() -> Prerequisite:
     folder = paths.jars_dir()
     held = sorted(path.name for path in folder.glob("*.jar")) if folder.is_dir() else []
     delta = [name for name in held if name.startswith(("delta-spark", "io.delta_delta-spark"))]
     if not delta:
         fix = "make setup, or name the folder that holds them in CONSOLE_JARS"
-        return Found("jars", False, f"{folder}: Delta's jars are not there", fix)
-    return Found("jars", True, f"{delta[0]} and {len(held) - 1} more in {folder}")
+        return Prerequisite("jars", False, f"{folder}: Delta's jars are not there", fix)
+    return Prerequisite("jars", True, f"{delta[0]} and {len(held) - 1} more in {folder}")
 
 
-def sockets() -> Found:
+def sockets() -> Prerequisite:
     try:
         path = paths.socket_path("/any")
     except OSError as error:
-        return Found("sockets", False, str(error), "set XDG_RUNTIME_DIR to a directory of your own")
+        return Prerequisite("sockets", False, str(error), "set XDG_RUNTIME_DIR to a directory of your own")
     long = len(os.fsencode(path)) > _SOCKET
-    return Found("sockets", not long, str(path.parent), "set XDG_RUNTIME_DIR to a shorter path" if long else "")
+    return Prerequisite("sockets", not long, str(path.parent), "set XDG_RUNTIME_DIR to a shorter path" if long else "")
 
 
-def warehouse(place: Path) -> Iterator[Found]:
+def warehouse(place: Path) -> Iterator[Prerequisite]:
     """A region's directory: is it there, is it ours to write, has it room, are its logs whole."""
     if not place.is_dir():
-        yield Found("warehouse", False, f"{place} is no directory", "create it, or mend warehouse:")
+        yield Prerequisite("warehouse", False, f"{place} is no directory", "create it, or mend warehouse:")
         return
     if not os.access(place, os.W_OK | os.X_OK):
-        yield Found("warehouse", False, f"{place} is not ours to write", f"let the agent's user write {place}")
+        yield Prerequisite("warehouse", False, f"{place} is not ours to write", f"let the agent's user write {place}")
         return
     try:
         yield space("warehouse", place)
         yield logs(place)
     except OSError as error:
-        yield Found("warehouse", False, f"{error.filename or place}: {error.strerror}", "look at that disk")
+        yield Prerequisite("warehouse", False, f"{error.filename or place}: {error.strerror}", "look at that disk")
 
 
-def space(name: str, folder: Path) -> Found:
+def space(name: str, folder: Path) -> Prerequisite:
     free = shutil.disk_usage(folder).free
     ok = True if free > _ENOUGH else None if free > _LITTLE else False
-    return Found(name, ok, f"{free / 1024**3:,.1f} GiB free at {folder}", "" if ok else "make room there")
+    return Prerequisite(name, ok, f"{free / 1024**3:,.1f} GiB free at {folder}", "" if ok else "make room there")
 
 
-def logs(place: Path) -> Found:
+def logs(place: Path) -> Prerequisite:
     """Commits that a power loss left empty or cut short: readers pass over the former without a word."""
     looked = 0
     for table in ("*", "*/*", "_console/*/*"):
@@ -120,8 +122,10 @@ def logs(place: Path) -> Found:
             looked += 1
             if bad := _damaged(log):
                 where = f"{log.parent.relative_to(place)}: version {int(bad.stem)} is {'cut short' if bad.stat().st_size else 'empty'}"
-                return Found("logs", False, where, f"restore {bad} from a copy, or the table to the version before it")
-    return Found("logs", True, f"{looked} tables")
+                return Prerequisite(
+                    "logs", False, where, f"restore {bad} from a copy, or the table to the version before it"
+                )
+    return Prerequisite("logs", True, f"{looked} tables")
 
 
 def _damaged(log: Path) -> Path | None:
