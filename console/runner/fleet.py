@@ -17,11 +17,11 @@ from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.region import Region
 from console.model.status import Status
-from console.runner.board import Board, Changes, Follower, Proofs, under_way
-from console.runner.control import Desk
+from console.runner.actions import JournaledActions
 from console.runner.journal import Journal
-from console.runner.rollout import Carrier, Manner, OnFailure, nothing_to_do
+from console.runner.region_run import OnFailure, RegionRun, RunOptions, nothing_to_do
 from console.runner.view import Outcome, RegionView
+from console.runner.watch import Changes, RegionBoard, RegionWatcher, WitnessSearch, under_way
 from console.runner.waves import Waves, may_go_on, ready, skipped, waves
 
 HEARD_SECONDS = 30.0  # for the event of a promotion to arrive after its answer
@@ -63,17 +63,17 @@ class Fleet:
         self._planner = planner
         self._journal = journal
         self._parallelism = parallelism
-        self._desk = Desk(journal, pipeline, who)
+        self._desk = JournaledActions(journal, pipeline, who)
         regions = {name: driver.region for name, driver in drivers.items()}
-        self._board = Board(pipeline, (regions[name] for wave in waves(regions.values()) for name in wave))
+        self._board = RegionBoard(pipeline, (regions[name] for wave in waves(regions.values()) for name in wave))
         self._followers = {
-            name: Follower(driver, self._board, journal, sleep=sleep, decided=self._decided)
+            name: RegionWatcher(driver, self._board, journal, sleep=sleep, decided=self._decided)
             for name, driver in self._drivers.items()
         }
         self._sleep = sleep
-        manner = Manner(patience, frozenset(without), on_failure)
-        self._carrier = Carrier(self, self._board, self._followers, self._desk, manner, sleep=sleep)
-        self._proofs = Proofs(self._board)
+        manner = RunOptions(patience, frozenset(without), on_failure)
+        self._carrier = RegionRun(self, self._board, self._followers, self._desk, manner, sleep=sleep)
+        self._proofs = WitnessSearch(self._board)
         self._errors: dict[str, ConsoleError] = {}
         self._going: Counter[str] = Counter()  # regions of the runs that are under way here
         self._tasks: set[asyncio.Task[Any]] = set()

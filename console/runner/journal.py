@@ -35,7 +35,7 @@ CREATE TABLE entries (
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """One line of the journal.
 
     kind   intent: about to ask a region for `body["verb"]` · outcome: what came of the intent `about` ·
@@ -102,7 +102,7 @@ class Journal:
         crash.point("console-fleet")
         return written
 
-    def entries(self, kind: Kind | None = None, region: str = "") -> tuple[Entry, ...]:
+    def entries(self, kind: Kind | None = None, region: str = "") -> tuple[JournalEntry, ...]:
         """What was written, oldest first."""
         with self._reading() as connection:
             rows = connection.execute(
@@ -112,11 +112,11 @@ class Journal:
             ).fetchall()
         return tuple(self._entry(row) for row in rows)
 
-    def _entry(self, row: tuple[Any, ...]) -> Entry:
+    def _entry(self, row: tuple[Any, ...]) -> JournalEntry:
         """A line as written by us: its hash says only that nobody changed it by accident."""
         *facts, text = row
         try:
-            return decode(Entry, {**dict(zip(_COLUMNS, facts, strict=True)), "body": loads(text)})
+            return decode(JournalEntry, {**dict(zip(_COLUMNS, facts, strict=True)), "body": loads(text)})
         except DataError as error:
             raise self._damaged(f"entry {facts[0]}: {error}") from None
 
@@ -127,7 +127,7 @@ class Journal:
         except DataError as error:
             raise error if error.code else self._damaged(str(error)) from None
 
-    def unsettled(self) -> tuple[Entry, ...]:
+    def unsettled(self) -> tuple[JournalEntry, ...]:
         """Intents without an outcome: this console died between the two. The region knows what became of them."""
         settled = {entry.about for entry in self.entries("outcome")}
         return tuple(entry for entry in self.entries("intent") if entry.id not in settled)

@@ -22,7 +22,7 @@ from console.errors import ConsoleError, DataError, Problem, Problems, Protocol,
 from console.model.fleet import FleetWaves
 from console.model.plan import Plan
 from console.model.region import Region
-from console.runner.exits import exit_code
+from console.runner.exit_codes import exit_code
 from console.runner.view import Outcome
 from console.text import hide, redacted, safe_text
 from tests.cli.conftest import World, _live

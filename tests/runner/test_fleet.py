@@ -25,7 +25,7 @@ from console.model.live import Live
 from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.region import Policy, Region
-from console.runner.exits import exit_code
+from console.runner.exit_codes import exit_code
 from console.runner.waves import turns
 from tests.runner.worlds import BOB, NEW, Brake, World, at_event, ends, fake, plan, refreshed, refusing, until
 

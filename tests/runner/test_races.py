@@ -12,8 +12,8 @@ from console.drivers.protocol import Who
 from console.errors import Conflict, Unreachable
 from console.model.event import Accepted, Promoted, Recorded
 from console.process import birth
-from console.runner.control import Desk
-from console.runner.exits import exit_code
+from console.runner.actions import JournaledActions
+from console.runner.exit_codes import exit_code
 from console.runner.journal import Journal
 from console.runner.view import Outcome
 from tests.runner.worlds import ADA, BOB, Brake, World, at_event, ends, fake, refreshed, until
@@ -95,7 +95,7 @@ async def test_a_console_that_asked_and_was_not_answered_lives_if_its_pid_is_sti
     journal = Journal(folder / "shared.db")
     asked = {"rollout": "web-2", "pid": os.getpid(), "born": birth(os.getpid()) if born == "now" else born}
     journal.intent("eu", "web", "promote", asked)
-    assert Desk(journal, "web", ADA).tried_elsewhere("eu", "promote", "web-2") is lives
+    assert JournaledActions(journal, "web", ADA).tried_elsewhere("eu", "promote", "web-2") is lives
 
 
 class Torn(FakeDriver):

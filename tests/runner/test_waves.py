@@ -14,7 +14,7 @@ from console.errors import (
     Unreachable,
 )
 from console.model.region import Region
-from console.runner.exits import exit_code
+from console.runner.exit_codes import exit_code
 from console.runner.view import Outcome
 from console.runner.waves import may_go_on, skipped, waves
 

@@ -10,8 +10,8 @@ from console.drivers.fake import Scenario, said
 from console.errors import RegionError, Unreachable
 from console.model.event import Ended
 from console.model.region import Policy
-from console.runner import rollout
-from console.runner.exits import exit_code
+from console.runner import region_run
+from console.runner.exit_codes import exit_code
 from tests.runner.worlds import World, ends, fake, refreshed, until
 
 
@@ -43,7 +43,7 @@ async def test_without_being_named_an_absent_region_still_stops_the_next_wave(fo
 async def test_lost_in_the_middle_it_stays_behind_with_its_rollout_and_is_picked_up_where_it_stands(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rollout, "AWAY_SECONDS", 0.05)
+    monkeypatch.setattr(region_run, "AWAY_SECONDS", 0.05)
     tr, eu = fake("tr"), fake("eu", wave=2)
     fleet = await refreshed(World(folder, tr, eu), without=("tr",))
     tr.drop_link(after=12)

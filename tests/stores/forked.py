@@ -16,7 +16,7 @@ from typing import NoReturn
 ROOT = Path(__file__).resolve().parent.parent.parent
 LOADED = (
     "clickhouse_connect", "deltalake", "psycopg", "pyarrow", "pydantic", "pyiceberg.catalog.sql", "sqlglot", "yaml",
-    "console.main", "console.cli.commands.schema.apply", "console.runner.schema", "console.propagation",
+    "console.main", "console.cli.commands.schema.apply", "console.runner.migrations", "console.propagation",
     "console.stores.carry", "console.stores.clickhouse", "console.stores.delta", "console.stores.iceberg",
 )  # fmt: skip
 

@@ -56,7 +56,7 @@ def test_no_room_knows_one_that_it_must_not_know() -> None:
             {"pyspark", "textual", "delta", "duckdb"},
         ),
         (
-            "import console.cli.commands.schema, console.runner.schema, console.stores.clickhouse, console.stores.delta,"
+            "import console.cli.commands.schema, console.runner.migrations, console.stores.clickhouse, console.stores.delta,"
             " console.stores.iceberg, console.stores.source.postgres, console.stores.consume",
             {"clickhouse_connect", "pyiceberg", "psycopg", "deltalake", "pyarrow", "sqlglot", "pyspark", "textual"},
         ),

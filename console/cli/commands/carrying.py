@@ -304,7 +304,7 @@ def meanwhile(desk: Desk) -> list[str]:
 
 def conclude(voice: Voice, outcomes: Sequence[Outcome]) -> int:
     """Print the outcomes as data, each failure's remedy as talk."""
-    from console.runner.exits import exit_code
+    from console.runner.exit_codes import exit_code
 
     code = exit_code(outcomes)
     if voice.json:

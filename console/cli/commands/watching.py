@@ -9,7 +9,7 @@ from console.cli.flags import command
 from console.cli.voice import Voice
 from console.cli.wiring import Desk, open_desk, session
 from console.errors import ConsoleError, FeedStopped, RegionError
-from console.runner.exits import worst
+from console.runner.exit_codes import worst
 
 if TYPE_CHECKING:
     from console.drivers.protocol import Driver, RegionState

@@ -7,8 +7,8 @@ from console.cli.status_text import turn_text
 from console.drivers.protocol import RegionState
 from console.model.plan import Plan
 from console.model.region import Region
-from console.runner.board import under_way
 from console.runner.view import RegionView
+from console.runner.watch import under_way
 from console.runner.waves import Turn, turns
 from console.text import safe_text
 

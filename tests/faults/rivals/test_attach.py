@@ -11,7 +11,7 @@ import pytest
 from console.drivers.fake import said
 from console.errors import Conflict
 from console.model.event import Promoted, TakenOver
-from console.runner.exits import exit_code
+from console.runner.exit_codes import exit_code
 from tests.cli.conftest import World as CommandLine
 from tests.cli.conftest import deployed, world
 from tests.runner.worlds import ADA, BOB, Brake, World, at_event, fake, refreshed, until

@@ -67,7 +67,7 @@ async def _attached(desk: Desk, voice: Voice, seen: "dict[str, RegionView]", tak
 
 async def _through_the_gate(fleet: "Fleet", name: str, yes: bool) -> None:
     """raises  CheckFailed where a check found a difference; a gate that waits for a person is what the status shows"""
-    from console.runner.control import gate
+    from console.runner.actions import gate
 
     closed = gate(fleet.views[name], yes)
     if closed is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from console.cli.commands.schema.landing import Landing
     from console.model.region import Region
     from console.propagation.migration import Phase
-    from console.runner.schema import Order, SiteOutcome
+    from console.runner.migrations import Order, SiteOutcome
     from console.stores.carry import Carrier, Done, Todo
     from console.stores.files import Change, Plan, Site
     from console.stores.protocol import Store
@@ -54,7 +54,7 @@ def apply(
     Wave by wave; a wave that is not wholly through is the last one. Each store keeps what was applied to it: doing it
     twice, or again after a kill at any statement, ends the same. Without --yes it stops at each region's gate.
     """
-    from console.runner.schema import Order
+    from console.runner.migrations import Order
 
     work = Work.open(stores)
     voice = Voice(session().flags)
@@ -150,14 +150,14 @@ class Work:
         """Apply, and tell what became of each store."""
         from console.cli.commands.schema import landing
         from console.runner.journal import Journal
-        from console.runner.schema import Carriage
+        from console.runner.migrations import MigrationRun
 
         def told(site: "Site", done: "Done") -> None:
             voice.talk(f"{site.name}: {safe_text(done.change.id)}: {_did(done)}")
 
         files = self._files(order)
         journal = Journal()
-        carriage = Carriage(
+        carriage = MigrationRun(
             self.plan.pipeline,
             journal,
             who(),
@@ -191,7 +191,7 @@ class Work:
 
 def _complained(voice: Voice, errors: "Sequence[ConsoleError | None]") -> int:
     """Tell every error; returns the exit code."""
-    from console.runner.exits import worst
+    from console.runner.exit_codes import worst
 
     for error in filter(None, errors):
         voice.complain(error)

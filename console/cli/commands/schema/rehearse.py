@@ -36,7 +36,7 @@ def rehearse(migrations: tuple[str, ...], phase: str | None, stores: tuple[str, 
     Each MIGRATION (a file's name; default: all) is done to a copy of its own, with copies of the views on it; the copy
     is gone afterwards and the table itself is not touched. Exits 1 where a store refuses, or rows went missing.
     """
-    from console.runner.exits import worst
+    from console.runner.exit_codes import worst
 
     work = Work.open(stores)
     known = {change.id: change for change in work.changes}

@@ -13,16 +13,16 @@ from console.model.fleet import FleetWaves
 from console.model.live import ReleaseRow
 from console.model.plan import Plan
 from console.model.status import Status
-from console.runner.board import FIRST_SECONDS, LAST_SECONDS, Board, Follower, under_way
-from console.runner.control import Desk, gate
+from console.runner.actions import JournaledActions, gate
 from console.runner.view import Outcome, RegionView
+from console.runner.watch import FIRST_SECONDS, LAST_SECONDS, RegionBoard, RegionWatcher, under_way
 
 AWAY_SECONDS = 30.0  # for which a run waits for a region that it may go on without
 OnFailure = Literal["keep", "discard"]
 HAND_OVERS = 4  # attempts to hand a plan over, each repeating the same request
 
 
-class Hands(Protocol):
+class RegionOps(Protocol):
     """What a run may do in a region: the fleet's own acts."""
 
     async def refresh(self, regions: Sequence[str] = ()) -> None: ...
@@ -41,7 +41,7 @@ class Hands(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class RunOptions:
     """How a run goes, whatever the region.
 
     patience    seconds for which it waits while a link is lost
@@ -57,16 +57,16 @@ class Manner:
         return min(self.patience, AWAY_SECONDS) if name in self.without else self.patience
 
 
-class Carrier:
+class RegionRun:
     """Carries one region's pending plan to its gate, or through it; one outcome a region, whatever happens."""
 
     def __init__(
         self,
-        hands: Hands,
-        board: Board,
-        followers: Mapping[str, Follower],
-        desk: Desk,
-        manner: Manner,
+        hands: RegionOps,
+        board: RegionBoard,
+        followers: Mapping[str, RegionWatcher],
+        desk: JournaledActions,
+        manner: RunOptions,
         *,
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:

@@ -54,7 +54,7 @@ class Changes:
         self._news.set()
 
 
-class Board:
+class RegionBoard:
     """Views of one pipeline by region name, in the order given. Belongs to one event loop."""
 
     def __init__(self, pipeline: str, regions: Iterable[Region]) -> None:
@@ -100,10 +100,10 @@ class Board:
             reader.end()
 
 
-class Proofs:
+class WitnessSearch:
     """Witnesses of the pending plans, for those who ask."""
 
-    def __init__(self, board: Board) -> None:
+    def __init__(self, board: RegionBoard) -> None:
         self._board = board
         self._lives: dict[str, Live] = {}
         self._prover: Prover | None = None
@@ -132,7 +132,7 @@ def under_way(status: Status) -> bool:
     return status.state not in ENDED and status.state != "none"
 
 
-class Follower:
+class RegionWatcher:
     """Keeps one region's view in step with the region; a lost link is shown as that and tried again, with back-off.
 
     Nothing is believed to have failed or to be done because the link is lost (DESIGN P2).
@@ -145,7 +145,7 @@ class Follower:
     def __init__(
         self,
         driver: Driver,
-        board: Board,
+        board: RegionBoard,
         journal: Journal,
         *,
         sleep: Callable[[float], Awaitable[None]],

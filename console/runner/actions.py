@@ -16,7 +16,7 @@ from console.runner.view import RegionView
 T = TypeVar("T")
 
 
-class Desk:
+class JournaledActions:
     """Where this console's actions begin: each is written down, asked, and its outcome written down."""
 
     def __init__(self, journal: Journal, pipeline: str, who: Who) -> None:

@@ -53,7 +53,7 @@ class Order:
     recorded: bool = False
 
 
-class Carriage:
+class MigrationRun:
     """One run over the stores of one pipeline.
 
     carrier  a site's opened store → who carries migrations into it
