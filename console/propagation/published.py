@@ -45,7 +45,7 @@ Stores that take NULL where PostgreSQL does not are told as `looser`, which is n
 
 A default is carried as a literal: numbers, `true`, `false`, quoted texts, `now()`, `[]`, in the words in which PostgreSQL prints the
 value. Rows from before the column have it in every store: ClickHouse reads it, Iceberg from format 3 on has it as the
-field's initial default, an older Iceberg table and a Delta table are written anew with it, in one commit. `console.stores.consume.defaults` tells a
+field's initial default, an older Iceberg table and a Delta table are written anew with it, in one commit. `console.stores.consumer.defaults` tells a
 consumer what to put where rows still come without the column. `now()` fills no older row: PostgreSQL does not
 publish the moment it took, which `observe --dsn` reads off its catalog instead. A default that changes later needs nothing in the stores: rows arrive with their values, and rows from before the
 column go on reading the default it came with. What only PostgreSQL can compute (sequences, identities, generated columns, other expressions) is carried as no

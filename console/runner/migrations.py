@@ -15,7 +15,7 @@ from console.errors import ConsoleError, Unreachable
 from console.propagation.migration import Phase
 from console.runner.journal import Journal
 from console.runner.waves import Waves, waves
-from console.stores.carry import Carrier, Done, Todo, refuse_lossy, refuse_waiting
+from console.stores.apply import MigrationRunner, StepPlan, StepResult, refuse_lossy, refuse_waiting
 from console.stores.files import Site
 from console.stores.lock import held
 from console.stores.protocol import Store
@@ -35,8 +35,8 @@ class SiteOutcome:
 
     site: str
     state: SiteState
-    todo: tuple[Todo, ...] = ()
-    done: tuple[Done, ...] = ()
+    todo: tuple[StepPlan, ...] = ()
+    done: tuple[StepResult, ...] = ()
     error: ConsoleError | None = None
 
 
@@ -67,9 +67,9 @@ class MigrationRun:
         journal: Journal,
         who: Who,
         *,
-        carrier: Callable[[Site, Store], Carrier],
-        gate: Callable[[Site, Sequence[Todo]], ConsoleError | None],
-        told: Callable[[Site, Done], None],
+        carrier: Callable[[Site, Store], MigrationRunner],
+        gate: Callable[[Site, Sequence[StepPlan]], ConsoleError | None],
+        told: Callable[[Site, StepResult], None],
     ) -> None:
         self._pipeline = pipeline
         self._journal = journal
@@ -138,7 +138,7 @@ class MigrationRun:
             store.close()
 
     @staticmethod
-    def _deeds(carrier: Carrier, order: Order) -> Iterator[Done]:
+    def _deeds(carrier: MigrationRunner, order: Order) -> Iterator[StepResult]:
         if order.recorded:
             return carrier.skip(order.phase)
         return carrier.apply(order.phase, allow_destructive=order.allow_destructive)

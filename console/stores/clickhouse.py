@@ -15,7 +15,7 @@ from console.propagation.tables import Kept, StoreTable
 from console.propagation.translate.operations import Statement, StoreOperation
 from console.propagation.translate.spelling import literal, on_cluster
 from console.propagation.translate.spelling import quoted as identifier
-from console.stores.lock import ASIDE, Holder, marked
+from console.stores.lock import ASIDE, StoreLockHolder, marked
 from console.stores.protocol import ARRIVING, RECORDS, LeftOut, Record, Store, first_line, lacks
 from console.stores.tables.clickhouse import behind, described
 
@@ -151,7 +151,7 @@ class ClickHouse:
         """On this host alone, be there others."""
         self._clear_away()
         aside = f"{self.database}{ASIDE}{os.urandom(4).hex()}"
-        mark = Holder.now("a rehearsal", gethostname()).mark
+        mark = StoreLockHolder.now("a rehearsal", gethostname()).mark
         self._command(f"CREATE DATABASE {identifier(aside)} COMMENT {literal(mark)}")
         copy = ClickHouse(self.name, self._url, aside)
         try:
@@ -168,7 +168,7 @@ class ClickHouse:
             {"start": f"{self.database}{ASIDE}"},
         )
         for row in rows:
-            if Holder.read(row["comment"]).gone:
+            if StoreLockHolder.read(row["comment"]).gone:
                 self._command(f"DROP DATABASE IF EXISTS {identifier(row['name'])} SYNC")
 
     def _copy(self, place: str, aside: str) -> None:

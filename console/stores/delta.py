@@ -14,7 +14,7 @@ from console.propagation.tables import StoreColumn, StoreTable
 from console.propagation.translate.operations import AddField, Rewrite, StoreOperation
 from console.stores.lakes.constants import filled
 from console.stores.lakes.delta_rows import batches, counted, equals
-from console.stores.lock import LOCK, Holder, held
+from console.stores.lock import LOCK, StoreLockHolder, held
 from console.stores.protocol import ARRIVING, RECORDS, LeftOut, Record, Store, recorded, retried, summed, telling
 
 T = TypeVar("T")
@@ -79,10 +79,10 @@ class Delta:
 
     @contextmanager
     def hold(self, by: str, host: str, *, take_over: bool) -> Iterator[None]:
-        mine = Holder.now(by, host).mark
+        mine = StoreLockHolder.now(by, host).mark
         table = self._reached(LOCK)
         there = self._mark(table)
-        if there and not (take_over or Holder.read(there).gone):
+        if there and not (take_over or StoreLockHolder.read(there).gone):
             raise held(self.name, there)
         if not self._claimed(table, mine):
             raise held(self.name, self._mark(self._reached(LOCK)))

@@ -37,7 +37,7 @@ _DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReplicationConfig:
     """One pipeline's replication.
 
     source   how PostgreSQL is reached, as written: `{url: env:DATABASE_URL}`; {} where nobody said
@@ -51,7 +51,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MigrationFile:
     """One migration file. id: its name without `.json`; body: its text."""
 
     id: str
@@ -98,7 +98,7 @@ class Site:
                 return Delta(self.name, self.options["root"])
 
 
-def read_plan(root: Path, pipeline: str | None) -> Plan:
+def read_plan(root: Path, pipeline: str | None) -> ReplicationConfig:
     """The replication of a pipeline, or of the only one that has any.
 
     raises  UsageError where there is none; Problems with the place of what does not fit
@@ -124,7 +124,7 @@ def read_plan(root: Path, pipeline: str | None) -> Plan:
     try:
         if not isinstance(source, dict):
             raise DataError("source: expected {url: env:NAME}")
-        return Plan(pipeline, _with_columns(from_data(data), path.parent), source, file)
+        return ReplicationConfig(pipeline, _with_columns(from_data(data), path.parent), source, file)
     except DataError as error:
         keys = tuple(str(error).partition(":")[0].split("."))
         raise Problems.of([Problem("P050", str(error), document.place(keys), error.hint)]) from None
@@ -191,19 +191,19 @@ def _plain(document: "Document") -> Iterator[Problem]:
             yield Problem("P050", f"{name}: a secret in the file", place, hint)
 
 
-def read_changes(root: Path, pipeline: str) -> tuple[Change, ...]:
+def read_changes(root: Path, pipeline: str) -> tuple[MigrationFile, ...]:
     """The committed migrations, in the order of their names.
 
     raises  Problems with every file that is no migration
     """
     from console.project.yaml import read_text
 
-    found: list[Change] = []
+    found: list[MigrationFile] = []
     problems: list[Problem] = []
     for path in sorted((root / "plans" / pipeline / MIGRATIONS).glob("*.json")):
         try:
             body = read_text(path, root)
-            found.append(Change(path.stem, read(body), body))
+            found.append(MigrationFile(path.stem, read(body), body))
         except Problems as error:
             problems += error.problems
         except DataError as error:
@@ -213,7 +213,7 @@ def read_changes(root: Path, pipeline: str) -> tuple[Change, ...]:
     return tuple(found)
 
 
-def sites(plan: Plan, regions: Sequence[Region], names: Collection[str] = ()) -> tuple[Site, ...]:
+def sites(plan: ReplicationConfig, regions: Sequence[Region], names: Collection[str] = ()) -> tuple[Site, ...]:
     """Where the named stores (none named: all) are, region by region, each address once.
 
     raises  UsageError for a name that is none; DataError for addresses
@@ -233,7 +233,7 @@ def sites(plan: Plan, regions: Sequence[Region], names: Collection[str] = ()) ->
     return tuple(found.values())
 
 
-def source_of(plan: Plan, region: Region) -> str:
+def source_of(plan: ReplicationConfig, region: Region) -> str:
     """PostgreSQL's address for a region; "" where none is configured."""
     per_region = plan.source.get("regions") or {}
     written = {**plan.source, **(per_region.get(region.name) or {})}.get("url")
@@ -301,6 +301,6 @@ def _followed(path: str, kind: str, name: str) -> str:
         raise DataError(f"{path}: {name} cannot be read: {error.strerror}") from None
 
 
-def concerning(plan: Plan, changes: Iterable[Change]) -> tuple[Change, ...]:
+def concerning(plan: ReplicationConfig, changes: Iterable[MigrationFile]) -> tuple[MigrationFile, ...]:
     """The changes of tables and columns that are replicated."""
     return tuple(change for change in changes if not plan.replication.concerns(change.migration))

@@ -20,7 +20,7 @@ from console.propagation.translate.operations import (
     StoreOperation,
 )
 from console.stores.lakes.constants import filled, scalar
-from console.stores.lock import ASIDE, Holder, marked
+from console.stores.lock import ASIDE, StoreLockHolder, marked
 from console.stores.protocol import (
     ARRIVING,
     RECORDS,
@@ -121,7 +121,7 @@ class Iceberg:
             raise RegionError(f"{self.name}: no table {place}")
         self._clear_away(place)
         copy = f"{place}{ASIDE}{os.urandom(4).hex()}"
-        mark = Holder.now("a rehearsal", gethostname()).mark
+        mark = StoreLockHolder.now("a rehearsal", gethostname()).mark
         try:
             with self._telling():
                 # unpartitioned, for a transform may need more than is installed here
@@ -140,7 +140,7 @@ class Iceberg:
             ]
         for copy in found:
             table = self.table(copy)
-            if table is not None and Holder.read(table.properties.get(_HELD, "")).gone:
+            if table is not None and StoreLockHolder.read(table.properties.get(_HELD, "")).gone:
                 self._drop(copy, purge=True)
 
     def count(self, table: StoreTable, column: str = "") -> int:

@@ -20,7 +20,7 @@ ASIDE: Final = "__rehearsal_"  # in the names of copies; each has a holder's mar
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class StoreLockHolder:
     """One console that holds a store, or held it when it died.
 
     by, host  as they are shown;  user  of the operating system
@@ -40,13 +40,13 @@ class Holder:
     nonce: str = ""
 
     @classmethod
-    def now(cls, by: str, host: str) -> "Holder":
+    def now(cls, by: str, host: str) -> "StoreLockHolder":
         """This process."""
         pid = os.getpid()
         return cls(by, host, os.getuid(), _place(), pid, birth(pid), time(), uuid4().hex)
 
     @classmethod
-    def read(cls, mark: str) -> "Holder":
+    def read(cls, mark: str) -> "StoreLockHolder":
         """As its mark tells; a mark that cannot be read is a holder of whom nothing more is known."""
         with suppress(ValueError, TypeError):
             return cls(**json.loads(mark))
@@ -90,13 +90,13 @@ def marked(store: str, marks: Marks, by: str, host: str, *, take_over: bool) -> 
 
     raises  Conflict naming the holder
     """
-    mine = Holder.now(by, host)
+    mine = StoreLockHolder.now(by, host)
     there = marks.mark(LOCK)
     if there is not None and take_over:
         marks.drop_mark(_heir(there))
         marks.drop_mark(LOCK)
     elif there is not None:
-        if not Holder.read(there).gone:
+        if not StoreLockHolder.read(there).gone:
             raise held(store, there)
         _bury(store, marks, LOCK, there, mine.mark)
     if not _set(marks, LOCK, mine.mark):
@@ -116,7 +116,7 @@ def _bury(store: str, marks: Marks, name: str, dead: str, mine: str) -> None:
     heir = _heir(dead)
     if not _set(marks, heir, mine):
         other = marks.mark(heir) or ""
-        if not Holder.read(other).gone:
+        if not StoreLockHolder.read(other).gone:
             raise held(store, other)
         _bury(store, marks, heir, other, mine)
         if not _set(marks, heir, mine):
@@ -134,12 +134,12 @@ def _set(marks: Marks, name: str, mark: str) -> bool:
 
 
 def _heir(mark: str) -> str:
-    return f"{LOCK}_after_{Holder.read(mark).nonce}"
+    return f"{LOCK}_after_{StoreLockHolder.read(mark).nonce}"
 
 
 def held(store: str, mark: str) -> Conflict:
     """Somebody else is at work in a store, whose mark it is."""
-    holder = Holder.read(mark)
+    holder = StoreLockHolder.read(mark)
     where = f" on {holder.host}, process {holder.pid}" if holder.host else ""
     since = f", since {datetime.fromtimestamp(holder.at, UTC):%Y-%m-%d %H:%M:%S} UTC" if holder.at else ""
     return Conflict(

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from console.errors import CheckFailed, RegionError
 from console.propagation.migration import ChangeColumn
 from console.propagation.translate.operations import StoreOperation
-from console.stores.carry import MOST_STEPS, Translate, staged_of
-from console.stores.files import Change
+from console.stores.apply import MOST_STEPS, Translate, staged_of
+from console.stores.files import MigrationFile
 from console.stores.protocol import Store
 
 
@@ -22,7 +22,7 @@ class Rehearsed:
     seconds: float
 
 
-def rehearse(store: Store, place: str, change: Change, translate: Translate) -> Rehearsed:
+def rehearse(store: Store, place: str, change: MigrationFile, translate: Translate) -> Rehearsed:
     """Do a migration to a copy of a table's newest partition; the copy is gone afterwards.
 
     raises  what the store refuses; CheckFailed where rows, or values of a changed column, went missing

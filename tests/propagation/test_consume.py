@@ -18,7 +18,7 @@ from console.propagation.migration import (
 from console.propagation.migration_file import written
 from console.propagation.tables import StoreColumn, StoreTable
 from console.propagation.types import parse
-from console.stores.consume import Renaming, crossed, defaults, fit, passed, renamed
+from console.stores.consumer import Renaming, crossed, defaults, fit, passed, renamed
 from console.stores.protocol import Record, State
 
 SWAP = Renaming("1_swap", (("a", "b"), ("b", "a")))

@@ -10,8 +10,8 @@ from console.propagation.translate import translate
 from console.propagation.translate.clickhouse import default_of
 from console.propagation.translate.operations import Statement, lossy
 from console.propagation.types import parse
-from console.stores.carry import Todo, refuse_lossy
-from console.stores.files import Change
+from console.stores.apply import StepPlan, refuse_lossy
+from console.stores.files import MigrationFile
 
 COLUMNS = tuple(StoreColumn(name, word, False) for name, word in (("id", "Int64"), ("a", "Int32"), ("b", "String")))
 
@@ -123,10 +123,10 @@ def test_a_widening_that_the_stores_own_type_does_not_survive_says_so_itself(
 def test_what_a_store_would_lose_is_refused_though_the_migration_is_a_widening() -> None:
     there = table(columns=(*COLUMNS, StoreColumn("c", "Float64")))
     migration = Migration("pre", "public", "src", ChangeColumn("c", Facets(parse("int64")), Facets(), "widening"))
-    todo = Todo(Change("m1", migration, ""), "src", translate("clickhouse", migration, there, "m1").steps)
+    todo = StepPlan(MigrationFile("m1", migration, ""), "src", translate("clickhouse", migration, there, "m1").steps)
     with pytest.raises(CheckFailed, match="eu/ch: may lose what is stored: m1"):
         refuse_lossy("eu/ch", [todo])
-    refuse_lossy("eu/ch", [Todo(Change("m1", migration, ""), "src", ())])
+    refuse_lossy("eu/ch", [StepPlan(MigrationFile("m1", migration, ""), "src", ())])
 
 
 def test_an_operation_that_changes_no_type_loses_nothing() -> None:

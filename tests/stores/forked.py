@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 LOADED = (
     "clickhouse_connect", "deltalake", "psycopg", "pyarrow", "pydantic", "pyiceberg.catalog.sql", "sqlglot", "yaml",
     "console.main", "console.cli.commands.schema.apply", "console.runner.migrations", "console.propagation",
-    "console.stores.carry", "console.stores.clickhouse", "console.stores.delta", "console.stores.iceberg",
+    "console.stores.apply", "console.stores.clickhouse", "console.stores.delta", "console.stores.iceberg",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from console.errors import Conflict
 from console.stores.clickhouse import ClickHouse as Store
 from console.stores.delta import Delta
 from console.stores.iceberg import Iceberg
-from console.stores.lock import LOCK, Holder, marked
+from console.stores.lock import LOCK, StoreLockHolder, marked
 from tests.propagation.servers.clickhouse import ClickHouse
 
 HOST = gethostname()
@@ -49,17 +49,17 @@ def test_one_of_the_same_host_that_lives_keeps_its_lock_and_each_ends_only_its_o
 
 
 def test_only_a_process_that_is_gone_for_certain_is_gone() -> None:
-    me = Holder.now("ada", HOST)
+    me = StoreLockHolder.now("ada", HOST)
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
     dead = replace(me, pid=process.pid)
-    assert Holder.read(dead.mark) == dead
+    assert StoreLockHolder.read(dead.mark) == dead
     assert dead.gone
     assert replace(me, born="1").gone  # its number is another's by now
     assert not me.gone
     assert not replace(dead, user=dead.user + 1).gone
     assert not replace(dead, place="another container of this host's name").gone
-    assert not Holder.read("somewhere\nada").gone  # a mark of other words
+    assert not StoreLockHolder.read("somewhere\nada").gone  # a mark of other words
 
 
 class Raced(Delta):
@@ -111,7 +111,7 @@ def test_of_two_heirs_of_a_dead_one_the_slower_does_not_take_the_quickers_lock()
     slate = Slate()
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
-    slate.marks[LOCK] = replace(Holder.now("ada", HOST), pid=process.pid).mark
+    slate.marks[LOCK] = replace(StoreLockHolder.now("ada", HOST), pid=process.pid).mark
     with ExitStack() as theirs:
         slate.quicker = lambda: theirs.enter_context(marked("s", slate, "bob", HOST, take_over=False))
         with pytest.raises(Conflict, match="by bob"):
@@ -132,7 +132,7 @@ def test_a_mark_that_was_asked_for_twice_is_still_our_own() -> None:
     slate = Twice()
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
-    slate.marks[LOCK] = replace(Holder.now("ada", HOST), pid=process.pid).mark
+    slate.marks[LOCK] = replace(StoreLockHolder.now("ada", HOST), pid=process.pid).mark
     with marked("s", slate, "bob", HOST, take_over=False), pytest.raises(Conflict, match="by bob"):
         marked("s", slate, "eve", HOST, take_over=False).__enter__()
     assert not slate.marks
@@ -142,7 +142,7 @@ def test_an_heir_that_was_killed_over_a_dead_ones_mark_has_an_heir_too() -> None
     slate = Slate()
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         process.wait()
-    dead = [replace(Holder.now(name, HOST), pid=process.pid) for name in ("ada", "bob")]
+    dead = [replace(StoreLockHolder.now(name, HOST), pid=process.pid) for name in ("ada", "bob")]
     slate.marks[LOCK] = dead[0].mark
     slate.marks[f"{LOCK}_after_{dead[0].nonce}"] = dead[1].mark
     with marked("s", slate, "eve", HOST, take_over=False):

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from console.stores.clickhouse import ClickHouse as Store
-from console.stores.consume import Left, fit
+from console.stores.consumer import Left, fit
 from console.stores.iceberg import Iceberg
 from tests.propagation.servers.postgres import Postgres
 from tests.stores.project import add, drop, retype, swap

@@ -15,7 +15,7 @@ from deltalake import write_deltalake
 from console.cli.commands.schema.arriving import arriving
 from console.errors import Unreachable
 from console.project import load
-from console.stores.consume import Fit, Left, lagging
+from console.stores.consumer import Fit, Left, lagging
 from console.stores.delta import Delta
 from console.stores.files import read_plan
 from tests.stores.project import Project

@@ -57,7 +57,7 @@ def test_no_room_knows_one_that_it_must_not_know() -> None:
         ),
         (
             "import console.cli.commands.schema, console.runner.migrations, console.stores.clickhouse, console.stores.delta,"
-            " console.stores.iceberg, console.stores.source.postgres, console.stores.consume",
+            " console.stores.iceberg, console.stores.source.postgres, console.stores.consumer",
             {"clickhouse_connect", "pyiceberg", "psycopg", "deltalake", "pyarrow", "sqlglot", "pyspark", "textual"},
         ),
         ("import console.demo.run, console.demo.traffic.producer", {"pyspark", "textual"}),

@@ -91,7 +91,7 @@ _REMOVE: Final = f"DROP EVENT TRIGGER IF EXISTS {SCHEMA}_record; DROP SCHEMA IF 
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RecordedDdl:
     """One transaction's DDL.
 
     xid     PostgreSQL's number of it;  at  seconds since 1970, UTC
@@ -144,7 +144,7 @@ class Watch:
                 hint="give --dsn the address of a superuser, or observe the SQL: console schema observe FILE.sql",
             ) from None
 
-    def take(self) -> tuple[Told, ...]:
+    def take(self) -> tuple[RecordedDdl, ...]:
         """What has been committed and not settled, transaction by transaction."""
         with self._postgres.session() as connection, connection.transaction():
             rows = connection.execute(
@@ -152,7 +152,7 @@ class Watch:
                 f" FROM {SCHEMA}.log ORDER BY id"
             ).fetchall()
             known = {
-                row["rel"]: Table(row["columns"], row.get("schema"), row.get("name"))
+                row["rel"]: WatchedTable(row["columns"], row.get("schema"), row.get("name"))
                 for row in connection.execute(f"SELECT * FROM {SCHEMA}.known").fetchall()
             }
             types = self._postgres.types(connection)
@@ -160,10 +160,12 @@ class Watch:
         for xid in dict.fromkeys(row["xid"] for row in rows):
             mine = [row for row in rows if row["xid"] == xid]
             found.append(_told(xid, mine, known, types))
-            known |= {row["rel"]: Table(row["columns"] or [], row["schema"], row["name"]) for row in mine if row["rel"]}
+            known |= {
+                row["rel"]: WatchedTable(row["columns"] or [], row["schema"], row["name"]) for row in mine if row["rel"]
+            }
         return tuple(found)
 
-    def settle(self, told: Told) -> None:
+    def settle(self, told: RecordedDdl) -> None:
         """It is written down elsewhere: forget it, and know the tables as it left them."""
         with self._postgres.session() as connection, connection.transaction():
             rows = connection.execute(
@@ -181,7 +183,7 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class WatchedTable:
     """A table as it was known. schema, name: None where an older release recorded it without"""
 
     columns: Sequence[Mapping[str, Any]]
@@ -190,8 +192,8 @@ class Table:
 
 
 def _told(
-    xid: int, rows: Sequence[Mapping[str, Any]], known: Mapping[int, Table], types: Sequence[Mapping[str, Any]]
-) -> Told:
+    xid: int, rows: Sequence[Mapping[str, Any]], known: Mapping[int, WatchedTable], types: Sequence[Mapping[str, Any]]
+) -> RecordedDdl:
     last = {row["rel"]: row for row in rows if row["rel"] is not None}
     came: dict[tuple[int, int], Mapping[str, Any]] = {}
     for row in rows:
@@ -212,10 +214,12 @@ def _told(
             script += altered(f"{quoted(row['schema'])}.{quoted(row['name'])}", known[rel].columns, now)
     others = [(row["tag"], row["object"]) for row in rows if row["rel"] not in known or row["columns"] is None]
     whole = "\n".join(["BEGIN;", *script, "COMMIT;"]) if script else ""
-    return Told(xid, max(row["at"] for row in rows), told(types, before, ()), whole, tuple(dict.fromkeys(others)))
+    return RecordedDdl(
+        xid, max(row["at"] for row in rows), told(types, before, ()), whole, tuple(dict.fromkeys(others))
+    )
 
 
-def _renamed(last: Mapping[int, Mapping[str, Any]], known: Mapping[int, Table]) -> Iterator[str]:
+def _renamed(last: Mapping[int, Mapping[str, Any]], known: Mapping[int, WatchedTable]) -> Iterator[str]:
     """Tables that give up their names, and those that take them: to the stores these are the same tables as before."""
     held = {rel: (table.schema, table.name) for rel, table in known.items() if rel in last and table.name is not None}
     freed = set(held.values())

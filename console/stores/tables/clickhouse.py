@@ -21,7 +21,7 @@ _SYSTEM: Final = "('system', 'INFORMATION_SCHEMA', 'information_schema')"
 
 
 @dataclass(frozen=True)
-class Schema:
+class ServerSchema:
     """Whatever was read of a server, by qualified names.
 
     standing  views and tables without rows of their own;  tables  those that were asked for, and their views' targets
@@ -102,7 +102,7 @@ def described(query: Query, database: str, places: Collection[str]) -> dict[str,
             ""
         }
     columns = _columns(query, {*tables, *standing})
-    schema = Schema(standing, tables, columns)
+    schema = ServerSchema(standing, tables, columns)
     return {place: schema.table(f"{database}.{place}") for place in places if f"{database}.{place}" in tables}
 
 

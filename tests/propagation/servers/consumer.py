@@ -23,9 +23,9 @@ from console.errors import ConsoleError
 from console.project import load
 from console.propagation.tables import StoreTable
 from console.stores import delta, iceberg
-from console.stores.consume import Left, Renaming, crossed, defaults, fit, renamed, renamings
+from console.stores.consumer import Left, Renaming, crossed, defaults, fit, renamed, renamings
 from console.stores.delta import Delta
-from console.stores.files import Plan, Site, read_plan, sites
+from console.stores.files import ReplicationConfig, Site, read_plan, sites
 from console.stores.iceberg import Iceberg
 from console.stores.lakes.constants import scalar
 from console.stores.protocol import Store
@@ -37,7 +37,7 @@ PATIENCE_SECONDS = 90
 class Sink:
     """One store, and what the stream has told about each table's names so far."""
 
-    def __init__(self, plan: Plan, site: Site) -> None:
+    def __init__(self, plan: ReplicationConfig, site: Site) -> None:
         self._site, self._plan = site, plan
         self.store: Store = site.open()
         self._left = Left(self.store)

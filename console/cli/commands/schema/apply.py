@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from console.model.region import Region
     from console.propagation.migration import Phase
     from console.runner.migrations import Order, SiteOutcome
-    from console.stores.carry import Carrier, Done, Todo
-    from console.stores.files import Change, Plan, Site
+    from console.stores.apply import MigrationRunner, StepPlan, StepResult
+    from console.stores.files import MigrationFile, ReplicationConfig, Site
     from console.stores.protocol import Store
 
-Seen = tuple["Site", "tuple[Todo, ...]", "ConsoleError | None"]
+Seen = tuple["Site", "tuple[StepPlan, ...]", "ConsoleError | None"]
 _SYMBOLS = {"applied": "+", "unchanged": ".", "waiting": "?", "failed": "!", "skipped": " "}
 
 
@@ -67,7 +67,9 @@ def apply(
 class Work:
     """One call: the plan, the sites it is about, and the migrations."""
 
-    def __init__(self, root: Path, plan: "Plan", sites: "Sequence[Site]", changes: "Sequence[Change]") -> None:
+    def __init__(
+        self, root: Path, plan: "ReplicationConfig", sites: "Sequence[Site]", changes: "Sequence[MigrationFile]"
+    ) -> None:
         self.root = root
         self.plan = plan
         self.sites = tuple(site for site in sites if not site.pipeline)
@@ -86,13 +88,13 @@ class Work:
         changes = concerning(plan, read_changes(root, plan.pipeline)) if migrations else ()
         return cls(root, plan, sites(plan, regions, stores), changes)
 
-    def carrier(self, site: "Site", store: "Store") -> "Carrier":
+    def carrier(self, site: "Site", store: "Store") -> "MigrationRunner":
         from console.propagation.translate import translate
-        from console.stores.carry import Carrier
+        from console.stores.apply import MigrationRunner
 
         asker = who()
         kind = site.target.kind
-        return Carrier(
+        return MigrationRunner(
             store,
             site.target,
             self.plan.replication,
@@ -133,9 +135,9 @@ class Work:
         )
 
     def _seen(self, site: "Site", order: "Order") -> "Seen":
-        from console.stores.carry import refuse_waiting
+        from console.stores.apply import refuse_waiting
 
-        todo: tuple[Todo, ...] = ()
+        todo: tuple[StepPlan, ...] = ()
         store = site.open()
         try:
             todo = self.carrier(site, store).todo(order.phase, recorded=order.recorded)
@@ -152,7 +154,7 @@ class Work:
         from console.runner.journal import Journal
         from console.runner.migrations import MigrationRun
 
-        def told(site: "Site", done: "Done") -> None:
+        def told(site: "Site", done: "StepResult") -> None:
             voice.talk(f"{site.name}: {safe_text(done.change.id)}: {_did(done)}")
 
         files = self._files(order)
@@ -205,7 +207,7 @@ def regions_of(root: Path) -> "tuple[Region, ...]":
     return load(root).select(session().flags.regions or "all")
 
 
-def gate(voice: Voice, site: "Site", todo: "Sequence[Todo]", order: "Order") -> ConsoleError | None:
+def gate(voice: Voice, site: "Site", todo: "Sequence[StepPlan]", order: "Order") -> ConsoleError | None:
     """Why a store's work waits for a person, or None: the region's own policy decides."""
     policy = site.region.policy.promote
     left = count(sum(not one.waits for one in todo), "migration")
@@ -248,7 +250,7 @@ def folded(shown: "Sequence[Seen]") -> list[list[str]]:
     return found
 
 
-def todo_text(names: str, site: "Site", todo: "Sequence[Todo]", error: ConsoleError | None) -> list[str]:
+def todo_text(names: str, site: "Site", todo: "Sequence[StepPlan]", error: ConsoleError | None) -> list[str]:
     """A store's statements, each after the sentence that says why."""
     from console.propagation.translate.words import what, why
 
@@ -263,7 +265,7 @@ def todo_text(names: str, site: "Site", todo: "Sequence[Todo]", error: ConsoleEr
     return lines
 
 
-def _remark(one: "Todo") -> str:
+def _remark(one: "StepPlan") -> str:
     if one.waits:
         return f": waits for {safe_text(one.waits.id)} ({one.waits.migration.phase})"
     if one.announce:
@@ -273,7 +275,7 @@ def _remark(one: "Todo") -> str:
     return "" if one.steps else ": nothing left but to record it"
 
 
-def todo_data(site: "Site", todo: "Sequence[Todo]", error: ConsoleError | None) -> dict[str, Any]:
+def todo_data(site: "Site", todo: "Sequence[StepPlan]", error: ConsoleError | None) -> dict[str, Any]:
     """For `--output json`."""
     from console.propagation.translate.words import what
 
@@ -321,7 +323,7 @@ def outcome_data(outcome: "SiteOutcome") -> dict[str, Any]:
     }
 
 
-def _did(done: "Done") -> str:
+def _did(done: "StepResult") -> str:
     from console.propagation.translate.words import what
 
     if done.announced:

@@ -15,7 +15,7 @@ from console.text import safe_text
 
 if TYPE_CHECKING:
     from console.model.region import Region
-    from console.stores.files import Plan, Site
+    from console.stores.files import ReplicationConfig, Site
     from console.stores.protocol import LeftOut
 
 _PATIENCE_SECONDS = 10.0  # with all stores together: a status is looked at while something burns
@@ -84,8 +84,8 @@ def _answers(questions: Sequence[Callable[[], Told]], patience: float) -> dict[i
     return found
 
 
-def _ask(plan: "Plan", site: "Site") -> Told:
-    from console.stores.consume import lagging
+def _ask(plan: "ReplicationConfig", site: "Site") -> Told:
+    from console.stores.consumer import lagging
 
     store = site.open()
     try:

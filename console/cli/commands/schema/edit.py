@@ -12,7 +12,7 @@ from console.errors import DataError, UsageError
 from console.text import safe_text
 
 if TYPE_CHECKING:
-    from console.stores.files import Change
+    from console.stores.files import MigrationFile
 
 
 @command(
@@ -61,13 +61,13 @@ def edit(files: tuple[str, ...], dry_run: bool, allow_destructive: bool) -> int:
     return 0
 
 
-def _change(name: str) -> "Change":
+def _change(name: str) -> "MigrationFile":
     from console.propagation.migration_file import read
-    from console.stores.files import Change
+    from console.stores.files import MigrationFile
 
     try:
         body = Path(name).read_bytes()
-        return Change(Path(name).stem, read(body), body.decode())
+        return MigrationFile(Path(name).stem, read(body), body.decode())
     except OSError as error:
         raise UsageError(f"{name} cannot be read: {error.strerror}") from None
     except DataError as error:

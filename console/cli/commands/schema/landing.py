@@ -15,7 +15,7 @@ from console.text import safe_text
 if TYPE_CHECKING:
     from console.propagation.migration import Phase
     from console.propagation.replication import Target
-    from console.stores.files import Change, Plan
+    from console.stores.files import MigrationFile, ReplicationConfig
 
 _HAS: Final = "# migrated by "
 
@@ -40,9 +40,9 @@ class Landing:
 
 def landing(
     root: Path,
-    plan: "Plan",
+    plan: "ReplicationConfig",
     owned: "Iterable[tuple[str, Target]]",
-    changes: "Sequence[Change]",
+    changes: "Sequence[MigrationFile]",
     *,
     phase: "Phase | None" = None,
     allow_destructive: bool = False,
@@ -54,7 +54,7 @@ def landing(
     phase     None: both
     recorded  only write down that the files say so already
     """
-    by_file: dict[Path, list[Change]] = {}
+    by_file: dict[Path, list[MigrationFile]] = {}
     for pipeline, target in owned:
         for change in changes:
             entry = plan.replication.find(change.migration.schema, change.migration.table)
@@ -99,14 +99,14 @@ def data(edit: Edit) -> dict[str, Any]:
 def _edit(
     root: Path,
     path: Path,
-    changes: "Sequence[Change]",
+    changes: "Sequence[MigrationFile]",
     phase: "Phase | None",
     *,
     allow_destructive: bool,
     recorded: bool,
 ) -> tuple[Edit, ConsoleError | None]:
     """One file's edit, and the first migration that must wait for another phase."""
-    from console.stores.carry import too_early, waiting
+    from console.stores.apply import too_early, waiting
 
     before = text = _text(root, path, changes[0])
     has = {line.strip().removeprefix(_HAS) for line in text.splitlines() if line.strip().startswith(_HAS)}
@@ -130,7 +130,7 @@ def _edit(
     return Edit(path, before, text, tuple(names)), early
 
 
-def _text(root: Path, path: Path, change: "Change") -> str:
+def _text(root: Path, path: Path, change: "MigrationFile") -> str:
     from console.project.yaml import read_text
 
     if not (root / path).is_file():
@@ -140,7 +140,7 @@ def _text(root: Path, path: Path, change: "Change") -> str:
     return read_text(root / path, root)
 
 
-def _edited(path: Path, text: str, change: "Change") -> str:
+def _edited(path: Path, text: str, change: "MigrationFile") -> str:
     from console.project.yaml import parse
     from console.propagation.translate.landing import Declared, edited
 
@@ -167,7 +167,7 @@ def _edited(path: Path, text: str, change: "Change") -> str:
         raise DataError(f"{document.place(('columns',))}: {change.id}: {error}", hint=hint) from None
 
 
-def _another_meaning(change: "Change") -> bool:
+def _another_meaning(change: "MigrationFile") -> bool:
     """A file of names cannot say that some of them changed places, or that one stands for another column."""
     from console.propagation.migration import ReplaceColumn, SwapColumns
 

@@ -13,10 +13,10 @@ from console.errors import ConsoleError, UsageError
 from console.text import safe_text
 
 if TYPE_CHECKING:
-    from console.stores.files import Change, Site
+    from console.stores.files import MigrationFile, Site
     from console.stores.rehearse import Rehearsed
 
-Tried = tuple["Site", "Change", "Rehearsed | None", "ConsoleError | None"]
+Tried = tuple["Site", "MigrationFile", "Rehearsed | None", "ConsoleError | None"]
 
 
 @command(
@@ -57,7 +57,7 @@ def rehearse(migrations: tuple[str, ...], phase: str | None, stores: tuple[str, 
     return worst(error for _, _, _, error in tried)
 
 
-def _try(work: Work, site: "Site", change: "Change") -> Tried:
+def _try(work: Work, site: "Site", change: "MigrationFile") -> Tried:
     from console.stores.rehearse import rehearse as on_a_copy
 
     store = site.open()

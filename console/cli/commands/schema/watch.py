@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from console.cli.commands.schema.observe import Place
     from console.propagation.migration import Phase
     from console.propagation.observe.events import Observation
-    from console.stores.source.watch import Told, Watch
+    from console.stores.source.watch import RecordedDdl, Watch
 
 _PAUSE_SECONDS = 0.5
 _SHOWN = 300  # letters of a statement that was not understood
@@ -97,7 +97,7 @@ class Taking:
             )
 
 
-def observed(place: "Place", told: "Told", phase: "Phase | None") -> "Observation":
+def observed(place: "Place", told: "RecordedDdl", phase: "Phase | None") -> "Observation":
     """One transaction's DDL as migrations, and what of it was ignored."""
     from dataclasses import replace
 

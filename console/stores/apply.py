@@ -11,15 +11,15 @@ from console.propagation.migration import KEPT, STAGED, TOLD, Migration, Phase, 
 from console.propagation.replication import Replication, Target
 from console.propagation.tables import StoreTable
 from console.propagation.translate.operations import AddField, Rewrite, StoreOperation, Translation, Unprepared, lossy
-from console.stores.files import Change
+from console.stores.files import MigrationFile
 from console.stores.protocol import Record, State, Store, looks
 
-Translate = Callable[[Change, StoreTable], Translation]
+Translate = Callable[[MigrationFile, StoreTable], Translation]
 MOST_STEPS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Todo:
+class StepPlan:
     """What one migration still needs in one store.
 
     place     the table's name there
@@ -29,13 +29,13 @@ class Todo:
     waits     an earlier migration of the other phase that must come first
     """
 
-    change: Change
+    change: MigrationFile
     place: str
     steps: tuple[StoreOperation, ...]
     warnings: tuple[str, ...] = ()
     rewrites: int = 0
     announce: bool = False
-    waits: Change | None = None
+    waits: MigrationFile | None = None
 
     @property
     def destructive(self) -> bool:
@@ -46,16 +46,16 @@ class Todo:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class StepResult:
     """One thing that was done: an operation, or (None) a migration that needs nothing more, or is announced."""
 
-    change: Change
+    change: MigrationFile
     place: str
     operation: StoreOperation | None
     announced: bool = False
 
 
-class Carrier:
+class MigrationRunner:
     """One store and the migrations of one pipeline.
 
     changes  those that concern it, in their order
@@ -67,7 +67,7 @@ class Carrier:
         store: Store,
         target: Target,
         replication: Replication,
-        changes: Sequence[Change],
+        changes: Sequence[MigrationFile],
         translate: Translate,
         *,
         by: str,
@@ -83,26 +83,26 @@ class Carrier:
         self._clock = clock
         self._last = 0  # rank of the newest record, as `todo` saw it
 
-    def place(self, change: Change) -> str:
+    def place(self, change: MigrationFile) -> str:
         """The table's name in this store."""
         entry = self._replication.find(change.migration.schema, change.migration.table)
         assert entry is not None, "changes concern the replication"
         return self._target.place(entry)
 
-    def existing(self, change: Change) -> str:
+    def existing(self, change: MigrationFile) -> str:
         """raises DataError where the store has no such table"""
         place = self.place(change)
         if place not in self._store.describe([place]):
             raise self._missing(change, place)
         return place
 
-    def _missing(self, change: Change, place: str) -> DataError:
+    def _missing(self, change: MigrationFile, place: str) -> DataError:
         return DataError(
             f"{self._store.name}: no table {place}, which {change.id} is about",
             hint=f"create it, or name it as the store does: targets: {{{self._target.name}: …}} of the table in replication.yaml",
         )
 
-    def todo(self, phase: Phase, *, recorded: bool = False) -> tuple[Todo, ...]:
+    def todo(self, phase: Phase, *, recorded: bool = False) -> tuple[StepPlan, ...]:
         """What a phase has left to do here; nothing is done.
 
         recorded  all of it is there already: nothing is left but to write that down
@@ -120,15 +120,15 @@ class Carrier:
             if place not in tables:
                 raise self._missing(change, place)
             if (earlier := waits.get(change.id)) is not None:
-                found.append(Todo(change, place, (), waits=earlier))
+                found.append(StepPlan(change, place, (), waits=earlier))
             elif recorded:
-                found.append(Todo(change, place, ()))
+                found.append(StepPlan(change, place, ()))
             else:
                 found.append(self._seen(change, place, tables[place], told=_told(change, place, records)))
                 tables[place] = self._after(change, place, tables[place])
         return (*self._unannounced(records, recorded=recorded), *found) if phase == "pre" else tuple(found)
 
-    def _seen(self, change: Change, place: str, table: StoreTable, *, told: bool = False) -> Todo:
+    def _seen(self, change: MigrationFile, place: str, table: StoreTable, *, told: bool = False) -> StepPlan:
         """told: consumers know of it, so that `--phase pre` has nothing left to do"""
         try:
             self._foreign(change)
@@ -139,9 +139,9 @@ class Carrier:
                 hint = "where the table was made with the new column: console schema apply --phase post --recorded; else add that column"
             raise DataError(f"{self._store.name}: {change.id}: {error}", hint=hint, code=error.code) from None
         anew = any(isinstance(step, Rewrite) or (isinstance(step, AddField) and step.default) for step in left.steps)
-        return Todo(change, place, left.steps, left.warnings, self._store.weight(place) if anew else 0)
+        return StepPlan(change, place, left.steps, left.warnings, self._store.weight(place) if anew else 0)
 
-    def _foreign(self, change: Change) -> None:
+    def _foreign(self, change: MigrationFile) -> None:
         """raises  DataError for a column that is called like one of the replication's own"""
         migration = change.migration
         entry = self._replication.find(migration.schema, migration.table)
@@ -152,14 +152,14 @@ class Carrier:
                 hint=f"name PostgreSQL's otherwise, or put it under ignore: [{taken[0]}] of the table in replication.yaml",
             )
 
-    def _after(self, change: Change, place: str, table: StoreTable) -> StoreTable:
+    def _after(self, change: MigrationFile, place: str, table: StoreTable) -> StoreTable:
         if self._store.marked(place, change.id):
             return table
         from console.propagation.translate.after import after
 
         return after(self._target.kind, change.migration, table, change.id)
 
-    def apply(self, phase: Phase, *, allow_destructive: bool = False) -> Iterator[Done]:
+    def apply(self, phase: Phase, *, allow_destructive: bool = False) -> Iterator[StepResult]:
         """Do what is left, one operation at a time; each is recorded before it is asked for.
 
         raises  CheckFailed before anything is done, if a migration may lose something and nobody allowed it; Conflict
@@ -175,27 +175,27 @@ class Carrier:
                 if (staged := staged_of(one.change)) is not None:
                     yield from self._steps(one.change, staged, one.place)
                 self._write(one.change, one.place, "announced")
-                yield Done(one.change, one.place, None, announced=True)
+                yield StepResult(one.change, one.place, None, announced=True)
             else:
                 yield from self._carry(one.change, one.place)
         refuse_waiting(self._store.name, todo)
 
-    def skip(self, phase: Phase) -> Iterator[Done]:
+    def skip(self, phase: Phase) -> Iterator[StepResult]:
         """Write down that what is left is there already, without doing any of it."""
         todo = self.todo(phase, recorded=True)
         for one in todo:
             if not one.waits:
                 self._write(one.change, one.place, "announced" if one.announce else "applied")
-                yield Done(one.change, one.place, None, one.announce)
+                yield StepResult(one.change, one.place, None, one.announce)
         refuse_waiting(self._store.name, todo, recorded=True)
 
-    def _carry(self, change: Change, place: str) -> Iterator[Done]:
+    def _carry(self, change: MigrationFile, place: str) -> Iterator[StepResult]:
         yield from self._steps(change, change, place)
         self._write(change, place, "applied")
         crash.point(f"schema-applied-{change.id}")
-        yield Done(change, place, None)
+        yield StepResult(change, place, None)
 
-    def _steps(self, change: Change, doing: Change, place: str) -> Iterator[Done]:
+    def _steps(self, change: MigrationFile, doing: MigrationFile, place: str) -> Iterator[StepResult]:
         """doing: the migration, or what must be there before its first row arrives"""
         for _ in range(MOST_STEPS):
             table = self._store.describe([place])[place]
@@ -208,18 +208,18 @@ class Carrier:
             self._store.run(table, now, doing.id)
             crash.point(f"schema-after-{change.id}-{len(steps)}")
             for step in now:
-                yield Done(change, place, step)
+                yield StepResult(change, place, step)
             if not self._store.at_once and looks([self._store.describe([place])[place]]) == looks([table]):
                 raise RegionError(f"{self._store.name}: {change.id}: {steps[0]} changed nothing")
         raise RegionError(f"{self._store.name}: {change.id} has no end")
 
-    def _left(self, change: Change, place: str, table: StoreTable) -> Translation:
+    def _left(self, change: MigrationFile, place: str, table: StoreTable) -> Translation:
         """Read off the state that the store is in: nothing needs to be remembered to go on after a kill."""
         if self._store.marked(place, change.id):
             return Translation()
         return self.translate(change, table)
 
-    def _unannounced(self, records: Sequence[Record], *, recorded: bool) -> tuple[Todo, ...]:
+    def _unannounced(self, records: Sequence[Record], *, recorded: bool) -> tuple[StepPlan, ...]:
         known = {(record.migration, record.place) for record in records if record.state != "step"}
         told = (c for c in self._changes if isinstance(c.migration.operation, TOLD) and c.migration.phase == "post")
         left = [c for c in told if (c.id, self.place(c)) not in known]
@@ -228,7 +228,7 @@ class Carrier:
         for change in left:
             place = self.place(change)
             staged = None if recorded else staged_of(change)
-            seen = Todo(change, place, ())
+            seen = StepPlan(change, place, ())
             if staged is not None:
                 if place not in tables:
                     raise self._missing(change, place)
@@ -239,7 +239,7 @@ class Carrier:
             found.append(replace(seen, change=change, announce=True))
         return tuple(found)
 
-    def _tellable(self, change: Change, table: StoreTable) -> None:
+    def _tellable(self, change: MigrationFile, table: StoreTable) -> None:
         """raises  DataError where rows from before a column was made anew look like those from after it"""
         operation = change.migration.operation
         assert isinstance(operation, ReplaceColumn)
@@ -255,13 +255,13 @@ class Carrier:
                 " (DROP the old, RENAME the new)",
             )
 
-    def _write(self, change: Change, place: str, state: State, left: int = 0) -> None:
+    def _write(self, change: MigrationFile, place: str, state: State, left: int = 0) -> None:
         # nobody else writes there: the store is held
         self._last += 1
         record = Record(self._last, change.id, change.body, place, state, left, self._clock(), *self._who)
         self._store.record(record)
 
-    def _applied(self, change: Change, records: Sequence[Record]) -> bool:
+    def _applied(self, change: MigrationFile, records: Sequence[Record]) -> bool:
         """raises Conflict where what was applied under this name is another migration"""
         mine = [record for record in records if (record.migration, record.place) == (change.id, self.place(change))]
         done = [record for record in mine if record.state == "applied"]
@@ -275,20 +275,20 @@ class Carrier:
         return bool(done)
 
 
-def _told(change: Change, place: str, records: Sequence[Record]) -> bool:
+def _told(change: MigrationFile, place: str, records: Sequence[Record]) -> bool:
     return any((each.migration, each.place, each.state) == (change.id, place, "announced") for each in records)
 
 
-def staged_of(change: Change) -> Change | None:
+def staged_of(change: MigrationFile) -> MigrationFile | None:
     """What a store needs before the first row of a replacement arrives, as a migration of its own."""
     operation = change.migration.operation
     staged = operation.staged if isinstance(operation, ReplaceColumn) else None
     if staged is None:
         return None
-    return Change(f"{change.id}{STAGED}", replace(change.migration, phase="pre", operation=staged), change.body)
+    return MigrationFile(f"{change.id}{STAGED}", replace(change.migration, phase="pre", operation=staged), change.body)
 
 
-def refuse_lossy(name: str, todo: Sequence[Todo]) -> None:
+def refuse_lossy(name: str, todo: Sequence[StepPlan]) -> None:
     """raises CheckFailed naming the migrations that may lose something in a store (DESIGN P6)"""
     if found := [one.change.id for one in todo if one.destructive and not one.waits]:
         raise CheckFailed(
@@ -298,14 +298,14 @@ def refuse_lossy(name: str, todo: Sequence[Todo]) -> None:
         )
 
 
-def refuse_waiting(name: str, todo: Sequence[Todo], *, recorded: bool = False) -> None:
+def refuse_waiting(name: str, todo: Sequence[StepPlan], *, recorded: bool = False) -> None:
     """raises Conflict naming the first migration that another phase must come before"""
     for one in todo:
         if one.waits:
             raise too_early(name, one.change, one.waits, recorded=recorded)
 
 
-def too_early(name: str, change: Change, first: Change, *, recorded: bool = False) -> Conflict:
+def too_early(name: str, change: MigrationFile, first: MigrationFile, *, recorded: bool = False) -> Conflict:
     """A migration that must wait for `first`, of the other phase. recorded: both are only to be written down"""
     return Conflict(
         f"{name}: {change.id} must wait for {first.id}, which is not applied here",
@@ -314,13 +314,15 @@ def too_early(name: str, change: Change, first: Change, *, recorded: bool = Fals
     )
 
 
-def waiting(changes: Sequence[Change], phase: Phase, applied: Callable[[Change], bool]) -> dict[str, Change]:
+def waiting(
+    changes: Sequence[MigrationFile], phase: Phase, applied: Callable[[MigrationFile], bool]
+) -> dict[str, MigrationFile]:
     """A migration's name → the earlier one of the other phase, not applied, that touches the same columns.
 
     What comes after one that waits waits as well, so each phase does what it can and no two wait for each other.
     """
-    found: dict[str, Change] = {}
-    held: list[tuple[Change, Change]] = []  # (a migration that is not done now, what must come first)
+    found: dict[str, MigrationFile] = {}
+    held: list[tuple[MigrationFile, MigrationFile]] = []  # (a migration that is not done now, what must come first)
     for change in changes:
         if applied(change):
             continue
