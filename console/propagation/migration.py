@@ -14,13 +14,13 @@ PHASES: Final[tuple[Phase, ...]] = ("pre", "post")
 CLASSIFICATIONS: Final[tuple[Classification, ...]] = ("safe", "widening", "destructive")
 
 
-class Kept(Enum):
+class Unchanged(Enum):
     """What a change leaves as it is (`None` is a value of its own: a default that is dropped)."""
 
     KEPT = "kept"
 
 
-KEPT: Final = Kept.KEPT
+KEPT: Final = Unchanged.KEPT
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class SwapColumns:
 class Facets:
     """What a column is, or as much of it as a change touches or an observer knew; the rest is `KEPT`."""
 
-    data_type: Type | Kept = KEPT
-    nullable: bool | Kept = KEPT
-    default: str | Kept | None = KEPT
+    data_type: Type | Unchanged = KEPT
+    nullable: bool | Unchanged = KEPT
+    default: str | Unchanged | None = KEPT
 
 
 STAGED: Final = "__new"  # how a store's column is called that waits for the name of one that is to go

@@ -8,8 +8,8 @@ from console.propagation.migration import CLASSIFICATIONS, PHASES
 from console.propagation.migration_file import DEFAULT, VERSION
 from console.propagation.replication import KINDS
 from console.propagation.sql.cursor import Cursor
-from console.propagation.sql.postgres import PRINTED, UserTypes, Written, read_type
-from console.propagation.sql.words import statements
+from console.propagation.sql.lexer import statements
+from console.propagation.sql.postgres import PRINTED, UserTypes, WrittenType, read_type
 from console.propagation.types import Type
 
 # one spelling of each; the others that PostgreSQL knows mean one of these
@@ -66,13 +66,13 @@ def types_page() -> str:
     return _HEAD + "".join(rows) + _RULES.format(printed=", ".join(f"`{name}`" for name in sorted(PRINTED)))
 
 
-def _read(spelling: str) -> Written:
-    types = UserTypes({("public", "mood"): Written("mood", Type("enum", labels=("ok", "ill")))})
+def _read(spelling: str) -> WrittenType:
+    types = UserTypes({("public", "mood"): WrittenType("mood", Type("enum", labels=("ok", "ill")))})
     [statement] = statements(spelling)
     return read_type(Cursor.over(statement), types, "public")
 
 
-def _row(spelling: str, written: Written) -> str:
+def _row(spelling: str, written: WrittenType) -> str:
     found = [mapped(written.type, kind) for kind in KINDS]
     words = [nullable_in_clickhouse(found[0].type), found[1].type, found[2].type]
     lost: dict[str, list[str]] = {}

@@ -23,7 +23,7 @@ from typing import Any, Final, Literal
 
 from console.errors import DataError
 from console.propagation.migration import Migration
-from console.propagation.tables import Kept
+from console.propagation.tables import ColumnStorage
 
 Kind = Literal["clickhouse", "iceberg", "delta"]
 KINDS: Final[tuple[Kind, ...]] = ("clickhouse", "iceberg", "delta")
@@ -61,7 +61,7 @@ class Target:
     table: str = "{table}"
     extra: frozenset[str] = frozenset()
     options: Mapping[str, Any] = field(default_factory=dict)
-    kept: Mapping[str, tuple[Kept, ...]] = field(default_factory=dict)
+    kept: Mapping[str, tuple[ColumnStorage, ...]] = field(default_factory=dict)
 
     def place(self, table: Replicated) -> str:
         """A table's name in this store."""

@@ -10,7 +10,7 @@ UseKind = Literal["engine", "TTL", "skip index", "projection", "constraint", "co
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PgColumn:
     """One column of a PostgreSQL table.
 
     postgres  its type as PostgreSQL writes it: `character varying(255)`
@@ -29,7 +29,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class PgTable:
     """One PostgreSQL table.
 
     key  the columns of its primary key, in order; () where there is none, or none is known
@@ -37,14 +37,14 @@ class Table:
 
     schema: str
     name: str
-    columns: tuple[Column, ...]
+    columns: tuple[PgColumn, ...]
     key: tuple[str, ...] = ()
 
     @property
     def full(self) -> str:
         return f"{self.schema}.{self.name}"
 
-    def column(self, name: str) -> Column | None:
+    def column(self, name: str) -> PgColumn | None:
         return next((column for column in self.columns if column.name == name), None)
 
 
@@ -67,7 +67,7 @@ class StoreColumn:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class ColumnStorage:
     """How ClickHouse is to keep a column: what a migration cannot say. codec: as within CODEC(…), or "" """
 
     column: str
@@ -189,7 +189,7 @@ class StoreTable:
     overlays: tuple[Overlay, ...] = ()
     engine: str = ""
     cluster: str = ""
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[ColumnStorage, ...] = ()
 
     def column(self, name: str) -> StoreColumn | None:
         return next((column for column in self.columns if column.name == name), None)

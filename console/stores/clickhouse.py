@@ -11,8 +11,8 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from console.errors import DataError, RegionError, Unreachable
-from console.propagation.tables import Kept, StoreTable
-from console.propagation.translate.operations import Statement, StoreOperation
+from console.propagation.tables import ColumnStorage, StoreTable
+from console.propagation.translate.operations import ClickHouseStatement, StoreOperation
 from console.propagation.translate.spelling import literal, on_cluster
 from console.propagation.translate.spelling import quoted as identifier
 from console.stores.lock import ASIDE, StoreLockHolder, marked
@@ -53,7 +53,7 @@ class ClickHouse:
         *,
         cluster: str = "",
         settings: Mapping[str, int] | None = None,
-        kept: Mapping[str, tuple[Kept, ...]] | None = None,
+        kept: Mapping[str, tuple[ColumnStorage, ...]] | None = None,
     ) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -77,7 +77,7 @@ class ClickHouse:
 
     def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
         for operation in operations:
-            if not isinstance(operation, Statement):
+            if not isinstance(operation, ClickHouseStatement):
                 raise TypeError(f"{type(operation).__name__} is no statement of ClickHouse")
             self._command(operation.sql, self._settings)
         if self._cluster:

@@ -13,7 +13,7 @@ from console.model.region import Region
 from console.propagation.migration import Migration
 from console.propagation.migration_file import read
 from console.propagation.replication import Replication, Target, from_data
-from console.propagation.tables import Kept
+from console.propagation.tables import ColumnStorage
 from console.stores.protocol import Store
 from console.text import hide, secret
 
@@ -152,7 +152,7 @@ def _with_columns(replication: Replication, folder: Path) -> Replication:
 
 def _kept(
     replication: Replication, target: Target, data: Mapping[str, Any], path: str
-) -> Mapping[str, tuple[Kept, ...]]:
+) -> Mapping[str, tuple[ColumnStorage, ...]]:
     """The store's table → its columns, from PostgreSQL's tables as the file has them."""
     known = {entry.table: entry for entry in replication.tables}
     known |= {f"{entry.schema}.{entry.table}": entry for entry in replication.tables}
@@ -168,7 +168,7 @@ def _kept(
     return found
 
 
-def _told(column: str, told: Any, path: str) -> Kept:
+def _told(column: str, told: Any, path: str) -> ColumnStorage:
     if not isinstance(told, dict) or not set(told) <= {"codec", "low_cardinality"}:
         raise DataError(
             f"{path}.{column}: expected codec and low_cardinality alone", hint="{codec: ZSTD(3), low_cardinality: true}"
@@ -178,7 +178,7 @@ def _told(column: str, told: Any, path: str) -> Kept:
         raise DataError(f"{path}.{column}.codec: expected what stands in CODEC(…)", hint="codec: Delta, ZSTD(3)")
     if not isinstance(low, bool):
         raise DataError(f"{path}.{column}.low_cardinality: expected true or false")
-    return Kept(column, codec, low)
+    return ColumnStorage(column, codec, low)
 
 
 def _plain(document: "Document") -> Iterator[Problem]:

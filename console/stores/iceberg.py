@@ -12,11 +12,11 @@ from console.propagation.tables import StoreColumn, StoreTable
 from console.propagation.translate.operations import (
     AddField,
     ChangeField,
+    ClickHouseStatement,
     DropField,
     LoosenField,
     RenameFields,
     Rewrite,
-    Statement,
     StoreOperation,
 )
 from console.stores.lakes.constants import filled, scalar
@@ -267,7 +267,7 @@ def _change(update: Any, operation: StoreOperation, version: int) -> None:
             update.update_column(operation.name, iceberg_type(operation.type))
         case LoosenField():
             update.make_column_optional(operation.name)
-        case Statement() | Rewrite():
+        case ClickHouseStatement() | Rewrite():
             raise TypeError(f"{type(operation).__name__} is not for Iceberg")
         case _:
             assert_never(operation)

@@ -11,9 +11,9 @@ import pytest
 
 from console.propagation.observe.catalog import Catalog
 from console.propagation.observe.read import compare_dumps, observe, read_schema
-from console.propagation.observe.script import Script
-from console.propagation.sql.words import statements
-from console.propagation.tables import Table
+from console.propagation.observe.script import SqlScript
+from console.propagation.sql.lexer import statements
+from console.propagation.tables import PgTable
 from tests.propagation import pgroll
 from tests.propagation.servers.postgres import Postgres, binaries
 from tests.propagation.test_reading import DEFAULTS, KNOWN, TYPES
@@ -55,16 +55,16 @@ def server() -> Iterator[Server]:
         postgres.stop()
 
 
-def read(files: list[str]) -> tuple[Table, ...]:
+def read(files: list[str]) -> tuple[PgTable, ...]:
     catalog = Catalog()
     for number, text in enumerate(files):
-        script = Script(text, f"{number}.sql", catalog)
+        script = SqlScript(text, f"{number}.sql", catalog)
         list(script.transactions())
         assert script.problems == []
     return catalog.all()
 
 
-def facts(tables: tuple[Table, ...]) -> dict[str, Any]:
+def facts(tables: tuple[PgTable, ...]) -> dict[str, Any]:
     """What both readings must agree on; identities and sequences look different in a dump, but are computed in both."""
     return {
         table.full: (

@@ -21,7 +21,7 @@ from console.propagation.migration import (
 from console.propagation.tables import StoreTable
 from console.propagation.translate import translate
 from console.propagation.translate.after import after
-from console.propagation.translate.operations import Statement
+from console.propagation.translate.operations import ClickHouseStatement
 from console.propagation.types import parse
 from console.stores.clickhouse import ClickHouse as Store
 from tests.propagation.servers.clickhouse import ClickHouse
@@ -71,7 +71,7 @@ class Sitting:
             foreseen.append(after("clickhouse", migration, table, mark))
             if not steps:
                 break
-            assert isinstance(steps[0], Statement)
+            assert isinstance(steps[0], ClickHouseStatement)
             self.do(steps[0].sql)
             done.append(steps[0].sql)
             assert len(done) < 30, done

@@ -13,9 +13,9 @@ import pytest
 from console.errors import DataError, Problems
 from console.model.region import Region
 from console.propagation.migration import AddColumn, DropColumn, Facets, Migration, Operation, ReplaceColumn, swap
-from console.propagation.tables import Kept
+from console.propagation.tables import ColumnStorage
 from console.propagation.translate import translate
-from console.propagation.translate.operations import Statement, StoreOperation
+from console.propagation.translate.operations import ClickHouseStatement, StoreOperation
 from console.propagation.types import parse
 from console.stores.clickhouse import ClickHouse as Store
 from console.stores.files import read_plan, sites
@@ -82,7 +82,7 @@ def test_every_statement_is_one_for_the_cluster_to_clickhouses_own_parser(base: 
 
 
 def said(step: StoreOperation) -> str:
-    assert isinstance(step, Statement)
+    assert isinstance(step, ClickHouseStatement)
     return step.sql
 
 
@@ -118,7 +118,7 @@ def test_settings_go_with_what_changes_a_schema(base: Base, server: ClickHouse) 
     base.do("CREATE TABLE db.src (id Int64) ENGINE = MergeTree ORDER BY id")
     told = "concat(toString(getSetting('alter_sync')), toString(getSetting('mutations_sync'))) AS told"
     sql = f"CREATE TABLE {base.name}.heard ENGINE = MergeTree ORDER BY told AS SELECT {told}"
-    store.run(store.describe(["src"])["src"], [Statement(sql, "")], "m1")
+    store.run(store.describe(["src"])["src"], [ClickHouseStatement(sql, "")], "m1")
     assert base.ask("SELECT told FROM db.heard") == [("22",)]
     store.close()
 
@@ -126,7 +126,7 @@ def test_settings_go_with_what_changes_a_schema(base: Base, server: ClickHouse) 
 @pytest.mark.stores
 def test_a_column_is_kept_as_the_operators_file_says_in_the_table_and_below(base: Base) -> None:
     base.do(*CHAIN)
-    kept = (Kept("kind", "ZSTD(3)", low_cardinality=True), Kept("n", "Delta, LZ4"))
+    kept = (ColumnStorage("kind", "ZSTD(3)", low_cardinality=True), ColumnStorage("n", "Delta, LZ4"))
     fresh = ReplaceColumn("n", None, Facets(parse("int64"), nullable=True, default=None)).staged
     assert fresh is not None
     for operation in (AddColumn("kind", parse("string"), nullable=False, default="'x'"), fresh):
@@ -154,7 +154,9 @@ def test_the_file_of_columns_is_read_or_its_place_is_told(tmp_path: Path) -> Non
         read_plan(tmp_path, None)
     (folder / "main.yaml").write_text('issues: {state: {low_cardinality: true}, title: {codec: "ZSTD(3)"}}\n')
     [target] = read_plan(tmp_path, None).replication.stores
-    assert target.kept == {"s_issues": (Kept("state", "", low_cardinality=True), Kept("title", "ZSTD(3)"))}
+    assert target.kept == {
+        "s_issues": (ColumnStorage("state", "", low_cardinality=True), ColumnStorage("title", "ZSTD(3)"))
+    }
     for wrong in ('issues: {title: {codec: "ZSTD); DROP"}}', "other: {}", "issues: {title: {kodec: x}}"):
         (folder / "main.yaml").write_text(wrong + "\n")
         with pytest.raises(Problems, match=r"stores\.main\.columns"):

@@ -20,7 +20,7 @@ from console.propagation.migration import (
 )
 from console.propagation.translate import translate
 from console.propagation.translate.after import after
-from console.propagation.translate.operations import Statement
+from console.propagation.translate.operations import ClickHouseStatement
 from console.propagation.types import parse
 from console.stores.clickhouse import ClickHouse as Store
 from tests.propagation.servers.clickhouse import ClickHouse
@@ -55,7 +55,7 @@ class Base:
     def left(self, operation: Operation, table: str = "src") -> list[str]:
         migration = Migration(default_phase(operation), "public", table, operation)
         steps = translate("clickhouse", migration, self.store.describe([table])[table], "m1").steps
-        return [step.sql for step in steps if isinstance(step, Statement)]
+        return [step.sql for step in steps if isinstance(step, ClickHouseStatement)]
 
     def walk(self, operation: Operation) -> None:
         """Apply, the rest read off the store after every statement; the end is what was foreseen at the beginning."""

@@ -26,7 +26,7 @@ from console.propagation.migration import (
     swap,
 )
 from console.propagation.migration_file import from_data, read, to_data
-from console.propagation.observe.events import Change
+from console.propagation.observe.events import ObservedChange
 from console.propagation.observe.fold import fold
 from console.propagation.replication import KINDS
 from console.propagation.types import SIMPLE, TIMES, Type, array, decimal, parse, timed
@@ -192,19 +192,19 @@ def test_folded_transactions_end_where_their_statements_do_also_with_all_of_pre_
             mark = f"{number}.{index}"
             if verb == "add" and name not in table:
                 table[name] = [f"new {mark}"]
-                events.append(Change("s", "t", AddColumn(name, Type("enum", labels=(f"new {mark}",))), mark))
+                events.append(ObservedChange("s", "t", AddColumn(name, Type("enum", labels=(f"new {mark}",))), mark))
             elif verb == "drop" and name in table:
                 del table[name]
-                events.append(Change("s", "t", DropColumn(name), mark))
+                events.append(ObservedChange("s", "t", DropColumn(name), mark))
             elif verb == "rename" and name in table and other not in table:
                 table[other] = table.pop(name)
-                events.append(Change("s", "t", SwapColumns(((name, other),)), mark))
+                events.append(ObservedChange("s", "t", SwapColumns(((name, other),)), mark))
             elif verb == "change" and name in table:
                 to = Type("enum", labels=(mark,))
                 table[name] = (
                     [table[name][0], mark] if not table[name][0].startswith("new") else [*table[name][:1], mark]
                 )
-                events.append(Change("s", "t", ChangeColumn(name, Facets(to), Facets(), "widening"), mark))
+                events.append(ObservedChange("s", "t", ChangeColumn(name, Facets(to), Facets(), "widening"), mark))
         observed += fold(events)
     found = [one.migration for one in settled(observed)]
     expected = {name: history[-1] for name, history in table.items()}

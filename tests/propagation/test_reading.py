@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from console.errors import Problem, Problems
 from console.propagation.migration import KEPT, AddColumn, ChangeColumn, DropColumn, ReplaceColumn, SwapColumns
 from console.propagation.observe.read import compare_dumps, observe, read_schema
-from console.propagation.sql.words import NotUnderstood, statements
+from console.propagation.sql.lexer import NotUnderstood, statements
 from console.propagation.types import parse
 
 PIECES = [

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.errors import DataError
-from console.propagation.check.compare import Checked, Report, Unreached, compare
+from console.propagation.check.compare import Report, TableCheck, Unreached, compare
 from console.propagation.check.render import data, junit, text
 from console.propagation.mapping import is_nullable, mapped, nullable_in_clickhouse
 from console.propagation.migration import AddColumn, ChangeColumn, DropColumn
@@ -20,7 +20,7 @@ from console.propagation.migration_file import from_data
 from console.propagation.observe.read import read_schema
 from console.propagation.replication import KINDS, Kind, Replication
 from console.propagation.replication import from_data as replication
-from console.propagation.tables import Column, StoreColumn, StoreTable, Table
+from console.propagation.tables import PgColumn, PgTable, StoreColumn, StoreTable
 from console.propagation.types import parse
 
 PAIRS = Path(__file__).parent / "cases" / "gitlab_pairs"
@@ -77,7 +77,7 @@ def test_what_gitlabs_generator_makes_fits_but_for_what_it_calls_a_trap(facts: d
 
 
 def test_a_smallint_does_not_fit_the_int8_of_gitlabs_map() -> None:
-    table = Table("public", "t", (Column("n", "smallint", parse("int16"), False),))
+    table = PgTable("public", "t", (PgColumn("n", "smallint", parse("int16"), False),))
     config = gitlab("t")
     store = StoreTable("siphon_t", (StoreColumn("n", "Int8", False),))
     [checked] = compare([table], config, config.stores[0], {"siphon_t": store})
@@ -95,7 +95,7 @@ columns = st.lists(
 )
 
 
-def stored(table: Table, kind: Kind) -> StoreTable:
+def stored(table: PgTable, kind: Kind) -> StoreTable:
     """The table as a store has it that lacks nothing."""
     found = []
     for column in table.columns:
@@ -111,7 +111,7 @@ def stored(table: Table, kind: Kind) -> StoreTable:
 def test_what_lacks_nothing_differs_in_nothing_and_one_planted_fault_is_found_with_its_remedy(
     made: list[tuple[str, str, bool]], kind: Kind, draw: st.DataObject
 ) -> None:
-    table = Table("public", "t", tuple(Column(n, w, parse(w), null) for n, w, null in made), (made[0][0],))
+    table = PgTable("public", "t", tuple(PgColumn(n, w, parse(w), null) for n, w, null in made), (made[0][0],))
     config = replication({"tables": {"t": None}, "stores": {"s": {"kind": kind}}})
 
     def wrong(store: StoreTable) -> list[tuple[str, str]]:
@@ -146,8 +146,11 @@ def test_what_lacks_nothing_differs_in_nothing_and_one_planted_fault_is_found_wi
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_column_that_waits_for_its_name_is_told_and_never_to_be_dropped(kind: Kind) -> None:
     """Between the application's own migration and `apply --phase post`: its rows are there alone."""
-    table = Table(
-        "public", "t", (Column("id", "bigint", parse("int64"), False), Column("n", "bigint", parse("int64"))), ("id",)
+    table = PgTable(
+        "public",
+        "t",
+        (PgColumn("id", "bigint", parse("int64"), False), PgColumn("n", "bigint", parse("int64"))),
+        ("id",),
     )
     config = replication({"tables": {"t": None}, "stores": {"s": {"kind": kind}}})
     there = stored(table, kind)
@@ -160,8 +163,8 @@ def test_a_column_that_waits_for_its_name_is_told_and_never_to_be_dropped(kind: 
 
 
 def test_the_remedies_are_those_that_a_person_would_write() -> None:
-    table = Table(
-        "public", "t", (Column("a", "bigint", parse("int64"), False, "0"), Column("b", "text", parse("string")))
+    table = PgTable(
+        "public", "t", (PgColumn("a", "bigint", parse("int64"), False, "0"), PgColumn("b", "text", parse("string")))
     )
     config = replication({"tables": {"t": None}, "stores": {"s": {"kind": "clickhouse"}}})
     store = StoreTable(
@@ -197,8 +200,8 @@ def test_tables_that_are_missing_on_either_side_are_told_and_ignored_columns_are
         }
     )
     tables = [
-        Table("public", "t", (Column("id", "bigint", parse("int64")), Column("secret", "text", parse("string")))),
-        Table("public", "late", ()),
+        PgTable("public", "t", (PgColumn("id", "bigint", parse("int64")), PgColumn("secret", "text", parse("string")))),
+        PgTable("public", "late", ()),
     ]
     found = {"x_u": StoreTable("x_u", (StoreColumn("id", "long"),)), "x_gone": StoreTable("x_gone", ())}
     checked = compare(tables, config, config.stores[0], found, "eu/s")
@@ -211,14 +214,14 @@ def test_tables_that_are_missing_on_either_side_are_told_and_ignored_columns_are
 
 def report() -> Report:
     config = gitlab("t")
-    table = Table(
+    table = PgTable(
         "public",
         "t",
-        (Column("a\x1b[2J", "bigint", parse("int64"), False), Column("b", "text", parse("string"), False)),
+        (PgColumn("a\x1b[2J", "bigint", parse("int64"), False), PgColumn("b", "text", parse("string"), False)),
     )
     store = StoreTable("siphon_t", (StoreColumn("b", "Nullable(String)", True),))
     return Report(
-        (*compare([table], config, config.stores[0], {"siphon_t": store}), Checked("lake", "public.u", "u")),
+        (*compare([table], config, config.stores[0], {"siphon_t": store}), TableCheck("lake", "public.u", "u")),
         (Unreached("far", "no route"),),
     )
 

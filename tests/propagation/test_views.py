@@ -8,7 +8,7 @@ from console.propagation.replication import Kind
 from console.propagation.tables import Dependent, Reader, StoreColumn, StoreTable
 from console.propagation.translate import translate
 from console.propagation.translate.clickhouse import default_of
-from console.propagation.translate.operations import Statement, lossy
+from console.propagation.translate.operations import ClickHouseStatement, lossy
 from console.propagation.types import parse
 from console.stores.apply import StepPlan, refuse_lossy
 from console.stores.files import MigrationFile
@@ -25,7 +25,7 @@ def table(*views: str, readers: tuple[str, ...] = (), columns: tuple[StoreColumn
 
 def statements(operation: Operation, there: StoreTable) -> list[str]:
     steps = translate("clickhouse", Migration("post", "public", "src", operation), there, "m1").steps
-    return [step.sql for step in steps if isinstance(step, Statement)]
+    return [step.sql for step in steps if isinstance(step, ClickHouseStatement)]
 
 
 ODD = [
@@ -43,7 +43,7 @@ def test_a_view_whose_columns_are_not_written_out_is_left_alone_by_an_addition_a
 ) -> None:
     there = table(query)
     added = translate("clickhouse", Migration("pre", "public", "src", AddColumn("c", parse("int32"))), there, "m1")
-    assert [step.sql for step in added.steps if isinstance(step, Statement)] == [
+    assert [step.sql for step in added.steps if isinstance(step, ClickHouseStatement)] == [
         "ALTER TABLE `d`.`src` ADD COLUMN IF NOT EXISTS `c` Nullable(Int32)"
     ]
     assert any("d.mv0" in warning for warning in added.warnings)
@@ -117,7 +117,7 @@ def test_a_widening_that_the_stores_own_type_does_not_survive_says_so_itself(
     change = ChangeColumn("c", Facets(parse(kind.replace("bigint", "int64"))), Facets(), "widening")
     steps = translate(store, Migration("pre", "public", "src", change), there, "m1").steps
     assert [lossy(step) for step in steps] == ([] if kind == "bytes" else [loses])
-    assert all(("may not hold every" in step.why) is loses for step in steps if isinstance(step, Statement))
+    assert all(("may not hold every" in step.why) is loses for step in steps if isinstance(step, ClickHouseStatement))
 
 
 def test_what_a_store_would_lose_is_refused_though_the_migration_is_a_widening() -> None:

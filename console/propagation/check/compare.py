@@ -17,7 +17,7 @@ from console.propagation.migration import (
 )
 from console.propagation.observe.classify import change_of_type
 from console.propagation.replication import Replicated, Replication, Target
-from console.propagation.tables import Column, StoreColumn, StoreTable, Table
+from console.propagation.tables import PgColumn, PgTable, StoreColumn, StoreTable
 
 Kind = Literal["missing_table", "missing", "extra", "wrong_type", "nullability", "key", "looser"]
 # told, but no reason to fail: the store takes more than PostgreSQL ever sends
@@ -26,7 +26,7 @@ _OWN: Final = "_"  # how the names of columns begin that a replication adds for 
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SchemaDifference:
     """One thing in which a store is not what PostgreSQL is.
 
     expected, actual  types in the store's words, or key columns; "" where there is none
@@ -46,7 +46,7 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class TableCheck:
     """One table in one store.
 
     store  as the report names it: `eu/clickhouse`
@@ -57,16 +57,20 @@ class Checked:
     store: str
     table: str
     place: str
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[SchemaDifference, ...] = ()
 
     @property
-    def wrong(self) -> tuple[Difference, ...]:
+    def wrong(self) -> tuple[SchemaDifference, ...]:
         return tuple(difference for difference in self.differences if not difference.note)
 
 
 def compare(
-    tables: Iterable[Table], replication: Replication, target: Target, found: Mapping[str, StoreTable], store: str = ""
-) -> tuple[Checked, ...]:
+    tables: Iterable[PgTable],
+    replication: Replication,
+    target: Target,
+    found: Mapping[str, StoreTable],
+    store: str = "",
+) -> tuple[TableCheck, ...]:
     """Every replicated table against one store.
 
     tables  PostgreSQL's
@@ -82,22 +86,22 @@ def compare(
         if table is None or there is None:
             where = "PostgreSQL" if table is None else store or target.name
             name = full if table is None else place
-            gone = Difference("missing_table", "", name, "", f"{where} has no table {name}")
-            differences: tuple[Difference, ...] = (gone,)
+            gone = SchemaDifference("missing_table", "", name, "", f"{where} has no table {name}")
+            differences: tuple[SchemaDifference, ...] = (gone,)
         else:
             differences = tuple(_Comparison(entry, table, there, target).differences())
-        checked.append(Checked(store or target.name, full, place, differences))
+        checked.append(TableCheck(store or target.name, full, place, differences))
     return tuple(checked)
 
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
     entry: Replicated
-    table: Table
+    table: PgTable
     there: StoreTable
     target: Target
 
-    def differences(self) -> Iterator[Difference]:
+    def differences(self) -> Iterator[SchemaDifference]:
         known = {column.name: column for column in self.there.columns}
         for column in self.table.columns:
             if column.name in self.entry.ignore or f"{column.name}{STAGED}" in known:
@@ -118,25 +122,25 @@ class _Comparison:
     def _fix(self, operation: Operation) -> Migration:
         return Migration(default_phase(operation), self.table.schema, self.table.name, operation)
 
-    def _missing(self, column: Column) -> Difference:
+    def _missing(self, column: PgColumn) -> SchemaDifference:
         operation = AddColumn(column.name, column.type, column.nullable, column.default)
         message = f"{self.there.name} has no column {column.name}: its values arrive and are not stored"
-        return Difference("missing", column.name, self._expected(column), "", message, self._fix(operation))
+        return SchemaDifference("missing", column.name, self._expected(column), "", message, self._fix(operation))
 
-    def _extra(self, stored: StoreColumn) -> Difference:
+    def _extra(self, stored: StoreColumn) -> SchemaDifference:
         name = stored.name.removesuffix(STAGED)
         if name != stored.name and self.table.column(name) is not None:
             message = f"{self.there.name}.{stored.name} waits for the name {name}: console schema apply --phase post"
-            return Difference("extra", stored.name, "", stored.type, message)  # what arrives now is there alone
+            return SchemaDifference("extra", stored.name, "", stored.type, message)  # what arrives now is there alone
         message = f"{self.there.name}.{stored.name} is no column of {self.table.full}"
-        return Difference("extra", stored.name, "", stored.type, message, self._fix(DropColumn(stored.name)))
+        return SchemaDifference("extra", stored.name, "", stored.type, message, self._fix(DropColumn(stored.name)))
 
-    def _expected(self, column: Column, *, nullable: bool | None = None) -> str:
+    def _expected(self, column: PgColumn, *, nullable: bool | None = None) -> str:
         word = mapped(column.type, self.target.kind).type
         wanted = column.nullable if nullable is None else nullable
         return nullable_in_clickhouse(word) if self.target.kind == "clickhouse" and wanted else word
 
-    def _column(self, column: Column, stored: StoreColumn) -> Iterator[Difference]:
+    def _column(self, column: PgColumn, stored: StoreColumn) -> Iterator[SchemaDifference]:
         kind = self.target.kind
         if not fits(stored.type, column.type, kind):
             was = meaning(stored.type, kind)
@@ -145,24 +149,24 @@ class _Comparison:
             change = ChangeColumn(column.name, Facets(column.type), facets, found)
             message = f"{self.there.name}.{column.name} is {stored.type}, which does not hold every {column.postgres}"
             expected = self._expected(column, nullable=stored.nullable)
-            yield Difference("wrong_type", column.name, expected, stored.type, message, self._fix(change))
+            yield SchemaDifference("wrong_type", column.name, expected, stored.type, message, self._fix(change))
         if column.nullable and not stored.nullable and column.name not in self.entry.loose:
             if kind == "clickhouse" and stored.type.startswith("Array("):
                 return
             change = ChangeColumn(column.name, Facets(nullable=True), Facets(nullable=False), "widening")
             message = f"{self.there.name}.{column.name} takes no NULL: one that arrives becomes the type's default"
             expected = self._expected(column)
-            yield Difference("nullability", column.name, expected, stored.type, message, self._fix(change))
+            yield SchemaDifference("nullability", column.name, expected, stored.type, message, self._fix(change))
         if not column.nullable and stored.nullable:
             message = f"{self.there.name}.{column.name} also takes NULL, which PostgreSQL forbids"
-            yield Difference("looser", column.name, self._expected(column), stored.type, message)
+            yield SchemaDifference("looser", column.name, self._expected(column), stored.type, message)
 
-    def _keys(self) -> Iterator[Difference]:
+    def _keys(self) -> Iterator[SchemaDifference]:
         """Rows are told apart by the sorting key: PostgreSQL's key must be in it, or two rows become one."""
         expected, actual = ", ".join(self.table.key), ", ".join(self.there.key)
         if missing := [name for name in self.table.key if name not in self.there.key]:
             message = f"{self.there.name} is not ordered by {', '.join(missing)}, a part of PostgreSQL's primary key"
-            yield Difference("key", missing[0], expected, actual, message)
+            yield SchemaDifference("key", missing[0], expected, actual, message)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +182,7 @@ class Unreached:
 class Report:
     """One run of `verify`."""
 
-    checked: tuple[Checked, ...]
+    checked: tuple[TableCheck, ...]
     unreached: tuple[Unreached, ...] = ()
 
     @property

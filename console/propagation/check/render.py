@@ -3,7 +3,7 @@
 from typing import Any
 from xml.etree import ElementTree
 
-from console.propagation.check.compare import Checked, Difference, Report
+from console.propagation.check.compare import Report, SchemaDifference, TableCheck
 from console.propagation.migration_file import to_data
 from console.text import safe_text
 
@@ -31,7 +31,7 @@ def text(report: Report, *, notes: bool = False) -> str:
     return "\n".join(lines)
 
 
-def _line(difference: Difference) -> str:
+def _line(difference: SchemaDifference) -> str:
     types = ""
     if difference.expected and difference.actual:
         types = f" ({difference.actual}, expected {difference.expected})"
@@ -61,7 +61,7 @@ def data(report: Report) -> dict[str, Any]:
     }
 
 
-def _difference(difference: Difference) -> dict[str, Any]:
+def _difference(difference: SchemaDifference) -> dict[str, Any]:
     return {
         "kind": difference.kind,
         "severity": "note" if difference.note else "difference",
@@ -76,7 +76,7 @@ def _difference(difference: Difference) -> dict[str, Any]:
 def junit(report: Report) -> str:
     """For CI: a suite a store, a case a table."""
     root = ElementTree.Element("testsuites", name="console schema verify")
-    suites: dict[str, list[Checked]] = {}
+    suites: dict[str, list[TableCheck]] = {}
     for checked in report.checked:
         suites.setdefault(checked.store, []).append(checked)
     for store, entries in suites.items():

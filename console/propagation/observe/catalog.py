@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from console.propagation.observe.table.known import Known
+from console.propagation.observe.table.table_state import DdlTable
 from console.propagation.sql.cursor import Cursor, Name
-from console.propagation.sql.postgres import UserTypes, Written
-from console.propagation.tables import Table
+from console.propagation.sql.postgres import UserTypes, WrittenType
+from console.propagation.tables import PgTable
 
 TEMP: Final = "pg_temp"
 
@@ -31,12 +31,12 @@ class Catalog:
     armed    a trigger or a rule that may alter tables once rows are written
     """
 
-    tables: dict[Name, Known] = field(default_factory=dict)
+    tables: dict[Name, DdlTable] = field(default_factory=dict)
     types: UserTypes = field(default_factory=UserTypes)
     schema: str = "public"
     indexes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     views: set[Name] = field(default_factory=set)
-    left: dict[Name, Known] = field(default_factory=dict)
+    left: dict[Name, DdlTable] = field(default_factory=dict)
     origins: dict[Name, Name] = field(default_factory=dict)
     outside: tuple[str, ...] | None = None
     replicated: frozenset[Name] | None = None
@@ -77,11 +77,11 @@ class Catalog:
                 f"whether the schema {self.schema} is there is not known", "write the name with its schema"
             )
 
-    def table(self, name: Name) -> Known:
+    def table(self, name: Name) -> DdlTable:
         """A table by its full name; one that no file defines is known to exist, and nothing more."""
-        return self.tables.get(name) or Known(*name)
+        return self.tables.get(name) or DdlTable(*name)
 
-    def put(self, table: Known) -> None:
+    def put(self, table: DdlTable) -> None:
         self.tables[table.place] = table
 
     def concerns(self, name: Name) -> bool:
@@ -126,7 +126,7 @@ class Catalog:
         self.outside = None
         self.look(self.home)
 
-    def moved(self, table: Known, name: Name) -> None:
+    def moved(self, table: DdlTable, name: Name) -> None:
         """A table under another name; what inherits from it still does."""
         old = table.place
         self.tables.pop(old, None)
@@ -136,13 +136,15 @@ class Catalog:
             parents = tuple(name if parent == old else parent for parent in below.parents)
             self.put(replace(below, parents=parents))
 
-    def all(self) -> tuple[Table, ...]:
+    def all(self) -> tuple[PgTable, ...]:
         """Every whole table that outlives its session and is no part of another, by name."""
         found = (t for t in self.tables.values() if t.whole and not t.temporary and not t.partition)
-        return tuple(Table(t.schema, t.name, t.columns, t.key) for t in sorted(found, key=lambda t: (t.schema, t.name)))
+        return tuple(
+            PgTable(t.schema, t.name, t.columns, t.key) for t in sorted(found, key=lambda t: (t.schema, t.name))
+        )
 
 
-def define_type(cursor: Cursor, catalog: Catalog, name: Name, written: Written) -> None:
+def define_type(cursor: Cursor, catalog: Catalog, name: Name, written: WrittenType) -> None:
     """raises NotUnderstood where the statement goes on"""
     catalog.types.found[catalog.made(name)] = written
     if not cursor.done:

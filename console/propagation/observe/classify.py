@@ -7,9 +7,9 @@ from typing import Final
 
 from console.propagation.migration import AddColumn, ChangeColumn, Classification, DropColumn, Facets, Operation
 from console.propagation.sql.cursor import Cursor, Name
-from console.propagation.sql.postgres import UserTypes, Written, read_type
-from console.propagation.sql.words import Statement
-from console.propagation.tables import Column
+from console.propagation.sql.lexer import SqlStatement
+from console.propagation.sql.postgres import UserTypes, WrittenType, read_type
+from console.propagation.tables import PgColumn
 from console.propagation.types import Type
 from console.propagation.widening import holds
 
@@ -36,7 +36,7 @@ class Using:
     table: Name
     column: str
     was: str
-    to: Written
+    to: WrittenType
     types: UserTypes
     schema: str
 
@@ -45,7 +45,7 @@ class Using:
         words = using.statement.words[using.at : using.end]
         if not words:
             return True
-        inside = Cursor(Statement(words, using.statement.source), 0, len(words))
+        inside = Cursor(SqlStatement(words, using.statement.source), 0, len(words))
         return self._read(inside) and inside.done
 
     def _read(self, cursor: Cursor) -> bool:
@@ -78,7 +78,7 @@ class Using:
         return found.postgres == self.to.postgres and not _LENGTH.match(found.postgres)
 
 
-def differences(old: Sequence[Column], new: Sequence[Column]) -> Iterator[Operation]:
+def differences(old: Sequence[PgColumn], new: Sequence[PgColumn]) -> Iterator[Operation]:
     """What makes a table of the one columns one of the others; a column is known by its name."""
     before, after = ({column.name: column for column in columns} for columns in (old, new))
     for name in before:
@@ -92,7 +92,7 @@ def differences(old: Sequence[Column], new: Sequence[Column]) -> Iterator[Operat
             yield changed
 
 
-def _changed(was: Column, now: Column) -> ChangeColumn | None:
+def _changed(was: PgColumn, now: PgColumn) -> ChangeColumn | None:
     """The change between two states of a column; enums that differ in their values alone are text like before."""
     to = was_facets = Facets()
     found: Classification = "safe"

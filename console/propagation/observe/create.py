@@ -5,15 +5,15 @@ from typing import Final
 
 from console.propagation.observe.catalog import TEMP, Catalog
 from console.propagation.observe.objects.types import create_type
-from console.propagation.observe.table.known import Known
+from console.propagation.observe.table.table_state import DdlTable
 from console.propagation.sql.columns import IDENTITY, Definition, read_check, read_column
 from console.propagation.sql.cursor import Cursor, Name
-from console.propagation.sql.words import Statement, statements
+from console.propagation.sql.lexer import SqlStatement, statements
 
 TABLE_CONSTRAINTS: Final = ("constraint", "primary", "unique", "check", "foreign")
 
 
-def create_table(cursor: Cursor, catalog: Catalog, *, temporary: bool = False) -> Known:
+def create_table(cursor: Cursor, catalog: Catalog, *, temporary: bool = False) -> DdlTable:
     """CREATE TABLE, from behind TABLE; the table is put into the catalog.
 
     raises  NotUnderstood
@@ -27,7 +27,7 @@ def create_table(cursor: Cursor, catalog: Catalog, *, temporary: bool = False) -
     there = catalog.tables.get(name)
     if there is not None and (there.whole or careful):
         return there
-    table = Known(*name, whole=True, new=True, born=not careful, temporary=temporary)
+    table = DdlTable(*name, whole=True, new=True, born=not careful, temporary=temporary)
     if cursor.take("partition", "of"):
         parent = catalog.full(cursor.qualified())
         table = replace(
@@ -53,7 +53,7 @@ def constraint_is_next(part: Cursor) -> bool:
     return part.sees_any(*TABLE_CONSTRAINTS) or part.sees("exclude", "(") or part.sees("exclude", "using")
 
 
-def _elements(inside: Cursor, catalog: Catalog, table: Known) -> Known:
+def _elements(inside: Cursor, catalog: Catalog, table: DdlTable) -> DdlTable:
     keys = []
     for part in inside.parts():
         if part.take("like"):
@@ -67,7 +67,7 @@ def _elements(inside: Cursor, catalog: Catalog, table: Known) -> Known:
     return table
 
 
-def _like(part: Cursor, catalog: Catalog, table: Known) -> Known:
+def _like(part: Cursor, catalog: Catalog, table: DdlTable) -> DdlTable:
     """The columns of another table, with as much of what they have as is asked for."""
     model = catalog.table(catalog.full(part.qualified()))
     taken: set[str] = set()
@@ -93,7 +93,7 @@ def _like(part: Cursor, catalog: Catalog, table: Known) -> Known:
     ).settled()
 
 
-def constrained(part: Cursor, table: Known, catalog: Catalog) -> Known:
+def constrained(part: Cursor, table: DdlTable, catalog: Catalog) -> DdlTable:
     """A table with the NOT NULL and the key that a table constraint brings."""
     name = part.name() if part.take("constraint") else ""
     if part.take("primary", "key"):
@@ -107,7 +107,7 @@ def constrained(part: Cursor, table: Known, catalog: Catalog) -> Known:
     return table
 
 
-def _behind(cursor: Cursor, catalog: Catalog, table: Known) -> Known:
+def _behind(cursor: Cursor, catalog: Catalog, table: DdlTable) -> DdlTable:
     """What stands behind a table's elements: the parents whose columns come before its own, when it goes again."""
     declared = table
     table = replace(table, own=table.own or frozenset(column.name for column in table.columns))
@@ -123,7 +123,7 @@ def _behind(cursor: Cursor, catalog: Catalog, table: Known) -> Known:
     return table
 
 
-def _inherited(parents: Cursor, catalog: Catalog, declared: Known) -> Known:
+def _inherited(parents: Cursor, catalog: Catalog, declared: DdlTable) -> DdlTable:
     table = replace(declared, columns=(), own=frozenset(column.name for column in declared.columns))
     for parent in parents.parts():
         name = catalog.full(parent.qualified())
@@ -168,7 +168,7 @@ def create_index(cursor: Cursor, catalog: Catalog) -> None:
         catalog.indexes[name] = tuple(part.name() for part in parts)
 
 
-def guarded(statement: Statement, catalog: Catalog) -> str:
+def guarded(statement: SqlStatement, catalog: Catalog) -> str:
     """A DO block that makes nothing but types and foreign keys, as tools write it to pass over what is there already.
 
     returns  what it does, `create_type` or `add_constraint`; "" where it is no such block, as far as that is plain:
@@ -226,7 +226,7 @@ def selected_into(cursor: Cursor, catalog: Catalog) -> Name | None:
     full = (TEMP, name[1]) if temporary else catalog.made(name)
     if full[0] != TEMP:
         catalog.settles(name, found)
-    catalog.put(Known(*full, new=True, born=True, temporary=full[0] == TEMP))
+    catalog.put(DdlTable(*full, new=True, born=True, temporary=full[0] == TEMP))
     return full
 
 

@@ -6,7 +6,7 @@ from console.propagation.migration import Migration, Operation
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ObservedChange:
     """One change as a statement says it, not yet folded with the others of its transaction."""
 
     schema: str
@@ -65,7 +65,7 @@ class Firm:
     columns: frozenset[str]
 
 
-Event = Change | Ignored | Remark | Refilled | Firm
+Event = ObservedChange | Ignored | Remark | Refilled | Firm
 
 
 @dataclass(frozen=True, slots=True)

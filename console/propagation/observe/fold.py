@@ -19,7 +19,7 @@ from console.propagation.migration import (
     SwapColumns,
     default_phase,
 )
-from console.propagation.observe.events import Change, Event, Firm, Observed, Refilled, Remark
+from console.propagation.observe.events import Event, Firm, Observed, ObservedChange, Refilled, Remark
 
 
 @dataclass
@@ -111,7 +111,7 @@ def rejoined(found: Iterable[Observed]) -> list[Remark]:
 def _followed(transaction: Iterable[Event]) -> dict[tuple[str, str], list[_Column]]:
     tables: dict[tuple[str, str], list[_Column]] = {}
     for rank, event in enumerate(transaction):
-        if isinstance(event, Change):
+        if isinstance(event, ObservedChange):
             _follow(tables.setdefault((event.schema, event.table), []), event, rank)
         elif isinstance(event, Refilled):
             for column in tables.get((event.schema, event.table), ()):
@@ -161,7 +161,7 @@ def _merged(found: list[tuple[int, Observed]]) -> list[Observed]:
     return result
 
 
-def _follow(columns: list[_Column], change: Change, rank: int) -> None:
+def _follow(columns: list[_Column], change: ObservedChange, rank: int) -> None:
     def find(name: str) -> _Column:
         for column in columns:
             if column.name == name and not column.dropped:

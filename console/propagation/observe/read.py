@@ -23,9 +23,9 @@ from console.propagation.observe.classify import differences, unlabelled
 from console.propagation.observe.events import Ignored, Observation, Observed, Remark
 from console.propagation.observe.fold import fold, lost, refused, rejoined, settled
 from console.propagation.observe.scope import GONE, NEW
-from console.propagation.observe.script import Script
+from console.propagation.observe.script import SqlScript
 from console.propagation.replication import KINDS, Kind, Replication
-from console.propagation.tables import Table
+from console.propagation.tables import PgTable
 from console.propagation.types import Type
 
 File = tuple[str, str]  # its name as shown in errors, its text
@@ -55,7 +55,7 @@ def observe(
     ignored: list[Ignored] = []
     remarks: list[Remark] = []
     for name, text in files:
-        script = Script(text, name, catalog, problems)
+        script = SqlScript(text, name, catalog, problems)
         for transaction in script.transactions():
             problems += refused(transaction)
             found += fold(transaction)
@@ -69,7 +69,7 @@ def observe(
     return _scoped(Observation(tuple(settled(found)), tuple(ignored), tuple(remarks)), replication, phase)
 
 
-def read_schema(files: Sequence[File], schema: str = "public") -> tuple[Table, ...]:
+def read_schema(files: Sequence[File], schema: str = "public") -> tuple[PgTable, ...]:
     """The tables that files of SQL define, partitions and temporary ones left out.
 
     raises  Problems
@@ -106,7 +106,7 @@ def compare_dumps(
 def _learn(catalog: Catalog, files: Iterable[File]) -> list[Problem]:
     problems: list[Problem] = []
     for name, text in files:
-        for _ in Script(text, name, catalog, problems).transactions():
+        for _ in SqlScript(text, name, catalog, problems).transactions():
             pass
     catalog.forget_moves()
     return problems
@@ -185,7 +185,7 @@ def kind_of(migration: Migration) -> str:
             assert_never(migration.operation)
 
 
-def _relabelled(old: Table, new: Table, where: str) -> Iterator[Ignored]:
+def _relabelled(old: PgTable, new: PgTable, where: str) -> Iterator[Ignored]:
     for column in new.columns:
         was = old.column(column.name)
         if was is not None and was.type != column.type and unlabelled(was.type) == unlabelled(column.type):
@@ -193,7 +193,7 @@ def _relabelled(old: Table, new: Table, where: str) -> Iterator[Ignored]:
             yield Ignored(where, "alter_type", reason, f"{new.full}.{column.name} {column.postgres}", new.full)
 
 
-def _doubts(old: Table, new: Table, where: str) -> Iterator[Remark]:
+def _doubts(old: PgTable, new: PgTable, where: str) -> Iterator[Remark]:
     gone = [column for column in old.columns if new.column(column.name) is None]
     for column in new.columns:
         alike = [was.name for was in gone if was.type == column.type]

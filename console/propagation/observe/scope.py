@@ -163,7 +163,7 @@ def _cascades(cursor: Cursor) -> bool:
 
 def _hiding(cursor: Cursor, catalog: Catalog) -> tuple[str, str]:
     """A DO block is data as long as nothing in it could change a table; CALL and EXECUTE run what is not in the file."""
-    from console.propagation.observe.routines.calls import harmless_body
+    from console.propagation.observe.functions.calls import harmless_body
 
     words = cursor.statement.words
     languages = [

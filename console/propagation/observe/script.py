@@ -12,6 +12,7 @@ from console.errors import Problem
 from console.propagation.observe.catalog import Catalog
 from console.propagation.observe.create import create_index, create_table, guarded, selected_into
 from console.propagation.observe.events import Event, Ignored, Refilled, Remark
+from console.propagation.observe.functions.calls import refuse_hidden, remember
 from console.propagation.observe.objects.relations import alter_view, altered, create_schema, create_view, drop_view
 from console.propagation.observe.objects.types import (
     alter_domain,
@@ -21,15 +22,14 @@ from console.propagation.observe.objects.types import (
     drop_type,
     rename_type,
 )
-from console.propagation.observe.routines.calls import refuse_hidden, remember
 from console.propagation.observe.scope import DATA, GONE, NEW, SILENT, STAYS, ignored, updated
 from console.propagation.observe.session import chains, executed, follow_path
 from console.propagation.observe.table.action import taken
 from console.propagation.observe.table.alter import Alteration
-from console.propagation.observe.table.known import Known
-from console.propagation.observe.table.passed import OF_THE_DATABASE
+from console.propagation.observe.table.ignored import OF_THE_DATABASE
+from console.propagation.observe.table.table_state import DdlTable
 from console.propagation.sql.cursor import Cursor, Name
-from console.propagation.sql.words import NotUnderstood, Statement, statements
+from console.propagation.sql.lexer import NotUnderstood, SqlStatement, statements
 
 CODE: Final = "S401"
 _HINT: Final = "write it so that it is understood, or leave it out of what is observed"
@@ -38,7 +38,7 @@ _TYPES: Final = "the columns that have it say so"
 
 
 @dataclass(frozen=True)
-class Saved:
+class Savepoint:
     """A savepoint: what was known at it, and how many events there were."""
 
     name: str
@@ -47,7 +47,7 @@ class Saved:
 
 
 @dataclass
-class Script:
+class SqlScript:
     """One file being read.
 
     file  as shown in errors
@@ -67,7 +67,7 @@ class Script:
         opened = any(_opens(statement) for statement in found)
         each = not opened and any(_stands_alone(statement) for statement in found)
         pending: list[Event] = []
-        saved: list[Saved] = []
+        saved: list[Savepoint] = []
         before = self.catalog.copy()
         inside = not each and not opened
         self._explicit = False
@@ -77,7 +77,7 @@ class Script:
                 if not self._explicit:
                     before, inside, self._explicit = self.catalog.copy(), True, True
             elif word == "savepoint" and inside:
-                saved.append(Saved(_last_name(statement), self.catalog.copy(), len(pending)))
+                saved.append(Savepoint(_last_name(statement), self.catalog.copy(), len(pending)))
             elif word == "release" or _to_savepoint(statement):
                 saved = self._saved(statement, saved, pending, undoes=word != "release")
             elif word in ("rollback", "abort"):
@@ -96,14 +96,16 @@ class Script:
                     pending = []
         yield self._commit(pending)
 
-    def _rolled_back(self, statement: Statement, pending: list[Event], before: Catalog) -> None:
+    def _rolled_back(self, statement: SqlStatement, pending: list[Event], before: Catalog) -> None:
         if self._explicit:
             self.catalog.restore(before)
         elif pending:
             hint = "write BEGIN at the beginning of what it undoes"
             self._refuse(NotUnderstood("ROLLBACK outside of a transaction of the file", statement.line, hint=hint))
 
-    def _saved(self, statement: Statement, saved: list[Saved], pending: list[Event], *, undoes: bool) -> list[Saved]:
+    def _saved(
+        self, statement: SqlStatement, saved: list[Savepoint], pending: list[Event], *, undoes: bool
+    ) -> list[Savepoint]:
         """RELEASE and ROLLBACK TO: what the innermost savepoint of that name keeps. returns  those that are left"""
         name = _last_name(statement)
         at = next((rank for rank in reversed(range(len(saved))) if saved[rank].name == name), None)
@@ -120,8 +122,8 @@ class Script:
         self.catalog.settle()
         return pending
 
-    def _statements(self) -> list[Statement]:
-        found: list[Statement] = []
+    def _statements(self) -> list[SqlStatement]:
+        found: list[SqlStatement] = []
         try:
             found.extend(statements(self.text))
         except NotUnderstood as wrong:
@@ -132,14 +134,14 @@ class Script:
         where = f"{self.file}:{wrong.line}:{wrong.column}"
         self.problems.append(Problem(CODE, f"not understood: {wrong}", where, wrong.hint or _HINT))
 
-    def _read(self, statement: Statement) -> list[Event]:
+    def _read(self, statement: SqlStatement) -> list[Event]:
         try:
             return list(self._events(statement))
         except NotUnderstood as wrong:
             self._refuse(wrong)
         return []
 
-    def _events(self, statement: Statement) -> Iterator[Event]:
+    def _events(self, statement: SqlStatement) -> Iterator[Event]:
         cursor = Cursor.over(statement)
         if statement.words[0].kind == "mark":
             yield self._ignored(statement, "way_back", "what stands behind this line undoes the migration")
@@ -182,10 +184,10 @@ class Script:
             return False
         return True
 
-    def _place(self, statement: Statement) -> Callable[[int], str]:
+    def _place(self, statement: SqlStatement) -> Callable[[int], str]:
         return lambda at: f"{self.file}:{statement.words[min(at, len(statement.words) - 1)].line}"
 
-    def _schema(self, cursor: Cursor, statement: Statement) -> Iterator[Event]:
+    def _schema(self, cursor: Cursor, statement: SqlStatement) -> Iterator[Event]:
         """ALTER SCHEMA: a new name is one for every table in it."""
         old = cursor.name()
         if not cursor.take("rename", "to"):
@@ -204,7 +206,7 @@ class Script:
         for kind in [kind for kind in self.catalog.types.found if kind[0] == old]:
             rename_type(kind, (new, kind[1]), self.catalog)
 
-    def _created(self, table: Cursor, statement: Statement) -> Iterator[Event]:
+    def _created(self, table: Cursor, statement: SqlStatement) -> Iterator[Event]:
         head = [word.text for word in statement.words[:4] if word.kind == "word"]
         temporary = "temp" in head or "temporary" in head
         there = dict(self.catalog.tables)
@@ -219,7 +221,7 @@ class Script:
                 )
             yield from self._made(created, statement)
 
-    def _made(self, created: Known, statement: Statement) -> Iterator[Event]:
+    def _made(self, created: DdlTable, statement: SqlStatement) -> Iterator[Event]:
         if created.temporary:
             yield self._ignored(statement, "create_table", "the table is temporary", created.name)
         elif (before := self._before(created)) is not None:
@@ -229,12 +231,12 @@ class Script:
         else:
             yield self._ignored(statement, "create_table", NEW, created.name)
 
-    def _before(self, created: Known) -> Known | None:
+    def _before(self, created: DdlTable) -> DdlTable | None:
         """The table that stores know under a new one's name."""
         name = (created.schema, created.name)
         return self.catalog.left.pop(name, None) if created.new and self.catalog.concerns(name) else None
 
-    def _others(self, cursor: Cursor, statement: Statement) -> Iterator[Event]:
+    def _others(self, cursor: Cursor, statement: SqlStatement) -> Iterator[Event]:
         if cursor.sees("alter", "domain"):
             alter_domain(Cursor(statement, 2, cursor.end), self.catalog)
         follow_path(statement, self.catalog, inside=self._explicit)
@@ -254,7 +256,7 @@ class Script:
             drop_type(Cursor(statement, 2, cursor.end), self.catalog)
         yield self._ignored(statement, *known)
 
-    def _dropped(self, cursor: Cursor, statement: Statement) -> Iterator[Event]:
+    def _dropped(self, cursor: Cursor, statement: SqlStatement) -> Iterator[Event]:
         cursor.take("if", "exists")
         names = []
         while True:
@@ -267,7 +269,7 @@ class Script:
         for name in names:
             yield from self._gone(name, cursor, statement)
 
-    def _gone(self, name: Name, cursor: Cursor, statement: Statement) -> Iterator[Event]:
+    def _gone(self, name: Name, cursor: Cursor, statement: SqlStatement) -> Iterator[Event]:
         """A table goes, and with it what inherits from it; so would a column whose values are its rows."""
         gone = self.catalog.tables.pop(name, None)
         if gone is not None and gone.whole and not (gone.new or gone.temporary):
@@ -283,11 +285,11 @@ class Script:
         for child in self.catalog.below(name):
             yield from self._gone(child, cursor, statement)
 
-    def _ignored(self, statement: Statement, kind: str, reason: str, table: str = "") -> Ignored:
+    def _ignored(self, statement: SqlStatement, kind: str, reason: str, table: str = "") -> Ignored:
         return Ignored(f"{self.file}:{statement.line}", kind, reason, str(statement)[:200], table)
 
 
-def _opens(statement: Statement) -> bool:
+def _opens(statement: SqlStatement) -> bool:
     words = [word.text for word in statement.words[:2]]
     return words[0] == "begin" or words == ["start", "transaction"]
 
@@ -296,15 +298,15 @@ def _row_type(postgres: str) -> str:
     return postgres.removesuffix("[]").rpartition(".")[2]
 
 
-def _last_name(statement: Statement) -> str:
+def _last_name(statement: SqlStatement) -> str:
     return statement.words[-1].text
 
 
-def _to_savepoint(statement: Statement) -> bool:
+def _to_savepoint(statement: SqlStatement) -> bool:
     return statement.words[0].text == "rollback" and any(word.text == "to" for word in statement.words[:4])
 
 
-def _stands_alone(statement: Statement) -> bool:
+def _stands_alone(statement: SqlStatement) -> bool:
     """PostgreSQL forbids it inside a transaction."""
     words = [word.text for word in statement.words if word.kind == "word"]
     return bool(words) and (words[0] in _ALONE or (words[0] != "refresh" and "concurrently" in words[:5]))

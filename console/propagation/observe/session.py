@@ -8,7 +8,7 @@ from typing import Final
 
 from console.propagation.observe.catalog import TEMP, Catalog
 from console.propagation.sql.cursor import Cursor
-from console.propagation.sql.words import Statement, kept, statements
+from console.propagation.sql.lexer import SqlStatement, kept, statements
 
 _PATH: Final = "search_path"
 _PASSED: Final = ("", "$user", "pg_catalog")
@@ -16,7 +16,7 @@ _STRINGS: Final = "standard_conforming_strings"
 _HINT: Final = "write SET search_path TO … as a statement of its own, or write names with their schema"
 
 
-def follow_path(statement: Statement, catalog: Catalog, *, inside: bool) -> None:
+def follow_path(statement: SqlStatement, catalog: Catalog, *, inside: bool) -> None:
     """`SET search_path TO app, public` and the like: names without a schema are looked for there from now on.
 
     inside  within a transaction that the file opens
@@ -61,7 +61,7 @@ def follow_path(statement: Statement, catalog: Catalog, *, inside: bool) -> None
         _look(catalog, list(_listed(parts[1].text())), local)
 
 
-def _sets_path(statement: Statement) -> bool:
+def _sets_path(statement: SqlStatement) -> bool:
     """It calls set_config with that setting's name, or with one that is not written there."""
     for at, word in enumerate(statement.words[:-3]):
         if word.kind in ("word", "name") and word.text == "set_config":
@@ -100,13 +100,13 @@ def _look(catalog: Catalog, names: Sequence[str], local: bool) -> None:
         catalog.look(found)
 
 
-def chains(statement: Statement) -> bool:
+def chains(statement: SqlStatement) -> bool:
     """`COMMIT AND CHAIN`: the next transaction begins at once."""
     texts = [word.text for word in statement.words if word.kind == "word"]
     return texts[-2:] == ["and", "chain"]
 
 
-def executed(statement: Statement) -> Statement | None:
+def executed(statement: SqlStatement) -> SqlStatement | None:
     """What EXPLAIN ANALYZE runs, with all that it does; None where nothing is run, or it is no EXPLAIN."""
     cursor = Cursor.over(statement)
     if not cursor.take("explain"):
@@ -120,4 +120,4 @@ def executed(statement: Statement) -> Statement | None:
         runs = cursor.take("analyze") or cursor.take("analyse")
         cursor.take("verbose")
     inner = statement.words[cursor.at : cursor.end]
-    return Statement(inner, statement.source) if runs and inner else None
+    return SqlStatement(inner, statement.source) if runs and inner else None

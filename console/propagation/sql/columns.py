@@ -8,8 +8,8 @@ from typing import Final
 
 from console.propagation.sql.cursor import Cursor
 from console.propagation.sql.defaults import Computed, literal
-from console.propagation.sql.postgres import UserTypes, Written, read_type
-from console.propagation.tables import Column
+from console.propagation.sql.postgres import UserTypes, WrittenType, read_type
+from console.propagation.tables import PgColumn
 
 _CONSTRAINTS: Final = (
     "collate", "constraint", "not", "null", "check", "default", "generated", "unique", "primary", "references",
@@ -48,7 +48,7 @@ class Definition:
     """
 
     name: str
-    written: Written
+    written: WrittenType
     nullable: bool = True
     default: str | None = None
     computed: str = ""
@@ -57,10 +57,10 @@ class Definition:
     reads: frozenset[str] = frozenset()
 
     @property
-    def column(self) -> Column:
+    def column(self) -> PgColumn:
         kept = self.written.required or any(self.name in check.columns for check in self.checks if check.valid)
         nullable = self.nullable and not kept
-        return Column(self.name, self.written.postgres, self.written.type, nullable, self.default, self.computed)
+        return PgColumn(self.name, self.written.postgres, self.written.type, nullable, self.default, self.computed)
 
 
 def read_column(cursor: Cursor, types: UserTypes, schema: str) -> Definition:

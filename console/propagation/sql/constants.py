@@ -13,7 +13,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any, Final
 
-from console.propagation.sql.postgres import PRINTED, Written
+from console.propagation.sql.postgres import PRINTED, WrittenType
 from console.propagation.types import INTEGERS, TIMES, Type, timed
 
 EMPTY: Final = "[]"
@@ -28,7 +28,7 @@ _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _CLOCK: Final = re.compile(r"(\d\d:\d\d)(:\d\d)?(?:\.(\d{1,6}))?(Z|[+-]\d\d(?::?\d\d)?)?", re.ASCII)
 
 
-def printed(written: Written, text: str) -> str | None:
+def printed(written: WrittenType, text: str) -> str | None:
     """A constant's text as PostgreSQL prints the value; `[]` for an empty array; None where only PostgreSQL can tell.
 
     written  the type; with "" for PostgreSQL's name of it, only the generic type counts
@@ -57,7 +57,7 @@ def plain(number: str) -> str | None:
     return f"{found if found else abs(found):f}"  # a numeric has no negative zero
 
 
-def _integer(written: Written, bare: str) -> str | None:
+def _integer(written: WrittenType, bare: str) -> str | None:
     if not re.fullmatch(r"[+-]?\d{1,30}", bare, re.ASCII):
         return None
     bound, found = 2 ** INTEGERS[written.type.name], int(bare)
@@ -66,7 +66,7 @@ def _integer(written: Written, bare: str) -> str | None:
     return str(found) if -bound <= found < bound else None
 
 
-def _decimal(written: Written, bare: str) -> str | None:
+def _decimal(written: WrittenType, bare: str) -> str | None:
     found, kind = plain(bare), written.type
     if found is None or not kind.numbers:
         return found
@@ -77,11 +77,11 @@ def _decimal(written: Written, bare: str) -> str | None:
     return found if fits else None
 
 
-def _boolean(_: Written, bare: str) -> str | None:
+def _boolean(_: WrittenType, bare: str) -> str | None:
     return "true" if bare.lower() in _TRUE else "false" if bare.lower() in _FALSE else None
 
 
-def _float(_: Written, bare: str) -> str | None:
+def _float(_: WrittenType, bare: str) -> str | None:
     if not NUMBER.fullmatch(bare):
         return None
     return plain(bare) if re.match(r"[+-]?0\d", bare) else bare.removeprefix("+")
@@ -95,7 +95,7 @@ def _string(postgres: str, text: str) -> str | None:
     return text.ljust(longest) if postgres.startswith("character(") else text
 
 
-def _json(written: Written, text: str) -> str | None:
+def _json(written: WrittenType, text: str) -> str | None:
     if written.postgres != "jsonb":
         return text
     try:
@@ -120,7 +120,7 @@ def _as_jsonb(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def _date(_: Written, bare: str) -> str | None:
+def _date(_: WrittenType, bare: str) -> str | None:
     """Without the time of day and its offset, which PostgreSQL passes over."""
     found = _moment(timed("timestamp"), bare)
     return found and found[:10]
@@ -154,7 +154,7 @@ def _there(moment: str) -> bool:
     return True
 
 
-def _text_of(written: Written, text: str) -> str | None:
+def _text_of(written: WrittenType, text: str) -> str | None:
     """Of a type that no file defines the text is taken as it is, and that is told; PostgreSQL's own print as they like."""
     if not written.postgres or written.type.of not in PRINTED:
         return text
@@ -166,7 +166,7 @@ def _text_of(written: Written, text: str) -> str | None:
         return None
 
 
-_READERS: Final[dict[str, Callable[[Written, str], str | None]]] = {
+_READERS: Final[dict[str, Callable[[WrittenType, str], str | None]]] = {
     "boolean": _boolean,
     "float32": _float,
     "float64": _float,

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from console.propagation.sql.words import NotUnderstood, Statement, Word
+from console.propagation.sql.lexer import NotUnderstood, SqlStatement, Token
 
 Name = tuple[str, str]  # schema ("" where none is written), name
 
@@ -11,19 +11,19 @@ Name = tuple[str, str]  # schema ("" where none is written), name
 class Cursor:
     """Reads a statement's words. `end` is the index where its part of the statement ends."""
 
-    statement: Statement
+    statement: SqlStatement
     at: int
     end: int
 
     @classmethod
-    def over(cls, statement: Statement) -> "Cursor":
+    def over(cls, statement: SqlStatement) -> "Cursor":
         return cls(statement, 0, len(statement.words))
 
     @property
     def done(self) -> bool:
         return self.at >= self.end
 
-    def peek(self, ahead: int = 0) -> Word | None:
+    def peek(self, ahead: int = 0) -> Token | None:
         at = self.at + ahead
         return self.statement.words[at] if at < self.end else None
 

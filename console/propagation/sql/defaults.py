@@ -5,8 +5,8 @@ from typing import Final
 
 from console.propagation.sql.constants import EMPTY, NUMBER, plain, printed
 from console.propagation.sql.cursor import Cursor
-from console.propagation.sql.postgres import UserTypes, Written, read_type
-from console.propagation.sql.words import NotUnderstood
+from console.propagation.sql.lexer import NotUnderstood
+from console.propagation.sql.postgres import UserTypes, WrittenType, read_type
 from console.propagation.types import INTEGERS, Type
 
 NOW: Final = "now()"
@@ -19,7 +19,7 @@ _BARE: Final = (*INTEGERS, "float32", "float64", "decimal", "boolean")  # types 
 _PRINTED_ALIKE: Final = (*INTEGERS, "boolean", "uuid", "enum", "string", "date")
 
 
-_UNTYPED: Final = Written("", UNKNOWN)
+_UNTYPED: Final = WrittenType("", UNKNOWN)
 
 
 class Computed(Exception):
@@ -36,10 +36,10 @@ class _Constant:
 
     text: str
     form: str
-    of: Written = _UNTYPED
+    of: WrittenType = _UNTYPED
 
 
-def literal(expression: Cursor, written: Written, types: UserTypes, schema: str) -> str | None:
+def literal(expression: Cursor, written: WrittenType, types: UserTypes, schema: str) -> str | None:
     """The default of a column as a migration carries it; None for NULL.
 
     raises  Computed
@@ -67,7 +67,7 @@ def recast(default: str | None, kind: Type, postgres: str = "") -> str | None:
     if default in (NOW, EMPTY):
         fits = kind.name in ("timestamp", "timestamp_tz", "date") if default == NOW else kind.name == "array"
         return default if fits else None
-    found = printed(Written(postgres, kind), unquoted(default))
+    found = printed(WrittenType(postgres, kind), unquoted(default))
     return None if found is None else _literal(_Constant(found, "typed"), kind)
 
 
@@ -93,7 +93,7 @@ def _literal(value: _Constant, kind: Type) -> str:
     return value.text if kind.name in (*_BARE, "array") else quoted(value.text)
 
 
-def _cast(value: _Constant, to: Written) -> _Constant:
+def _cast(value: _Constant, to: WrittenType) -> _Constant:
     """raises  Computed where the value that comes out is not certain"""
     text: str | None = value.text
     if value.form == "moment":
@@ -113,7 +113,7 @@ def _cast(value: _Constant, to: Written) -> _Constant:
     return _Constant(_certain(found), "typed", to)
 
 
-def _retyped(value: _Constant, to: Written) -> str | None:
+def _retyped(value: _Constant, to: WrittenType) -> str | None:
     """A value's text where a value of the other type is read from it as PostgreSQL makes it of the value itself."""
     was, kind = value.of.type, to.type
     if was.name == "string":

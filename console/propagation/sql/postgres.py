@@ -54,7 +54,7 @@ _FIELDS: Final = ("year", "month", "day", "hour", "minute", "second", "to")
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenType:
     """A type as a definition has it.
 
     postgres  PostgreSQL's own full spelling
@@ -74,11 +74,11 @@ class Written:
 
 
 _INFORMATION: Final = {
-    "cardinal_number": Written("information_schema.cardinal_number", Type("int32")),
-    "character_data": Written("information_schema.character_data", Type("string")),
-    "sql_identifier": Written("information_schema.sql_identifier", Type("string")),
-    "time_stamp": Written("information_schema.time_stamp", timed("timestamp_tz", 2)),
-    "yes_or_no": Written("information_schema.yes_or_no", Type("string")),
+    "cardinal_number": WrittenType("information_schema.cardinal_number", Type("int32")),
+    "character_data": WrittenType("information_schema.character_data", Type("string")),
+    "sql_identifier": WrittenType("information_schema.sql_identifier", Type("string")),
+    "time_stamp": WrittenType("information_schema.time_stamp", timed("timestamp_tz", 2)),
+    "yes_or_no": WrittenType("information_schema.yes_or_no", Type("string")),
 }
 
 
@@ -89,10 +89,10 @@ class UserTypes:
     path  the schemas in which a name without one is looked for
     """
 
-    found: dict[Name, Written] = field(default_factory=dict)
+    found: dict[Name, WrittenType] = field(default_factory=dict)
     path: tuple[str, ...] = ()
 
-    def find(self, name: Name, schema: str) -> Written | None:
+    def find(self, name: Name, schema: str) -> WrittenType | None:
         """A type by its name."""
         return self.found.get(self.full(name, schema))
 
@@ -105,7 +105,7 @@ class UserTypes:
         return here[0] if here else others[0] if len(others) == 1 else (schema, name[1])
 
 
-def read_type(cursor: Cursor, types: UserTypes, schema: str) -> Written:
+def read_type(cursor: Cursor, types: UserTypes, schema: str) -> WrittenType:
     """The type that is next, arrays included.
 
     raises  NotUnderstood
@@ -127,10 +127,10 @@ def read_type(cursor: Cursor, types: UserTypes, schema: str) -> Written:
     if not dimensions:
         return written
     # PostgreSQL neither keeps nor checks how many dimensions were written
-    return Written(f"{written.postgres}[]", array(written.type), written.serial, unknown=written.unknown)
+    return WrittenType(f"{written.postgres}[]", array(written.type), written.serial, unknown=written.unknown)
 
 
-def _element(cursor: Cursor, types: UserTypes, schema: str) -> Written:
+def _element(cursor: Cursor, types: UserTypes, schema: str) -> WrittenType:
     start = cursor.peek()
     name = cursor.qualified()
     exact = name[0] == "pg_catalog" or (start is not None and start.kind == "name" and not name[0])
@@ -141,29 +141,29 @@ def _element(cursor: Cursor, types: UserTypes, schema: str) -> Written:
     if name[0] == "information_schema" and name[1] in _INFORMATION:
         return _INFORMATION[name[1]]
     if name[1] == "citext" and types.find(name, schema) is None:
-        return Written("citext", Type("string"))
+        return WrittenType("citext", Type("string"))
     modifiers = f"({cursor.bracketed()})" if cursor.sees("(") else ""
     if (known := types.find(name, schema)) is not None:
         return known
     if name[1].startswith("_") and (known := types.find((name[0], name[1][1:]), schema)) is not None:
-        return Written(f"{known.postgres}[]", array(known.type))
+        return WrittenType(f"{known.postgres}[]", array(known.type))
     full = ".".join(part for part in name if part)
-    return Written(full + modifiers, Type("text_of", of=full), unknown=True)
+    return WrittenType(full + modifiers, Type("text_of", of=full), unknown=True)
 
 
-def _own(cursor: Cursor, name: str, types: UserTypes, schema: str) -> Written | None:
+def _own(cursor: Cursor, name: str, types: UserTypes, schema: str) -> WrittenType | None:
     """A type of PostgreSQL's own, whose first word has been read; None where it is none."""
     if name.startswith("_") and (element := _catalogued(cursor, name)) is not None:
         return element
     if name in SERIAL:
         full, generic = PLAIN[SERIAL[name]]
-        return Written(full, generic, serial=True)
+        return WrittenType(full, generic, serial=True)
     if name == "double" and cursor.take("precision"):
-        return Written("double precision", Type("float64"))
+        return WrittenType("double precision", Type("float64"))
     if name == "float":
         digits = _modifiers(cursor)
         single = bool(digits) and digits[0] <= 24
-        return Written("real", Type("float32")) if single else Written("double precision", Type("float64"))
+        return WrittenType("real", Type("float32")) if single else WrittenType("double precision", Type("float64"))
     if name in ("character", "char", "nchar", "varchar", "bpchar", "national"):
         return _characters(cursor, name)
     if name in ("numeric", "decimal", "dec"):
@@ -176,51 +176,51 @@ def _own(cursor: Cursor, name: str, types: UserTypes, schema: str) -> Written | 
             cursor.at += 1
         _modifiers(cursor)
         shown = str(Cursor(cursor.statement, start, cursor.at))
-        return Written(f"interval {shown}".strip(), Type("interval"))
+        return WrittenType(f"interval {shown}".strip(), Type("interval"))
     if name in PLAIN and name != "citext":
-        return Written(*PLAIN[name])
+        return WrittenType(*PLAIN[name])
     if name in ("bit", "varbit"):
         varying = cursor.take("varying") or name == "varbit"
         full = "bit varying" if varying else "bit"
         digits = _modifiers(cursor)
-        return Written(full + (f"({digits[0]})" if digits else ""), Type("text_of", of=full))
-    return Written(name, Type("text_of", of=name)) if name in PRINTED else None
+        return WrittenType(full + (f"({digits[0]})" if digits else ""), Type("text_of", of=full))
+    return WrittenType(name, Type("text_of", of=name)) if name in PRINTED else None
 
 
-def _catalogued(cursor: Cursor, name: str) -> Written | None:
+def _catalogued(cursor: Cursor, name: str) -> WrittenType | None:
     """A type by the name that PostgreSQL's catalog has for it, which may differ from SQL's: a quoted one, `_int4`."""
     if name.startswith("_") and name[1:] in _CATALOGUED:
         element = _catalogued(cursor, name[1:])
-        return element and Written(f"{element.postgres}[]", array(element.type))
+        return element and WrittenType(f"{element.postgres}[]", array(element.type))
     if name not in _CATALOGUED:
         return None
     if name == "char":
-        return Written('"char"', Type("string"))
+        return WrittenType('"char"', Type("string"))
     return _own(cursor, name, UserTypes(), "")
 
 
-def _characters(cursor: Cursor, name: str) -> Written:
+def _characters(cursor: Cursor, name: str) -> WrittenType:
     if name == "national" and not (cursor.take("character") or cursor.take("char")):
         raise cursor.wrong("expected CHARACTER")
     varying = cursor.take("varying") or name == "varchar"
     length = _modifiers(cursor)
     full = "character varying" if varying else "character"
     if not length:
-        return Written(full if varying or name == "bpchar" else "character(1)", Type("string"))
-    return Written(f"{full}({length[0]})", Type("string"))
+        return WrittenType(full if varying or name == "bpchar" else "character(1)", Type("string"))
+    return WrittenType(f"{full}({length[0]})", Type("string"))
 
 
-def _decimal(cursor: Cursor) -> Written:
+def _decimal(cursor: Cursor) -> WrittenType:
     numbers = _modifiers(cursor)
     if not numbers:
-        return Written("numeric", Type("decimal"))
+        return WrittenType("numeric", Type("decimal"))
     precision, scale = numbers[0], numbers[1] if len(numbers) > 1 else 0
     # PostgreSQL 15 rounds left of the point with a negative scale, and lets a scale exceed the precision
     digits = max(precision - min(scale, 0), scale)
-    return Written(f"numeric({precision},{scale})", decimal(digits, max(scale, 0)))
+    return WrittenType(f"numeric({precision},{scale})", decimal(digits, max(scale, 0)))
 
 
-def _time(cursor: Cursor, name: str) -> Written:
+def _time(cursor: Cursor, name: str) -> WrittenType:
     digits = _modifiers(cursor)
     kind = _TIMES[name]
     if name in ("time", "timestamp"):
@@ -231,7 +231,7 @@ def _time(cursor: Cursor, name: str) -> Written:
     zone = "with" if kind.endswith("_tz") else "without"
     fraction = min(digits[0], FRACTION) if digits else FRACTION
     shown = f"({fraction})" if digits else ""
-    return Written(f"{kind.removesuffix('_tz')}{shown} {zone} time zone", timed(kind, fraction))
+    return WrittenType(f"{kind.removesuffix('_tz')}{shown} {zone} time zone", timed(kind, fraction))
 
 
 def _modifiers(cursor: Cursor) -> tuple[int, ...]:

@@ -11,12 +11,12 @@ from decimal import Decimal
 from typing import Final, assert_never
 
 from console.errors import DataError
-from console.propagation.hanging import checks
-from console.propagation.hanging.anew import exchanged
-from console.propagation.hanging.checks import Deed
-from console.propagation.hanging.replacing import replacing
-from console.propagation.hanging.room import type_after, type_of
-from console.propagation.hanging.widening import Widening
+from console.propagation.dependents import checks
+from console.propagation.dependents.anew import exchanged
+from console.propagation.dependents.checks import Deed
+from console.propagation.dependents.replacing import replacing
+from console.propagation.dependents.room import type_after, type_of
+from console.propagation.dependents.widening import Widening
 from console.propagation.mapping import fits, mapped
 from console.propagation.migration import (
     STAGED,
@@ -29,8 +29,8 @@ from console.propagation.migration import (
 )
 from console.propagation.sql.constants import EMPTY
 from console.propagation.sql.defaults import NOW, unquoted
-from console.propagation.tables import Dependent, Kept, StoreTable
-from console.propagation.translate.operations import NEXT, Statement, Translation, value_of
+from console.propagation.tables import ColumnStorage, Dependent, StoreTable
+from console.propagation.translate.operations import NEXT, ClickHouseStatement, Translation, value_of
 from console.propagation.translate.spelling import literal, on_cluster, qualified, quoted
 from console.propagation.translate.swap import Swap
 from console.propagation.translate.views import View, reads, same
@@ -47,7 +47,7 @@ def translate(migration: Migration, table: StoreTable, mark: str) -> Translation
     mark    the migration's own name, left in comments where the columns alone cannot tell how far it got
     raises  DataError for what cannot be done here without a person
     """
-    work = Work(table, mark)
+    work = TableMigration(table, mark)
     checks.stands(table)
     match migration.operation:
         case AddColumn() as operation:
@@ -82,7 +82,7 @@ def default_of(default: str, kind: Type) -> str:
 
 
 @dataclass
-class Work:
+class TableMigration:
     """One migration on one table.
 
     alias     the materialized view that writes into it, if that is how the migration comes here
@@ -108,11 +108,11 @@ class Work:
         """The columns that `SELECT *` is."""
         return tuple(column.name for column in self.table.columns if column.kind in _IN_STAR)
 
-    def under(self, view: Dependent) -> "Work":
+    def under(self, view: Dependent) -> "TableMigration":
         """The same migration on a view's target."""
         below = view.below or StoreTable(view.target, view.columns, view.key)
         below = replace(below, kept=self.table.kept)
-        return Work(below, self.mark, view.name, self.warnings)
+        return TableMigration(below, self.mark, view.name, self.warnings)
 
     @property
     def names(self) -> set[str]:
@@ -127,7 +127,7 @@ class Work:
                 met.add(view.target)
                 yield view
 
-    def add(self, operation: AddColumn, why: str = "metadata, no row is rewritten") -> Iterator[Statement]:
+    def add(self, operation: AddColumn, why: str = "metadata, no row is rewritten") -> Iterator[ClickHouseStatement]:
         name = operation.name
         there = self.table.column(name)
         if there is not None and not fits(there.type, operation.data_type, "clickhouse"):
@@ -144,7 +144,7 @@ class Work:
         definition = self._definition(operation)
         if there is None:
             place = qualified(self.table.name)
-            yield Statement(f"ALTER TABLE {place} ADD COLUMN IF NOT EXISTS {definition}", why)
+            yield ClickHouseStatement(f"ALTER TABLE {place} ADD COLUMN IF NOT EXISTS {definition}", why)
         for reader in self.table.readers:
             star = View(reader.select, (*self.in_star, name)).carried(name) and not reader.stored
             if star and reads(reader.name, reader.select, self.names, self.in_star):
@@ -157,7 +157,7 @@ class Work:
         for over in checks.carried(self.table):
             if over.column(name) is None:
                 sql = f"ALTER TABLE {qualified(over.name)} ADD COLUMN IF NOT EXISTS {definition}"
-                yield Statement(sql, f"rows that come through the {over.engine} have it too")
+                yield ClickHouseStatement(sql, f"rows that come through the {over.engine} have it too")
         for view in mirrors:
             query = self.query(view, tuple(c for c in self.query(view).columns if c != name))
             yield from self.replaced(view, view.select if query.carried(name) else query.with_column(name))
@@ -175,10 +175,10 @@ class Work:
         low = self._kept(operation.name).low_cardinality and not word.startswith(("LowCardinality(", "Array("))
         return f"LowCardinality({word})" if low else word
 
-    def _kept(self, name: str) -> Kept:
+    def _kept(self, name: str) -> ColumnStorage:
         """How the operator wants it kept; a new column that waits for its name as that name's."""
         wanted = name.removesuffix(STAGED)
-        return next((kept for kept in self.table.kept if kept.column in (name, wanted)), Kept(name))
+        return next((kept for kept in self.table.kept if kept.column in (name, wanted)), ColumnStorage(name))
 
     def _definition(self, operation: AddColumn) -> str:
         constant = operation.default is not None and operation.default != NOW
@@ -191,7 +191,7 @@ class Work:
         codec = self._kept(operation.name).codec
         return f"{found} CODEC({codec})" if codec else found
 
-    def drop(self, name: str) -> Iterator[Statement]:
+    def drop(self, name: str) -> Iterator[ClickHouseStatement]:
         self.free(name)
         checks.unused(self.table, name, Deed.DROPPED)
         checks.unshown(self.table, (name,), Deed.DROPPED)
@@ -215,13 +215,15 @@ class Work:
             for column in sorted(going & {column.name for column in view.columns}):
                 yield from self._unlaid(self.under(view).table, column)
                 sql = f"ALTER TABLE {qualified(view.target)} DROP COLUMN IF EXISTS {quoted(column)}"
-                yield Statement(sql, f"no view writes {column} any more")
+                yield ClickHouseStatement(sql, f"no view writes {column} any more")
         yield from self._unlaid(self.table, name)
         if self.table.column(name) is not None:
             place = qualified(self.table.name)
-            yield Statement(f"ALTER TABLE {place} DROP COLUMN IF EXISTS {quoted(name)}", "no view reads it any more")
+            yield ClickHouseStatement(
+                f"ALTER TABLE {place} DROP COLUMN IF EXISTS {quoted(name)}", "no view reads it any more"
+            )
 
-    def _marked(self, affected: list[Dependent], name: str) -> Iterator[Statement]:
+    def _marked(self, affected: list[Dependent], name: str) -> Iterator[ClickHouseStatement]:
         """The columns of the targets that are to go too. raises DataError"""
         marked = self.mark_of_drop
         for view in self.targets(affected):
@@ -238,14 +240,14 @@ class Work:
                 checks.unused(below, column, Deed.DROPPED)
                 if (found := view.column(column)) is not None and found.comment != marked:
                     sql = f"ALTER TABLE {qualified(view.target)} COMMENT COLUMN {quoted(column)} {literal(marked)}"
-                    yield Statement(sql, "a mark, so that an interrupted drop is finished")
+                    yield ClickHouseStatement(sql, "a mark, so that an interrupted drop is finished")
 
     @staticmethod
-    def _unlaid(table: StoreTable, name: str) -> Iterator[Statement]:
+    def _unlaid(table: StoreTable, name: str) -> Iterator[ClickHouseStatement]:
         for over in checks.carried(table):
             if over.column(name) is not None:
                 sql = f"ALTER TABLE {qualified(over.name)} DROP COLUMN IF EXISTS {quoted(name)}"
-                yield Statement(sql, f"the {over.engine} asks {table.name} for it no more")
+                yield ClickHouseStatement(sql, f"the {over.engine} asks {table.name} for it no more")
 
     @property
     def mark_of_drop(self) -> str:
@@ -277,7 +279,9 @@ class Work:
         """What stands beside a view while it is replaced: its next query, or its former one."""
         return self.next.get(view.name + NEXT)
 
-    def replaced(self, view: Dependent, select: str, change: ChangeColumn | None = None) -> Iterator[Statement]:
+    def replaced(
+        self, view: Dependent, select: str, change: ChangeColumn | None = None
+    ) -> Iterator[ClickHouseStatement]:
         """What is left of putting a view with another query in a view's place.
 
         change  the view's own columns, of the types that they had when it was made, must have come along
@@ -288,7 +292,7 @@ class Work:
         if same(view.select, select) and not self._stale(view, change):
             if there is not None:
                 del self.next[twin]
-                yield Statement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
+                yield ClickHouseStatement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
             return
         if not view.target:
             raise DataError(f"the view {view.name} keeps its rows itself", hint="give it a table of its own: TO …")
@@ -297,7 +301,7 @@ class Work:
                 f"the view {view.name} cannot be replaced: {view.fixed}", hint="keep it in an Atomic database"
             )
         if there is not None and (not same(there.select, select) or self._stale(there, change)):
-            yield Statement(f"DROP VIEW IF EXISTS {beside}", "left over from another change")
+            yield ClickHouseStatement(f"DROP VIEW IF EXISTS {beside}", "left over from another change")
             there = None
         self.next.pop(twin, None)
         yield from exchanged(view, select, made=there is not None)
@@ -309,7 +313,7 @@ class Work:
         handed_on = self.query(view).carried(change.name)
         return any(type_after(column, change) != column.type for column in view.own if column.name in handed_on)
 
-    def change(self, operation: ChangeColumn) -> Iterator[Statement]:
+    def change(self, operation: ChangeColumn) -> Iterator[ClickHouseStatement]:
         """raises DataError"""
         work = Widening(self, operation)
         yield from work.steps()

@@ -58,7 +58,7 @@ def value_of(default: str, kind: Type) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class ClickHouseStatement:
     """One SQL statement of ClickHouse.
 
     why    one sentence for `--dry-run`
@@ -130,7 +130,7 @@ class Rewrite:
     loosens: tuple[str, ...] = ()
 
 
-StoreOperation = Statement | AddField | DropField | RenameFields | ChangeField | LoosenField | Rewrite
+StoreOperation = ClickHouseStatement | AddField | DropField | RenameFields | ChangeField | LoosenField | Rewrite
 
 
 def lossy(operation: StoreOperation) -> bool:
@@ -138,7 +138,7 @@ def lossy(operation: StoreOperation) -> bool:
 
     Iceberg's own promotions lose nothing.
     """
-    return isinstance(operation, Statement | Rewrite) and operation.lossy
+    return isinstance(operation, ClickHouseStatement | Rewrite) and operation.lossy
 
 
 @dataclass(frozen=True, slots=True)

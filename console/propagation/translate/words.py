@@ -5,11 +5,11 @@ from typing import assert_never
 from console.propagation.translate.operations import (
     AddField,
     ChangeField,
+    ClickHouseStatement,
     DropField,
     LoosenField,
     RenameFields,
     Rewrite,
-    Statement,
     StoreOperation,
 )
 
@@ -17,7 +17,7 @@ from console.propagation.translate.operations import (
 def what(operation: StoreOperation) -> str:
     """An operation as a person reads it: SQL for ClickHouse, words else."""
     match operation:
-        case Statement():
+        case ClickHouseStatement():
             return operation.sql
         case AddField():
             default = f" default {operation.default}" if operation.default is not None else ""
@@ -43,7 +43,7 @@ def what(operation: StoreOperation) -> str:
 def why(operation: StoreOperation) -> str:
     """What it does to the rows that are there, in one sentence."""
     match operation:
-        case Statement() | Rewrite():
+        case ClickHouseStatement() | Rewrite():
             return operation.why
         case DropField():
             return "metadata, no row is rewritten; the values stay unread in old files"

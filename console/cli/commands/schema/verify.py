@@ -15,8 +15,8 @@ from console.errors import ConsoleError, UsageError
 from console.text import safe_text
 
 if TYPE_CHECKING:
-    from console.propagation.check.compare import Checked, Report, Unreached
-    from console.propagation.tables import Table
+    from console.propagation.check.compare import Report, TableCheck, Unreached
+    from console.propagation.tables import PgTable
     from console.stores.files import Site
 
 _AT_ONCE = 8
@@ -75,7 +75,7 @@ def _report(work: Work, dsn: str | None, dumps: Sequence[str]) -> "Report":
     from console.propagation.check.compare import Report
 
     tables = _sources(work, dsn, dumps)
-    checked: list[Checked] = []
+    checked: list[TableCheck] = []
     unreached = [found for found in tables.values() if not isinstance(found, tuple)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         sites = [site for site in (*work.sites, *work.owned) if isinstance(tables[site.region.name], tuple)]
@@ -87,7 +87,7 @@ def _report(work: Work, dsn: str | None, dumps: Sequence[str]) -> "Report":
     return Report(tuple(checked), tuple(dict.fromkeys(unreached)))
 
 
-def _site(work: Work, site: "Site", tables: "Sequence[Table] | Unreached") -> "tuple[Checked, ...] | Unreached":
+def _site(work: Work, site: "Site", tables: "Sequence[PgTable] | Unreached") -> "tuple[TableCheck, ...] | Unreached":
     from console.propagation.check.compare import Unreached, compare
 
     assert isinstance(tables, tuple)
@@ -102,7 +102,7 @@ def _site(work: Work, site: "Site", tables: "Sequence[Table] | Unreached") -> "t
     return compare(tables, replication, site.target, found, site.name)
 
 
-def _sources(work: Work, dsn: str | None, dumps: Sequence[str]) -> "Mapping[str, tuple[Table, ...] | Unreached]":
+def _sources(work: Work, dsn: str | None, dumps: Sequence[str]) -> "Mapping[str, tuple[PgTable, ...] | Unreached]":
     """Region → PostgreSQL's tables; each address is asked once."""
     from console.cli.commands.schema.observe import read_files
     from console.propagation.observe.read import read_schema
@@ -114,8 +114,8 @@ def _sources(work: Work, dsn: str | None, dumps: Sequence[str]) -> "Mapping[str,
     )
     if dumps:
         return dict.fromkeys(regions, read_schema(read_files(dumps), schema))
-    found: dict[str, tuple[Table, ...] | Unreached] = {}
-    by_address: dict[str, tuple[Table, ...] | Unreached] = {}
+    found: dict[str, tuple[PgTable, ...] | Unreached] = {}
+    by_address: dict[str, tuple[PgTable, ...] | Unreached] = {}
     for name, region in regions.items():
         address = dsn_of(dsn) if dsn else source_of(work.plan, region)
         if not address:
@@ -127,7 +127,7 @@ def _sources(work: Work, dsn: str | None, dumps: Sequence[str]) -> "Mapping[str,
     return found
 
 
-def _running(work: Work, name: str, address: str) -> "tuple[Table, ...] | Unreached":
+def _running(work: Work, name: str, address: str) -> "tuple[PgTable, ...] | Unreached":
     from console.propagation.check.compare import Unreached
     from console.propagation.observe.read import read_schema
     from console.stores.source.postgres import Postgres

@@ -9,7 +9,7 @@ from typing import Final
 from console.propagation.observe.catalog import Catalog, define_type
 from console.propagation.sql.columns import Definition, read_default, required_by
 from console.propagation.sql.cursor import Cursor, Name
-from console.propagation.sql.postgres import Written, read_type
+from console.propagation.sql.postgres import WrittenType, read_type
 from console.propagation.types import Type
 
 _ONE_BY_ONE: Final = "change the columns that have it one by one"
@@ -23,7 +23,7 @@ def create_type(cursor: Cursor, catalog: Catalog) -> Name:
     if cursor.take("as", "enum"):
         inside = cursor.bracketed()
         labels = tuple(part.text() for part in inside.parts())
-        define_type(cursor, catalog, name, Written(_shown(catalog.made(name)), Type("enum", labels=labels)))
+        define_type(cursor, catalog, name, WrittenType(_shown(catalog.made(name)), Type("enum", labels=labels)))
     return name
 
 
@@ -50,7 +50,7 @@ def create_domain(cursor: Cursor, catalog: Catalog) -> Name:
         elif not cursor.take("null"):
             raise cursor.wrong("expected a constraint of the domain")
     full = catalog.made(name)
-    catalog.types.found[full] = Written(
+    catalog.types.found[full] = WrittenType(
         _shown(full), base.type, required=required, unknown=base.unknown, default=found.default, computed=found.computed
     )
     return name

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from console.propagation.migration import ChangeColumn, Facets, Operation
 from console.propagation.observe.catalog import Catalog
 from console.propagation.observe.classify import differences
-from console.propagation.observe.events import Change, Event, Firm, Ignored, Remark
-from console.propagation.observe.table.known import Known
+from console.propagation.observe.events import Event, Firm, Ignored, ObservedChange, Remark
+from console.propagation.observe.table.table_state import DdlTable
 from console.propagation.sql.cursor import Cursor, Name
-from console.propagation.sql.words import NotUnderstood, Word
+from console.propagation.sql.lexer import NotUnderstood, Token
 
 Place = Callable[[int], str]  # index of a word → `file:line`
 
@@ -29,7 +29,7 @@ class Action:
     inherited: bool = False
 
     @property
-    def table(self) -> Known:
+    def table(self) -> DdlTable:
         return self.catalog.table(self.name)
 
     def ignored(self, part: Cursor, kind: str, reason: str) -> Ignored:
@@ -50,9 +50,9 @@ class Action:
             return self.ignored(part, "partition", "it is a partition: the table that it is part of says what changes")
         if (first := self.catalog.origins.get(self.name)) is not None:
             self.catalog.strayed.add(first)
-        return Change(*self.name, operation, self.place(part.at))
+        return ObservedChange(*self.name, operation, self.place(part.at))
 
-    def becomes(self, table: Known, part: Cursor, but: str = "") -> Iterator[Event]:
+    def becomes(self, table: DdlTable, part: Cursor, but: str = "") -> Iterator[Event]:
         """The table is another from here on; columns that nothing keeps from being NULL any more are told, `but` one.
 
         So are those that something keeps from it now: what let them be NULL earlier in the transaction is undone.
@@ -84,7 +84,7 @@ class Action:
         return NotUnderstood(message, word.line, word.column, "the files given before this one say so")
 
 
-def taken(before: Known, after: Known, word: Word, where: str) -> Iterator[Event]:
+def taken(before: DdlTable, after: DdlTable, word: Token, where: str) -> Iterator[Event]:
     """Another table takes a name that stores know: to them it is the same table with other columns.
 
     word, where  the place, for errors and for what is told
@@ -100,4 +100,4 @@ def taken(before: Known, after: Known, word: Word, where: str) -> Iterator[Event
     message = f"{after.full} is another table from here on: its rows arrive once it is published under that name"
     yield Remark(where, message, after.full)
     for operation in differences(before.columns, after.columns):
-        yield Change(after.schema, after.name, operation, where)
+        yield ObservedChange(after.schema, after.name, operation, where)

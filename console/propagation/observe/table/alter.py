@@ -13,8 +13,8 @@ from console.propagation.observe.objects.relations import move_view
 from console.propagation.observe.scope import STAYS, VIEWS
 from console.propagation.observe.table.action import taken
 from console.propagation.observe.table.column import ColumnAction
-from console.propagation.observe.table.known import Known
-from console.propagation.observe.table.passed import COLUMN_IGNORED, IGNORED, KEY, OF_THE_DATABASE, reason
+from console.propagation.observe.table.ignored import COLUMN_IGNORED, IGNORED, KEY, OF_THE_DATABASE, reason
+from console.propagation.observe.table.table_state import DdlTable
 from console.propagation.sql.columns import GENERATED, IDENTITY, SERIAL, Definition, read_column
 from console.propagation.sql.cursor import Cursor, Name
 
@@ -249,7 +249,7 @@ class Alteration(ColumnAction):
         return name in self.table.own or any(column is not None for column in others)
 
 
-def _names(table: Known) -> frozenset[str]:
+def _names(table: DdlTable) -> frozenset[str]:
     return frozenset(column.name for column in table.columns)
 
 

@@ -8,12 +8,12 @@ from console.propagation.observe.classify import Using, change_of_type
 from console.propagation.observe.create import definition_of
 from console.propagation.observe.events import Event
 from console.propagation.observe.table.action import Action
-from console.propagation.observe.table.passed import COLUMN_IGNORED, OF_THE_DATABASE
+from console.propagation.observe.table.ignored import COLUMN_IGNORED, OF_THE_DATABASE
 from console.propagation.sql.columns import IDENTITY, Definition, read_default
 from console.propagation.sql.cursor import Cursor
 from console.propagation.sql.defaults import UNKNOWN, recast
-from console.propagation.sql.postgres import Written, read_type
-from console.propagation.tables import Column
+from console.propagation.sql.postgres import WrittenType, read_type
+from console.propagation.tables import PgColumn
 
 
 class ColumnAction(Action):
@@ -40,7 +40,7 @@ class ColumnAction(Action):
         else:
             raise part.wrong("an action of ALTER COLUMN that is not understood")
 
-    def _identity(self, part: Cursor, was: Column | None) -> None:
+    def _identity(self, part: Cursor, was: PgColumn | None) -> None:
         if was is not None and part.sees("add", "generated"):
             self.catalog.put(self.table.with_column(replace(was, computed=IDENTITY)))
         elif was is not None and part.sees("drop", "identity"):
@@ -49,7 +49,7 @@ class ColumnAction(Action):
             reads = tuple(entry for entry in self.table.reads if entry[0] != was.name)
             self.catalog.put(replace(self.table.with_column(replace(was, computed="")), reads=reads))
 
-    def _type(self, part: Cursor, whole: Cursor, name: str, was: Column | None) -> Iterator[Event]:
+    def _type(self, part: Cursor, whole: Cursor, name: str, was: PgColumn | None) -> Iterator[Event]:
         written = read_type(part, self.catalog.types, self.catalog.schema)
         if part.take("collate"):
             part.qualified()
@@ -77,7 +77,7 @@ class ColumnAction(Action):
         bound = table.bound | {name} if written.required else table.bound - {name}
         yield from self.becomes(replace(table, bound=bound).settled(), whole)
 
-    def _nullable(self, whole: Cursor, name: str, was: Column | None, *, nullable: bool) -> Iterator[Event]:
+    def _nullable(self, whole: Cursor, name: str, was: PgColumn | None, *, nullable: bool) -> Iterator[Event]:
         if was is not None:
             firm = self.table.firm - {name} if nullable else self.table.firm | {name}
             self.catalog.put(replace(self.table, firm=firm).settled())
@@ -90,12 +90,12 @@ class ColumnAction(Action):
         found = ChangeColumn(name, Facets(nullable=nullable), facets, "widening" if nullable else "safe")
         yield self.change(whole, found)
 
-    def _default(self, part: Cursor, whole: Cursor, name: str, was: Column | None) -> Iterator[Event]:
+    def _default(self, part: Cursor, whole: Cursor, name: str, was: PgColumn | None) -> Iterator[Event]:
         definition = Definition(name, _unwritten(was))
         read_default(part, definition, self.catalog.types, self.catalog.schema)
         yield from self._defaulted(whole, definition, was)
 
-    def _defaulted(self, whole: Cursor, definition: Definition, was: Column | None) -> Iterator[Event]:
+    def _defaulted(self, whole: Cursor, definition: Definition, was: PgColumn | None) -> Iterator[Event]:
         kind = "set_default" if definition.default or definition.computed else "drop_default"
         before = was.default if was else KEPT
         if definition.computed and not isinstance(before, str):
@@ -110,11 +110,11 @@ class ColumnAction(Action):
             self.catalog.put(self.table.with_column(column))
 
 
-def _unwritten(was: Column | None) -> Written:
-    return Written(was.postgres, was.type) if was else Written("", UNKNOWN)
+def _unwritten(was: PgColumn | None) -> WrittenType:
+    return WrittenType(was.postgres, was.type) if was else WrittenType("", UNKNOWN)
 
 
-def _why(was: Column | None, written: Written, own: bool) -> str:
+def _why(was: PgColumn | None, written: WrittenType, own: bool) -> str:
     if own:
         return "USING recomputes the rows that are there, and PostgreSQL does not publish that"
     if was is None:

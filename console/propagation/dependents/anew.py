@@ -3,25 +3,25 @@
 from collections.abc import Iterator
 
 from console.propagation.tables import Dependent, Reader
-from console.propagation.translate.operations import NEXT, Statement
+from console.propagation.translate.operations import NEXT, ClickHouseStatement
 from console.propagation.translate.spelling import literal, qualified
 
 
-def exchanged(view: Dependent, select: str, *, made: bool = False) -> Iterator[Statement]:
+def exchanged(view: Dependent, select: str, *, made: bool = False) -> Iterator[ClickHouseStatement]:
     """A materialized view with another query in a view's place. made: it stands beside it already"""
     name, beside = qualified(view.name), qualified(view.name + NEXT)
     if not made:
         told = _told(view)
         sql = f"CREATE MATERIALIZED VIEW {beside} TO {qualified(view.target)}{told} AS {select}"
-        yield Statement(sql, f"the new query beside the old one, into {view.target} as before")
-    yield Statement(f"EXCHANGE TABLES {name} AND {beside}", "the two change names at one instant")
-    yield Statement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
+        yield ClickHouseStatement(sql, f"the new query beside the old one, into {view.target} as before")
+    yield ClickHouseStatement(f"EXCHANGE TABLES {name} AND {beside}", "the two change names at one instant")
+    yield ClickHouseStatement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
 
 
-def retyped(reader: Reader) -> Statement:
+def retyped(reader: Reader) -> ClickHouseStatement:
     """A plain view with the same query, whose columns take the types that the query has now."""
     sql = f"CREATE OR REPLACE VIEW {qualified(reader.name)}{_told(reader)} AS {reader.select}"
-    return Statement(sql, "the same query; its columns take the types that it has now")
+    return ClickHouseStatement(sql, "the same query; its columns take the types that it has now")
 
 
 def _told(view: Dependent | Reader) -> str:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 
 from console.propagation.sql.columns import GENERATED, Check, Definition
 from console.propagation.sql.cursor import Name
-from console.propagation.tables import Column
+from console.propagation.tables import PgColumn
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class DdlTable:
     """One table.
 
     whole      its CREATE TABLE was read: a column that is not here does not exist
@@ -26,7 +26,7 @@ class Known:
 
     schema: str
     name: str
-    columns: tuple[Column, ...] = ()
+    columns: tuple[PgColumn, ...] = ()
     key: tuple[str, ...] = ()
     whole: bool = False
     new: bool = False
@@ -49,16 +49,16 @@ class Known:
     def place(self) -> Name:
         return (self.schema, self.name)
 
-    def column(self, name: str) -> Column | None:
+    def column(self, name: str) -> PgColumn | None:
         return next((column for column in self.columns if column.name == name), None)
 
-    def with_column(self, column: Column) -> "Known":
+    def with_column(self, column: PgColumn) -> "DdlTable":
         """The column in its place, or at the end."""
         if self.column(column.name) is None:
             return replace(self, columns=(*self.columns, column))
         return replace(self, columns=tuple(column if old.name == column.name else old for old in self.columns))
 
-    def defined(self, definition: Definition) -> "Known":
+    def defined(self, definition: Definition) -> "DdlTable":
         """The table with a column as it is defined, or with what the definition adds to a column that a parent has."""
         name, there = definition.name, self.column(definition.name)
         column = definition.column
@@ -74,13 +74,13 @@ class Known:
             reads=found.reads if definition.computed != GENERATED else (*found.reads, (name, definition.reads)),
         ).settled()
 
-    def settled(self) -> "Known":
+    def settled(self) -> "DdlTable":
         """Its columns take NULL where nothing forbids it."""
         kept = self.firm | self.bound | {name for check in self.checks if check.valid for name in check.columns}
         columns = tuple(replace(column, nullable=column.name not in kept) for column in self.columns)
         return replace(self, columns=columns)
 
-    def without(self, name: str) -> "Known":
+    def without(self, name: str) -> "DdlTable":
         kept = tuple(column for column in self.columns if column.name != name)
         return replace(
             self,
@@ -93,7 +93,7 @@ class Known:
             reads=tuple(entry for entry in self.reads if entry[0] != name),
         ).settled()
 
-    def renamed(self, old: str, new: str) -> "Known":
+    def renamed(self, old: str, new: str) -> "DdlTable":
         def one(name: str) -> str:
             return new if name == old else name
 
@@ -128,7 +128,7 @@ class Known:
             raise ValueError(f"which CHECK is called {constraint} is not known")
         return nameless[0] if nameless else None
 
-    def changed(self, check: Check, now: Check | None) -> "Known":
+    def changed(self, check: Check, now: Check | None) -> "DdlTable":
         """The table with another CHECK in the place of one, or without it."""
         left = (now if one is check else one for one in self.checks)
         return replace(self, checks=tuple(one for one in left if one is not None)).settled()

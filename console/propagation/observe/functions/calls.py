@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from console.propagation.observe.catalog import Catalog
-from console.propagation.observe.routines.builtin import FUNCTIONS, SYNTAX
+from console.propagation.observe.functions.builtin import FUNCTIONS, SYNTAX
 from console.propagation.sql.cursor import Cursor
-from console.propagation.sql.words import NotUnderstood, Statement, Word, statements
+from console.propagation.sql.lexer import NotUnderstood, SqlStatement, Token, statements
 
 _HINT: Final = (
     "write the changes of tables as statements of their own; give the files that define what is called (--schema)"
@@ -37,7 +37,7 @@ _LEAD: Final = """
 _LEADING: Final = frozenset(_LEAD.split())
 
 
-def refuse_hidden(statement: Statement, catalog: Catalog) -> None:
+def refuse_hidden(statement: SqlStatement, catalog: Catalog) -> None:
     """raises NotUnderstood where a statement runs what may alter a table, or what no file defines"""
     words, first = statement.words, statement.words[0]
     runs = first.kind in ("word", "sign") and first.text in _RUNS
@@ -71,7 +71,7 @@ def _defines(texts: Sequence[str]) -> bool:
     )  # fmt: skip
 
 
-def _asks(statement: Statement) -> bool:
+def _asks(statement: SqlStatement) -> bool:
     """CREATE TABLE … AS and CREATE MATERIALIZED VIEW … AS run their query."""
     cursor = Cursor.over(statement)
     texts = [word.text for word in statement.words[:6] if word.kind == "word"]
@@ -79,7 +79,7 @@ def _asks(statement: Statement) -> bool:
     return not cursor.done and ("table" in texts or "materialized" in texts)
 
 
-def _refuse_catalogs(words: Sequence[Word]) -> None:
+def _refuse_catalogs(words: Sequence[Token]) -> None:
     """The catalogs are tables, too: who writes to them alters tables behind PostgreSQL's own back."""
     for at, word in enumerate(words):
         into = word.kind == "word" and word.text in ("into", "update", "from", "copy", "only")
@@ -92,7 +92,7 @@ def _refuse_catalogs(words: Sequence[Word]) -> None:
                 raise _wrong(target[0], f"a change of PostgreSQL's own catalog {target[0].text}")
 
 
-def remember(statement: Statement, catalog: Catalog) -> None:
+def remember(statement: SqlStatement, catalog: Catalog) -> None:
     """Functions, views, triggers and rules, for the statements behind that run them.
 
     raises  NotUnderstood for what would run with every statement behind
@@ -124,7 +124,7 @@ def remember(statement: Statement, catalog: Catalog) -> None:
             catalog.armed = name
 
 
-def _executed(statement: Statement) -> str:
+def _executed(statement: SqlStatement) -> str:
     """The function behind EXECUTE FUNCTION."""
     cursor = Cursor.over(statement)
     cursor.until("execute")
@@ -134,7 +134,7 @@ def _executed(statement: Statement) -> str:
     return cursor.qualified()[1]
 
 
-def _is_harmless(statement: Statement, name: str, catalog: Catalog) -> bool:
+def _is_harmless(statement: SqlStatement, name: str, catalog: Catalog) -> bool:
     cursor = Cursor.over(statement)
     cursor.until("language")
     language = cursor.peek(1)
@@ -155,7 +155,7 @@ def harmless_body(bodies: Sequence[str], catalog: Catalog, name: str = "") -> bo
     return not any(_hides(words, catalog, name) for words in found)
 
 
-def _hides(words: Sequence[Word], catalog: Catalog, name: str) -> bool:
+def _hides(words: Sequence[Token], catalog: Catalog, name: str) -> bool:
     if any(word.kind == "word" and word.text in _CHANGES for word in words):
         return True
     if any(word.kind == "text" and word.text.lower() == "search_path" for word in words):
@@ -175,7 +175,7 @@ def _harmless(name: str, catalog: Catalog) -> bool | None:
     return True if name in FUNCTIONS or any(found[1] == name for found in catalog.types.found) else None
 
 
-def _called(words: Sequence[Word]) -> Iterator[tuple[str, Word]]:
+def _called(words: Sequence[Token]) -> Iterator[tuple[str, Token]]:
     """The names of functions that are called, as far as names in front of brackets are such."""
     for at, word in enumerate(words[:-1]):
         behind = words[at + 1]
@@ -191,14 +191,14 @@ def _called(words: Sequence[Word]) -> Iterator[tuple[str, Word]]:
             yield word.text, word
 
 
-def _names(before: Word) -> bool:
+def _names(before: Token) -> bool:
     """What stands in front makes of a name something else than a function: a table, a type, an alias."""
     if before.kind == "word":
         return before.text in _NAMED or before.text not in _LEADING
     return before.kind in ("name", "text", "number") or before.text in ("::", ")", "]")
 
 
-def _is_common(words: Sequence[Word], at: int, before: Word) -> bool:
+def _is_common(words: Sequence[Token], at: int, before: Token) -> bool:
     """`WITH w (a, b) AS (…)`"""
     if words[0].text != "with" or before.text not in ("with", "recursive", ","):
         return False
@@ -207,5 +207,5 @@ def _is_common(words: Sequence[Word], at: int, before: Word) -> bool:
     return plain and end + 1 < len(words) and words[end + 1].text == "as"
 
 
-def _wrong(word: Word, message: str) -> NotUnderstood:
+def _wrong(word: Token, message: str) -> NotUnderstood:
     return NotUnderstood(message, word.line, word.column, _HINT)

@@ -9,20 +9,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from console.errors import DataError
-from console.propagation.hanging import checks
-from console.propagation.hanging.checks import Deed
+from console.propagation.dependents import checks
+from console.propagation.dependents.checks import Deed
 from console.propagation.migration import ReplaceColumn
 from console.propagation.tables import Dependent
-from console.propagation.translate.operations import MARK, Statement, unprepared
+from console.propagation.translate.operations import MARK, ClickHouseStatement, unprepared
 from console.propagation.translate.spelling import literal, qualified, quoted
 from console.propagation.translate.swap import Swap
 from console.propagation.translate.views import reads
 
 if TYPE_CHECKING:
-    from console.propagation.translate.clickhouse import Work
+    from console.propagation.translate.clickhouse import TableMigration
 
 
-def replacing(work: "Work", operation: ReplaceColumn) -> Iterator[Statement]:
+def replacing(work: "TableMigration", operation: ReplaceColumn) -> Iterator[ClickHouseStatement]:
     """What is left of a replacement. raises DataError"""
     name, source, table = operation.name, operation.taker, work.table
     swap = Swap(work, {source: name})
@@ -42,7 +42,7 @@ def replacing(work: "Work", operation: ReplaceColumn) -> Iterator[Statement]:
         comment = f", COMMENT COLUMN {quoted(name)} {literal(MARK + work.mark)}" if operation.source is None else ""
         gone = f"DROP COLUMN {quoted(name)}, " if table.column(name) is not None else ""
         sql = f"ALTER TABLE {qualified(table.name)} {gone}RENAME COLUMN {quoted(source)} TO {quoted(name)}{comment}"
-        yield Statement(sql, f"{name} is what was {taker.name} from here on, in one statement")
+        yield ClickHouseStatement(sql, f"{name} is what was {taker.name} from here on, in one statement")
     elif operation.source is None and not any(c.name == name and c.comment == MARK + work.mark for c in table.columns):
         raise unprepared(table, operation)
     elif table.column(name) is None:
@@ -51,7 +51,7 @@ def replacing(work: "Work", operation: ReplaceColumn) -> Iterator[Statement]:
         yield from swap.follow(view, query, source, name)
 
 
-def _allowed(work: "Work", name: str, source: str) -> None:
+def _allowed(work: "TableMigration", name: str, source: str) -> None:
     """raises DataError"""
     table = work.table
     checks.uncomputed(table, (name, source), "replaced")
@@ -81,7 +81,7 @@ def _allowed(work: "Work", name: str, source: str) -> None:
         _target_allowed(work, view, name, source, other=other)
 
 
-def _target_allowed(work: "Work", view: Dependent, name: str, source: str, *, other: bool) -> None:
+def _target_allowed(work: "TableMigration", view: Dependent, name: str, source: str, *, other: bool) -> None:
     below = work.under(view).table
     checks.unshown(below, (name, source), Deed.RENAMED)
     for column, deed in ((name, Deed.DROPPED), (source, Deed.RENAMED)):
@@ -99,13 +99,13 @@ def _target_allowed(work: "Work", view: Dependent, name: str, source: str, *, ot
             )
 
 
-def _unread(work: "Work", name: str, source: str) -> Iterator[Statement]:
+def _unread(work: "TableMigration", name: str, source: str) -> Iterator[ClickHouseStatement]:
     """The views stop writing the column that goes, which is marked in their targets."""
     for view in work.targets([view for view in work.views if work.query(view).reads(name)]):
         there = view.column(name)
         if there is not None and there.comment != work.mark_of_drop:
             sql = f"ALTER TABLE {qualified(view.target)} COMMENT COLUMN {quoted(name)} {literal(work.mark_of_drop)}"
-            yield Statement(sql, "a mark, so that an interrupted replacement is finished")
+            yield ClickHouseStatement(sql, "a mark, so that an interrupted replacement is finished")
     for view in work.views:
         query = work.query(view)
         yield from work.replaced(view, query.without(name) if query.reads(name) else view.select)

@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Final
 
 from console.errors import DataError
-from console.propagation.hanging.room import alike, cramped, type_after
+from console.propagation.dependents.room import alike, cramped, type_after
 from console.propagation.migration import ChangeColumn
 from console.propagation.tables import Overlay, StoreColumn, StoreTable, Use, UseKind
 from console.propagation.translate.operations import between

@@ -61,7 +61,7 @@ class NotUnderstood(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class Token:
     """One token.
 
     text   a word or name as PostgreSQL keeps it, a text without its quotes, a number or sign as written; a mark is the
@@ -81,10 +81,10 @@ class Word:
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class SqlStatement:
     """What stands between two semicolons; `source` is the whole file."""
 
-    words: tuple[Word, ...]
+    words: tuple[Token, ...]
     source: str
 
     @property
@@ -104,7 +104,7 @@ class Statement:
         return self.between(0, len(self.words))
 
 
-def statements(source: str, *, headings: bool = True) -> Iterator[Statement]:
+def statements(source: str, *, headings: bool = True) -> Iterator[SqlStatement]:
     """The statements of a file, in order; comments, psql's own lines and the rows of `COPY … FROM stdin` are passed over.
 
     The part that leads back is passed over too: it is one statement of one `mark`.
@@ -116,14 +116,14 @@ def statements(source: str, *, headings: bool = True) -> Iterator[Statement]:
     while True:
         words = reader.statement()
         if words:
-            yield Statement(tuple(words), source)
+            yield SqlStatement(tuple(words), source)
             if words[0].text == "copy" and _from_stdin(words):
                 reader.pass_rows()
         elif reader.done:
             return
 
 
-def _from_stdin(words: list[Word]) -> bool:
+def _from_stdin(words: list[Token]) -> bool:
     texts = [word.text for word in words]
     return any(pair == ("from", "stdin") for pair in pairwise(texts))
 
@@ -135,15 +135,15 @@ class _Reader:
         self._headings = headings
         self.source, self.at = source, 1 if source.startswith("\ufeff") else 0
         self._line, self._line_start, self._counted = 1, 0, 0
-        self._marked: Word | None = None  # one that ended a statement, and is told after it
+        self._marked: Token | None = None  # one that ended a statement, and is told after it
 
     @property
     def done(self) -> bool:
         return self.at >= len(self.source) and self._marked is None
 
-    def statement(self) -> list[Word]:
+    def statement(self) -> list[Token]:
         """The words up to the next semicolon outside brackets and bodies, or up to the end."""
-        found: list[Word] = []
+        found: list[Token] = []
         depth = bodies = 0
         while (word := self._word(begins=not found, outside=not (depth or bodies))) is not None:
             if word.kind == "mark":
@@ -173,7 +173,7 @@ class _Reader:
             raise self._wrong("the rows of COPY … FROM stdin do not end", "they end with a line that holds only \\.")
         self.at = end.end()
 
-    def _word(self, *, begins: bool, outside: bool) -> Word | None:
+    def _word(self, *, begins: bool, outside: bool) -> Token | None:
         mark, self._marked = self._marked, None
         mark = mark or self._pass_blanks(begins=begins, outside=outside)
         if mark is not None:
@@ -182,11 +182,11 @@ class _Reader:
             return None
         kind, text, end = self._next()
         line, column = self._place()
-        word = Word(kind, text, self.at, end, line, column)
+        word = Token(kind, text, self.at, end, line, column)
         self.at = end
         return word
 
-    def _pass_blanks(self, *, begins: bool, outside: bool) -> Word | None:
+    def _pass_blanks(self, *, begins: bool, outside: bool) -> Token | None:
         """returns  the mark of the way back, where that is what comes: this reader then stands behind that part"""
         while self.at < len(self.source):
             here = self.source[self.at]
@@ -210,14 +210,14 @@ class _Reader:
         found = _HEADING.match(self.source, start)
         return found is not None and found.start(1) == self.at + 2 and _BACK.fullmatch(_heading(found[1])) is not None
 
-    def _pass_back(self) -> Word:
+    def _pass_back(self) -> Token:
         """Go behind the part that leads back: to the line that leads on again, or to the end."""
         line, column = self._place()
         start, newline = self.at, self.source.find("\n", self.at)
         end = newline if newline >= 0 else len(self.source)
         headings = _HEADING.finditer(self.source, end)
         self.at = next((h.start() for h in headings if _FORTH.fullmatch(_heading(h[1]))), len(self.source))
-        return Word("mark", self.source[start:end].strip(), start, end, line, column)
+        return Token("mark", self.source[start:end].strip(), start, end, line, column)
 
     def _comment_end(self) -> int:
         depth, at = 0, self.at
@@ -295,7 +295,7 @@ def _heading(comment: str) -> str:
     return comment.strip(" \t\r-=#@!/").lower()
 
 
-def _opens_body(word: Word, before: list[Word]) -> bool:
+def _opens_body(word: Token, before: list[Token]) -> bool:
     """`BEGIN ATOMIC` of a routine: the only place outside brackets where a semicolon does not end a statement."""
     routine = (
         bool(before) and before[0].text == "create" and any(w.text in ("function", "procedure") for w in before[:4])
@@ -303,7 +303,7 @@ def _opens_body(word: Word, before: list[Word]) -> bool:
     return routine and word.text == "atomic" and before[-1].text == "begin"
 
 
-def _nesting(word: Word, before: list[Word]) -> int:
+def _nesting(word: Token, before: list[Token]) -> int:
     if word.text == "atomic" and before[-1].text == "begin":
         return 1
     return {"case": 1, "end": -1}.get(word.text, 0)
