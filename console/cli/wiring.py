@@ -128,7 +128,7 @@ class Desk:
 def plan_of(pipeline: "Pipeline", live: "Live", region: "Region", allowed: frozenset[str] = frozenset()) -> "Plan":
     """The planner, signed with this tool's version and with what earlier runs compiled."""
     from console.planning import plan
-    from console.project.remembered import planner, remembered
+    from console.project.recent import planner, remembered
 
     with remembered() as memory:
         return plan(pipeline, live, region, tool(), memory, allowed=allowed, planner=planner())

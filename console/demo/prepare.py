@@ -99,7 +99,7 @@ def drivers(regions: Iterable[Region]) -> dict[str, LocalDriver]:
 
 def planner(pipeline: Pipeline, live: Live, region: Region) -> Plan:
     from console.planning import plan
-    from console.project.remembered import planner as source
+    from console.project.recent import planner as source
 
     return plan(pipeline, live, region, f"console {console.__version__}", planner=source())
 

@@ -21,7 +21,7 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class RegionEntry:
     """A region, and what its overrides say, with their places.
 
     region     None where the file is wrong; its overrides are checked all the same
@@ -35,7 +35,7 @@ class Entry:
     overrides: dict[str, OverrideDoc]
 
 
-def read_regions(root: Path) -> tuple[tuple[Entry, ...], list[Problem]]:
+def read_regions(root: Path) -> tuple[tuple[RegionEntry, ...], list[Problem]]:
     """The inventory by name, and all that is wrong with it.
 
     root  the project, resolved
@@ -53,7 +53,7 @@ def read_regions(root: Path) -> tuple[tuple[Entry, ...], list[Problem]]:
             message = f"`{key}` differs from region to region and cannot have a default"
             problems.append(Problem("P010", message, defaults.place((key,), key=True), "move it to the regions' files"))
             defaults.drop((key,))
-    entries: list[Entry] = []
+    entries: list[RegionEntry] = []
     for name, own in sorted(documents.items()):
         entry, wrong = _entry(root, name, _merged(defaults, own))
         problems += wrong
@@ -101,10 +101,10 @@ def _merged(defaults: Document, own: Document) -> Document:
     return merged
 
 
-def _entry(root: Path, name: str, document: Document) -> tuple[Entry, list[Problem]]:
+def _entry(root: Path, name: str, document: Document) -> tuple[RegionEntry, list[Problem]]:
     doc, problems = validated(RegionDoc, document, name)
     if doc is None:
-        return Entry(name, None, document, _parts(document)), problems
+        return RegionEntry(name, None, document, _parts(document)), problems
 
     def wrong(code: str, message: str, path: tuple[str | int, ...], hint: str = "") -> None:
         problems.append(Problem(code, message, document.place(path), hint, node=name))
@@ -137,7 +137,7 @@ def _entry(root: Path, name: str, document: Document) -> tuple[Entry, list[Probl
         prices=Prices(doc.prices.core_hour, doc.prices.tb_read, doc.prices.tb_month),
         where=document.place(()),
     )  # fmt: skip
-    return Entry(name, region, document, doc.overrides), problems
+    return RegionEntry(name, region, document, doc.overrides), problems
 
 
 def _parts(document: Document) -> dict[str, OverrideDoc]:

@@ -37,7 +37,7 @@ class Rests:
 
 
 @dataclass(frozen=True, slots=True)
-class Saved:
+class SavedPlans:
     """A file of plans, as it was reviewed.
 
     grounds  region → what its plan rests on there, None where the file does not tell: what moved can be named
@@ -91,7 +91,7 @@ def load_plans(path: Path) -> tuple[Plan, ...]:
     return load_saved(path).plans
 
 
-def load_saved(path: Path) -> Saved:
+def load_saved(path: Path) -> SavedPlans:
     """The whole of it.
 
     raises  DataError if it is no such file, is cut off, was changed, or comes from another format
@@ -113,7 +113,7 @@ def load_saved(path: Path) -> Saved:
     if data["regions"] != [plan.region for plan in plans] or any(plan.pipeline != data["pipeline"] for plan in plans):
         raise DataError(f"{path}: its plans are not of the regions and the pipeline that it names", hint=_AGAIN)
     grounds = {plan.region: rests for plan, rests in found}
-    return Saved(str(data["tool"]), str(data["pipeline"]), tuple(data["regions"]), plans, grounds)
+    return SavedPlans(str(data["tool"]), str(data["pipeline"]), tuple(data["regions"]), plans, grounds)
 
 
 def _plan(entry: Any, where: str) -> tuple[Plan, Rests | None]:

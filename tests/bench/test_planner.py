@@ -17,7 +17,7 @@ from pathlib import Path
 from tests.bench import fleet
 from tests.bench.fleet import edited, held, pipeline, region, regions
 from console import planning
-from console.project.remembered import Remembered
+from console.project.recent import Remembered
 
 what, place = sys.argv[1], Path(sys.argv[2])
 fleet.MEMORY.update(Remembered(place.with_name("compiled.tsv"), lambda: "bench"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from console.model.pipeline import Pipeline
 from console.planning.cache.compiler import Compiler
 from console.planning.desired import Desired, desired
-from console.project.remembered import Remembered, remembered
+from console.project.recent import Remembered, remembered
 from tests.planning.world import pipeline, with_column, with_sql, with_table
 
 EDITED = with_column(pipeline(), "agent", "string", "get_json_object(payload, '$.agent')")

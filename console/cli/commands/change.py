@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from console.drivers.protocol import RegionState
     from console.model.plan import Plan
     from console.planning import Ground
-    from console.project.saved import Saved
+    from console.project.saved import SavedPlans
     from console.witness import Witnesses
 
 
@@ -140,7 +140,7 @@ def _show(
     return 2 if detailed and any(plan.changes for plan in plans) else 0
 
 
-def _saved(path: Path) -> "Saved":
+def _saved(path: Path) -> "SavedPlans":
     from console.project.saved import load_saved
 
     if not path.is_file():
@@ -151,7 +151,7 @@ def _saved(path: Path) -> "Saved":
     return saved
 
 
-def _select(saved: "Saved") -> None:
+def _select(saved: "SavedPlans") -> None:
     """Without --regions, the regions and the pipeline of a saved plan are those it was made for.
 
     raises  Conflict for a region that the inventory has no longer

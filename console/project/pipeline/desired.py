@@ -10,12 +10,12 @@ from console.project.pipeline.build import build
 from console.project.pipeline.checks import across
 from console.project.pipeline.folder import read_folder
 from console.project.pipeline.override import overlay
-from console.project.regions import Entry
+from console.project.regions import RegionEntry
 
 Desired = dict[tuple[str, str], Pipeline]
 
 
-def read_pipelines(root: Path, entries: Sequence[Entry]) -> tuple[Desired, tuple[str, ...], list[Problem]]:
+def read_pipelines(root: Path, entries: Sequence[RegionEntry]) -> tuple[Desired, tuple[str, ...], list[Problem]]:
     """Every folder of plans/, with each region's overrides.
 
     returns  (pipeline, region) → pipeline; the pipelines' names, sorted; all that is wrong
@@ -60,7 +60,7 @@ def _folders(root: Path) -> tuple[list[Path], list[Problem]]:
     return paths, problems
 
 
-def _strangers(entries: Sequence[Entry], names: Sequence[str]) -> Iterator[Problem]:
+def _strangers(entries: Sequence[RegionEntry], names: Sequence[str]) -> Iterator[Problem]:
     for entry in entries:
         for name in entry.overrides:
             if name not in names:

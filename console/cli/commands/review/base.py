@@ -53,7 +53,7 @@ class Base:
     def _promoted(self, before: Pipeline, bare: Live, region: Region, known: Live | None) -> Live:
         """The region as if the older commit were live in it, with the sizes that the snapshot tells."""
         from console.planning import plan
-        from console.project.remembered import planner
+        from console.project.recent import planner
 
         try:
             release = numbered(plan(before, bare, region, tool(), planner=planner()), 1).release

@@ -104,7 +104,7 @@ def _planned(desk: Desk, against: Path | None, ref: str | None) -> "tuple[Plan, 
     """
     from console.cli.commands.review.base import base, believed
     from console.planning import check as judged
-    from console.project.remembered import remembered
+    from console.project.recent import remembered
 
     problems: list[Problem] = []
     plans: list[Plan] = []

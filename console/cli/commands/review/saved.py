@@ -14,12 +14,12 @@ from console.model.plan import Plan
 
 if TYPE_CHECKING:
     from console.planning import Ground
-    from console.project.saved import Rests, Saved
+    from console.project.saved import Rests, SavedPlans
 
 _SHOWN = 12  # facts of one region; more of them is another region
 
 
-def hold(desk: Desk, voice: Voice, saved: "Saved", file: Path, *, may_replan: bool) -> tuple[list[Plan], int]:
+def hold(desk: Desk, voice: Voice, saved: "SavedPlans", file: Path, *, may_replan: bool) -> tuple[list[Plan], int]:
     """The plans to carry, in the order of waves, and 4 where a region's was refused, else 0.
 
     A plan that no longer holds stays among them: the runner refuses its region and the waves behind it, and carries the
