@@ -10,7 +10,7 @@ from console.model.plan import Plan
 from console.model.region import Region
 from console.model.schema import types
 from console.planning.compare import QueryDifference, compare
-from console.witness.search import Question, Sought, question, seek
+from console.witness.search import Sought, WitnessQuery, question, seek
 
 Tables = Mapping[str, Mapping[str, str]]  # table → column → Spark type
 Witnesses = Mapping[tuple[str, str, str], Sought]  # by region, table, materialization
@@ -18,7 +18,7 @@ SAME = "nothing to show: old rows and columns stay as they are"
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class QueryEdit:
     """A query that feeds a table and says something else than the live one of the same name.
 
     old, new  compiled SQL
@@ -34,7 +34,7 @@ class Edit:
     opaque: frozenset[str] = frozenset()
 
 
-def edits(plan: Plan, was: Release | None) -> tuple[Edit, ...]:
+def edits(plan: Plan, was: Release | None) -> tuple[QueryEdit, ...]:
     """The edited queries of a plan, in the order of its nodes; () where nothing was live."""
     return tuple(_edited(plan, was)) if was else ()
 
@@ -62,7 +62,7 @@ def between(
     try:
         asked = question(old, new, tables, found)
         pairs = tuple(pair for pair in asked.pairs if pair[0].lower() not in hidden)
-        return seek(Question(asked.old, asked.new, pairs, asked.tables), spark)
+        return seek(WitnessQuery(asked.old, asked.new, pairs, asked.tables), spark)
     except DataError as error:
         return Sought(None, 0, f"not sought: {error}")
     except ConsoleError as error:  # what is compared stands without a Spark, too
@@ -77,12 +77,12 @@ class Seeker:
         self._spark: Replayer | None = None
         self._stopped = False
 
-    def known(self, edit: Edit, conf: Mapping[str, str]) -> Sought | None:
+    def known(self, edit: QueryEdit, conf: Mapping[str, str]) -> Sought | None:
         """What an earlier search came to; None where there was none, or no Spark could be asked then."""
         found = self._known.get(_key(edit, conf))
         return None if found is None or found.unproven else found
 
-    def seek(self, wanted: Sequence[Edit], conf: Mapping[str, str]) -> Iterator[Sought]:
+    def seek(self, wanted: Sequence[QueryEdit], conf: Mapping[str, str]) -> Iterator[Sought]:
         """An answer to each edit, in order. Blocks for seconds; a Spark is started with the first edit that needs one.
 
         conf  Spark settings of the region whose plan it is
@@ -117,11 +117,11 @@ def of_plans(plans: Sequence[Plan], lives: Sequence[Live], regions: Sequence[Reg
     return answers
 
 
-def _key(edit: Edit, conf: Mapping[str, str]) -> str:
+def _key(edit: QueryEdit, conf: Mapping[str, str]) -> str:
     return repr((edit.old, edit.new, edit.tables, sorted(edit.opaque), sorted(conf.items())))
 
 
-def _edited(plan: Plan, was: Release) -> Iterator[Edit]:
+def _edited(plan: Plan, was: Release) -> Iterator[QueryEdit]:
     for node in plan.nodes:
         if node.kind != "table":
             continue
@@ -131,7 +131,7 @@ def _edited(plan: Plan, was: Release) -> Iterator[Edit]:
             if old is not None and old.sql != feed.sql:
                 tables = _tables(plan.release, was, (old, feed))
                 opaque = _opaque(plan.release, was, node.name)
-                yield Edit(node.name, feed.materialization, old.sql, feed.sql, tables, opaque)
+                yield QueryEdit(node.name, feed.materialization, old.sql, feed.sql, tables, opaque)
 
 
 def _tables(now: Release, was: Release, feeds: Iterable[Feed]) -> dict[str, dict[str, str]]:

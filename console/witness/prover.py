@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from console.model.live import Release
 from console.model.plan import Plan
 from console.model.region import Region
-from console.witness.plans import Edit, Seeker, edits
+from console.witness.plans import QueryEdit, Seeker, edits
 from console.witness.search import Sought
 
 
@@ -40,7 +40,7 @@ class Prover:
         self._tell = tell
         self._seeker = Seeker()
         self._turn = asyncio.Lock()
-        self._shown: dict[str, tuple[tuple[Edit, ...], Witnessed]] = {}
+        self._shown: dict[str, tuple[tuple[QueryEdit, ...], Witnessed]] = {}
 
     async def seek(self, region: Region, plan: Plan, was: Release | None) -> None:
         """Returns when every edited query has its answer; at once where it has, or where that search is under way."""
@@ -68,7 +68,7 @@ class Prover:
         """End what is being sought, and its Spark, at once and for good."""
         self._seeker.stop()
 
-    def _come(self, region: str, wanted: tuple[Edit, ...], shown: Witnessed) -> None:
+    def _come(self, region: str, wanted: tuple[QueryEdit, ...], shown: Witnessed) -> None:
         if self._shown[region][0] is wanted:  # else a later plan has other edits, and this answer is for nobody
             self._shown[region] = wanted, shown
             self._tell(region, shown)

@@ -29,7 +29,7 @@ _PATIENCE = 300  # databases, before a query that only fails is good enough
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class WitnessQuery:
     """Two queries over the same tables.
 
     pairs  (old column, new column) that should agree; without any, the number of rows is compared
@@ -73,7 +73,7 @@ class Sought:
     unproven: bool = False
 
 
-def question(old: str, new: str, tables: Tables, difference: QueryDifference) -> Question:
+def question(old: str, new: str, tables: Tables, difference: QueryDifference) -> WitnessQuery:
     """What to search for, of two queries that were compared.
 
     raises  Problems, a DataError, where one of them may not be run
@@ -82,10 +82,10 @@ def question(old: str, new: str, tables: Tables, difference: QueryDifference) ->
     renamed = {was.lower(): now for was, now in difference.renamed.items()}
     held = {name.lower(): name for name in trials[1].columns}
     after = [(name, renamed.get(name.lower(), held.get(name.lower()))) for name in trials[0].columns]
-    return Question(*trials, tuple((was, now) for was, now in after if now is not None), tables)
+    return WitnessQuery(*trials, tuple((was, now) for was, now in after if now is not None), tables)
 
 
-def seek(question: Question, spark: Replayer, *, seed: int = 0, seconds: float = _SECONDS) -> Sought:
+def seek(question: WitnessQuery, spark: Replayer, *, seed: int = 0, seconds: float = _SECONDS) -> Sought:
     """Search, make it small, and let Spark confirm.
 
     raises  DataError where no rows of a column's type can be made; what the replayer raises
@@ -101,13 +101,13 @@ def seek(question: Question, spark: Replayer, *, seed: int = 0, seconds: float =
     return search.on_spark(spark, doubts)
 
 
-def suspects(question: Question, *, seed: int = 0, seconds: float = _SECONDS) -> Iterator[Database]:
+def suspects(question: WitnessQuery, *, seed: int = 0, seconds: float = _SECONDS) -> Iterator[Database]:
     """Small databases on which DuckDB's answers differ; none where DuckDB cannot run the queries."""
     return (small for small, _ in _Search(question, seed).suspects(seconds))
 
 
 class _Search:
-    def __init__(self, question: Question, seed: int, stopped: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, question: WitnessQuery, seed: int, stopped: Callable[[], bool] = lambda: False) -> None:
         self._question = question
         self._stopped = stopped
         self._rng = random.Random(seed)

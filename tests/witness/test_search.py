@@ -9,7 +9,7 @@ import pytest
 from console.drivers.replay import Ran, Replayer
 from console.errors import DataError
 from console.planning.compare import QueryDifference
-from console.witness import Question, between, question, suspects
+from console.witness import WitnessQuery, between, question, suspects
 from console.witness.duck import Duck
 from console.witness.kinds import kind
 from console.witness.results import differ
@@ -21,11 +21,11 @@ UNTOLD = QueryDifference("changed")
 MANY_SECONDS = 60.0  # found long before
 
 
-def asked(old: str, new: str) -> Question:
+def asked(old: str, new: str) -> WitnessQuery:
     return question(old, new, TABLES, UNTOLD)
 
 
-def runs(asked: Question, database: Mapping[str, Any]) -> tuple[Ran, Ran]:
+def runs(asked: WitnessQuery, database: Mapping[str, Any]) -> tuple[Ran, Ran]:
     duck = Duck()
     for table, columns in asked.columns.items():
         duck.fill(table, [(name, kind(type)) for name, type in columns.items()], database[table])
