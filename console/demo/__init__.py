@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 PLANTS = ("skip-day", "double-batch", "early-promote")
 
 
-class Screen(Protocol):
+class ScreenRunner(Protocol):
     """Opens the terminal screen until the operator leaves; returns the exit code."""
 
     def __call__(self, cockpit: "Cockpit", *, title: str = "", coach: bool = False, readonly: bool = False) -> int: ...
@@ -24,7 +24,7 @@ def command(
     reset: bool = False,
     log: Path | None = None,
     plant: str = "",
-    screen: Screen | None = None,
+    screen: ScreenRunner | None = None,
 ) -> int:
     """Do what the flags say. Results go to stdout, talk to stderr.
 
@@ -43,6 +43,6 @@ def command(
     if plant and (prepare or stop):
         raise UsageError("a fault is planted in a headless run", hint="console demo --headless --plant skip-day")
 
-    from console.demo.session import Wish, fulfil
+    from console.demo.session import DemoOptions, fulfil
 
-    return fulfil(root, Wish(prepare, live, stop, reset, log.resolve() if log else None, plant), screen)
+    return fulfil(root, DemoOptions(prepare, live, stop, reset, log.resolve() if log else None, plant), screen)

@@ -110,7 +110,7 @@ FROM told LEFT JOIN held USING (id)
 """
 
 
-class Region:
+class JudgedWarehouse:
     """One warehouse, read through its files. `db` holds what must and what did become of landing."""
 
     def __init__(self, name: str, warehouse: str, pipeline: str, scratch: str) -> None:
@@ -148,7 +148,7 @@ class Region:
         return {name: int(value or 0) for name, value in zip(names, cursor.fetchone() or (), strict=True)}
 
 
-def settle(regions: list[Region], seconds: float) -> None:
+def settle(regions: list[JudgedWarehouse], seconds: float) -> None:
     """Wait, for so long at most, until every `requests` has as many rows as its landing and the aggregates have followed."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and any(r.rows("landing") != r.rows("requests") for r in regions):
@@ -160,7 +160,7 @@ def settle(regions: list[Region], seconds: float) -> None:
         time.sleep(2.0)
 
 
-def compare_rows(region: Region) -> dict[str, int]:
+def compare_rows(region: JudgedWarehouse) -> dict[str, int]:
     """Whole rows as multisets, day by day, so that memory stays small; the NULL day is one of them."""
     region.db.execute(PROMOTED, region.files("requests"))
     region.db.execute("CREATE TABLE different (event_id VARCHAR, side VARCHAR)")
@@ -170,7 +170,7 @@ def compare_rows(region: Region) -> dict[str, int]:
     return region.figures(COUNTS)
 
 
-def compare_hours(region: Region) -> dict[str, int]:
+def compare_hours(region: JudgedWarehouse) -> dict[str, int]:
     """The hours' figures: counts, sums and maxima exactly, the 95th percentile and the visitors by tolerance."""
     region.db.execute("SET preserve_insertion_order = false")
     cursor = region.db.execute(HOURS)
@@ -185,7 +185,7 @@ def compare_hours(region: Region) -> dict[str, int]:
     return {"hours": len(wanted), "wrong_hours": wrong}
 
 
-def merged(region: Region) -> dict[str, dict[str, Any]]:
+def merged(region: JudgedWarehouse) -> dict[str, dict[str, Any]]:
     """Partial states of `requests_by_hour`, merged here: key → {exact: [requests, errors, bytes, slowest], p95_ms, visitors}."""
     cursor = region.db.execute(STATES, region.files("requests_by_hour"))
     names = [column[0] for column in cursor.description or ()]
@@ -227,7 +227,7 @@ def percentile_fits(durations: list[float] | None, told: float | None) -> bool:
     return below - slack <= 0.95 <= upto + slack
 
 
-def compare_ledger(region: Region, ledger: Path) -> dict[str, int]:
+def compare_ledger(region: JudgedWarehouse, ledger: Path) -> dict[str, int]:
     """What the producer was told is stored, against landing. The ledger is NDJSON outside Delta."""
     lines = (
         [json.loads(line) for line in ledger.read_text().splitlines() if line.endswith("}")] if ledger.is_file() else []
@@ -239,7 +239,7 @@ def compare_ledger(region: Region, ledger: Path) -> dict[str, int]:
     return region.figures(ACKNOWLEDGED)
 
 
-def judge(region: Region, reads: dict[str, int], facts: dict[str, Any], ledger: Path) -> dict[str, Any]:
+def judge(region: JudgedWarehouse, reads: dict[str, int], facts: dict[str, Any], ledger: Path) -> dict[str, Any]:
     """Every figure of one region, and in `faults` what is wrong with it."""
     result: dict[str, Any] = {"region": region.name, "release": region.release, **facts, **reads}
     result |= compare_rows(region) | compare_hours(region) | compare_ledger(region, ledger)
@@ -299,7 +299,7 @@ def main() -> int:
     results = []
     with tempfile.TemporaryDirectory(prefix="console-check-") as scratch:
         places = (pair.partition("=") for pair in asked.region)
-        regions = [Region(name, warehouse, asked.pipeline, scratch) for name, _, warehouse in places]
+        regions = [JudgedWarehouse(name, warehouse, asked.pipeline, scratch) for name, _, warehouse in places]
         for region in regions:  # the producers have stopped: landing is whole, and the tables follow meanwhile
             region.read_landing()
         settle(regions, asked.settle)

@@ -23,7 +23,7 @@ STEPS_SECONDS = 240.0
 
 
 @dataclass
-class Voice:
+class DemoOutput:
     """Says what changes, one line each, on `talk`. data is for the results."""
 
     data: TextIO
@@ -47,7 +47,7 @@ class Voice:
             self.say(f"{view.region.name:<4}{told}")
 
 
-async def headless(demo: Demo, log: Path | None, plant: str, voice: Voice) -> int:
+async def headless(demo: Demo, log: Path | None, plant: str, voice: DemoOutput) -> int:
     """The whole story; the demo's own processes are ended afterwards, the tables stay.
 
     plant    a bug that the agents plant in the rollout (not in what is built before it), or ""
@@ -84,12 +84,12 @@ async def headless(demo: Demo, log: Path | None, plant: str, voice: Voice) -> in
         await stop(demo)
 
 
-async def _follow(fleet: DemoFleet, voice: Voice) -> None:
+async def _follow(fleet: DemoFleet, voice: DemoOutput) -> None:
     async for view in fleet.changes():
         voice.view(view)
 
 
-async def _flowing(demo: Demo, voice: Voice) -> None:
+async def _flowing(demo: Demo, voice: DemoOutput) -> None:
     """Wait for the first acknowledged batch of every producer, so that the rollout meets live rows from its start."""
     voice.say("live traffic begins")
     until = time.monotonic() + 90
@@ -130,7 +130,7 @@ def _start_reader(demo: Demo) -> None:
     )
 
 
-async def _read_enough(demo: Demo, voice: Voice) -> None:
+async def _read_enough(demo: Demo, voice: DemoOutput) -> None:
     """The new release is read, too, before the readers stop."""
     until = time.monotonic() + STEPS_SECONDS
     while demo.processes.alive("reader") and time.monotonic() < until:
@@ -143,12 +143,12 @@ async def _read_enough(demo: Demo, voice: Voice) -> None:
             voice.say(f"{name:<4}{note}")
 
 
-def _explain(outcomes: tuple[Outcome, ...], voice: Voice) -> None:
+def _explain(outcomes: tuple[Outcome, ...], voice: DemoOutput) -> None:
     for outcome in outcomes:
         voice.say(f"{outcome.region:<4}{outcome.state}" + (f": {outcome.error}" if outcome.error else ""))
 
 
-async def _check(demo: Demo, facts: dict[str, dict[str, int]], voice: Voice) -> int:
+async def _check(demo: Demo, facts: dict[str, dict[str, int]], voice: DemoOutput) -> int:
     path = demo.run / "facts.json"
     path.write_text(json.dumps(facts))
     process = await asyncio.create_subprocess_exec(
@@ -161,7 +161,7 @@ async def _check(demo: Demo, facts: dict[str, dict[str, int]], voice: Voice) -> 
     return process.returncode or 0
 
 
-def _receipt(demo: Demo, fleet: DemoFleet, voice: Voice) -> None:
+def _receipt(demo: Demo, fleet: DemoFleet, voice: DemoOutput) -> None:
     """What was done, and how to do it to one's own tables."""
     lines = [""]
     for name, view in fleet.views.items():
@@ -181,7 +181,7 @@ def _receipt(demo: Demo, fleet: DemoFleet, voice: Voice) -> None:
     print("\n".join(safe_text(line) for line in lines), file=voice.data, flush=True)
 
 
-async def prepare(demo: Demo, log: Path | None, live: bool, voice: Voice) -> int:
+async def prepare(demo: Demo, log: Path | None, live: bool, voice: DemoOutput) -> int:
     """Build, and stop there; with `live`, producers and agents go on."""
     fleet = DemoFleet(demo, log, traffic=live)
     following = asyncio.create_task(_follow(fleet, voice))

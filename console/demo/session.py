@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from console.demo import Screen
+from console.demo import ScreenRunner
 from console.demo.cockpit import DemoFleet
 from console.demo.prepare import Demo, home_of, screens, stop_below
 from console.demo.prepare import stop as stop_all
-from console.demo.run import Voice, headless, prepare
+from console.demo.run import DemoOutput, headless, prepare
 
 HURRY_SECONDS = 1.0  # that traffic, and then an agent, may take to end once the screen has gone
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class DemoOptions:
     """The flags of `console demo`."""
 
     prepare: bool
@@ -30,9 +30,9 @@ class Wish:
     plant: str
 
 
-def fulfil(root: Path, wish: Wish, screen: Screen | None) -> int:
+def fulfil(root: Path, wish: DemoOptions, screen: ScreenRunner | None) -> int:
     """Returns the exit code; raises ConsoleError."""
-    voice = Voice(sys.stdout, sys.stderr)
+    voice = DemoOutput(sys.stdout, sys.stderr)
     if wish.stop or wish.reset:
         home = home_of(root)
         _wait(stop_below(home))

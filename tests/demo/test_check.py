@@ -77,7 +77,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def judged(warehouse: Path, scratch: Path, reads: dict[str, int] = READS) -> dict[str, Any]:
-    region = check.Region("ap", str(warehouse), "web", str(scratch))
+    region = check.JudgedWarehouse("ap", str(warehouse), "web", str(scratch))
     facts = {"before": 1, "moved": 1, "everything": 2}
     try:
         region.read_landing()

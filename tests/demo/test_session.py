@@ -10,7 +10,7 @@ import pytest
 
 from console.demo.prepare import screens
 from console.demo.processes import Processes, birth
-from console.demo.session import Wish, fulfil
+from console.demo.session import DemoOptions, fulfil
 
 IDLE = "import time; time.sleep(600)"
 SECONDS = 60
@@ -58,7 +58,7 @@ def test_what_runs_is_ended_though_the_projects_files_are_wrong(tmp_path: Path) 
     (warehouse / "_console").mkdir(parents=True)
     with subprocess.Popen([sys.executable, "-c", IDLE, "console.agent", str(warehouse)]) as agent:
         (warehouse / "_console" / "agent.lock").write_text(json.dumps({"pid": agent.pid}))
-        wish = Wish(prepare=False, live=False, stop=True, reset=False, log=None, plant="")
+        wish = DemoOptions(prepare=False, live=False, stop=True, reset=False, log=None, plant="")
         try:
             assert fulfil(tmp_path, wish, None) == 0
             assert (birth(agent.pid), birth(producer), birth(screen)) == ("", "", "")
