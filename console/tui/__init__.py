@@ -11,10 +11,10 @@ def run(cockpit: Cockpit, *, title: str = "", coach: bool = False, readonly: boo
     readonly  no key changes a region
     returns   the exit code: 0, or 130, 143 and 129 after SIGINT, SIGTERM and SIGHUP
     """
-    from console.tui.session import Session
+    from console.tui.app import ConsoleApp
     from console.tui.terminal.loop import bounded_loop
 
-    app = Session(cockpit, title=title, coach=coach, readonly=readonly)
+    app = ConsoleApp(cockpit, title=title, coach=coach, readonly=readonly)
     with bounded_loop() as loop:
         app.run(loop=loop)
     return app.return_code or 0

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from textual.content import Content
 
 from console.text import safe_text
-from console.tui.words import Word
+from console.tui.labels import Label
 
 CUT = 400  # characters of one outside text in one place
 ENVIRONMENTS = {
@@ -42,7 +42,7 @@ def badge(environment: str) -> Content:
     return said(f" {name} ", ENVIRONMENTS.get(environment.lower(), OTHER_ENVIRONMENT), 24)
 
 
-def shown(word: Word, width: int = 0) -> Content:
+def shown(word: Label, width: int = 0) -> Content:
     """A state: symbol, then word."""
     content = Content.assemble(Content.styled(word.symbol, word.style), " ", said(word.text, word.style, 120))
     return cell(content, width) if width else content

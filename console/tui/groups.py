@@ -7,12 +7,12 @@ from textual.content import Content
 from console.model.plan import Drift, Plan
 from console.runner.view import Group, RegionView, grouped
 from console.tui.drawing import said
-from console.tui.figures import plural
+from console.tui.format import plural
 
 NAMES = 12  # regions named in one line
 
 
-class Grouping:
+class PlanGrouping:
     """Groups the plans of a fleet; anew only when one of them is another, for it reads all that they say."""
 
     def __init__(self) -> None:

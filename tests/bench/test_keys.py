@@ -17,8 +17,8 @@ from textual.widgets import DataTable
 
 from console.model.plan import NodeChange
 from console.runner.view import RegionView
+from console.tui.app import ConsoleApp
 from console.tui.panes.regions import RegionList
-from console.tui.session import Session
 from tests.screens import scripted as s
 
 pytestmark = pytest.mark.bench
@@ -109,7 +109,7 @@ async def test_a_key_is_seen_within_three_times_what_a_bare_table_takes_however_
         table = bare.query_one(DataTable)
         alone = await seconds(bare, "down", lambda: table.cursor_row, monkeypatch)
     cockpit = s.ScriptedCockpit(*views())
-    session = Session(cockpit, title="web", clock=lambda: s.NOON)
+    session = ConsoleApp(cockpit, title="web", clock=lambda: s.NOON)
     async with session.run_test(size=SIZE) as pilot:
         await pilot.pause()
         regions = session.screen.query_one(RegionList)

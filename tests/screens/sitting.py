@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from textual.pilot import Pilot
 
 from console.runner.view import Cockpit
+from console.tui.app import ConsoleApp
 from console.tui.dialogs.dialog import Dialog
 from console.tui.screens.home import Home
-from console.tui.session import Session
 from tests.screens.scripted import NOON
 
 
@@ -21,9 +21,9 @@ async def sitting(
     coach: bool = True,
     readonly: bool = False,
     repaint: float = 0.02,
-) -> AsyncIterator[tuple[Session, Pilot[int]]]:
+) -> AsyncIterator[tuple[ConsoleApp, Pilot[int]]]:
     """The app and the one who types."""
-    app = Session(cockpit, title="web", coach=coach, readonly=readonly, clock=lambda: NOON, repaint_seconds=repaint)
+    app = ConsoleApp(cockpit, title="web", coach=coach, readonly=readonly, clock=lambda: NOON, repaint_seconds=repaint)
     async with app.run_test(size=size, notifications=True) as pilot:
         await pilot.pause()
         yield app, pilot
@@ -33,14 +33,14 @@ async def settle(pilot: Pilot[int]) -> None:
     """Wait until what changed is on the screen, and the panes have followed the cursor."""
     await pilot.pause(0.04)
     app = pilot.app
-    assert isinstance(app, Session)
+    assert isinstance(app, ConsoleApp)
     async with asyncio.timeout(60):
         while app._dirty or any(isinstance(screen, Home) and screen._following for screen in app.screen_stack):
             await pilot.pause(0.02)
     await pilot.pause()
 
 
-def seen(app: Session) -> str:
+def seen(app: ConsoleApp) -> str:
     """What the operator reads now, toasts included."""
     width, height = app.size
     lines = app.screen._compositor.render_strips(size=app.size)
@@ -48,11 +48,11 @@ def seen(app: Session) -> str:
     return "\n".join(line.text for line in lines)
 
 
-def told(app: Session) -> str:
+def told(app: ConsoleApp) -> str:
     """What the toasts say, unwrapped."""
     return "\n".join(notification.message for notification in app._notifications)
 
 
-def asked(app: Session) -> str:
+def asked(app: ConsoleApp) -> str:
     """The title of the open question, "" where none is open."""
     return str(app.screen._question.title) if isinstance(app.screen, Dialog) else ""

@@ -16,21 +16,21 @@ from console.model.plan import Answer, Rollback
 from console.model.status import Status, StepStatus
 from console.runner.view import Link, RegionView
 from console.text import safe_text
-from console.tui.deeds import Deed, coach, objection
+from console.tui.actions import Deed, coach, objection
+from console.tui.dialogs.confirm import end, start
 from console.tui.dialogs.gate import gate, rollback
-from console.tui.dialogs.question import Question
-from console.tui.dialogs.sure import end, start
-from console.tui.figures import short, size, span
+from console.tui.dialogs.question import DialogContent
+from console.tui.format import short, size, span
+from console.tui.labels import fraction, moving, settled, state_word
 from console.tui.panes.checks import doubt, draw_checks
-from console.tui.panes.line import draw_line, figures
 from console.tui.panes.log import draw_log
 from console.tui.panes.plan import draw_plan
+from console.tui.panes.region_row import draw_line, figures
 from console.tui.panes.steps import draw_steps
 from console.tui.panes.summary import draw_summary
 from console.tui.panes.witness import draw_witness
-from console.tui.scene import Scene, calls
+from console.tui.state import ScreenState, calls
 from console.tui.terminal.ascii import plain
-from console.tui.words import fraction, moving, settled, state_word
 from console.witness import Sought, Witness, Witnessed
 from tests.screens import scripted as s
 
@@ -123,7 +123,7 @@ def test_a_batch_of_a_history_whose_rows_nobody_counted_is_told_too() -> None:
 @given(views())
 def test_every_state_has_a_word_a_symbol_and_a_next_key(view: RegionView) -> None:
     name = view.region.name
-    scene = Scene({name: view}, coach=True)
+    scene = ScreenState({name: view}, coach=True)
     word = state_word(view)
     assert word.symbol
     assert word.text
@@ -136,8 +136,8 @@ def test_every_state_has_a_word_a_symbol_and_a_next_key(view: RegionView) -> Non
 @given(views())
 def test_no_question_is_open_where_its_deed_does_not_fit(view: RegionView) -> None:
     name = view.region.name
-    scene, shut = Scene({name: view}), Scene({name: view}, readonly=True)
-    asked: dict[Deed, Question] = {
+    scene, shut = ScreenState({name: view}), ScreenState({name: view}, readonly=True)
+    asked: dict[Deed, DialogContent] = {
         "promote": gate(scene, name), "rollback": rollback(scene, name), "start": start(scene, (name,)),
         "cancel": end(scene, (name,), "cancel"), "discard": end(scene, (name,), "discard"),
     }  # fmt: skip
@@ -156,7 +156,7 @@ def test_no_question_is_open_where_its_deed_does_not_fit(view: RegionView) -> No
 
 def test_the_gate_shows_what_the_region_accepted_and_not_what_the_files_say_by_now() -> None:
     view = replace(s.at_gate(s.US), plan=s.live(s.US).plan)
-    before, now = (gate(Scene({"us": one}), "us") for one in (s.at_gate(s.US), view))
+    before, now = (gate(ScreenState({"us": one}), "us") for one in (s.at_gate(s.US), view))
     assert now.lines == before.lines
     assert "requests" in next(line.plain for line in now.lines if line.plain.startswith("changes"))
 
@@ -164,9 +164,9 @@ def test_the_gate_shows_what_the_region_accepted_and_not_what_the_files_say_by_n
 def test_an_inconclusive_check_is_no_dead_end() -> None:
     view = s.at_gate(s.US)
     checks = (*view.status.checks[:-1], replace(view.status.checks[-1], ok=None))
-    question = gate(Scene({"us": replace(view, status=replace(view.status, checks=checks))}), "us")
+    question = gate(ScreenState({"us": replace(view, status=replace(view.status, checks=checks))}), "us")
     assert "console promote --region us" in question.blocked
-    differs = gate(Scene({"us": s.at_gate(s.US, wrong=True)}), "us")
+    differs = gate(ScreenState({"us": s.at_gate(s.US, wrong=True)}), "us")
     assert "console promote" not in differs.blocked
 
 
@@ -192,12 +192,12 @@ def test_an_ascii_terminal_gets_ascii_of_the_same_width(text: str) -> None:
 
 def test_a_bell_calls_when_a_person_is_needed_and_not_twice() -> None:
     moves, gate_shut, broken, through = (
-        Scene({"us": view}) for view in (s.running(s.US), s.at_gate(s.US), s.failed(s.US), s.live(s.US))
+        ScreenState({"us": view}) for view in (s.running(s.US), s.at_gate(s.US), s.failed(s.US), s.live(s.US))
     )
     assert all(calls(moves, now) for now in (gate_shut, broken))
     assert calls(gate_shut, through)
     assert not any(calls(now, now) for now in (moves, gate_shut, broken, through))
-    assert not calls(Scene({"us": s.RegionView(s.US)}), through)
+    assert not calls(ScreenState({"us": s.RegionView(s.US)}), through)
 
 
 def test_a_region_whose_feed_stands_still_says_so_in_its_line_and_at_its_head() -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 from textual.pilot import Pilot
 
 from console.drivers.fake import FakeRegion
-from console.tui.session import Session
+from console.tui.app import ConsoleApp
 from tests.runner.worlds import World, fake
 from tests.screens.sitting import asked, seen, settle, sitting
 
 
-async def until(pilot: Pilot[int], app: Session, text: str) -> None:
+async def until(pilot: Pilot[int], app: ConsoleApp, text: str) -> None:
     """Wait until the operator can read this."""
     for _ in range(200):
         if text in seen(app):

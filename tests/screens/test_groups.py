@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.runner.view import grouped
-from console.tui.groups import Grouping, draw_groups, titled
+from console.tui.groups import PlanGrouping, draw_groups, titled
 from console.tui.screens.home import Home
 from tests.screens import scripted as s
 from tests.screens.look import moment
@@ -88,7 +88,7 @@ def test_many_plans_are_counted_and_not_all_listed() -> None:
 
 def test_plans_are_grouped_anew_only_when_one_is_another() -> None:
     views = {view.region.name: view for view in moment("before")}
-    grouping = Grouping()
+    grouping = PlanGrouping()
     first = grouping.of(views)
     assert grouping.of({name: replace(view, note="x") for name, view in views.items()}) is first
     del views["ap"]

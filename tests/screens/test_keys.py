@@ -9,11 +9,11 @@ from textual.events import Paste
 
 from console.errors import AtGate, Conflict
 from console.runner.view import Outcome
-from console.tui.deeds import Ask, Deed
+from console.tui.actions import ActionRequest, Deed
+from console.tui.app import REPAINT_SECONDS
 from console.tui.dialogs.gate import gate
-from console.tui.scene import Scene
 from console.tui.screens.home import Home
-from console.tui.session import REPAINT_SECONDS
+from console.tui.state import ScreenState
 from tests.screens import scripted as s
 from tests.screens.look import moment
 from tests.screens.sitting import asked, seen, settle, sitting, told
@@ -26,7 +26,7 @@ def deeds(cockpit: s.ScriptedCockpit) -> list[tuple[str, object]]:
 async def test_the_gate_opens_only_for_the_regions_own_name() -> None:
     cockpit = s.ScriptedCockpit(*moment("gate"))
     async with sitting(cockpit) as (app, pilot):
-        app.post_message(Ask("promote", ("us",)))
+        app.post_message(ActionRequest("promote", ("us",)))
         await pilot.press("P", "u", "enter")
         assert asked(app) == "Promote us"
         assert app.screen.query_one("#yes").disabled
@@ -50,7 +50,7 @@ async def test_the_gate_opens_only_for_the_regions_own_name() -> None:
     ],
 )
 def test_the_gate_says_what_keeps_it_shut(view: s.RegionView, why: str) -> None:
-    assert why in gate(Scene({"us": view}), "us").blocked
+    assert why in gate(ScreenState({"us": view}), "us").blocked
 
 
 async def test_no_typing_opens_a_gate_that_a_check_keeps_shut() -> None:
@@ -136,7 +136,7 @@ async def test_a_read_only_console_changes_nothing_in_any_state() -> None:
     cockpit = s.ScriptedCockpit(*views)
     async with sitting(cockpit, readonly=True) as (app, pilot):
         for deed, name in product(get_args(Deed), cockpit.views):
-            app.post_message(Ask(deed, (name,)))
+            app.post_message(ActionRequest(deed, (name,)))
         await pilot.pause()
         assert ([call for call in deeds(cockpit) if call[0] != "witness"], asked(app)) == ([], "")
         assert {call for call, _ in cockpit.calls} == {"refresh", "witness"}

@@ -10,12 +10,12 @@ from textual.widgets import Static
 
 from console.model.plan import NodeChange
 from console.runner.view import RegionView
-from console.tui import session as app_module
+from console.tui import app as app_module
+from console.tui.app import REST
 from console.tui.panes import regions as pane
 from console.tui.panes.pane import Pane
 from console.tui.panes.regions import RegionList
 from console.tui.screens.region import RegionScreen
-from console.tui.session import REST
 from tests.screens import scripted as s
 from tests.screens.sitting import seen, settle, sitting
 

@@ -6,7 +6,7 @@ from console.model.event import BatchStarted, Entered, Recorded, StepStarted, Wa
 from console.model.region import Region
 from console.model.status import Status, StepStatus, fold
 from console.runner.view import RegionView
-from console.tui.panes.line import figures
+from console.tui.panes.region_row import figures
 from console.tui.panes.summary import draw_summary
 
 NOW = 1_794_000_000.0

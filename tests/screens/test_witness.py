@@ -17,8 +17,8 @@ from console.model.live import Feed, Live, Release, TableState, Version
 from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.region import Region
+from console.tui.app import ConsoleApp
 from console.tui.screens.home import Home
-from console.tui.session import Session
 from tests.runner.worlds import RAW, World, plan, region, survey
 from tests.screens import scripted as s
 from tests.screens.look import moment
@@ -73,7 +73,7 @@ def holding(name: str, sql: str = OLD) -> FakeRegion:
     return FakeRegion(region(name), replace(live, release=fed(live.release, sql)))
 
 
-async def until(pilot: Pilot[int], app: Session, text: str, seconds: float = 20.0) -> str:
+async def until(pilot: Pilot[int], app: ConsoleApp, text: str, seconds: float = 20.0) -> str:
     """Wait until the operator can read this."""
     try:
         async with asyncio.timeout(seconds):

@@ -3,7 +3,7 @@
 import os
 import threading
 
-from console.tui.terminal.driver import Writer
+from console.tui.terminal.driver import TerminalWriter
 
 PICTURE = "━╌" * 100_000 + "\x1b[0m"
 
@@ -11,7 +11,7 @@ PICTURE = "━╌" * 100_000 + "\x1b[0m"
 def test_a_terminal_that_another_program_made_nonblocking_gets_every_letter() -> None:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
-    writer = Writer(writing, "utf-8", lambda: None)
+    writer = TerminalWriter(writing, "utf-8", lambda: None)
     taken = bytearray()
 
     def take() -> None:

@@ -12,7 +12,7 @@ from textual.widgets import Button, Input, Static
 
 from console.tui.dialogs.question import Asking
 from console.tui.drawing import badge, said, sheet
-from console.tui.scene import Scene
+from console.tui.state import ScreenState
 
 
 class Dialog(ModalScreen[bool]):
@@ -25,9 +25,9 @@ class Dialog(ModalScreen[bool]):
         Binding("down", "scroll(1)", show=False),
         Binding("up", "scroll(-1)", show=False),
     ]
-    scene: reactive[Scene] = reactive(Scene({}))
+    scene: reactive[ScreenState] = reactive(ScreenState({}))
 
-    def __init__(self, scene: Scene, asking: Asking) -> None:
+    def __init__(self, scene: ScreenState, asking: Asking) -> None:
         super().__init__()
         self._asking = asking
         self._question = asking(scene)

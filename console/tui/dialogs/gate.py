@@ -4,21 +4,21 @@ from textual.content import Content
 
 from console.model.plan import SYMBOLS
 from console.runner.view import RegionView
-from console.tui.deeds import objection
-from console.tui.dialogs.question import Question
+from console.tui.actions import objection
+from console.tui.dialogs.question import DialogContent
 from console.tui.drawing import said
-from console.tui.figures import count, span
+from console.tui.format import count, span
+from console.tui.labels import STYLES
 from console.tui.panes.checks import check_lines, doubt, tally
 from console.tui.panes.plan import ACTION_STYLES, columns
 from console.tui.panes.summary import lagging
-from console.tui.scene import Scene
-from console.tui.words import STYLES
+from console.tui.state import ScreenState
 
 WIDTH = 72  # cells of the body at 80 columns
 MANY = 40
 
 
-def gate(scene: Scene, region: str) -> Question:
+def gate(scene: ScreenState, region: str) -> DialogContent:
     """The question of promotion; blocked unless the region stands at its gate and every check passed."""
     view = scene.views[region]
     status = view.status
@@ -32,7 +32,7 @@ def gate(scene: Scene, region: str) -> Question:
     ]  # fmt: skip
     if status.by:
         lines.append(_line("asked by", said(f"{status.by}, plan {status.plan[:10]}", "$text-muted", 120)))
-    return Question(
+    return DialogContent(
         f"Promote {region}",
         (view.region.environment,),
         tuple(lines),
@@ -42,7 +42,7 @@ def gate(scene: Scene, region: str) -> Question:
     )
 
 
-def rollback(scene: Scene, region: str) -> Question:
+def rollback(scene: ScreenState, region: str) -> DialogContent:
     """The question of going back to the release before."""
     view = scene.views[region]
     lines = (
@@ -51,12 +51,12 @@ def rollback(scene: Scene, region: str) -> Question:
         _line("after", Content.assemble(said(view.previous, limit=60), " was kept fed: no row is lost. ", said(view.live, limit=60), " stays built until cleanup.")),
     )  # fmt: skip
     blocked = objection("rollback", view, scene.readonly)
-    return Question(
+    return DialogContent(
         f"Roll back {region}", (view.region.environment,), lines, "Roll back", typed=region, blocked=blocked
     )
 
 
-def _blocked(scene: Scene, view: RegionView) -> str:
+def _blocked(scene: ScreenState, view: RegionView) -> str:
     if against := objection("promote", view, scene.readonly):
         return against
     found = doubt(view.status)

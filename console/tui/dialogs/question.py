@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from textual.content import Content
 
-from console.tui.scene import Scene
+from console.tui.state import ScreenState
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class DialogContent:
     """Drawn by `Dialog`.
 
     title         one line
@@ -30,4 +30,4 @@ class Question:
     gentle: bool = False
 
 
-Asking = Callable[[Scene], Question]
+Asking = Callable[[ScreenState], DialogContent]

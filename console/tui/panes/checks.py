@@ -6,17 +6,17 @@ from console.model.event import Checked
 from console.model.status import Status
 from console.runner.view import RegionView
 from console.tui.drawing import said, sheet
-from console.tui.words import STYLES, Word
+from console.tui.labels import STYLES, Label
 
 MANY = 400
 HANG = 11  # under the table's name
 
 
-def verdict(check: Checked) -> Word:
+def verdict(check: Checked) -> Label:
     """ok, differs or inconclusive."""
     if check.ok is None:
-        return Word("?", "inconclusive", "warn")
-    return Word("✓", "ok", "good") if check.ok else Word("✗", "differs", "bad")
+        return Label("?", "inconclusive", "warn")
+    return Label("✓", "ok", "good") if check.ok else Label("✗", "differs", "bad")
 
 
 def draw_checks(view: RegionView, width: int, at: float) -> Content:
@@ -58,7 +58,7 @@ def doubt(status: Status) -> str:
 
 def tally(status: Status) -> Content:
     """`12 ok`, `11 ok, 1 differs`."""
-    words: dict[str, list[Word]] = {}
+    words: dict[str, list[Label]] = {}
     for check in status.checks:
         words.setdefault(verdict(check).text, []).append(verdict(check))
     parts = [Content.styled(f"{len(found)} {text}", found[0].style) for text, found in words.items()]

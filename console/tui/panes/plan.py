@@ -9,7 +9,7 @@ from console.model.pipeline import Override
 from console.model.plan import COLUMN_SIGNS, SYMBOLS, Action, ColumnChange, Drift, NodeChange, Plan, Price
 from console.runner.view import RegionView
 from console.tui.drawing import cell, hanging, heading, keys, said, sheet
-from console.tui.figures import count, plural, size, span
+from console.tui.format import count, plural, size, span
 
 ACTION_STYLES = {
     "keep": "$text-muted", "metadata": "$text-primary", "read": "$text-primary", "rebind": "$text-primary",

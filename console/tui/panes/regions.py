@@ -15,9 +15,9 @@ from textual.visual import Visual
 
 from console.runner.view import RegionView
 from console.tui.groups import labels
-from console.tui.panes.line import draw_line, head, tall
-from console.tui.scene import Scene
-from console.tui.words import state_word
+from console.tui.labels import state_word
+from console.tui.panes.region_row import draw_line, head, tall
+from console.tui.state import ScreenState
 
 CURRENT = "region-list--current"  # in the stylesheet: the line under the cursor
 
@@ -50,7 +50,7 @@ class RegionList(ScrollView, can_focus=True):
         Binding("enter", "open", "Open", key_display="enter", tooltip="open the region: why, steps, checks, log"),
         Binding("space", "mark", "Mark", key_display="space", tooltip="mark: keys then act on the marked regions"),
     ]
-    scene: reactive[Scene] = reactive(Scene({}))
+    scene: reactive[ScreenState] = reactive(ScreenState({}))
     wanted: reactive[str] = reactive("")
     current: reactive[str] = reactive("", repaint=False)
     marked: reactive[frozenset[str]] = reactive(frozenset())
@@ -86,7 +86,7 @@ class RegionList(ScrollView, can_focus=True):
         super().notify_style_update()
         self._kept.clear()
 
-    def watch_scene(self, scene: Scene) -> None:
+    def watch_scene(self, scene: ScreenState) -> None:
         self._labels = labels(scene.groups)
         self.marked &= frozenset(scene.views)
         self._kept = {name: kept for name, kept in self._kept.items() if name in scene.views}

@@ -6,8 +6,8 @@ from console.model.status import StepStatus
 from console.model.step import Backfill, Step
 from console.runner.view import RegionView
 from console.tui.drawing import bar, cell, hanging, keys, said, sheet
-from console.tui.figures import count, plural, short, span
-from console.tui.words import STYLES, under_way
+from console.tui.format import count, plural, short, span
+from console.tui.labels import STYLES, under_way
 
 SYMBOLS = {"waiting": ("·", STYLES["quiet"]), "running": ("▶", STYLES["busy"]), "done": ("✓", STYLES["good"])}
 MANY = 200

@@ -7,8 +7,8 @@ from textual.content import Content
 
 from console.runner.view import RegionView
 from console.tui.drawing import badge, bar, cell, hanging, said, sheet, shown
-from console.tui.figures import count, span
-from console.tui.words import ailing, batch, fraction, moving, releases, running, state_word, under_way
+from console.tui.format import count, span
+from console.tui.labels import ailing, batch, fraction, moving, releases, running, state_word, under_way
 
 WHY_LINES = 4
 

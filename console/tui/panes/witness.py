@@ -7,7 +7,7 @@ from textual.content import Content
 
 from console.runner.view import RegionView
 from console.tui.drawing import cell, hanging, keys, said, sheet
-from console.tui.figures import plural
+from console.tui.format import plural
 
 if TYPE_CHECKING:
     from console.drivers.replay import Ran

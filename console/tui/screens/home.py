@@ -12,23 +12,23 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from console.tui.deeds import Ask, Deed
+from console.tui.actions import ActionRequest, Deed
 from console.tui.drawing import said, sheet
 from console.tui.groups import draw_groups, titled
+from console.tui.labels import settled
 from console.tui.panes.pane import Pane
 from console.tui.panes.plan import draw_plan, drawn_from
 from console.tui.panes.regions import RegionList
 from console.tui.panes.steps import draw_steps
-from console.tui.scene import Scene
+from console.tui.screens.base import BaseScreen
 from console.tui.screens.region import RegionScreen
-from console.tui.screens.stage import Stage
-from console.tui.words import settled
+from console.tui.state import ScreenState
 
 GROUPS = 4  # lines; twice as many where the screen is high
 CALM = 0.1  # seconds without a move of the cursor, until plan and steps follow it: to draw them holds up the next key
 
 
-class Home(Stage):
+class Home(BaseScreen):
     """Regions above (or beside) the plan."""
 
     AUTO_FOCUS = "RegionList"
@@ -38,7 +38,7 @@ class Home(Stage):
         Binding("escape", "clear", "Clear", show=False, tooltip="clear filter and marks"),
     ]
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: ScreenState) -> None:
         super().__init__(scene)
         self._list = RegionList()
         self._groups = Static(id="groups")
@@ -109,7 +109,7 @@ class Home(Stage):
         # a change goes through all regions unless some are marked: canary and waves belong to it
         everyone = tuple(self.scene.views)
         whole = deed in ("start", "refresh") and not self._list.marked
-        self.post_message(Ask(deed, everyone if whole else self.subjects))
+        self.post_message(ActionRequest(deed, everyone if whole else self.subjects))
 
     def action_pane(self, name: str) -> None:
         if self.subject:

@@ -14,6 +14,7 @@ from textual.widgets import Static
 from console.runner.view import RegionView
 from console.tui.drawing import said
 from console.tui.groups import titled
+from console.tui.labels import settled, under_way
 from console.tui.panes.checks import draw_checks
 from console.tui.panes.log import draw_log
 from console.tui.panes.pane import Pane
@@ -21,9 +22,8 @@ from console.tui.panes.plan import draw_plan, drawn_from
 from console.tui.panes.steps import draw_steps
 from console.tui.panes.summary import draw_summary
 from console.tui.panes.witness import draw_witness
-from console.tui.scene import Scene
-from console.tui.screens.stage import Stage
-from console.tui.words import settled, under_way
+from console.tui.screens.base import BaseScreen
+from console.tui.state import ScreenState
 
 PANES = ("plan", "steps", "checks", "log", "witness")
 
@@ -37,7 +37,7 @@ def first_pane(view: RegionView | None) -> str:
     return "steps" if under_way(view) else "log"
 
 
-class RegionScreen(Stage):
+class RegionScreen(BaseScreen):
     """Draws one region of the scene. Keys 1-5 choose the pane."""
 
     AUTO_FOCUS = ""
@@ -51,7 +51,7 @@ class RegionScreen(Stage):
         Binding("w", "witness", "Witness", tooltip="rows that the edited queries turn into others"),
     ]
 
-    def __init__(self, scene: Scene, region: str, pane: str = "") -> None:
+    def __init__(self, scene: ScreenState, region: str, pane: str = "") -> None:
         super().__init__(scene)
         self._region = region
         self._summary = Static(id="summary")

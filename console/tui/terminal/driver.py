@@ -23,7 +23,7 @@ END_SECONDS = 0.5  # for what is left to be written when the screen ends
 _GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
-class Writer(threading.Thread):
+class TerminalWriter(threading.Thread):
     """Writes to a terminal in the background. `put` and `end` never wait for it.
 
     hurry  drop what was not drawn yet; all that follows is kept: it gives the terminal back
@@ -107,13 +107,13 @@ class Writer(threading.Thread):
 class Terminal(LinuxDriver):
     """Textual's driver, with a writer of our own."""
 
-    _writer: Writer | None = None
+    _writer: TerminalWriter | None = None
 
     def write(self, data: str) -> None:
         if self._writer is None:
             out = sys.__stderr__
             assert out is not None
-            self._writer = Writer(out.fileno(), out.encoding or "utf-8", self._draw_again)
+            self._writer = TerminalWriter(out.fileno(), out.encoding or "utf-8", self._draw_again)
             self._writer.start()
         self._writer.put(data)
 

@@ -7,34 +7,34 @@ from typing import Literal, Protocol, assert_never
 
 from console.errors import AtGate, ConsoleError
 from console.runner.view import Cockpit, Outcome
-from console.tui.deeds import Ask, Deed, objection
+from console.tui.actions import ActionRequest, Deed, objection
+from console.tui.dialogs.confirm import end, start
 from console.tui.dialogs.gate import gate, rollback
-from console.tui.dialogs.question import Asking, Question
-from console.tui.dialogs.sure import end, start
-from console.tui.scene import Scene
+from console.tui.dialogs.question import Asking, DialogContent
+from console.tui.state import ScreenState
 
 Severity = Literal["information", "warning", "error"]
 
 
-class Voice(Protocol):
+class DispatchUi(Protocol):
     """What an errand needs of the app: the scene, a question asked, a word said."""
 
     @property
-    def scene(self) -> Scene: ...
+    def scene(self) -> ScreenState: ...
 
     async def sure(self, asking: Asking) -> bool: ...
 
     def say(self, text: str, severity: Severity = "information", title: str = "") -> None: ...
 
 
-class Errands:
+class Dispatcher:
     """One coroutine a deed; every error of the tree is said with its hint, any other is a bug and escapes."""
 
-    def __init__(self, cockpit: Cockpit, voice: Voice) -> None:
+    def __init__(self, cockpit: Cockpit, voice: DispatchUi) -> None:
         self._cockpit = cockpit
         self._voice = voice
 
-    async def carry(self, ask: Ask) -> None:
+    async def carry(self, ask: ActionRequest) -> None:
         """Do what was asked, or say why not."""
         regions = self._fitting(ask.deed, ask.regions)
         if ask.deed == "refresh":
@@ -75,7 +75,10 @@ class Errands:
                 assert_never(deed)
 
     async def _one(
-        self, regions: tuple[str, ...], asking: Callable[[Scene, str], Question], deed: Callable[[str], Awaitable[None]]
+        self,
+        regions: tuple[str, ...],
+        asking: Callable[[ScreenState, str], DialogContent],
+        deed: Callable[[str], Awaitable[None]],
     ) -> None:
         # a promotion is decided region by region: its name has to be typed
         region = regions[0]

@@ -12,14 +12,14 @@ from textual.screen import Screen
 from textual.style import Style
 from textual.widgets import Static
 
-from console.tui.deeds import Ask, Deed, coach
+from console.tui.actions import ActionRequest, Deed, coach
 from console.tui.drawing import said
-from console.tui.scene import Scene
+from console.tui.labels import state_word
 from console.tui.screens.help import Help
-from console.tui.words import state_word
+from console.tui.state import ScreenState
 
 
-class Stage(Screen[None]):
+class BaseScreen(Screen[None]):
     """A full screen. Set `scene` to redraw it; it posts `Ask` and never calls a region."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -38,21 +38,21 @@ class Stage(Screen[None]):
         Binding("q", "app.quit", "Quit", tooltip="leave; agents go on"),
         Binding("ctrl+z", "app.suspend_process", "Suspend", show=False, tooltip="to the shell, back with fg"),
     ]
-    scene: reactive[Scene] = reactive(Scene({}), repaint=False)  # what is drawn from it repaints itself
+    scene: reactive[ScreenState] = reactive(ScreenState({}), repaint=False)  # what is drawn from it repaints itself
     inside: ClassVar[bool] = False  # already the screen of one region
     front: ClassVar[tuple[BindingType, ...]] = ()  # keys of its main pane, named first in the foot
 
-    def __init__(self, scene: Scene) -> None:
+    def __init__(self, scene: ScreenState) -> None:
         super().__init__()
         self._banner = Static(id="banner")
         self._coach = Static(id="coach")
-        self.set_reactive(Stage.scene, scene)
+        self.set_reactive(BaseScreen.scene, scene)
 
     def compose(self) -> ComposeResult:
         yield self._banner
         yield Vertical(*self.parts(), id="parts")
         yield self._coach
-        foot = Static(_foot((*self.front, *Stage.BINDINGS, *self.BINDINGS)), id="foot")
+        foot = Static(_foot((*self.front, *BaseScreen.BINDINGS, *self.BINDINGS)), id="foot")
         foot.auto_links = False  # keys keep their own colour
         yield foot
 
@@ -89,7 +89,7 @@ class Stage(Screen[None]):
             self._coach.update(Content.assemble(("next  ", "$text-muted"), told), layout=False)
 
     def action_ask(self, deed: Deed) -> None:
-        self.post_message(Ask(deed, self.subjects))
+        self.post_message(ActionRequest(deed, self.subjects))
 
     def action_pane(self, name: str) -> None:
         """Show a pane of the region in view."""
@@ -99,7 +99,7 @@ class Stage(Screen[None]):
         if self.subject:
             subject = self.subject
             self.action_pane("witness")
-            self.post_message(Ask("witness", (subject,)))
+            self.post_message(ActionRequest("witness", (subject,)))
 
     def action_help(self) -> None:
         self.app.push_screen(Help())
@@ -117,7 +117,7 @@ def _foot(bindings: Iterable[BindingType]) -> Content:
     return Content("").join(parts)
 
 
-def _banner(scene: Scene) -> Content:
+def _banner(scene: ScreenState) -> Content:
     counts: dict[str, int] = {}
     for view in scene.views.values():
         word = state_word(view).text

@@ -19,17 +19,17 @@ from console.errors import ConsoleError
 from console.runner.view import Cockpit
 from console.runner.waves import turns
 from console.text import safe_text
-from console.tui.deeds import Ask, Deed
+from console.tui.actions import ActionRequest, Deed
 from console.tui.dialogs.dialog import Dialog
 from console.tui.dialogs.question import Asking
-from console.tui.errands import Errands, Severity
-from console.tui.groups import Grouping
-from console.tui.scene import Scene, calls
+from console.tui.dispatch import Dispatcher, Severity
+from console.tui.groups import PlanGrouping
+from console.tui.labels import moving
+from console.tui.screens.base import BaseScreen
 from console.tui.screens.home import Home
-from console.tui.screens.stage import Stage
+from console.tui.state import ScreenState, calls
 from console.tui.terminal.ascii import Ascii
 from console.tui.terminal.driver import Terminal
-from console.tui.words import moving
 
 REPAINT_SECONDS = 0.125  # however fast the views change
 REST = 4  # times as long as a repaint took, until the next: keys come first, on a slow machine too
@@ -53,7 +53,7 @@ COMMANDS: tuple[tuple[str, Deed, str], ...] = (
 )
 
 
-class Session(App[int]):
+class ConsoleApp(App[int]):
     """The Textual app. clock: seconds since 1970, UTC; repaint_seconds: shortest time between two."""
 
     CSS_PATH = "session.tcss"
@@ -78,18 +78,18 @@ class Session(App[int]):
         self._dirty = False
         self._rests_until = 0.0  # by the monotonic clock
         self._asking = False
-        self._grouping = Grouping()
+        self._grouping = PlanGrouping()
         self.scene = self._look()
-        self.errands = Errands(cockpit, self)
+        self.errands = Dispatcher(cockpit, self)
         self.register_theme(NIGHT)
         self.theme = NIGHT.name
 
-    def _look(self) -> Scene:
+    def _look(self) -> ScreenState:
         title, coach, readonly = self._fixed
         views = dict(self._cockpit.views)
         desired = {name: view.plan.desired for name, view in views.items() if view.plan}
         waiting = turns(views, desired)
-        return Scene(views, title, coach, readonly, self._clock(), self._grouping.of(views), waiting)
+        return ScreenState(views, title, coach, readonly, self._clock(), self._grouping.of(views), waiting)
 
     def get_line_filters(self) -> list[LineFilter]:
         encoding = getattr(sys.__stderr__, "encoding", None) or "ascii"
@@ -102,7 +102,7 @@ class Session(App[int]):
         await self.push_screen(Home(self.scene))
         self.set_interval(self._repaint_seconds, self._repaint)
         self.run_worker(self._follow(), group="follow")
-        self.run_worker(self.errands.carry(Ask("refresh", ())), group="refresh")
+        self.run_worker(self.errands.carry(ActionRequest("refresh", ())), group="refresh")
 
     async def on_unmount(self) -> None:
         with suppress(TimeoutError):
@@ -136,7 +136,7 @@ class Session(App[int]):
         if not self.app_focus and calls(before, self.scene):
             self.bell()
         for screen in self.screen_stack:
-            if isinstance(screen, Stage | Dialog):
+            if isinstance(screen, BaseScreen | Dialog):
                 screen.scene = self.scene
         self.call_after_refresh(self._painted, begun)
 
@@ -144,7 +144,7 @@ class Session(App[int]):
         now = time.monotonic()
         self._rests_until = now + REST * (now - begun)
 
-    def on_ask(self, ask: Ask) -> None:
+    def on_ask(self, ask: ActionRequest) -> None:
         self.run_worker(self.errands.carry(ask), group=ask.deed)
 
     async def sure(self, asking: Asking) -> bool:
@@ -163,7 +163,7 @@ class Session(App[int]):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield from super().get_system_commands(screen)
-        if isinstance(screen, Stage):
+        if isinstance(screen, BaseScreen):
             for name, deed, about in COMMANDS:
                 if deed == "refresh" or not self.scene.readonly:
                     yield SystemCommand(name, about, partial(screen.action_ask, deed))

@@ -4,11 +4,11 @@ from textual.content import Content
 
 from console.runner.view import RegionView
 from console.tui.drawing import badge, bar, cell, said, shown
-from console.tui.figures import short, span
+from console.tui.format import short, span
 from console.tui.groups import drifted
+from console.tui.labels import ailing, batch, fraction, moving, releases, running, state_word, under_way, waiting
 from console.tui.panes.plan import summary
 from console.tui.panes.summary import lagging
-from console.tui.words import ailing, batch, fraction, moving, releases, running, state_word, under_way, waiting
 
 WIDE = 110
 INDENT = "   "

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from console.runner.view import Group, RegionView
 from console.runner.waves import Turn
-from console.tui.words import state_word
+from console.tui.labels import state_word
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class ScreenState:
     """All regions at one moment.
 
     views     region name → view, in the order of waves
@@ -30,7 +30,7 @@ class Scene:
     turns: Mapping[str, Turn] = field(default_factory=dict)
 
 
-def calls(before: Scene, now: Scene) -> bool:
+def calls(before: ScreenState, now: ScreenState) -> bool:
     """Whether a region has come to where a person is needed, or is through: worth a bell if nobody looks."""
     words = ("at the gate", "failed", "live")
     news = {name: state_word(view).text for name, view in now.views.items()}

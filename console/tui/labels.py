@@ -18,7 +18,7 @@ STYLES: dict[Tone, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class Label:
     """`▶ backfilling`. text may come from outside: draw it through `said`."""
 
     symbol: str
@@ -50,44 +50,44 @@ def under_way(view: RegionView) -> bool:
     return not settled(view)
 
 
-def state_word(view: RegionView) -> Word:
+def state_word(view: RegionView) -> Label:
     """The one word for one region; what a person must act on comes before what goes by itself."""
     status = view.status
     if view.link == "unreachable":
-        return Word("!", "unreachable", "warn")
+        return Label("!", "unreachable", "warn")
     if status.held:
-        return Word("✗", "failed", "bad") if status.held == "failed" else Word("‖", "paused", "warn")
+        return Label("✗", "failed", "bad") if status.held == "failed" else Label("‖", "paused", "warn")
     if view.note and settled(view):
-        return Word("…", view.note, "busy")
+        return Label("…", view.note, "busy")
     match status.state:
         case "awaiting-confirmation":
-            return Word("◆", "at the gate", "warn")
+            return Label("◆", "at the gate", "warn")
         case "planned" | "preparing" | "backfilling" | "catching-up" | "validating" | "promoting":
-            return Word("▶", status.state, "busy")
+            return Label("▶", status.state, "busy")
         case "none" | "live" | "cancelled" | "discarded" | "rolled-back" | "cleaned":
             return _settled_word(view)
         case _:
             assert_never(status.state)
 
 
-def _settled_word(view: RegionView) -> Word:
+def _settled_word(view: RegionView) -> Label:
     if feeds := view.status.standing:
-        return Word("✗", "feed stopped" if len(feeds) == 1 else "feeds stopped", "bad")
+        return Label("✗", "feed stopped" if len(feeds) == 1 else "feeds stopped", "bad")
     if view.problem:
-        return Word("✗", "no plan", "bad")
+        return Label("✗", "no plan", "bad")
     if view.plan is None:
-        return Word("…", "reading", "quiet")
+        return Label("…", "reading", "quiet")
     if view.plan.refusals:
-        return Word("✗", "refused", "bad")
+        return Label("✗", "refused", "bad")
     if not view.plan.changes:
-        return Word("✓", "live" if view.live else "up to date", "good")
+        return Label("✓", "live" if view.live else "up to date", "good")
     match view.status.state:
         case "rolled-back":
-            return Word("↶", "rolled back", "warn")
+            return Label("↶", "rolled back", "warn")
         case "cancelled" | "discarded":
-            return Word("-", view.status.state, "quiet")
+            return Label("-", view.status.state, "quiet")
         case _:
-            return Word("○", "change waiting", "busy")
+            return Label("○", "change waiting", "busy")
 
 
 def ailing(view: RegionView) -> str:

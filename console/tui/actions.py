@@ -8,14 +8,14 @@ from textual.message import Message
 
 from console.runner.view import RegionView
 from console.tui.drawing import keys
-from console.tui.scene import Scene
-from console.tui.words import moving, settled, state_word, waiting
+from console.tui.labels import moving, settled, state_word, waiting
+from console.tui.state import ScreenState
 
 Deed = Literal["refresh", "start", "pause", "retry", "cancel", "discard", "promote", "rollback", "witness"]
 
 
 @dataclass
-class Ask(Message):
+class ActionRequest(Message):
     """The operator pressed the key of a deed; `regions` are the marked ones, or the one in view."""
 
     deed: Deed
@@ -75,7 +75,7 @@ def _start_objection(view: RegionView) -> str:
     return "" if view.plan.changes else f"{name} has nothing to change"
 
 
-def coach(scene: Scene, region: str, *, inside: bool = False) -> Content:
+def coach(scene: ScreenState, region: str, *, inside: bool = False) -> Content:
     """The next keys for the region in view; never empty. inside: its own screen is open, `enter` leads nowhere."""
     view = scene.views.get(region)
     if view is None:
@@ -90,7 +90,7 @@ def coach(scene: Scene, region: str, *, inside: bool = False) -> Content:
     return Content.assemble(said, keys(*pairs))
 
 
-def _next(scene: Scene, view: RegionView) -> tuple[str, list[tuple[str, str]]]:
+def _next(scene: ScreenState, view: RegionView) -> tuple[str, list[tuple[str, str]]]:
     """A word before the keys, and the keys."""
     name = view.region.name
     gate = next((other for other, v in scene.views.items() if v.status.state == "awaiting-confirmation"), "")

@@ -6,14 +6,14 @@ from typing import Literal
 from textual.content import Content
 
 from console.runner.view import RegionView
-from console.tui.deeds import objection
-from console.tui.dialogs.question import Question
+from console.tui.actions import objection
+from console.tui.dialogs.question import DialogContent
 from console.tui.drawing import said
 from console.tui.panes.plan import priced, summary
-from console.tui.scene import Scene
+from console.tui.state import ScreenState
 
 
-def start(scene: Scene, regions: Sequence[str]) -> Question:
+def start(scene: ScreenState, regions: Sequence[str]) -> DialogContent:
     """Which regions go in which wave, and which stay out and why."""
     views = [scene.views[name] for name in regions if name in scene.views]
     ready = [view for view in views if not objection("start", view, scene.readonly)]
@@ -34,12 +34,12 @@ def start(scene: Scene, regions: Sequence[str]) -> Question:
     if ready:
         lines += [Content(""), Content("Each region works up to its gate and stops there. Live is not touched.")]
     environments = tuple(view.region.environment for view in ready)
-    return Question(
+    return DialogContent(
         _title(ready), environments, tuple(lines), "Start", blocked="" if ready else "nothing can start", gentle=True
     )
 
 
-def end(scene: Scene, regions: Sequence[str], deed: Literal["cancel", "discard"]) -> Question:
+def end(scene: ScreenState, regions: Sequence[str], deed: Literal["cancel", "discard"]) -> DialogContent:
     """What is lost by ending a rollout: what it built, never what is live."""
     views = [scene.views[name] for name in regions if name in scene.views]
     blocked = next((why for view in views if (why := objection(deed, view, scene.readonly))), "")
@@ -50,7 +50,7 @@ def end(scene: Scene, regions: Sequence[str], deed: Literal["cancel", "discard"]
     lines += [Content(""), Content("Live keeps running; nothing that is live is touched.")]
     verb = "Cancel the rollout" if deed == "cancel" else "Discard"
     environments = tuple(view.region.environment for view in views)
-    return Question(f"{verb} of {', '.join(regions)}", environments, tuple(lines), verb, blocked=blocked)
+    return DialogContent(f"{verb} of {', '.join(regions)}", environments, tuple(lines), verb, blocked=blocked)
 
 
 def _waves(views: Sequence[RegionView]) -> list[list[RegionView]]:
