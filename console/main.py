@@ -4,7 +4,7 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from console.cli.root import cli
-from console.cli.wiring import Session, Wiring, execute, real_drivers
+from console.cli.wiring import CliContext, Wiring, execute, real_drivers
 from console.text import guard_tracebacks
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def main() -> NoReturn:
         return screen(cockpit, title=title, coach=coach, readonly=readonly)
 
     try:
-        cli.main(prog_name="console", obj=Session(Wiring(real_drivers, show, execute)))
+        cli.main(prog_name="console", obj=CliContext(Wiring(real_drivers, show, execute)))
     except SystemExit as end:
         if shown and isinstance(end.code, int):
             from console.process import leave

@@ -9,8 +9,8 @@ import click
 
 from console.cli.flags import Flags, accepting, carrying, common, refuse_readonly, write_options
 from console.cli.interrupt import Interrupted
-from console.cli.voice import Voice
-from console.cli.wiring import Session, session
+from console.cli.output import Output
+from console.cli.wiring import CliContext, session
 from console.errors import ConsoleError, UsageError
 
 # section → command → (module below console.cli.commands, first line of its help)
@@ -118,7 +118,7 @@ class Console(click.Group):
         sys.exit(code if isinstance(code, int) else 0)
 
 
-def _refused(error: ConsoleError | click.ClickException, words: list[str], given: Session | None) -> int:
+def _refused(error: ConsoleError | click.ClickException, words: list[str], given: CliContext | None) -> int:
     flags = given.flags if given else Flags()
     if isinstance(error, click.ClickException):
         command = error.ctx.command_path if isinstance(error, click.UsageError) and error.ctx else "console"
@@ -127,7 +127,7 @@ def _refused(error: ConsoleError | click.ClickException, words: list[str], given
         form = next((b for a, b in zip(words, [*words[1:], ""], strict=True) if a == "--output"), "")
         form = next((word[9:] for word in words if word.startswith("--output=")), form)
         flags = Flags(output="json") if form in ("json", "jsonl") else flags
-    Voice(flags).error(error, stream=bool(given and given.streaming))
+    Output(flags).error(error, stream=bool(given and given.streaming))
     return error.exit_code
 
 
@@ -171,7 +171,7 @@ def cli(ctx: click.Context, headless: bool, dry_run: bool, attached: bool) -> in
             raise UsageError(f"--headless stands alone, without {ctx.invoked_subcommand}", hint="console --headless")
         return 0
     if headless:
-        from console.cli.commands.change import headless_run
+        from console.cli.commands.rollout.plan_apply import headless_run
 
         if not dry_run:
             refuse_readonly(ctx, "--headless")

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import Any, Literal
 
-from console.cli.figures import count, span, table
+from console.cli.format import count, span, table
 from console.model.codec import encode
 from console.model.event import Ailing, Checked
 from console.model.region import Region
@@ -32,7 +32,7 @@ _AT_END = ("live", "rolled-back", "cancelled", "discarded", "cleaned")
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StatusLine:
     """One thing worth a line. fleeting: of its kind only one in a while is worth it.
 
     text  for people, made safe, without the region's name;  data  for programs, exact
@@ -222,39 +222,40 @@ def checks_text(status: Status) -> str:
     return "\n".join([*lines, lag])
 
 
-def told(before: RegionView, after: RegionView) -> list[Told]:
+def told(before: RegionView, after: RegionView) -> list[StatusLine]:
     """What happened to a region between two views, in order; nothing twice if each pair is asked once."""
-    said: list[Told] = []
+    said: list[StatusLine] = []
     if after.link != before.link and "unreachable" in (after.link, before.link):
         back = after.link != "unreachable"
         text = "reached again" if back else f"unreachable, a batch may be running: {safe_text(after.link_why)}"
-        said.append(Told("link", text, {"link": after.link, "why": after.link_why}))
+        said.append(StatusLine("link", text, {"link": after.link, "why": after.link_why}))
     if after.note != before.note and after.note.startswith("waits:"):
-        said.append(Told("apply_waiting", safe_text(after.note), {"why": after.note}))
+        said.append(StatusLine("apply_waiting", safe_text(after.note), {"why": after.note}))
     old, new = before.status, after.status
     if new.rollout and new.rollout != old.rollout:
         text = f"{new.rollout}: {new.was or 'nothing'} → {new.release}, planned by {new.by}"
         said.append(
-            Told("apply_start", safe_text(text), {"rollout": new.rollout, "release": new.release, "was": new.was})
+            StatusLine("apply_start", safe_text(text), {"rollout": new.rollout, "release": new.release, "was": new.was})
         )
         old = Status()
     if new.console and new.console != old.console:
         text = f"{new.taken_by} took {new.rollout} over"
-        said.append(Told("taken_over", safe_text(text), {"by": new.taken_by, "rollout": new.rollout}))
+        said.append(StatusLine("taken_over", safe_text(text), {"by": new.taken_by, "rollout": new.rollout}))
     said += _steps_told(old, new)
     said += [
-        Told("check", f"check {_check(check)}", {"check": encode(check)})
+        StatusLine("check", f"check {_check(check)}", {"check": encode(check)})
         for check in new.checks
         if check not in old.checks
     ]
     return said + _state_told(old, new) + _progress_told(old, new)
 
 
-def _steps_told(old: Status, new: Status) -> list[Told]:
+def _steps_told(old: Status, new: Status) -> list[StatusLine]:
     was = {step.id: step.state for step in old.steps}
     done = [step for step in new.steps if step.state == "done" and was.get(step.id) != "done"]
     return [
-        Told("apply_progress", _done(step), {"step": step.id, "state": "done", "rows": step.rows_done}) for step in done
+        StatusLine("apply_progress", _done(step), {"step": step.id, "state": "done", "rows": step.rows_done})
+        for step in done
     ]
 
 
@@ -263,25 +264,25 @@ def _done(step: StepStatus) -> str:
     return safe_text(f"{step.id} done{rows}")
 
 
-def _state_told(old: Status, new: Status) -> list[Told]:
+def _state_told(old: Status, new: Status) -> list[StatusLine]:
     state = {"state": new.state, "held": new.held, "why": new.why}
     if new.held and (new.held, new.why) != (old.held, old.why):
         kind: Kind = "apply_errored" if new.held == "failed" else "apply_paused"
         hint = f"; {new.hint}" if new.hint else ""
-        return [Told(kind, safe_text(f"{new.held}: {new.why}{hint}"), {**state, "hint": new.hint})]
+        return [StatusLine(kind, safe_text(f"{new.held}: {new.why}{hint}"), {**state, "hint": new.hint})]
     if old.held and not new.held:
-        return [Told("apply_progress", f"goes on: {new.state}", state)]
+        return [StatusLine("apply_progress", f"goes on: {new.state}", state)]
     if new.state not in (old.state, "none"):
         if new.state in _AT_END:
             by = f", by {new.decided_by}" if new.decided_by else ""
-            return [Told("apply_complete", safe_text(f"{new.state}{by}"), {**state, "release": new.release})]
-        return [Told("apply_progress", new.state, state)]
+            return [StatusLine("apply_complete", safe_text(f"{new.state}{by}"), {**state, "release": new.release})]
+        return [StatusLine("apply_progress", new.state, state)]
     if new.why and new.why != old.why:
-        return [Told("apply_waiting", safe_text(f"waiting: {new.why}"), state, fleeting=True)]
+        return [StatusLine("apply_waiting", safe_text(f"waiting: {new.why}"), state, fleeting=True)]
     return []
 
 
-def _progress_told(old: Status, new: Status) -> list[Told]:
+def _progress_told(old: Status, new: Status) -> list[StatusLine]:
     if new.rows_done == old.rows_done or new.held or not new.rows_total or new.state in _AT_END:
         return []
     running = next((step for step in new.steps if step.state == "running"), None)
@@ -299,7 +300,7 @@ def _progress_told(old: Status, new: Status) -> list[Told]:
         "rows_per_second": round(new.rate, 1),
         "eta_seconds": new.eta_seconds,
     }
-    return [Told("apply_progress", safe_text(" · ".join(parts)), data, fleeting=True)]
+    return [StatusLine("apply_progress", safe_text(" · ".join(parts)), data, fleeting=True)]
 
 
 def outcomes_text(outcomes: Sequence[Outcome]) -> str:

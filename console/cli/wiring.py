@@ -46,7 +46,7 @@ class Wiring:
 
 
 @dataclass
-class Session:
+class CliContext:
     """One call of the command line, as click carries it: filled in while the arguments are read."""
 
     wiring: Wiring
@@ -55,14 +55,14 @@ class Session:
     streaming: bool = False  # lines of JSON have begun: an error is one more of them
 
 
-def session() -> Session:
+def session() -> CliContext:
     """The session of the command that is running."""
-    found: Session = click.get_current_context().obj
+    found: CliContext = click.get_current_context().obj
     return found
 
 
 @dataclass(frozen=True)
-class Desk:
+class OpenProject:
     """A project opened for one pipeline and the selected regions, in the order of waves."""
 
     project: "Project"
@@ -151,7 +151,7 @@ def root_of(flags: Flags) -> Path:
     return flags.project.resolve() if flags.project else find(Path.cwd())
 
 
-def open_desk(*, need_regions: bool = False, one: bool = False) -> Desk:
+def open_desk(*, need_regions: bool = False, one: bool = False) -> OpenProject:
     """Load the project and select its regions.
 
     need_regions  the command changes what cannot be taken back lightly: regions must be named, unless there is one
@@ -180,7 +180,7 @@ def open_desk(*, need_regions: bool = False, one: bool = False) -> Desk:
     name = next(iter(pipelines.values())).name
     allowed = frozenset(now.flags.allow_destructive) | ({"C122:*"} if now.flags.allow_protocol else frozenset())
     without = _without(now.flags.continue_without, [region.name for region in regions])
-    return Desk(
+    return OpenProject(
         project,
         name,
         regions,

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from console.cli.root import cli
-from console.cli.wiring import Session, Wiring
+from console.cli.wiring import CliContext, Wiring
 from console.drivers.fake import FakeDriver, FakeRegion, Scenario
 from console.model.live import Day, Live, TableStats
 from console.model.region import Region
@@ -69,7 +69,7 @@ class World:
 
     def call(self, *words: str, input: str | bytes | None = None, **kwargs: Any) -> Result:
         """One run of the program; an error that is no ConsoleError fails the test."""
-        session = Session(Wiring(self.drivers, self.screen, self._execute))
+        session = CliContext(Wiring(self.drivers, self.screen, self._execute))
         line = [*words, "--project", str(self.root)]
         return CliRunner().invoke(cli, line, obj=session, input=input, catch_exceptions=False, **kwargs)
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from console.cli.root import cli
-from console.cli.wiring import Session, Wiring
+from console.cli.wiring import CliContext, Wiring
 from console.drivers.fake import FakeRegion
 from tests.cli.conftest import CHANGE, World
 
@@ -26,7 +26,7 @@ def main(folder: str, seconds: str, before: str, *words: str) -> None:
     for name, old in world.regions.items():
         if float(seconds):
             world.regions[name] = FakeRegion(old.region, old.survey(), old.script, sleep=asyncio.sleep)
-    cli.main([*words, "--project", folder], obj=Session(Wiring(world.drivers)))
+    cli.main([*words, "--project", folder], obj=CliContext(Wiring(world.drivers)))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from console.cli.commands.gate import _unmoved
+from console.cli.commands.rollout.gate import _unmoved
 from console.errors import Conflict
 from console.model.status import Status
 from console.runner.view import RegionView

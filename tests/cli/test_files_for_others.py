@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from console.cli.root import cli
-from console.cli.wiring import Session, Wiring
+from console.cli.wiring import CliContext, Wiring
 from tests.cli.conftest import World
 from tools.schemas import schemas
 
@@ -89,7 +89,7 @@ def test_the_example_pipelines_are_yaml_and_call_commands_as_they_are(name: str,
     assert len(found) >= least
     for line in found:
         _, command, *words = shlex.split(line)
-        with cli.make_context("console", [command, *words], obj=Session(Wiring(lambda _: {}))) as ctx:
+        with cli.make_context("console", [command, *words], obj=CliContext(Wiring(lambda _: {}))) as ctx:
             child = cli.get_command(ctx, command)
             assert child is not None
             assert child.make_context(command, words, parent=ctx).params is not None

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from console.cli.commands.reading import answer_text, fits, guessed_type, typed
+from console.cli.commands.query import answer_text, fits, guessed_type, typed
 from console.drivers.protocol import QueryResult
 from console.errors import UsageError
 from console.model.pipeline import Parameter

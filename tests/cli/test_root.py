@@ -11,7 +11,7 @@ from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
 from console.cli.root import COMMANDS, cli
-from console.cli.wiring import Session, Wiring
+from console.cli.wiring import CliContext, Wiring
 from tests.cli.conftest import World
 
 HEAVY = ("textual", "pyspark", "sqlglot", "pydantic", "asyncio", "deltalake", "networkx", "asyncssh", "yaml", "rich")
@@ -19,7 +19,7 @@ NAMES = [(name, module, text) for section in COMMANDS.values() for name, (module
 
 
 def call(*words: str) -> tuple[int, str, str]:
-    result = CliRunner().invoke(cli, list(words), obj=Session(Wiring(lambda _: {})), catch_exceptions=False)
+    result = CliRunner().invoke(cli, list(words), obj=CliContext(Wiring(lambda _: {})), catch_exceptions=False)
     return result.exit_code, result.stdout, result.stderr
 
 
@@ -45,7 +45,7 @@ def test_names_are_completed_from_the_project_that_is_meant(tmp_path: Path, monk
         (tmp_path / file).touch()
 
     def completed(*words: str) -> list[str]:
-        found = ShellComplete(cli, {"obj": Session(Wiring(lambda _: {}))}, "console", "_CONSOLE_COMPLETE")
+        found = ShellComplete(cli, {"obj": CliContext(Wiring(lambda _: {}))}, "console", "_CONSOLE_COMPLETE")
         return [item.value for item in found.get_completions(list(words[:-1]), words[-1])]
 
     for lead in (["--project", str(tmp_path), "plan"], ["plan", "--project", str(tmp_path)]):

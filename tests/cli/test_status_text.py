@@ -3,7 +3,7 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from console.cli.commands.watching import exit_of, standing
+from console.cli.commands.rollout.status import exit_of, standing
 from console.cli.status_text import percent, region_data, status_text, told
 from console.model.event import Ailing, Lagging, Recorded
 from console.model.region import Region, Ssh

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from console.cli.commands.carrying import moved_since
+from console.cli.commands.run import moved_since
 from console.cli.plan.text import plan_text
 from console.model.policy import Throttle
 from tests.cli import sample

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 
 from console import text as text_module
 from console.cli.root import cli
-from console.cli.wiring import Session, Wiring
+from console.cli.wiring import CliContext, Wiring
 from console.drivers.fake import FakeDriver, FakeRegion
 from console.drivers.protocol import Driver, Who
 from console.errors import ConsoleError, DataError, Problem, Problems, Protocol, RegionError, Unreachable
@@ -64,7 +64,7 @@ def call(world: World, kind: type[Failing], error: ConsoleError, *words: str) ->
         return {region.name: made(FakeRegion(region, _live(region))) for region in regions}
 
     line = [*words, "--project", str(world.root)]
-    return CliRunner().invoke(cli, line, obj=Session(Wiring(drivers)), catch_exceptions=False)
+    return CliRunner().invoke(cli, line, obj=CliContext(Wiring(drivers)), catch_exceptions=False)
 
 
 @pytest.mark.parametrize(

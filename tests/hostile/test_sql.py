@@ -8,7 +8,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from console.cli.commands.reading import guessed_type, typed
+from console.cli.commands.query import guessed_type, typed
 from console.errors import Problems, UsageError
 from console.model.live import Day, Live, TableStats
 from console.model.pipeline import Parameter

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from console.cli.root import cli
-from console.cli.wiring import Session, Wiring
+from console.cli.wiring import CliContext, Wiring
 
 OLD = "SELECT id, Status AS Code, host FROM events WHERE status > 3 AND id IS NOT NULL"
 NEW = "SELECT e.id, upper(host) AS host, status AS http_code, ts FROM events e WHERE id IS NOT NULL AND 3 < status"
@@ -21,7 +21,7 @@ def call(folder: Path, old: str, new: str, *words: str, schema: object = None) -
     if schema is not None:
         (folder / "schema.json").write_text(schema if isinstance(schema, str) else json.dumps(schema))
         given += ["--schema", str(folder / "schema.json")]
-    result = CliRunner().invoke(cli, given, obj=Session(Wiring(lambda _: {})), catch_exceptions=False)
+    result = CliRunner().invoke(cli, given, obj=CliContext(Wiring(lambda _: {})), catch_exceptions=False)
     return result.exit_code, result.stdout, result.stderr
 
 

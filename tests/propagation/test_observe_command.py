@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 
 from console.cli.commands.schema import schema
 from console.cli.root import cli
-from console.cli.wiring import Session, Wiring
+from console.cli.wiring import CliContext, Wiring
 
 REPLICATION = """tables:
   issues: {ignore: [html]}
@@ -42,7 +42,7 @@ class Desk:
 
     def call(self, *words: str, project: bool = True, input: str | None = None) -> Result:
         line = ["schema", *words, *(["--project", str(self.root)] if project else [])]
-        return CliRunner().invoke(cli, line, obj=Session(Wiring(lambda _: {})), input=input, catch_exceptions=False)
+        return CliRunner().invoke(cli, line, obj=CliContext(Wiring(lambda _: {})), input=input, catch_exceptions=False)
 
     def observed(self, sql: str, *words: str) -> dict[str, Any]:
         done = self.call("observe", self.write("m.sql", sql), *words, "--output", "json")

@@ -12,7 +12,7 @@ import pyarrow
 import pytest
 from deltalake import write_deltalake
 
-from console.cli.commands.schema.arriving import arriving
+from console.cli.commands.schema.unstored import arriving
 from console.errors import Unreachable
 from console.project import load
 from console.stores.consumer import Fit, Left, lagging

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 
-from console.cli.figures import count, size, span, table
+from console.cli.format import count, size, span, table
 from console.model.plan import Answer, Drift, Plan, Price
 from console.runner.view import Group
 from console.text import safe_text

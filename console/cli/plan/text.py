@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
-from console.cli.figures import count, size
+from console.cli.format import count, size
 from console.cli.plan import blocks
 from console.cli.plan.blocks import Paint
 from console.errors import Problem

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from console.cli.figures import count, table
+from console.cli.format import count, table
 from console.text import safe_text
 
 if TYPE_CHECKING:

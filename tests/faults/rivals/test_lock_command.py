@@ -16,7 +16,7 @@ from click.testing import CliRunner, Result
 
 from console.agent.lock import RegionLock
 from console.cli.root import cli
-from console.cli.wiring import Session, Wiring
+from console.cli.wiring import CliContext, Wiring
 
 pytestmark = pytest.mark.faults
 # An agent as far as its lock is concerned: the descriptor is inherited by a child, as the JVM does, that outlives it.
@@ -56,7 +56,7 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
 
 
 def console(*words: str, input: str | None = None) -> Result:
-    return CliRunner().invoke(cli, list(words), obj=Session(Wiring(lambda _: {})), input=input)
+    return CliRunner().invoke(cli, list(words), obj=CliContext(Wiring(lambda _: {})), input=input)
 
 
 def until(test: Callable[[], bool]) -> None:

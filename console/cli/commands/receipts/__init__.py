@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from console.cli.flags import command
-from console.cli.voice import Voice
-from console.cli.wiring import Desk, open_desk, session
+from console.cli.output import Output
+from console.cli.wiring import OpenProject, open_desk, session
 from console.errors import ConsoleError, UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def history() -> int:
     from console.cli.commands.receipts import text
     from console.cli.interrupt import carry
 
-    desk, voice = open_desk(), Voice(session().flags)
+    desk, voice = open_desk(), Output(session().flags)
     pasts, errors = carry(_each(desk, lambda driver: driver.past(desk.name)))
     if voice.json:
         voice.document({"rollouts": text.history_data(pasts), "errors": _errors(errors)})
@@ -47,7 +47,7 @@ def show(rollout: str) -> int:
     from console.cli.commands.receipts import text
     from console.cli.interrupt import carry
 
-    desk, voice = open_desk(), Voice(session().flags)
+    desk, voice = open_desk(), Output(session().flags)
     pasts, errors = carry(_each(desk, lambda driver: driver.past(desk.name, rollout)))
     known = {region: past for region, past in pasts.items() if past.events}
     _known(rollout, bool(known), pasts, errors)
@@ -72,7 +72,7 @@ def verify(rollout: str) -> int:
     from console.cli.commands.receipts import text
     from console.cli.interrupt import carry
 
-    desk, voice = open_desk(), Voice(session().flags)
+    desk, voice = open_desk(), Output(session().flags)
     pasts, errors = carry(_each(desk, lambda driver: driver.past(desk.name)))
     known = [name for name, past in pasts.items() if any(status.rollout == rollout for status in past.rollouts)]
     _known(rollout, bool(known), pasts, errors)
@@ -88,7 +88,7 @@ def verify(rollout: str) -> int:
 
 
 async def _each(
-    desk: Desk, ask: "Callable[[Driver], Awaitable[T]]", names: list[str] | None = None
+    desk: OpenProject, ask: "Callable[[Driver], Awaitable[T]]", names: list[str] | None = None
 ) -> tuple[dict[str, T], dict[str, ConsoleError]]:
     """Every region's answer, asked at once; one that gives none is named with its error."""
     names = list(desk.names) if names is None else names
@@ -122,7 +122,7 @@ def _errors(errors: dict[str, ConsoleError]) -> dict[str, str]:
     return {name: str(error) for name, error in errors.items()}
 
 
-def _told(voice: Voice, errors: dict[str, ConsoleError]) -> int:
+def _told(voice: Output, errors: dict[str, ConsoleError]) -> int:
     """Say which regions gave no answer; returns the exit code."""
     for name, error in errors.items():
         voice.complain(error, "" if name in str(error) else f"{name}: ")

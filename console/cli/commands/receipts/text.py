@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from itertools import groupby
 from typing import Any
 
-from console.cli.figures import count, span, table
-from console.cli.voice import Voice
+from console.cli.format import count, span, table
+from console.cli.output import Output
 from console.model.codec import encode
 from console.model.event import Accepted, BatchDone, Ended, Promoted, Recorded, RolledBack
 from console.model.identity import identity
@@ -71,7 +71,7 @@ def past_data(region: str, past: Past) -> dict[str, Any]:
     }
 
 
-def verified_text(voice: Voice, region: str, rollout: str, findings: Sequence[Finding]) -> str:
+def verified_text(voice: Output, region: str, rollout: str, findings: Sequence[Finding]) -> str:
     """What was checked, line by line, and the sum of it at the end."""
     lines = []
     for finding in findings:

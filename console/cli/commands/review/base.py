@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from console.cli.commands.review.snapshots import Snapshot
-from console.cli.wiring import Desk, tool
+from console.cli.wiring import OpenProject, tool
 from console.errors import DataError, Problems, UsageError
 from console.model.live import Live, TableStats
 from console.model.pipeline import Pipeline
@@ -101,7 +101,7 @@ def _widened(stats: TableStats, table: Table) -> TableStats:
 
 
 @contextmanager
-def base(desk: Desk, against: Path | None, ref: str | None) -> Iterator[Base]:
+def base(desk: OpenProject, against: Path | None, ref: str | None) -> Iterator[Base]:
     """Both parts, opened; the older commit is unpacked for as long as the body runs."""
     from console.cli.commands.review.snapshots import load_snapshot
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from console.cli.flags import accepting, command
-from console.cli.voice import Voice
-from console.cli.wiring import Desk, open_desk, root_of, session, tool
+from console.cli.output import Output
+from console.cli.wiring import OpenProject, open_desk, root_of, session, tool
 from console.errors import ConsoleError, DataError, Problem, Problems
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ def snapshot(out: Path | None) -> int:
 
     Manifests and table statistics, without credentials, people or hosts.
     """
-    from console.cli.commands.carrying import survey_all
     from console.cli.commands.review.snapshots import picture
+    from console.cli.commands.run import survey_all
     from console.cli.interrupt import carry
 
     desk = open_desk()
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     lives = carry(survey_all(desk))
     landing = {name: desk.landing(name) for name in desk.names}
     text = json.dumps(picture(desk.name, tool(), dict(zip(desk.names, lives, strict=True)), landing), allow_nan=False)
@@ -78,7 +78,7 @@ def check(against: Path | None, from_git: str | None, detailed_exitcode: bool) -
     Reaches no region. Exits 0 also when there are changes, 4 when the snapshot is too old, 65 when the files are wrong or
     a rule refuses the change.
     """
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     try:
         desk = open_desk()
         plans = _planned(desk, against, from_git)
@@ -89,7 +89,7 @@ def check(against: Path | None, from_git: str | None, detailed_exitcode: bool) -
         voice.complain(found)
         return found.exit_code
     _show(voice, desk, plans, ())
-    from console.cli.commands.carrying import refused
+    from console.cli.commands.run import refused
 
     if refusal := refused(plans):
         voice.complain(refusal)
@@ -97,7 +97,7 @@ def check(against: Path | None, from_git: str | None, detailed_exitcode: bool) -
     return 2 if detailed_exitcode and any(plan.changes for plan in plans) else 0
 
 
-def _planned(desk: Desk, against: Path | None, ref: str | None) -> "tuple[Plan, ...]":
+def _planned(desk: OpenProject, against: Path | None, ref: str | None) -> "tuple[Plan, ...]":
     """The plans of all regions; () where there is nothing to plan against.
 
     raises  Problems with all that is wrong in any region
@@ -124,7 +124,7 @@ def _planned(desk: Desk, against: Path | None, ref: str | None) -> "tuple[Plan, 
     return tuple(plans)
 
 
-def _show(voice: Voice, desk: Desk | None, plans: "Sequence[Plan]", problems: Sequence[Problem]) -> None:
+def _show(voice: Output, desk: OpenProject | None, plans: "Sequence[Plan]", problems: Sequence[Problem]) -> None:
     match voice.flags.output:
         case "sarif":
             from console.cli.commands.review.sarif import below_repository, sarif
@@ -137,7 +137,7 @@ def _show(voice: Voice, desk: Desk | None, plans: "Sequence[Plan]", problems: Se
 
             voice.data(comment(plans, problems))
         case _ if plans and desk:
-            from console.cli.commands.carrying import show_plans
+            from console.cli.commands.run import show_plans
 
             show_plans(voice, desk, plans)
         case "json" | "jsonl":

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from console.cli.figures import count, size, span
+from console.cli.format import count, size, span
 from console.cli.plan.text import plan_text, summary_line
 from console.errors import Problem
 from console.model.plan import SYMBOLS, Plan

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from console.cli.figures import count, size, table
 from console.cli.flags import command
-from console.cli.voice import Voice
+from console.cli.format import count, size, table
+from console.cli.output import Output
 from console.cli.wiring import choices, open_desk, session
 from console.errors import UsageError
 from console.model.pipeline import Pipeline
@@ -42,7 +42,7 @@ def profile(name: str, column: str | None, unparsed: bool, budget_mb: int, budge
     from console.drivers.survey import Sample
 
     desk = open_desk(one=True)
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     pipeline = desk.pipelines[desk.names[0]]
     landing = _landing(pipeline, name)
     column = column or _column(landing)

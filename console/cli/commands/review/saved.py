@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from console.cli.commands.carrying import moved_since, plan_and_ground, show_plans
+from console.cli.commands.run import moved_since, plan_and_ground, show_plans
 from console.cli.interrupt import carry
-from console.cli.voice import Voice
-from console.cli.wiring import Desk
+from console.cli.output import Output
+from console.cli.wiring import OpenProject
 from console.errors import Conflict, UsageError
 from console.model.plan import Plan
 
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 _SHOWN = 12  # facts of one region; more of them is another region
 
 
-def hold(desk: Desk, voice: Voice, saved: "SavedPlans", file: Path, *, may_replan: bool) -> tuple[list[Plan], int]:
+def hold(
+    desk: OpenProject, voice: Output, saved: "SavedPlans", file: Path, *, may_replan: bool
+) -> tuple[list[Plan], int]:
     """The plans to carry, in the order of waves, and 4 where a region's was refused, else 0.
 
     A plan that no longer holds stays among them: the runner refuses its region and the waves behind it, and carries the
@@ -71,7 +73,7 @@ def _refusal(region: str, why: list[str], file: Path) -> Conflict:
     return Conflict(message, hint=_again((region,), file), code="E_STALE")
 
 
-def _anew(desk: Desk, voice: Voice, fresh: Plan) -> bool:
+def _anew(desk: OpenProject, voice: Output, fresh: Plan) -> bool:
     """Show one region's new plan, and whether a person who is there takes it."""
     if not voice.may_ask or fresh.refusals:
         return False

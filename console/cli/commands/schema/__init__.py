@@ -17,7 +17,7 @@ SUBCOMMANDS: dict[str, tuple[str, str]] = {
 }
 
 
-class Schema(click.Group):
+class SchemaGroup(click.Group):
     """Its subcommands are loaded when they are called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -44,7 +44,7 @@ class Schema(click.Group):
 
 @click.group(
     "schema",
-    cls=Schema,
+    cls=SchemaGroup,
     invoke_without_command=True,
     epilog="\b\nExamples:\n  console schema observe db/migrate/20260102_add_title.sql\n"
     "  console schema apply --phase pre --store clickhouse --yes\n"

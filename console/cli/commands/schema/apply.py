@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from console.cli.figures import count, size
 from console.cli.flags import command
-from console.cli.voice import Voice, as_data
+from console.cli.format import count, size
+from console.cli.output import Output, as_data
 from console.cli.wiring import root_of, session, who
 from console.errors import AtGate, ConsoleError
 from console.text import safe_text
@@ -56,15 +56,15 @@ def apply(
     """
     from console.runner.migrations import Order
 
-    work = Work.open(stores)
-    voice = Voice(session().flags)
+    work = ApplyCall.open(stores)
+    voice = Output(session().flags)
     order = Order(phase, allow_destructive, take_over, recorded)
     if dry_run:
         return work.preview(voice, order)
     return work.carry(voice, order)
 
 
-class Work:
+class ApplyCall:
     """One call: the plan, the sites it is about, and the migrations."""
 
     def __init__(
@@ -77,7 +77,7 @@ class Work:
         self.changes = tuple(changes)
 
     @classmethod
-    def open(cls, stores: Sequence[str], *, migrations: bool = True) -> "Work":
+    def open(cls, stores: Sequence[str], *, migrations: bool = True) -> "ApplyCall":
         """raises Problems, UsageError for what is wrong in the files or on the command line"""
         from console.stores.files import concerning, read_changes, read_plan, sites
 
@@ -104,7 +104,7 @@ class Work:
             host=asker.host,
         )
 
-    def preview(self, voice: Voice, order: "Order") -> int:
+    def preview(self, voice: Output, order: "Order") -> int:
         """Print what is left, store by store."""
         from console.cli.commands.schema import landing
 
@@ -148,7 +148,7 @@ class Work:
             store.close()
         return site, todo, None
 
-    def carry(self, voice: Voice, order: "Order") -> int:
+    def carry(self, voice: Output, order: "Order") -> int:
         """Apply, and tell what became of each store."""
         from console.cli.commands.schema import landing
         from console.runner.journal import Journal
@@ -191,7 +191,7 @@ class Work:
         return _complained(voice, [*errors, files.refusal])
 
 
-def _complained(voice: Voice, errors: "Sequence[ConsoleError | None]") -> int:
+def _complained(voice: Output, errors: "Sequence[ConsoleError | None]") -> int:
     """Tell every error; returns the exit code."""
     from console.runner.exit_codes import worst
 
@@ -207,7 +207,7 @@ def regions_of(root: Path) -> "tuple[Region, ...]":
     return load(root).select(session().flags.regions or "all")
 
 
-def gate(voice: Voice, site: "Site", todo: "Sequence[StepPlan]", order: "Order") -> ConsoleError | None:
+def gate(voice: Output, site: "Site", todo: "Sequence[StepPlan]", order: "Order") -> ConsoleError | None:
     """Why a store's work waits for a person, or None: the region's own policy decides."""
     policy = site.region.policy.promote
     left = count(sum(not one.waits for one in todo), "migration")

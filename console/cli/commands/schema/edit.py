@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from console.cli.flags import command
-from console.cli.voice import Voice
+from console.cli.output import Output
 from console.cli.wiring import root_of, session
 from console.errors import DataError, UsageError
 from console.text import safe_text
@@ -32,7 +32,7 @@ def edit(files: tuple[str, ...], dry_run: bool, allow_destructive: bool) -> int:
     from console.cli.commands.schema.landing import landing, lines, write
     from console.stores.files import read_plan
 
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     root = root_of(session().flags)
     plan = read_plan(root, session().flags.pipeline)
     owned = [(str(pipeline), store) for store in plan.replication.stores if (pipeline := store.options.get("pipeline"))]

@@ -21,7 +21,7 @@ _HAS: Final = "# migrated by "
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class FileEdit:
     """One file of the project, as it is and as it is to be. path: below the project's root."""
 
     path: Path
@@ -34,7 +34,7 @@ class Edit:
 class Landing:
     """What migrations make of a project's files. refusal: why it is nothing, or not all of it."""
 
-    edits: tuple[Edit, ...] = ()
+    edits: tuple[FileEdit, ...] = ()
     refusal: ConsoleError | None = None
 
 
@@ -62,7 +62,7 @@ def landing(
             mine = by_file.setdefault(Path("plans", pipeline, "tables", f"{target.place(entry)}.yaml"), [])
             if change not in mine:  # a pipeline has the same files for all its regions
                 mine.append(change)
-    edits: list[Edit] = []
+    edits: list[FileEdit] = []
     refusal: ConsoleError | None = None
     try:
         for path, mine in by_file.items():
@@ -75,14 +75,14 @@ def landing(
     return Landing(tuple(edit for edit in edits if edit.after != edit.before), refusal)
 
 
-def write(root: Path, edit: Edit) -> None:
+def write(root: Path, edit: FileEdit) -> None:
     """Whole, or not at all."""
     part = (root / edit.path).with_suffix(".part")
     part.write_text(edit.after, encoding="utf-8")
     part.replace(root / edit.path)
 
 
-def lines(edit: Edit) -> list[str]:
+def lines(edit: FileEdit) -> list[str]:
     """An edit for people: the file, and its lines that differ."""
     from difflib import unified_diff
 
@@ -91,7 +91,7 @@ def lines(edit: Edit) -> list[str]:
     return [f"~ {safe_text(edit.path.as_posix())}: {', '.join(map(safe_text, edit.migrations))}", *shown]
 
 
-def data(edit: Edit) -> dict[str, Any]:
+def data(edit: FileEdit) -> dict[str, Any]:
     """For `--output json`."""
     return {"file": edit.path.as_posix(), "migrations": list(edit.migrations), "text": edit.after}
 
@@ -104,7 +104,7 @@ def _edit(
     *,
     allow_destructive: bool,
     recorded: bool,
-) -> tuple[Edit, ConsoleError | None]:
+) -> tuple[FileEdit, ConsoleError | None]:
     """One file's edit, and the first migration that must wait for another phase."""
     from console.stores.apply import too_early, waiting
 
@@ -127,7 +127,7 @@ def _edit(
     early = next(
         (too_early(path.as_posix(), c, waits[c.id], recorded=recorded) for c in changes if c.id in waits), None
     )
-    return Edit(path, before, text, tuple(names)), early
+    return FileEdit(path, before, text, tuple(names)), early
 
 
 def _text(root: Path, path: Path, change: "MigrationFile") -> str:

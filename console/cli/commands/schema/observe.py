@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from console.cli.flags import command
-from console.cli.voice import Voice
+from console.cli.output import Output
 from console.cli.wiring import root_of, session
 from console.errors import DataError, UsageError
 from console.text import safe_text
@@ -71,7 +71,7 @@ def observe(
             raise UsageError("--dsn observes a running PostgreSQL, not files", hint="leave the files out")
         from console.cli.commands.schema.watch import from_dsn
 
-        return from_dsn(Place.find(every=every), dsn, phase, watch=watch, remove=remove)
+        return from_dsn(Destination.find(every=every), dsn, phase, watch=watch, remove=remove)
     if watch or remove:
         raise UsageError(
             "--watch and --remove need --dsn", hint="console schema observe --dsn env:DATABASE_URL --watch"
@@ -79,7 +79,7 @@ def observe(
     if bool(before) != bool(after) or bool(files) == bool(before) or (before and known):
         hint = "console schema observe FILE.sql, or --before OLD.sql --after NEW.sql"
         raise UsageError("observe needs either files of SQL, or --before and --after", hint=hint)
-    place = Place.find(every=every)
+    place = Destination.find(every=every)
     if before:
         found = compare_dumps(read_files(before), read_files(after), place.replication, phase)
     else:
@@ -87,7 +87,7 @@ def observe(
     return place.deliver(found)
 
 
-class Place:
+class Destination:
     """Where migrations go, and which tables they may be about.
 
     folder       of the migrations; None where there is no project, or only printing is asked for
@@ -98,7 +98,7 @@ class Place:
         self.root, self.folder, self.replication = root, folder, replication
 
     @classmethod
-    def find(cls, *, every: bool) -> "Place":
+    def find(cls, *, every: bool) -> "Destination":
         """raises  UsageError where files are to be written and nobody knows where; Problems for replication.yaml"""
         flags = session().flags
         printing = flags.output != "text"
@@ -118,11 +118,11 @@ class Place:
 
     def deliver(self, found: "Observation") -> int:
         """Print or write; returns the exit code."""
-        voice = Voice(session().flags)
+        voice = Output(session().flags)
         if self.folder is None:
             _print(voice, found)
             return 0
-        from console.cli.commands.schema.written import write
+        from console.cli.commands.schema.migration_files import write
 
         migrations = [observed.migration for observed in found.migrations]
         for migration, path, there in write(self.folder, migrations):
@@ -158,7 +158,7 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
-def _talk(voice: Voice, found: "Observation") -> None:
+def _talk(voice: Output, found: "Observation") -> None:
     for left in found.ignored:
         about = f" {left.table}" if left.table else ""
         voice.talk(safe_text(f"ignored  {left.where}: {left.kind}{about}: {left.reason}"))
@@ -183,7 +183,7 @@ def as_data(found: "Observation") -> dict[str, Any]:
     }
 
 
-def _print(voice: Voice, found: "Observation") -> None:
+def _print(voice: Output, found: "Observation") -> None:
     data = as_data(found)
     if voice.flags.output == "json":
         voice.document(data)

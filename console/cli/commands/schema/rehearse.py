@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from console.cli.commands.schema.apply import Work
-from console.cli.figures import count
+from console.cli.commands.schema.apply import ApplyCall
 from console.cli.flags import command
-from console.cli.voice import Voice, as_data
+from console.cli.format import count
+from console.cli.output import Output, as_data
 from console.cli.wiring import choices, session
 from console.errors import ConsoleError, UsageError
 from console.text import safe_text
@@ -38,7 +38,7 @@ def rehearse(migrations: tuple[str, ...], phase: str | None, stores: tuple[str, 
     """
     from console.runner.exit_codes import worst
 
-    work = Work.open(stores)
+    work = ApplyCall.open(stores)
     known = {change.id: change for change in work.changes}
     for name in migrations:
         if name.removesuffix(".json") not in known:
@@ -46,7 +46,7 @@ def rehearse(migrations: tuple[str, ...], phase: str | None, stores: tuple[str, 
     named = [known[name.removesuffix(".json")] for name in migrations] or list(known.values())
     chosen = [change for change in named if phase in (None, change.migration.phase)]
     tried = [_try(work, site, change) for site in work.sites for change in chosen]
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     if voice.json:
         voice.document({"rehearsals": [_data(entry) for entry in tried]})
     else:
@@ -57,7 +57,7 @@ def rehearse(migrations: tuple[str, ...], phase: str | None, stores: tuple[str, 
     return worst(error for _, _, _, error in tried)
 
 
-def _try(work: Work, site: "Site", change: "MigrationFile") -> Tried:
+def _try(work: ApplyCall, site: "Site", change: "MigrationFile") -> Tried:
     from console.stores.rehearse import rehearse as on_a_copy
 
     store = site.open()

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from console.cli.commands.schema.apply import Work
+from console.cli.commands.schema.apply import ApplyCall
 from console.cli.flags import command
-from console.cli.voice import Voice
+from console.cli.output import Output
 from console.cli.wiring import session
 from console.errors import ConsoleError, UsageError
 from console.text import safe_text
@@ -52,9 +52,9 @@ def verify(
 
     if dsn and dumps:
         raise UsageError("--dsn and --schema are two sources", hint="give one of them")
-    work = Work.open(stores, migrations=False)
+    work = ApplyCall.open(stores, migrations=False)
     report = _report(work, dsn, dumps)
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     if voice.json:
         voice.document(render.data(report))
     else:
@@ -71,7 +71,7 @@ def verify(
     return report.exit_code
 
 
-def _report(work: Work, dsn: str | None, dumps: Sequence[str]) -> "Report":
+def _report(work: ApplyCall, dsn: str | None, dumps: Sequence[str]) -> "Report":
     from console.propagation.check.compare import Report
 
     tables = _sources(work, dsn, dumps)
@@ -87,7 +87,9 @@ def _report(work: Work, dsn: str | None, dumps: Sequence[str]) -> "Report":
     return Report(tuple(checked), tuple(dict.fromkeys(unreached)))
 
 
-def _site(work: Work, site: "Site", tables: "Sequence[PgTable] | Unreached") -> "tuple[TableCheck, ...] | Unreached":
+def _site(
+    work: ApplyCall, site: "Site", tables: "Sequence[PgTable] | Unreached"
+) -> "tuple[TableCheck, ...] | Unreached":
     from console.propagation.check.compare import Unreached, compare
 
     assert isinstance(tables, tuple)
@@ -102,7 +104,7 @@ def _site(work: Work, site: "Site", tables: "Sequence[PgTable] | Unreached") -> 
     return compare(tables, replication, site.target, found, site.name)
 
 
-def _sources(work: Work, dsn: str | None, dumps: Sequence[str]) -> "Mapping[str, tuple[PgTable, ...] | Unreached]":
+def _sources(work: ApplyCall, dsn: str | None, dumps: Sequence[str]) -> "Mapping[str, tuple[PgTable, ...] | Unreached]":
     """Region → PostgreSQL's tables; each address is asked once."""
     from console.cli.commands.schema.observe import read_files
     from console.propagation.observe.read import read_schema
@@ -127,7 +129,7 @@ def _sources(work: Work, dsn: str | None, dumps: Sequence[str]) -> "Mapping[str,
     return found
 
 
-def _running(work: Work, name: str, address: str) -> "tuple[PgTable, ...] | Unreached":
+def _running(work: ApplyCall, name: str, address: str) -> "tuple[PgTable, ...] | Unreached":
     from console.propagation.check.compare import Unreached
     from console.propagation.observe.read import read_schema
     from console.stores.source.postgres import Postgres
@@ -140,9 +142,9 @@ def _running(work: Work, name: str, address: str) -> "tuple[PgTable, ...] | Unre
     return read_schema([(name, statements)], work.plan.replication.schema)
 
 
-def _write(voice: Voice, work: Work, report: "Report") -> None:
+def _write(voice: Output, work: ApplyCall, report: "Report") -> None:
+    from console.cli.commands.schema.migration_files import write
     from console.cli.commands.schema.observe import describe
-    from console.cli.commands.schema.written import write
 
     fixes = [difference.fix for checked in report.checked for difference in checked.wrong if difference.fix is not None]
     folder = work.root / "plans" / work.plan.pipeline / "migrations"

@@ -3,13 +3,13 @@
 from typing import TYPE_CHECKING, Any
 
 from console.cli.interrupt import Interrupted, carry
-from console.cli.voice import Voice
+from console.cli.output import Output
 from console.cli.wiring import session
 from console.errors import DataError
 from console.text import safe_text
 
 if TYPE_CHECKING:
-    from console.cli.commands.schema.observe import Place
+    from console.cli.commands.schema.observe import Destination
     from console.propagation.migration import Phase
     from console.propagation.observe.events import Observation
     from console.stores.source.watch import RecordedDdl, Watch
@@ -18,7 +18,7 @@ _PAUSE_SECONDS = 0.5
 _SHOWN = 300  # letters of a statement that was not understood
 
 
-def from_dsn(place: "Place", dsn: str, phase: "Phase | None", *, watch: bool, remove: bool) -> int:
+def from_dsn(place: "Destination", dsn: str, phase: "Phase | None", *, watch: bool, remove: bool) -> int:
     """Take what was recorded since the last time; with `watch` go on until interrupted, then remove the recorder.
 
     raises  DataError at the end, naming the transactions that could not be read; the others are written down all the same
@@ -28,7 +28,7 @@ def from_dsn(place: "Place", dsn: str, phase: "Phase | None", *, watch: bool, re
     from console.stores.source.watch import Watch
 
     recorder = Watch(Postgres("postgresql", dsn_of(dsn)))
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     if remove:
         recorder.remove()
         voice.talk("the recorder is removed")
@@ -67,7 +67,7 @@ async def _until_interrupted(taking: "Taking", recorder: "Watch") -> None:
 class Taking:
     """Takes over what a recorder has; remembers what could not be read."""
 
-    def __init__(self, place: "Place", recorder: "Watch", phase: "Phase | None", voice: Voice) -> None:
+    def __init__(self, place: "Destination", recorder: "Watch", phase: "Phase | None", voice: Output) -> None:
         self._place, self._recorder, self._phase, self._voice = place, recorder, phase, voice
         self._unread: list[int] = []
 
@@ -97,7 +97,7 @@ class Taking:
             )
 
 
-def observed(place: "Place", told: "RecordedDdl", phase: "Phase | None") -> "Observation":
+def observed(place: "Destination", told: "RecordedDdl", phase: "Phase | None") -> "Observation":
     """One transaction's DDL as migrations, and what of it was ignored."""
     from dataclasses import replace
 

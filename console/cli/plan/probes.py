@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 from console.model.plan import Plan
 
 if TYPE_CHECKING:
-    from console.cli.wiring import Desk
+    from console.cli.wiring import OpenProject
     from console.drivers.protocol import Driver
     from console.planning.loss.probe import Probe, ProbeResult
 
 
-async def probe_all(desk: "Desk", plans: Sequence[Plan]) -> tuple[Plan, ...]:
+async def probe_all(desk: "OpenProject", plans: Sequence[Plan]) -> tuple[Plan, ...]:
     """The plans with what the data of their regions say; regions without a question are not reached.
 
     raises  the first error of a region that could not answer
@@ -26,7 +26,7 @@ async def probe_all(desk: "Desk", plans: Sequence[Plan]) -> tuple[Plan, ...]:
         return tuple(await asyncio.gather(*(_probed(desk, drivers, plan, asked[plan.region]) for plan in plans)))
 
 
-async def _probed(desk: "Desk", drivers: "Mapping[str, Driver]", plan: Plan, asked: "Sequence[Probe]") -> Plan:
+async def _probed(desk: "OpenProject", drivers: "Mapping[str, Driver]", plan: Plan, asked: "Sequence[Probe]") -> Plan:
     from console.planning.loss.probe import probed
 
     return probed(plan, [await _ask(drivers[plan.region], desk.name, probe) for probe in asked])

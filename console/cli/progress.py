@@ -5,8 +5,8 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 
+from console.cli.output import Output
 from console.cli.status_text import told
-from console.cli.voice import Voice
 from console.runner.view import Cockpit, RegionView
 
 EVERY_SECONDS = 5.0  # between two lines of the same fleeting kind about one region
@@ -15,7 +15,7 @@ EVERY_SECONDS = 5.0  # between two lines of the same fleeting kind about one reg
 class Teller:
     """Turns views into lines: on stderr for people, as typed lines on stdout with JSON."""
 
-    def __init__(self, voice: Voice, views: Mapping[str, RegionView]) -> None:
+    def __init__(self, voice: Output, views: Mapping[str, RegionView]) -> None:
         self._voice = voice
         self._known = dict(views)
         self._spoke: dict[tuple[str, str], float] = {}
@@ -41,7 +41,7 @@ class Teller:
 
 
 @asynccontextmanager
-async def telling(cockpit: Cockpit, voice: Voice) -> AsyncIterator[Teller]:
+async def telling(cockpit: Cockpit, voice: Output) -> AsyncIterator[Teller]:
     """Tell every change while the body runs, and at its end what was left to tell."""
     teller = Teller(voice, cockpit.views)
     listener = asyncio.create_task(teller.listen(cockpit))

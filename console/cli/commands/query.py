@@ -12,8 +12,8 @@ from uuid import uuid4
 import click
 
 from console.cli.flags import command
-from console.cli.voice import FORMAT_VERSION, Voice
-from console.cli.wiring import Desk, choices, open_desk, session
+from console.cli.output import FORMAT_VERSION, Output
+from console.cli.wiring import OpenProject, choices, open_desk, session
 from console.errors import Conflict, ConsoleError, DataError, RegionError, UsageError
 from console.text import safe_text
 
@@ -75,12 +75,12 @@ def endpoint(name: str, params: tuple[str, ...], limit: int) -> int:
 
 
 def _ask(
-    desk: Desk, find: "Callable[[Release], tuple[str, tuple[Parameter, ...]]]", given: dict[str, str], limit: int
+    desk: OpenProject, find: "Callable[[Release], tuple[str, tuple[Parameter, ...]]]", given: dict[str, str], limit: int
 ) -> int:
     from console.cli.interrupt import carry
     from console.planning import compile_query
 
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     region = desk.names[0]
 
     async def work() -> "QueryResult":
@@ -173,7 +173,7 @@ def _example(kind: str) -> str:
     return f"for example {examples.get(kind, '2026-11-07T13:00:00' if kind.startswith('timestamp') else '10')}"
 
 
-def _show(voice: Voice, answer: "QueryResult", limit: int) -> None:
+def _show(voice: Output, answer: "QueryResult", limit: int) -> None:
     import json
 
     names = [name for name, _ in answer.columns]
@@ -194,7 +194,7 @@ def _show(voice: Voice, answer: "QueryResult", limit: int) -> None:
 
 def answer_text(answer: "QueryResult") -> str:
     """Rows as an aligned table; figures flush right, NULL said as such."""
-    from console.cli.figures import count, table
+    from console.cli.format import count, table
 
     heads = [safe_text(name) for name, _ in answer.columns]
     rows = [[_cell(value) for value in row] for row in answer.rows]
@@ -234,12 +234,12 @@ def sink(name: str) -> int:
 
 
 def _run(kind: Literal["copy", "sink"], name: str, run: str = "") -> int:
-    from console.cli.figures import count
+    from console.cli.format import count
     from console.cli.interrupt import carry
     from console.cli.wiring import who
 
     desk = open_desk(one=True)
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     region = desk.names[0]
 
     async def work() -> dict[str, object]:

@@ -8,14 +8,14 @@ from typing import Any
 import click
 
 from console.cli.flags import command
-from console.cli.voice import Voice
+from console.cli.output import Output
 from console.cli.wiring import open_desk, session
 from console.drivers.holder import LockHolder, end, here, holder
 from console.errors import AtGate, ConsoleError, UsageError
 
 
 @dataclass(frozen=True)
-class Place:
+class HostRegion:
     """A region on this host, by its name or, without project files, by its warehouse alone."""
 
     name: str
@@ -36,7 +36,7 @@ def lock(what: str, warehouse: str | None) -> int:
     keeps it. `force` ends the holder first, asks for the region's name unless --yes is given, and takes nothing from
     the region: the next agent goes on where this one stood. If it answers, `console follow --stop` is the gentler way.
     """
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     places = _places(warehouse, one=what == "force")
     if what == "force":
         _refuse_readonly()
@@ -44,12 +44,12 @@ def lock(what: str, warehouse: str | None) -> int:
     return _show(voice, places)
 
 
-def _places(warehouse: str | None, *, one: bool) -> list[Place]:
+def _places(warehouse: str | None, *, one: bool) -> list[HostRegion]:
     if warehouse:
         if session().flags.regions:
             raise UsageError("--warehouse and --region say the same in two ways", hint="give one of them")
         path = Path(warehouse.removeprefix("file://")).resolve()
-        return [Place(str(path), path)]
+        return [HostRegion(str(path), path)]
     desk = open_desk(one=one)
     places = []
     for region in desk.regions:
@@ -59,13 +59,13 @@ def _places(warehouse: str | None, *, one: bool) -> list[Place]:
                 hint=f"there: console lock show --warehouse {shlex.quote(region.warehouse)}",
             )
         if not region.transport:
-            places.append(Place(region.name, Path(region.warehouse.removeprefix("file://"))))
+            places.append(HostRegion(region.name, Path(region.warehouse.removeprefix("file://"))))
     return places
 
 
-def _show(voice: Voice, places: list[Place]) -> int:
-    found: list[tuple[Place, LockHolder]] = []
-    errors: list[tuple[Place, ConsoleError]] = []
+def _show(voice: Output, places: list[HostRegion]) -> int:
+    found: list[tuple[HostRegion, LockHolder]] = []
+    errors: list[tuple[HostRegion, ConsoleError]] = []
     for place in places:
         try:
             found.append((place, holder(place.warehouse)))
@@ -80,7 +80,7 @@ def _show(voice: Voice, places: list[Place]) -> int:
     return max((fault.exit_code for _, fault in errors), default=0)
 
 
-def _text(place: Place, now: LockHolder) -> str:
+def _text(place: HostRegion, now: LockHolder) -> str:
     if not now.held:
         return f"{place.name}: free" + (f"; last held by {now.told}" if now.since else "")
     state = " (stopped)" if now.stopped else ""
@@ -90,7 +90,7 @@ def _text(place: Place, now: LockHolder) -> str:
     return f"{place.name}: held by {now.told}{state}{jvm}{where}"
 
 
-def _data(place: Place, now: LockHolder) -> dict[str, Any]:
+def _data(place: HostRegion, now: LockHolder) -> dict[str, Any]:
     return {
         "region": place.name,
         "held": now.held,
@@ -103,7 +103,7 @@ def _data(place: Place, now: LockHolder) -> dict[str, Any]:
     }
 
 
-def _force(voice: Voice, place: Place) -> int:
+def _force(voice: Output, place: HostRegion) -> int:
     now = holder(place.warehouse)
     if now.held:
         _sure(voice, place, now)
@@ -116,7 +116,7 @@ def _force(voice: Voice, place: Place) -> int:
     return 0
 
 
-def _sure(voice: Voice, place: Place, now: LockHolder) -> None:
+def _sure(voice: Output, place: HostRegion, now: LockHolder) -> None:
     """raises  AtGate unless a person typed the region's name, or --yes was given"""
     if voice.flags.yes:
         return

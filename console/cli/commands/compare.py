@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from console.cli.flags import command
-from console.cli.voice import Voice
+from console.cli.output import Output
 from console.cli.wiring import session
 from console.errors import UsageError
 
@@ -43,7 +43,7 @@ def compare(old: Path, new: Path, schema: Path | None, witness: bool) -> int:
         raise UsageError("only one of the two queries can come from stdin", hint="console compare - NEW.sql")
     texts, tables = (_text(old), _text(new)), _schema(schema) if schema is not None else None
     found = compared(*texts, tables)
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     if witness:
         from console.cli.plan.witness import witness_data, witness_text
         from console.drivers.replay import Replayer

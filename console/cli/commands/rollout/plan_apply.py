@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from console.cli.flags import accepting, carrying, command
-from console.cli.voice import Voice
-from console.cli.wiring import Desk, open_desk, root_of, session
+from console.cli.output import Output
+from console.cli.wiring import OpenProject, open_desk, root_of, session
 from console.errors import Conflict, DataError, UsageError
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def plan(out: Path | None, explain: bool, detailed_exitcode: bool, witness: bool
     local Spark, which runs old and new queries over made-up rows.
     """
     desk = open_desk()
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     states: dict[str, RegionState] = {}
     plans, grounds = _planned(desk, states)
     sought = _witnesses(desk, plans) if witness else None
@@ -74,7 +74,7 @@ def apply(planfile: Path | None, dry_run: bool, attached: bool) -> int:
     saved = _saved(planfile)
     _select(saved)
     desk = open_desk()
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     plans, code = hold(desk, voice, saved, planfile, may_replan=not dry_run)
     return max(_go(desk, voice, plans, dry_run=dry_run, attached=attached), code)
 
@@ -82,12 +82,12 @@ def apply(planfile: Path | None, dry_run: bool, attached: bool) -> int:
 def headless_run(*, dry_run: bool, attached: bool) -> int:
     """Plan, and carry the plans through."""
     desk = open_desk()
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     return _go(desk, voice, _planned(desk)[0], dry_run=dry_run, attached=attached)
 
 
-def _go(desk: Desk, voice: Voice, plans: "list[Plan]", *, dry_run: bool, attached: bool) -> int:
-    from console.cli.commands.carrying import announce, refused, run
+def _go(desk: OpenProject, voice: Output, plans: "list[Plan]", *, dry_run: bool, attached: bool) -> int:
+    from console.cli.commands.run import announce, refused, run
 
     if dry_run:
         return _show(desk, voice, plans)
@@ -97,16 +97,18 @@ def _go(desk: Desk, voice: Voice, plans: "list[Plan]", *, dry_run: bool, attache
     return run(desk, voice, plans, attached=attached)
 
 
-def _planned(desk: Desk, states: "dict[str, RegionState] | None" = None) -> "tuple[list[Plan], Sequence[Ground]]":
-    from console.cli.commands.carrying import plan_and_ground
+def _planned(
+    desk: OpenProject, states: "dict[str, RegionState] | None" = None
+) -> "tuple[list[Plan], Sequence[Ground]]":
+    from console.cli.commands.run import plan_and_ground
     from console.cli.interrupt import carry
 
     plans, grounds = carry(plan_and_ground(desk, states))
     return list(plans), grounds
 
 
-def _witnesses(desk: Desk, plans: "list[Plan]") -> "Witnesses":
-    from console.cli.commands.carrying import survey_all
+def _witnesses(desk: OpenProject, plans: "list[Plan]") -> "Witnesses":
+    from console.cli.commands.run import survey_all
     from console.cli.interrupt import carry
     from console.witness import of_plans
 
@@ -114,8 +116,8 @@ def _witnesses(desk: Desk, plans: "list[Plan]") -> "Witnesses":
 
 
 def _show(
-    desk: Desk,
-    voice: Voice,
+    desk: OpenProject,
+    voice: Output,
     plans: "list[Plan]",
     *,
     out: Path | None = None,
@@ -125,7 +127,7 @@ def _show(
     sought: "Witnesses | None" = None,
     states: "Mapping[str, RegionState] | None" = None,
 ) -> int:
-    from console.cli.commands.carrying import refused, show_plans
+    from console.cli.commands.run import refused, show_plans
 
     show_plans(voice, desk, plans, explain=explain, sought=sought, states=states)
     if refusal := refused(plans):

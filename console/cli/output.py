@@ -16,7 +16,7 @@ FORMAT_VERSION = 1
 _SHOWN = 50  # problems; more of them is one mistake
 
 
-class Voice:
+class Output:
     """Speaks as the flags ask. Everything from outside is made safe here or by the text it is part of."""
 
     def __init__(self, flags: Flags) -> None:

@@ -16,8 +16,8 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from console.cli.flags import command
-from console.cli.voice import Voice
-from console.cli.wiring import Desk, choices, open_desk, session
+from console.cli.output import Output
+from console.cli.wiring import OpenProject, choices, open_desk, session
 from console.errors import DataError, UsageError
 from console.model.load import NAME_LENGTH, valid_name
 
@@ -42,13 +42,13 @@ def ingest(file: str, table: str | None, load: str | None) -> int:
     again, whole or after an interruption, adds nothing twice; a file that begins with lines that have landed goes on
     after them, and one that differs there is refused unless --load names another load. `-` reads stdin.
     """
-    from console.cli.figures import count
+    from console.cli.format import count
     from console.cli.interrupt import carry
     from console.runner.ingest.events import examine
     from console.runner.ingest.sending import Carried, Sending
 
     desk = open_desk(one=True)
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     region = desk.names[0]
     target = _landing(desk, region, table)
 
@@ -89,7 +89,7 @@ def _known_by(file: str, events: "Events") -> str:
     return name if valid_name(name) else f"file-{hashlib.sha256(os.fsencode(name)).hexdigest()[:12]}"
 
 
-def _landing(desk: Desk, region: str, wanted: str | None) -> str:
+def _landing(desk: OpenProject, region: str, wanted: str | None) -> str:
     managed = [table.name for table in desk.pipelines[region].tables if table.kind == "landing" and table.managed]
     if wanted is None and len(managed) == 1:
         return managed[0]
@@ -190,7 +190,7 @@ def _stop(warehouse: str | None) -> int:
     from console.cli.interrupt import carry
     from console.model.region import Region
 
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     if warehouse:
         place, config = _kept(warehouse)
         region = Region(str(config.get("region", "region")), place)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 import click
 
 from console.cli.flags import command
-from console.cli.voice import Voice
-from console.cli.wiring import Desk, open_desk, session
+from console.cli.output import Output
+from console.cli.wiring import OpenProject, open_desk, session
 from console.errors import ConsoleError, FeedStopped, RegionError
 from console.runner.exit_codes import worst
 
@@ -26,13 +26,13 @@ def status() -> int:
     Asks the regions themselves, and starts nothing. Below, columns that arrive in the stores of replication.yaml and are
     not stored there.
     """
-    from console.cli.commands.schema.arriving import arriving, arriving_data, arriving_text
+    from console.cli.commands.schema.unstored import arriving, arriving_data, arriving_text
     from console.cli.interrupt import carry
     from console.cli.status_text import status_data, status_text
     from console.runner.waves import turns
 
     desk = open_desk()
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     views, errors = carry(views_of(desk))
     texts = {name: str(error) for name, error in errors.items()}
     waits = turns({view.region.name: view for view in views}, {n: desk.pipelines[n].digest() for n in desk.names})
@@ -57,7 +57,7 @@ def standing(view: "RegionView") -> FeedStopped | None:
     return FeedStopped(f"{view.region.name}: no more rows through {names}", hint=feeds[0].hint, code=feeds[0].code)
 
 
-async def views_of(desk: Desk) -> "tuple[list[RegionView], dict[str, ConsoleError]]":
+async def views_of(desk: OpenProject) -> "tuple[list[RegionView], dict[str, ConsoleError]]":
     """Every region's state, asked at once; a region that gives none is named with its error."""
     from console.runner.view import RegionView
 
@@ -85,7 +85,7 @@ async def views_of(desk: Desk) -> "tuple[list[RegionView], dict[str, ConsoleErro
     return views, errors
 
 
-def _last_seen(desk: Desk, region: str) -> str:
+def _last_seen(desk: OpenProject, region: str) -> str:
     """The release that this machine last saw go live in a region out of reach; "" where it saw none."""
     from contextlib import suppress
 
@@ -119,12 +119,12 @@ def watch(timeout: float | None) -> int:
     Exits 0 when all have ended, 3 when one waits at the gate or stands paused, 1 when one has failed or a live feed stands
     still, 5 when a region cannot be reached; 1 as well when --timeout is over. Ctrl-C leaves; the agents go on.
     """
-    from console.cli.commands.carrying import farewell
+    from console.cli.commands.run import farewell
     from console.cli.interrupt import carry
     from console.cli.status_text import status_data, status_text
 
     desk = open_desk()
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     session().streaming = voice.json
     seen: dict[str, RegionView] = {}
     carry(_until_still(desk, voice, seen, timeout), lambda: farewell(seen))
@@ -162,8 +162,8 @@ async def still(cockpit: "Cockpit") -> None:
         await anext(changes)
 
 
-async def _until_still(desk: Desk, voice: Voice, seen: "dict[str, RegionView]", timeout: float | None) -> None:
-    from console.cli.telling import telling
+async def _until_still(desk: OpenProject, voice: Output, seen: "dict[str, RegionView]", timeout: float | None) -> None:
+    from console.cli.progress import telling
 
     async with desk.fleet() as fleet:
         try:

@@ -8,11 +8,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from console.cli.interrupt import carry
+from console.cli.output import Output
 from console.cli.plan.text import plan_data, plan_text, summary, summary_line
+from console.cli.progress import telling
 from console.cli.status_text import outcomes_data, outcomes_text
-from console.cli.telling import telling
-from console.cli.voice import Voice
-from console.cli.wiring import Desk, plan_of, session
+from console.cli.wiring import OpenProject, plan_of, session
 from console.errors import Conflict, ConsoleError, Problem, Problems, Unreachable, UsageError, away
 from console.model.codec import encode
 from console.model.event import RUNNING
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 async def plan_and_ground(
-    desk: Desk, states: "dict[str, RegionState] | None" = None
+    desk: OpenProject, states: "dict[str, RegionState] | None" = None
 ) -> "tuple[tuple[Plan, ...], tuple[Ground, ...]]":
     """Survey every region and plan it; and what each plan rests on there.
 
@@ -40,7 +40,7 @@ async def plan_and_ground(
     answers = await _answers(desk, states)
     plans = _planned(desk, answers)
     if desk.probing:
-        from console.cli.plan.probing import probe_all
+        from console.cli.plan.probes import probe_all
 
         plans = await probe_all(desk, plans)
     from console.planning import ground
@@ -49,7 +49,7 @@ async def plan_and_ground(
     return plans, tuple(ground(desk.pipelines[live.region], live) for live in lives)
 
 
-async def survey_all(desk: Desk) -> tuple[Live, ...]:
+async def survey_all(desk: OpenProject) -> tuple[Live, ...]:
     """What every region holds.
 
     raises  the first error of a survey, the others named in it
@@ -61,7 +61,7 @@ async def survey_all(desk: Desk) -> tuple[Live, ...]:
     return tuple(live for live in answers if not isinstance(live, ConsoleError))
 
 
-async def _answers(desk: Desk, states: "dict[str, RegionState] | None" = None) -> list[Live | ConsoleError]:
+async def _answers(desk: OpenProject, states: "dict[str, RegionState] | None" = None) -> list[Live | ConsoleError]:
     async with desk.reach() as drivers:
         surveys = asyncio.gather(*(_survey(desk, drivers[name], name, states) for name in desk.names))
         # half a second of imports, while another process reads the regions' logs
@@ -69,7 +69,7 @@ async def _answers(desk: Desk, states: "dict[str, RegionState] | None" = None) -
         return await surveys
 
 
-def _planned(desk: Desk, lives: Sequence[Live | ConsoleError]) -> tuple[Plan, ...]:
+def _planned(desk: OpenProject, lives: Sequence[Live | ConsoleError]) -> tuple[Plan, ...]:
     gc.freeze()  # surveys of a large fleet are millions of small values: no collection need look at them again
     plans: list[Plan] = []
     problems: list[Problem] = []
@@ -94,7 +94,7 @@ def _planned(desk: Desk, lives: Sequence[Live | ConsoleError]) -> tuple[Plan, ..
     return tuple(plans)
 
 
-def _all_used(desk: Desk, plans: Sequence[Plan]) -> None:
+def _all_used(desk: OpenProject, plans: Sequence[Plan]) -> None:
     """A loss that was accepted and is none, or cannot be accepted, is a mistake that must not pass in silence."""
     used = {name for plan in plans for name in plan.allowed}
     for name in sorted(desk.allowed - used - {"C122:*"}):
@@ -104,7 +104,7 @@ def _all_used(desk: Desk, plans: Sequence[Plan]) -> None:
 
 
 async def _survey(
-    desk: Desk, driver: "Driver", name: str, states: "dict[str, RegionState] | None"
+    desk: OpenProject, driver: "Driver", name: str, states: "dict[str, RegionState] | None"
 ) -> Live | ConsoleError:
     async def state() -> None:
         if states is not None:
@@ -188,8 +188,8 @@ def moved_since(reviewed: Plan, fresh: Plan) -> list[str]:
 
 
 def show_plans(
-    voice: Voice,
-    desk: Desk,
+    voice: Output,
+    desk: OpenProject,
     plans: Sequence[Plan],
     *,
     explain: bool = False,
@@ -200,7 +200,14 @@ def show_plans(
 
     states  what the regions say of their rollouts; those under way are told
     """
-    from console.cli.plan.standing import standing, standing_data, standing_text, waiting, waiting_data, waiting_text
+    from console.cli.plan.open_rollout import (
+        standing,
+        standing_data,
+        standing_text,
+        waiting,
+        waiting_data,
+        waiting_text,
+    )
     from console.cli.plan.witness import witnesses_data, witnesses_text
 
     stands, waits = standing(plans, states or {}), waiting(desk.regions, plans, states or {})
@@ -220,7 +227,7 @@ def show_plans(
     voice.data(("\n" if said else "") + plan_text(plans, explain=explain, paint=voice.paint))
 
 
-def announce(voice: Voice, desk: Desk, plans: Sequence[Plan]) -> None:
+def announce(voice: Output, desk: OpenProject, plans: Sequence[Plan]) -> None:
     """The plans at the head of a run: text, or the first lines of its stream."""
     if not voice.json:
         show_plans(voice, desk, plans)
@@ -255,7 +262,7 @@ def farewell(views: Mapping[str, RegionView], attached: bool = False) -> str:
     return "; ".join(parts) or "interrupted: nothing is under way"
 
 
-def run(desk: Desk, voice: Voice, plans: Sequence[Plan], *, attached: bool = False) -> int:
+def run(desk: OpenProject, voice: Output, plans: Sequence[Plan], *, attached: bool = False) -> int:
     """Carry these plans through their regions and say how each ended.
 
     returns  the exit code: the worst of the regions'
@@ -282,7 +289,7 @@ def run(desk: Desk, voice: Voice, plans: Sequence[Plan], *, attached: bool = Fal
     return code
 
 
-def meanwhile(desk: Desk) -> list[str]:
+def meanwhile(desk: OpenProject) -> list[str]:
     """What became of the inventory during a run, which keeps the list that it began with."""
     from console import project
 
@@ -302,7 +309,7 @@ def meanwhile(desk: Desk) -> list[str]:
     return came + went
 
 
-def conclude(voice: Voice, outcomes: Sequence[Outcome]) -> int:
+def conclude(voice: Output, outcomes: Sequence[Outcome]) -> int:
     """Print the outcomes as data, each failure's remedy as talk."""
     from console.runner.exit_codes import exit_code
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from console.cli.figures import count
+from console.cli.format import count
 from console.errors import ConsoleError
 from console.text import safe_text
 
@@ -23,7 +23,7 @@ _AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StoreAnswer:
     """One store's answer. name: `region/store`, or the file that is wrong; error: why there is none, or ""."""
 
     name: str
@@ -31,7 +31,9 @@ class Told:
     error: str = ""
 
 
-def arriving(root: Path, pipeline: str, regions: "Sequence[Region]", patience: float = _PATIENCE_SECONDS) -> list[Told]:
+def arriving(
+    root: Path, pipeline: str, regions: "Sequence[Region]", patience: float = _PATIENCE_SECONDS
+) -> list[StoreAnswer]:
     """Each store's columns that arrive and have no place there; [] where the pipeline replicates nothing.
 
     Whatever is wrong with a store, or with the file that names it, is an entry.
@@ -45,23 +47,23 @@ def arriving(root: Path, pipeline: str, regions: "Sequence[Region]", patience: f
     try:
         plan = read_plan(root, pipeline)
     except ConsoleError as error:
-        return [Told(f"plans/{pipeline}/replication.yaml", error=str(error))]
-    found: list[Told] = []
+        return [StoreAnswer(f"plans/{pipeline}/replication.yaml", error=str(error))]
+    found: list[StoreAnswer] = []
     asked: list[Site] = []
     for target in plan.replication.stores:
         try:
             asked += sites(plan, regions, [target.name])
         except ConsoleError as error:
-            found.append(Told(target.name, error=str(error)))
+            found.append(StoreAnswer(target.name, error=str(error)))
     answers = _answers([partial(_ask, plan, site) for site in asked], patience)
     silent = f"no answer within {patience:g} s"
-    return found + [answers.get(rank, Told(site.name, error=silent)) for rank, site in enumerate(asked)]
+    return found + [answers.get(rank, StoreAnswer(site.name, error=silent)) for rank, site in enumerate(asked)]
 
 
-def _answers(questions: Sequence[Callable[[], Told]], patience: float) -> dict[int, Told]:
+def _answers(questions: Sequence[Callable[[], StoreAnswer]], patience: float) -> dict[int, StoreAnswer]:
     """The answers that come in time, by rank; threads that hang on keep nobody from leaving."""
     ranks: Iterator[int] = iter(range(len(questions)))
-    taking, answered = threading.Lock(), SimpleQueue[tuple[int, Told]]()
+    taking, answered = threading.Lock(), SimpleQueue[tuple[int, StoreAnswer]]()
 
     def work() -> None:
         while True:
@@ -73,7 +75,7 @@ def _answers(questions: Sequence[Callable[[], Told]], patience: float) -> dict[i
 
     for _ in range(min(_AT_ONCE, len(questions))):
         threading.Thread(target=work, daemon=True).start()
-    found: dict[int, Told] = {}
+    found: dict[int, StoreAnswer] = {}
     until = time.monotonic() + patience
     while len(found) < len(questions):
         try:
@@ -84,19 +86,19 @@ def _answers(questions: Sequence[Callable[[], Told]], patience: float) -> dict[i
     return found
 
 
-def _ask(plan: "ReplicationConfig", site: "Site") -> Told:
+def _ask(plan: "ReplicationConfig", site: "Site") -> StoreAnswer:
     from console.stores.consumer import lagging
 
     store = site.open()
     try:
-        return Told(site.name, lagging(store, site.target, plan.replication))
+        return StoreAnswer(site.name, lagging(store, site.target, plan.replication))
     except ConsoleError as error:
-        return Told(site.name, error=str(error))
+        return StoreAnswer(site.name, error=str(error))
     finally:
         store.close()
 
 
-def arriving_text(found: Sequence[Told]) -> str:
+def arriving_text(found: Sequence[StoreAnswer]) -> str:
     """The lines below a status; "" where everything is stored."""
     lines = []
     for one in found:
@@ -110,7 +112,7 @@ def arriving_text(found: Sequence[Told]) -> str:
     return "\n".join(["arriving but not stored:", *(f"  {line}" for line in lines)]) if lines else ""
 
 
-def arriving_data(found: Sequence[Told]) -> list[dict[str, Any]]:
+def arriving_data(found: Sequence[StoreAnswer]) -> list[dict[str, Any]]:
     """For `--output json`."""
     return [
         {

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from console.cli.flags import command
-from console.cli.voice import Voice
-from console.cli.wiring import Desk, open_desk, session
+from console.cli.output import Output
+from console.cli.wiring import OpenProject, open_desk, session
 from console.errors import AtGate, CheckFailed, Conflict, ConsoleError
 from console.text import safe_text
 
@@ -42,15 +42,15 @@ def _decide(act: Act) -> int:
     from console.cli.interrupt import carry
 
     desk = open_desk(need_regions=True)
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     views = carry(_look(desk))
     for name in desk.names:
         _answer(voice, views[name], act)
     return carry(_act(desk, voice, act, views))
 
 
-async def _look(desk: Desk) -> "dict[str, RegionView]":
-    from console.cli.commands.watching import views_of
+async def _look(desk: OpenProject) -> "dict[str, RegionView]":
+    from console.cli.commands.rollout.status import views_of
 
     views, errors = await views_of(desk)
     for error in errors.values():
@@ -58,7 +58,7 @@ async def _look(desk: Desk) -> "dict[str, RegionView]":
     return {view.region.name: view for view in views}
 
 
-def _answer(voice: Voice, view: "RegionView", act: Act) -> None:
+def _answer(voice: Output, view: "RegionView", act: Act) -> None:
     """Return if this may be done.
 
     raises  Conflict where there is nothing to do it to; AtGate where nobody said yes
@@ -106,7 +106,7 @@ def _yes_suffices(view: "RegionView") -> None:
             raise AtGate(f"{name}: {check.table} {check.check} is inconclusive: {check.detail}", hint=hint)
 
 
-def _ask(voice: Voice, view: "RegionView", act: Act, question: str) -> None:
+def _ask(voice: Output, view: "RegionView", act: Act, question: str) -> None:
     from console.cli.status_text import checks_text
 
     name = view.region.name
@@ -120,7 +120,7 @@ def _ask(voice: Voice, view: "RegionView", act: Act, question: str) -> None:
     voice.detail(f"{name}: confirmed")
 
 
-async def _act(desk: Desk, voice: Voice, act: Act, confirmed: "dict[str, RegionView]") -> int:
+async def _act(desk: OpenProject, voice: Output, act: Act, confirmed: "dict[str, RegionView]") -> int:
     """Region by region, in the order of waves; the first that fails ends it, for the rest was asked on that ground."""
     from console.runner.waves import next_waves
 
@@ -166,7 +166,7 @@ def _unmoved(confirmed: "RegionView", now: "RegionView") -> None:
         raise Conflict(f"{name}: moved while it was confirmed: {told}", hint=f"console status --region {name}")
 
 
-def _report(voice: Voice, done: Sequence[dict[str, Any]]) -> None:
+def _report(voice: Output, done: Sequence[dict[str, Any]]) -> None:
     if voice.json and done:
         voice.document({"regions": list(done)})
     elif not voice.json:

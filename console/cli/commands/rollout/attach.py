@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import click
 
 from console.cli.flags import command, refuse_readonly
-from console.cli.voice import Voice
-from console.cli.wiring import Desk, open_desk, session
+from console.cli.output import Output
+from console.cli.wiring import OpenProject, open_desk, session
 from console.errors import AtGate, Conflict
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ def attach(take_over: bool) -> int:
     Shows what happens in the region until its rollout ends or stands, and changes nothing. With --take-over this
     console carries it on: up to the gate, and with --yes through it where policy and checks allow. Exits as watch does.
     """
-    from console.cli.commands.carrying import farewell
+    from console.cli.commands.run import farewell
     from console.cli.interrupt import carry
     from console.cli.status_text import status_data, status_text
 
     if take_over:
         refuse_readonly(click.get_current_context(), "attach --take-over")
     desk = open_desk(one=True)
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     session().streaming = voice.json
     seen: dict[str, RegionView] = {}
     code = carry(_attached(desk, voice, seen, take_over), lambda: farewell(seen))
@@ -41,9 +41,9 @@ def attach(take_over: bool) -> int:
     return code
 
 
-async def _attached(desk: Desk, voice: Voice, seen: "dict[str, RegionView]", take_over: bool) -> int:
-    from console.cli.commands.watching import exit_of, still
-    from console.cli.telling import telling
+async def _attached(desk: OpenProject, voice: Output, seen: "dict[str, RegionView]", take_over: bool) -> int:
+    from console.cli.commands.rollout.status import exit_of, still
+    from console.cli.progress import telling
     from console.model.event import ENDED
 
     name = desk.names[0]

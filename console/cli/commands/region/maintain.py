@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from console.cli.flags import command
-from console.cli.voice import Voice
-from console.cli.wiring import Desk, open_desk, session
+from console.cli.output import Output
+from console.cli.wiring import OpenProject, open_desk, session
 from console.errors import AtGate, UsageError
 from console.text import safe_text
 
@@ -34,7 +34,7 @@ def maintain(dry_run: bool, expire: bool, small_files: int, accept: str | None) 
     from console.cli.interrupt import carry
 
     desk = open_desk(need_regions=not dry_run)
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     if accept and (dry_run or expire):
         raise UsageError("--accept stands alone", hint="console maintain --region NAME --accept TABLE")
     if expire and not dry_run and not voice.flags.yes:
@@ -43,7 +43,7 @@ def maintain(dry_run: bool, expire: bool, small_files: int, accept: str | None) 
     return carry(_kept(desk, voice, wish))
 
 
-def _confirm(voice: Voice, desk: Desk) -> None:
+def _confirm(voice: Output, desk: OpenProject) -> None:
     for name in desk.names:
         hint = f"console maintain --region {name} --expire --yes"
         if not voice.may_ask:
@@ -53,7 +53,7 @@ def _confirm(voice: Voice, desk: Desk) -> None:
             raise AtGate(f"{name}: not done, the name typed was another", hint=hint)
 
 
-async def _kept(desk: Desk, voice: Voice, wish: Mapping[str, Any]) -> int:
+async def _kept(desk: OpenProject, voice: Output, wish: Mapping[str, Any]) -> int:
     from console.cli.wiring import who
 
     entries = []

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from console.cli.flags import command
-from console.cli.voice import Voice
-from console.cli.wiring import Desk, open_desk, session
+from console.cli.output import Output
+from console.cli.wiring import OpenProject, open_desk, session
 from console.errors import AtGate, Conflict, ConsoleError
 from console.text import safe_text
 
@@ -66,7 +66,7 @@ def _steer(verb: "Verb", *, drops: bool = False) -> int:
     from console.cli.interrupt import carry
 
     desk = open_desk(need_regions=drops)
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     if drops and voice.may_ask and not voice.flags.yes:
         question = f"{verb} the rollout in {', '.join(desk.names)}: drop what it has built?"
         if not click.confirm(question, default=False, err=True):
@@ -74,9 +74,9 @@ def _steer(verb: "Verb", *, drops: bool = False) -> int:
     return carry(_control(desk, voice, verb, everywhere=not voice.flags.regions))
 
 
-async def _control(desk: Desk, voice: Voice, verb: "Verb", *, everywhere: bool) -> int:
+async def _control(desk: OpenProject, voice: Output, verb: "Verb", *, everywhere: bool) -> int:
     """Ask every region; a region not asked for by name that the verb does not fit is passed over."""
-    from console.cli.commands.gate import refreshed
+    from console.cli.commands.rollout.gate import refreshed
 
     entries: list[dict[str, Any]] = []
     errors: list[tuple[str, ConsoleError]] = []
@@ -111,8 +111,8 @@ def _why(status: "Status") -> str:
     return "; ".join(filter(None, (status.why, budget)))
 
 
-def _conclude(voice: Voice, entries: list[dict[str, Any]], errors: list[tuple[str, ConsoleError]]) -> int:
-    from console.cli.voice import as_data
+def _conclude(voice: Output, entries: list[dict[str, Any]], errors: list[tuple[str, ConsoleError]]) -> int:
+    from console.cli.output import as_data
 
     if voice.json:
         failed = [{"region": name, "error": as_data(error)} for name, error in errors]
@@ -139,13 +139,13 @@ def cleanup(dry_run: bool, previous: bool) -> int:
     from console.cli.interrupt import carry
 
     desk = open_desk(need_regions=not dry_run)
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     if previous and not dry_run and not voice.flags.yes:
         _confirm_previous(voice, desk)
     return carry(_clean(desk, voice, dry_run=dry_run, previous=previous))
 
 
-def _confirm_previous(voice: Voice, desk: Desk) -> None:
+def _confirm_previous(voice: Output, desk: OpenProject) -> None:
     for name in desk.names:
         if not voice.may_ask:
             hint = f"console cleanup --region {name} --previous --yes"
@@ -155,8 +155,8 @@ def _confirm_previous(voice: Voice, desk: Desk) -> None:
             raise AtGate(f"{name}: not done, the name typed was another", hint=f"console cleanup --region {name}")
 
 
-async def _clean(desk: Desk, voice: Voice, *, dry_run: bool, previous: bool) -> int:
-    from console.cli.commands.gate import refreshed
+async def _clean(desk: OpenProject, voice: Output, *, dry_run: bool, previous: bool) -> int:
+    from console.cli.commands.rollout.gate import refreshed
 
     dropped: dict[str, tuple[str, ...]] = {}
     async with desk.fleet() as fleet:

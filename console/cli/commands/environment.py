@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from console.cli.flags import command
-from console.cli.voice import Voice
+from console.cli.output import Output
 from console.cli.wiring import root_of, session, tool
 from console.errors import ConsoleError
 from console.text import safe_text
@@ -63,9 +63,9 @@ def doctor() -> int:
     Java 17, Delta's jars, disk, sockets, journal, terminal; inside a project also its files and warehouses, and the
     hosts of its regions behind SSH: host key, login, console's version there, and what an agent needs.
     """
-    from console.cli.checkup import examine
+    from console.cli.doctor import examine
 
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     findings = examine(session().flags)
     if voice.json:
         voice.document({"checks": [_finding_data(finding) for finding in findings]})
@@ -75,7 +75,7 @@ def doctor() -> int:
     return 1 if any(finding.ok is False for finding in findings) else 0
 
 
-def _finding_text(voice: Voice, finding: "Prerequisite") -> str:
+def _finding_text(voice: Output, finding: "Prerequisite") -> str:
     word, colour = {True: ("ok", "green"), False: ("BAD", "red"), None: ("note", "yellow")}[finding.ok]
     fix = f"\n      {safe_text(finding.fix)}" if finding.fix else ""
     return f"{voice.paint(f'{word:<4}', colour)}  {safe_text(finding.name)}: {safe_text(finding.detail)}{fix}"
@@ -91,9 +91,9 @@ def info() -> int:
 
     Each setting with its source: a flag, a variable of the environment, or the default.
     """
-    from console.cli.figures import table
+    from console.cli.format import table
 
-    voice = Voice(session().flags)
+    voice = Output(session().flags)
     places = _places()
     settings = [(name, value, session().sources.get(name, "default")) for name, value in _settings()]
     if voice.json:
