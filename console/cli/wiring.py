@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from uuid import uuid4
 
 import click
@@ -13,6 +13,7 @@ import console
 from console.cli.flags import Flags
 
 if TYPE_CHECKING:
+    from console.demo import ScreenRunner
     from console.drivers.protocol import Driver, Who
     from console.model.live import Live
     from console.model.pipeline import Pipeline
@@ -20,15 +21,8 @@ if TYPE_CHECKING:
     from console.model.region import Region
     from console.project import Project
     from console.runner.fleet import Fleet
-    from console.runner.view import Cockpit
 
     Planner = Callable[[Pipeline, Live, Region], Plan]
-
-
-class Screen(Protocol):
-    """Opens the terminal screen on a cockpit, and closes the cockpit when the operator leaves. Returns the exit code."""
-
-    def __call__(self, cockpit: "Cockpit", *, title: str = "", coach: bool = False, readonly: bool = False) -> int: ...
 
 
 @dataclass(frozen=True)
@@ -41,7 +35,7 @@ class Wiring:
     """
 
     drivers: Callable[[Sequence["Region"]], "Mapping[str, Driver]"]
-    screen: Screen | None = None
+    screen: "ScreenRunner | None" = None
     execute: Callable[[list[str], bytes], NoReturn] | None = None
 
 

@@ -10,7 +10,7 @@ PLANTS = ("skip-day", "double-batch", "early-promote")
 
 
 class ScreenRunner(Protocol):
-    """Opens the terminal screen until the operator leaves; returns the exit code."""
+    """Opens the terminal screen on a cockpit, and closes the cockpit when the operator leaves. Returns the exit code."""
 
     def __call__(self, cockpit: "Cockpit", *, title: str = "", coach: bool = False, readonly: bool = False) -> int: ...
 
