@@ -144,7 +144,7 @@ class ConsoleApp(App[int]):
         now = time.monotonic()
         self._rests_until = now + REST * (now - begun)
 
-    def on_ask(self, ask: ActionRequest) -> None:
+    def on_action_request(self, ask: ActionRequest) -> None:
         self.run_worker(self.errands.carry(ask), group=ask.deed)
 
     async def sure(self, asking: Asking) -> bool:
