@@ -7,7 +7,7 @@ ConsoleError         exit 1   the base: `str(error)` says what and where, `hint`
     NewerFormat      exit 65  stored or said by a newer version, in a way that this one would misread
   RegionError        exit 1   a region, job or check failed
     CheckFailed      exit 1   validation found a difference
-    FeedStopped      exit 1   a feed met a commit it must not carry (DESIGN §4.1)
+    FeedStopped      exit 1   a feed met a commit it must not carry (docs/design.md, the rules of a feed)
     Protocol         exit 65  the agent answered with something that is no answer
   AtGate             exit 3   stopped at the promote gate, waiting for a person
   Conflict           exit 4   someone else was first, a lock is held, or the plan is stale

@@ -17,7 +17,7 @@ from console.errors import DataError, RegionError
 from console.model import codec
 from console.text import redacted, secret
 
-# Set by us and not by the inventory: correctness depends on them (DESIGN §4.1 rules 3, 7; FAULTS §0.6, §0.9).
+# Set by us and not by the inventory: correctness depends on them (docs/design.md, rules 3, 7; docs/security.md).
 _FIXED = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",

@@ -5,7 +5,7 @@ TableSettings = tuple[tuple[str, str], ...]  # `delta.*` → value, sorted
 CHECKPOINT_COMMITS = 50  # Delta's 10 makes every tenth small live commit a heavy one
 _LEAST_HOURS = 24 * 7
 
-# what a session may have on for every new table, and no feed can read or deltalake write (DESIGN §4.1 rule 9); as good as unset
+# what a session may have on for every new table, and no feed can read or deltalake write (docs/design.md, rule 9); as good as unset
 OFF = {
     **dict.fromkeys(("delta.enableDeletionVectors", "delta.enableRowTracking", "delta.enableTypeWidening"), "false"),
     **dict.fromkeys(("delta.enableInCommitTimestamps", "delta.appendOnly"), "false"),

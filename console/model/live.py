@@ -71,7 +71,7 @@ class TableState:
     """One table of a release.
 
     read    compiled Spark SQL over a view named `stored`: the logical columns (renames, defaults, merged states)
-    rows    the rows fingerprint;  values  column → value fingerprint (DESIGN §5.2)
+    rows    the rows fingerprint;  values  column → value fingerprint (docs/design.md, how a plan is decided)
     inexact columns whose values may differ between two computations (sketches, sums of doubles, now(), rand())
     """
 

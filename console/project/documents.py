@@ -1,6 +1,6 @@
 """What may stand in each file, as pydantic documents: strict, and nothing unknown.
 
-They hold the whole vocabulary of DESIGN §7, also what no part of the model carries yet.
+They hold the whole vocabulary of docs/files.md, also what no part of the model carries yet.
 """
 
 import re

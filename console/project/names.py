@@ -11,7 +11,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _PARAMETER = re.compile(r"[a-z][a-z0-9_]{0,62}")
 # controls, line separators, lone surrogates, and the marks that reverse the reading of what follows
 _UNREADABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-# Delta refuses these in tables without column mapping, which ours never have (DESIGN §4.1 rule 9)
+# Delta refuses these in tables without column mapping, which ours never have (docs/design.md, rule 9)
 _NOT_IN_DELTA = re.compile(r"[ ,;{}()=]")
 
 

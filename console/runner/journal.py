@@ -1,4 +1,4 @@
-"""What this console set out to do and what became of it, on this machine. The regions stay the truth (DESIGN P2)."""
+"""What this console set out to do and what became of it, on this machine. The regions stay the truth (docs/design.md, P2)."""
 
 import hashlib
 import json

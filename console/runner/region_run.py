@@ -78,7 +78,7 @@ class RegionRun:
         self._sleep = sleep
 
     async def carry(self, name: str, fleet: FleetWaves, *, yes: bool) -> Outcome:
-        """See DESIGN §6. Every ConsoleError ends in the outcome. fleet: what it is part of."""
+        """See docs/design.md, how a rollout runs. Every ConsoleError ends in the outcome. fleet: what it is part of."""
         follower = self._followers[name]
         follower.carrying += 1
         try:

@@ -135,7 +135,7 @@ def under_way(status: Status) -> bool:
 class RegionWatcher:
     """Keeps one region's view in step with the region; a lost link is shown as that and tried again, with back-off.
 
-    Nothing is believed to have failed or to be done because the link is lost (DESIGN P2).
+    Nothing is believed to have failed or to be done because the link is lost (docs/design.md, P2).
 
     carrying  someone here wants the rollout carried: each new attempt also sees that an agent runs
     broken    why following ended for good: the agent speaks nonsense or is not ours to talk to

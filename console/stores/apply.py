@@ -289,7 +289,7 @@ def staged_of(change: MigrationFile) -> MigrationFile | None:
 
 
 def refuse_lossy(name: str, todo: Sequence[StepPlan]) -> None:
-    """raises CheckFailed naming the migrations that may lose something in a store (DESIGN P6)"""
+    """raises CheckFailed naming the migrations that may lose something in a store (docs/design.md, P6)"""
     if found := [one.change.id for one in todo if one.destructive and not one.waits]:
         raise CheckFailed(
             f"{name}: may lose what is stored: {', '.join(found)}; nothing was done here",

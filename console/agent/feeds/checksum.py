@@ -1,4 +1,4 @@
-"""Order-free checksums of one table, per day: one module for comparison and receipts (DESIGN §4.1 rule 12)."""
+"""Order-free checksums of one table, per day: one module for comparison and receipts (docs/design.md, rule 12)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Rows and their position in one commit, exactly once: the only place that writes to a version (DESIGN §4.1 rules 1, 2)."""
+"""Rows and their position in one commit, exactly once: the only place that writes to a version (docs/design.md, rules 1, 2)."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What somebody else did to a target of ours, told from its log (DESIGN §4.1 rules 1, 5).
+"""What somebody else did to a target of ours, told from its log (docs/design.md, rules 1, 5).
 
 A RESTORE, REPLACE or overwrite takes rows away and leaves the feed's position where it was: going on would hide the
 loss for ever. So the feed stops in front of it, and it is found again by every later process, since none of them

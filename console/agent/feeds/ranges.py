@@ -1,4 +1,4 @@
-"""Which commits of a source flow next, and the rows they appended (DESIGN §4.1 rules 3, 4).
+"""Which commits of a source flow next, and the rows they appended (docs/design.md, rules 3, 4).
 
 Ranges are read by file, from the log's add actions, on every source alike: a change feed clamps a range past the
 end, breaks at schema changes and costs more the more commits it unites (docs/decisions/0001).

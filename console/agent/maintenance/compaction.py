@@ -1,4 +1,4 @@
-"""Many small files of one partition become few, while rows keep arriving (DESIGN §4.1 rule 8)."""
+"""Many small files of one partition become few, while rows keep arriving (docs/design.md, rule 8)."""
 
 import json
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Rows older than a table's declared retention are deleted, by whole days (DESIGN §4.1 rule 4)."""
+"""Rows older than a table's declared retention are deleted, by whole days (docs/design.md, rule 4)."""
 
 import json
 from datetime import date, timedelta

@@ -1,4 +1,4 @@
-"""Files that nobody can want any more are deleted, and no other (DESIGN §4.1 rule 7).
+"""Files that nobody can want any more are deleted, and no other (docs/design.md, rule 7).
 
 How long a removed file stays is the table's own `deletedFileRetentionDuration` and nothing else: Delta forgets that a
 file was ever removed once that time is over, so `VACUUM … RETAIN` with more hours spares nothing (measured: files

@@ -1,7 +1,7 @@
 """Who may write to a table now: Spark and deltalake never write the same one at the same time.
 
 Each of them arbitrates between its own writers, but on a local disk Delta in the JVM looks for the next version's file
-and then renames its own over it, so a commit made by another library in between would be lost (FAULTS §0.1). Both write
+and then renames its own over it, so a commit made by another library in between would be lost (docs/design.md, P4). Both write
 in this one process, which holds the region's lock, so a turn a table is enough (docs/decisions/0002, 0005).
 """
 

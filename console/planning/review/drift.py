@@ -8,7 +8,7 @@ from console.planning.cache.same import twin
 from console.planning.review.baseline import Told, told
 from console.planning.sql.tree import kind
 
-# what no table of a pipeline may be given by hand (DESIGN §4.1, rules 1 and 9), and what undoes it
+# what no table of a pipeline may be given by hand (docs/design.md, rules 1 and 9), and what undoes it
 _FOREIGN = {
     "delta.enableDeletionVectors": "true",
     "delta.enableRowTracking": "true",

@@ -7,7 +7,7 @@
 
 A state is cast back to its type at every merge: a decimal sum widens each time it is summed.
 
-source  DESIGN §4.1 rule 13; Apache DataSketches HLL (lgK 12) and KLL (k 200) as Spark builds them
+source  docs/design.md, rule 13; Apache DataSketches HLL (lgK 12) and KLL (k 200) as Spark builds them
 """
 
 from collections.abc import Callable

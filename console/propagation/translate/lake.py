@@ -1,7 +1,7 @@
 """A generic migration as operations on an Iceberg or a Delta table. All of one migration's go into one commit.
 
 Iceberg keeps fields by id: names, order and the types that the format promotes are metadata. Delta without column mapping
-(DESIGN §4.1 rule 9) only adds columns by metadata; whatever else changes what is stored is one commit that rewrites.
+(docs/design.md, rule 9) only adds columns by metadata; whatever else changes what is stored is one commit that rewrites.
 """
 
 from collections.abc import Mapping

@@ -26,7 +26,7 @@ def commits(place: str, mine: int, gate: Barrier) -> None:
 
 
 def commit(log: Path, what: str) -> None:
-    """What LocalLogStore does (FAULTS §0.1): look for the next version's file, then rename one's own over it."""
+    """What LocalLogStore does (docs/design.md, P4): look for the next version's file, then rename one's own over it."""
     version = len(list(log.glob("*.json")))
     fresh = log / f".{what.replace('/', '-')}"
     fresh.write_text(what)

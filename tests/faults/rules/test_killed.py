@@ -117,7 +117,7 @@ def test_a_first_try_that_commits_while_it_is_asked_for_again_counts_and_no_seco
 def test_a_copys_commit_that_is_not_in_the_log_is_no_success(
     tmp_path: Path, spark: SparkHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a local disk Delta may tell two writers that they won the same version (FAULTS §0.1)."""
+    """On a local disk Delta may tell two writers that they won the same version (docs/design.md, P4)."""
     opened = live(tmp_path, spark)
     foreign(Path(place(tmp_path)), rows(7))
     lost = Path(place(tmp_path)) / "_delta_log" / f"{1:020}.json"
