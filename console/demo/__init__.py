@@ -43,6 +43,6 @@ def command(
     if plant and (prepare or stop):
         raise UsageError("a fault is planted in a headless run", hint="console demo --headless --plant skip-day")
 
-    from console.demo.session import DemoOptions, fulfil
+    from console.demo.session import DemoOptions, run_command
 
-    return fulfil(root, DemoOptions(prepare, live, stop, reset, log.resolve() if log else None, plant), screen)
+    return run_command(root, DemoOptions(prepare, live, stop, reset, log.resolve() if log else None, plant), screen)

@@ -21,7 +21,7 @@ import datasketches
 import duckdb
 from deltalake import DeltaTable, QueryBuilder
 
-LEAST_READS = 200
+MIN_READS = 200
 RANK_TOLERANCE = 0.04  # of a KLL sketch with k = 200: three times its error
 COUNT_TOLERANCE = 0.08  # of an HLL sketch with 2^12 registers: five times its error
 
@@ -148,7 +148,7 @@ class JudgedWarehouse:
         return {name: int(value or 0) for name, value in zip(names, cursor.fetchone() or (), strict=True)}
 
 
-def settle(regions: list[JudgedWarehouse], seconds: float) -> None:
+def wait_for_feeds(regions: list[JudgedWarehouse], seconds: float) -> None:
     """Wait, for so long at most, until every `requests` has as many rows as its landing and the aggregates have followed."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and any(r.rows("landing") != r.rows("requests") for r in regions):
@@ -253,7 +253,7 @@ def faults(result: dict[str, Any]) -> list[str]:
     must_not = ("before", "arrived", "compared", "hours", "acknowledged", "reads", "agents", "agentless", "twins")
     found = [f"{name} {result[name]}" for name in must_be_0 if result[name]]
     found += [f"{name} 0" for name in must_not if result[name] <= 0]
-    if result["reads"] < LEAST_READS:
+    if result["reads"] < MIN_READS:
         found.append(f"only {result['reads']} reads")
     if result["twins"] != result["twins_in_landing"]:
         found.append(
@@ -302,7 +302,7 @@ def main() -> int:
         regions = [JudgedWarehouse(name, warehouse, asked.pipeline, scratch) for name, _, warehouse in places]
         for region in regions:  # the producers have stopped: landing is whole, and the tables follow meanwhile
             region.read_landing()
-        settle(regions, asked.settle)
+        wait_for_feeds(regions, asked.settle)
         for region in regions:
             ledger = asked.ledgers / f"{region.name}.ndjson"
             results.append(judge(region, reads[region.name], facts[region.name], ledger))

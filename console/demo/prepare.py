@@ -29,7 +29,7 @@ from console.runner.journal import Journal
 PIPELINE = "web"
 BEFORE = Path(__file__).parent / "before"
 ADDED = ("endpoints/requests_by_agent.sql",)  # came with the change: not there before it
-Tell = Callable[[str, str], None]  # region, what is being done to it
+ReportNote = Callable[[str, str], None]  # region, what is being done to it
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Demo:
 
     @property
     def home(self) -> Path:
-        return home_of(self.root)
+        return demo_home(self.root)
 
     @property
     def run(self) -> Path:
@@ -79,11 +79,11 @@ class Demo:
         return {region.name: self.project.pipeline(PIPELINE, region) for region in self.regions}
 
 
-def home_of(root: Path) -> Path:
+def demo_home(root: Path) -> Path:
     return root / ".console" / "demo"
 
 
-def screens(home: Path) -> Processes:
+def screen_processes(home: Path) -> Processes:
     """The process with the demo's screen; apart from the others, which it builds anew."""
     return Processes(home / "screen")
 
@@ -104,7 +104,7 @@ def planner(pipeline: Pipeline, live: Live, region: Region) -> Plan:
     return plan(pipeline, live, region, f"console {console.__version__}", planner=source())
 
 
-async def build(demo: Demo, log: Path | None, tell: Tell) -> None:
+async def build(demo: Demo, log: Path | None, tell: ReportNote) -> None:
     """History into every landing table, and release r1 live over it. An unfinished attempt is begun anew.
 
     log     the user's own access log, or None for the shipped one
@@ -126,7 +126,7 @@ def _empty(directory: Path) -> None:
     directory.mkdir(parents=True)
 
 
-async def _history(region: Region, now: datetime, log: Path | None, tell: Tell) -> None:
+async def _history(region: Region, now: datetime, log: Path | None, tell: ReportNote) -> None:
     def day(done: int, of: int) -> None:
         loop.call_soon_threadsafe(tell, region.name, f"building the demo: {done} of {of} days")
 
@@ -134,7 +134,7 @@ async def _history(region: Region, now: datetime, log: Path | None, tell: Tell) 
     await asyncio.to_thread(build_history, TRAFFIC[region.name], Path(region.warehouse), now, log, day)
 
 
-async def _first_release(demo: Demo, tell: Tell) -> None:
+async def _first_release(demo: Demo, tell: ReportNote) -> None:
     """Roll the earlier pipeline out by the ordinary way, all regions at once."""
     before = load(_project_before(demo))
     together = tuple(replace(region, wave=1, canary=False) for region in demo.regions)
@@ -154,7 +154,7 @@ async def _first_release(demo: Demo, tell: Tell) -> None:
         tell(outcome.region, "")
 
 
-async def _follow(runner: Fleet, tell: Tell) -> None:
+async def _follow(runner: Fleet, tell: ReportNote) -> None:
     async for view in runner.changes():
         tell(view.region.name, f"building the demo: release r1, {view.status.shown}")
 
@@ -200,26 +200,26 @@ async def stop_agents(demo: Demo, seconds: float = TERM_SECONDS) -> None:
             async with asyncio.timeout(seconds):
                 await driver.stop()
         await driver.close()
-        if pid := _agent(Path(driver.region.warehouse)):
+        if pid := _agent_pid(Path(driver.region.warehouse)):
             await asyncio.to_thread(end, pid, seconds)
 
     there = drivers(r for r in demo.regions if Path(r.warehouse).is_dir())
     await asyncio.gather(*(one(driver) for driver in there.values()))
 
 
-async def stop_below(home: Path) -> None:
+async def stop_all_in(home: Path) -> None:
     """End the demo's own processes whatever the project's files say by now: by their notes, and by the agents' locks.
 
     An open screen of the demo goes first, for it ends what it began.
     """
-    for processes in (screens(home), Processes(home / "run")):
+    for processes in (screen_processes(home), Processes(home / "run")):
         for name in processes.names():
             await asyncio.to_thread(processes.stop, name)
-    agents = [_agent(lock.parent.parent) for lock in home.glob("*/_console/agent.lock")]
+    agents = [_agent_pid(lock.parent.parent) for lock in home.glob("*/_console/agent.lock")]
     await asyncio.gather(*(asyncio.to_thread(end, pid) for pid in agents if pid))
 
 
-def _agent(warehouse: Path) -> int:
+def _agent_pid(warehouse: Path) -> int:
     """Pid of the agent that holds this warehouse, or 0."""
     try:
         pid = int(json.loads((warehouse / "_console" / "agent.lock").read_text())["pid"])

@@ -24,7 +24,7 @@ READS_A_SECOND = 1.5  # of each region
 
 
 @dataclass
-class Seen:
+class ReadLog:
     """What was read of one region. releases: ids in the order in which they were live; notes: the first few faults."""
 
     reads: int = 0
@@ -61,7 +61,7 @@ def differences(state: dict[str, Any], table: DeltaTable) -> list[str]:
     return found
 
 
-def newest(table: DeltaTable, warehouse: Path, path: str) -> tuple[int, int]:
+def read_newest_file(table: DeltaTable, warehouse: Path, path: str) -> tuple[int, int]:
     """(rows in the table, rows read of its newest file)"""
     files = table.get_add_actions(flatten=True)
     counts = files.column("num_records").to_pylist()
@@ -75,7 +75,7 @@ def newest(table: DeltaTable, warehouse: Path, path: str) -> tuple[int, int]:
     return sum(counts), rows.num_rows
 
 
-def opened(tables: dict[str, DeltaTable], path: Path) -> DeltaTable:
+def open_table(tables: dict[str, DeltaTable], path: Path) -> DeltaTable:
     """The table as it is now; one that was open goes on from where its log was read."""
     known = tables.get(str(path))
     if known is None:
@@ -85,7 +85,7 @@ def opened(tables: dict[str, DeltaTable], path: Path) -> DeltaTable:
     return known
 
 
-def read(seen: Seen, tables: dict[str, DeltaTable], warehouse: Path, pipeline: str) -> None:
+def read(seen: ReadLog, tables: dict[str, DeltaTable], warehouse: Path, pipeline: str) -> None:
     """One read of one region."""
     seen.reads += 1
     try:
@@ -93,9 +93,9 @@ def read(seen: Seen, tables: dict[str, DeltaTable], warehouse: Path, pipeline: s
         torn: list[str] = []
         for state in manifest["tables"]:
             path = state["version"]["path"]
-            table = opened(tables, warehouse / path)
+            table = open_table(tables, warehouse / path)
             torn += differences(state, table)
-            rows, sampled = newest(table, warehouse, path)
+            rows, sampled = read_newest_file(table, warehouse, path)
             seen.rows_sampled += sampled
             name = state["table"]["name"]
             if state["table"]["kind"] != "aggregate":  # states are merged by maintenance, so their rows may grow fewer
@@ -112,7 +112,7 @@ def read(seen: Seen, tables: dict[str, DeltaTable], warehouse: Path, pipeline: s
         seen.note("failed", f"{type(error).__name__}: {error}")
 
 
-def write(results: Path, seen: dict[str, Seen]) -> None:
+def write(results: Path, seen: dict[str, ReadLog]) -> None:
     part = results.with_suffix(".part")
     part.write_text(json.dumps({name: asdict(figures) for name, figures in seen.items()}, indent=1))
     part.replace(results)
@@ -125,7 +125,7 @@ def main() -> int:
     parser.add_argument("--results", type=Path, required=True)
     asked = parser.parse_args()
     warehouses = {name: Path(path) for name, _, path in (pair.partition("=") for pair in asked.region)}
-    seen = {name: Seen() for name in warehouses}
+    seen = {name: ReadLog() for name in warehouses}
     tables: dict[str, DeltaTable] = {}
     ended: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))

@@ -18,8 +18,8 @@ from console.runner.view import Outcome, RegionView
 from console.text import safe_text
 
 CHECK, READER = Path(__file__).parent / "check.py", Path(__file__).parent / "reader.py"
-LEAST_READS = 200
-STEPS_SECONDS = 240.0
+MIN_READS = 200
+READS_SECONDS = 240.0
 
 
 @dataclass
@@ -132,10 +132,10 @@ def _start_reader(demo: Demo) -> None:
 
 async def _read_enough(demo: Demo, voice: DemoOutput) -> None:
     """The new release is read, too, before the readers stop."""
-    until = time.monotonic() + STEPS_SECONDS
+    until = time.monotonic() + READS_SECONDS
     while demo.processes.alive("reader") and time.monotonic() < until:
         reads: dict[str, Any] = json.loads(_text(_reads(demo)) or "{}")
-        if reads and min(figures["reads"] for figures in reads.values()) >= LEAST_READS:
+        if reads and min(figures["reads"] for figures in reads.values()) >= MIN_READS:
             break
         await asyncio.sleep(0.5)
     for name, figures in json.loads(_text(_reads(demo)) or "{}").items():

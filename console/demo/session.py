@@ -11,7 +11,7 @@ from typing import Any
 
 from console.demo import ScreenRunner
 from console.demo.cockpit import DemoFleet
-from console.demo.prepare import Demo, home_of, screens, stop_below
+from console.demo.prepare import Demo, demo_home, screen_processes, stop_all_in
 from console.demo.prepare import stop as stop_all
 from console.demo.run import DemoOutput, headless, prepare
 
@@ -30,12 +30,12 @@ class DemoOptions:
     plant: str
 
 
-def fulfil(root: Path, wish: DemoOptions, screen: ScreenRunner | None) -> int:
+def run_command(root: Path, wish: DemoOptions, screen: ScreenRunner | None) -> int:
     """Returns the exit code; raises ConsoleError."""
     voice = DemoOutput(sys.stdout, sys.stderr)
     if wish.stop or wish.reset:
-        home = home_of(root)
-        _wait(stop_below(home))
+        home = demo_home(root)
+        _run_interruptible(stop_all_in(home))
         if wish.reset and home.exists():
             shutil.rmtree(home)
         if wish.stop:
@@ -43,22 +43,22 @@ def fulfil(root: Path, wish: DemoOptions, screen: ScreenRunner | None) -> int:
             return 0
     demo = Demo.of(root)
     if wish.prepare:
-        return int(_wait(prepare(demo, wish.log, wish.live, voice)))
+        return int(_run_interruptible(prepare(demo, wish.log, wish.live, voice)))
     if screen is None:
-        return int(_wait(headless(demo, wish.log, wish.plant, voice)))
-    screens(demo.home).note_self("screen")
+        return int(_run_interruptible(headless(demo, wish.log, wish.plant, voice)))
+    screen_processes(demo.home).note_self("screen")
     try:
         return screen(DemoFleet(demo, wish.log), title="console demo", coach=True)
     finally:
-        screens(demo.home).forget_self("screen")
+        screen_processes(demo.home).forget_self("screen")
         if wish.live:
             voice.say("traffic and agents go on; console demo --stop ends them")
         else:
-            _wait(stop_all(demo, HURRY_SECONDS))
+            _run_interruptible(stop_all(demo, HURRY_SECONDS))
             voice.say("the demo's processes are ended; console demo goes on from here, --reset begins anew")
 
 
-def _wait(work: Coroutine[Any, Any, Any]) -> Any:
+def _run_interruptible(work: Coroutine[Any, Any, Any]) -> Any:
     """Run it; SIGTERM and a closed terminal end it like Ctrl-C, so that no process of ours is left behind.
 
     raises  SystemExit with what such a signal is told by: 143, 129

@@ -13,7 +13,7 @@ from console.model.region import Region
 from console.model.status import Status
 
 if TYPE_CHECKING:
-    from console.witness import Witnessed
+    from console.witness import WitnessProgress
 
 _FIGURE = re.compile(r"\d[\d,.]* (?=rows|bytes|days)")
 Link = Literal["idle", "connecting", "connected", "unreachable"]
@@ -41,7 +41,7 @@ class RegionView:
     note: str = ""
     live: str = ""
     previous: str = ""
-    witness: "Witnessed | None" = None
+    witness: "WitnessProgress | None" = None
     behind: bool | None = None
     accepted: Plan | None = None
     attended: bool | None = None

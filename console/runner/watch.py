@@ -21,7 +21,7 @@ from console.runner.view import RegionView
 from console.text import safe_text
 
 if TYPE_CHECKING:
-    from console.witness import Prover, Witnessed
+    from console.witness import WitnessProgress, WitnessWorker
 
 FIRST_SECONDS, LAST_SECONDS = 0.25, 15.0  # between two attempts to reach a region
 
@@ -106,9 +106,9 @@ class WitnessSearch:
     def __init__(self, board: RegionBoard) -> None:
         self._board = board
         self._lives: dict[str, Live] = {}
-        self._prover: Prover | None = None
+        self._prover: WitnessWorker | None = None
 
-    def beside(self, name: str, plan: Plan, live: Live) -> "Witnessed | None":
+    def beside(self, name: str, plan: Plan, live: Live) -> "WitnessProgress | None":
         """What is known of a region's new plan, which was computed against `live`."""
         self._lives[name] = live
         return self._prover.of(name, plan, live.release) if self._prover else None
@@ -116,9 +116,9 @@ class WitnessSearch:
     async def seek(self, region: Region, plan: Plan) -> None:
         """What is found lands in the view."""
         if self._prover is None:
-            from console.witness import Prover  # loads an engine that nobody else needs
+            from console.witness import WitnessWorker  # loads an engine that nobody else needs
 
-            self._prover = Prover(lambda name, witness: self._board.set(name, witness=witness))
+            self._prover = WitnessWorker(lambda name, witness: self._board.set(name, witness=witness))
         await self._prover.seek(region, plan, self._lives[region.name].release)
 
     def stop(self) -> None:

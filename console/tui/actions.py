@@ -7,27 +7,27 @@ from textual.content import Content
 from textual.message import Message
 
 from console.runner.view import RegionView
-from console.tui.drawing import keys
-from console.tui.labels import moving, settled, state_word, waiting
+from console.tui.drawing import key_hints
+from console.tui.labels import change_pending, idle, state_label, working
 from console.tui.state import ScreenState
 
-Deed = Literal["refresh", "start", "pause", "retry", "cancel", "discard", "promote", "rollback", "witness"]
+RegionAction = Literal["refresh", "start", "pause", "retry", "cancel", "discard", "promote", "rollback", "witness"]
 
 
 @dataclass
 class ActionRequest(Message):
     """The operator pressed the key of a deed; `regions` are the marked ones, or the one in view."""
 
-    deed: Deed
+    deed: RegionAction
     regions: tuple[str, ...]
 
 
-def objection(deed: Deed, view: RegionView, readonly: bool = False) -> str:
+def objection(deed: RegionAction, view: RegionView, readonly: bool = False) -> str:
     """Why this deed does not fit the region now, in a sentence; "" where it fits.
 
     Only what the view shows is judged: the region itself decides, and says so when the call is made.
     """
-    name, state = view.region.name, state_word(view).text
+    name, state = view.region.name, state_label(view).text
     if deed == "refresh":
         return ""
     if deed == "witness":  # runs nothing in the region, so a read-only console may
@@ -40,14 +40,14 @@ def objection(deed: Deed, view: RegionView, readonly: bool = False) -> str:
         case "start":
             return _start_objection(view)
         case "pause":
-            fits = moving(view) or view.status.held == "paused"
+            fits = working(view) or view.status.held == "paused"
             return "" if fits else f"{name} is {state}: nothing moves that could pause"
         case "retry":
             return "" if view.status.held == "failed" else f"{name} is {state}: only a failed rollout is tried again"
         case "cancel":
-            return f"{name} is {state}: no rollout to cancel" if settled(view) else ""
+            return f"{name} is {state}: no rollout to cancel" if idle(view) else ""
         case "discard":
-            stands = (not settled(view) and not moving(view)) or view.status.state == "cancelled"
+            stands = (not idle(view) and not working(view)) or view.status.state == "cancelled"
             return "" if stands else f"{name} is {state}: only what stands can be discarded; X cancels"
         case "promote":
             fits = view.status.state == "awaiting-confirmation" and not view.status.held
@@ -55,15 +55,15 @@ def objection(deed: Deed, view: RegionView, readonly: bool = False) -> str:
         case "rollback":
             if not view.previous:
                 return f"{name} keeps no previous release to go back to"
-            return "" if settled(view) else f"{name} is {state}: X cancels the rollout first"
+            return "" if idle(view) else f"{name} is {state}: X cancels the rollout first"
         case _:
             assert_never(deed)
 
 
 def _start_objection(view: RegionView) -> str:
     name = view.region.name
-    if not settled(view):
-        word = state_word(view).text
+    if not idle(view):
+        word = state_label(view).text
         instead = {"failed": "t tries again", "paused": "p goes on", "at the gate": "P promotes"}.get(word, "")
         return f"{name} is {word}" + (f"; {instead}" if instead else "")
     if view.problem:
@@ -80,14 +80,14 @@ def coach(scene: ScreenState, region: str, *, inside: bool = False) -> Content:
     view = scene.views.get(region)
     if view is None:
         if scene.views:
-            return keys(("esc", "clear the filter"), ("?", "all keys"))
+            return key_hints(("esc", "clear the filter"), ("?", "all keys"))
         return Content.assemble(
-            "no region yet: write regions/<name>.yaml, then ", keys(("r", "refresh"), ("q", "quit"))
+            "no region yet: write regions/<name>.yaml, then ", key_hints(("r", "refresh"), ("q", "quit"))
         )
     said, pairs = _next(scene, view)
     if inside:
         pairs = [pair for pair in pairs if pair[0] not in ("enter", "space", "↑↓")] + [("esc", "back")]
-    return Content.assemble(said, keys(*pairs))
+    return Content.assemble(said, key_hints(*pairs))
 
 
 def _next(scene: ScreenState, view: RegionView) -> tuple[str, list[tuple[str, str]]]:
@@ -102,7 +102,7 @@ def _next(scene: ScreenState, view: RegionView) -> tuple[str, list[tuple[str, st
         return "", [("p", "go on"), ("X", "cancel"), ("enter", "watch")]
     if view.status.state == "awaiting-confirmation":
         return "", [("P", f"promote {name}"), ("v", "validations"), ("X", "cancel")]
-    if moving(view):
+    if working(view):
         return "", [("enter", "watch"), ("p", "pause"), ("l", "log"), ("q", "leave, it goes on")]
     if gate:
         return "", [("↑↓", f"go to {gate}: it is at its gate"), ("P", "promote")]
@@ -119,7 +119,7 @@ def _next(scene: ScreenState, view: RegionView) -> tuple[str, list[tuple[str, st
             ("enter", "see why"),
             ("?", "all keys"),
         ]
-    if waiting(view):
+    if change_pending(view):
         return "", [("enter", "see why"), ("s", "start"), ("w", "witness"), ("space", "mark"), ("?", "all keys")]
     if view.problem or (view.plan and view.plan.refusals):
         return "", [("enter", "see why"), ("r", "refresh, once the files are right")]

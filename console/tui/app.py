@@ -19,29 +19,29 @@ from console.errors import ConsoleError
 from console.runner.view import Cockpit
 from console.runner.waves import turns
 from console.text import safe_text
-from console.tui.actions import ActionRequest, Deed
+from console.tui.actions import ActionRequest, RegionAction
+from console.tui.dialogs.content import DialogFactory
 from console.tui.dialogs.dialog import Dialog
-from console.tui.dialogs.question import Asking
 from console.tui.dispatch import Dispatcher, Severity
 from console.tui.groups import PlanGrouping
-from console.tui.labels import moving
+from console.tui.labels import working
 from console.tui.screens.base import BaseScreen
-from console.tui.screens.home import Home
-from console.tui.state import ScreenState, calls
-from console.tui.terminal.ascii import Ascii
-from console.tui.terminal.driver import Terminal
+from console.tui.screens.home import HomeScreen
+from console.tui.state import ScreenState, needs_attention
+from console.tui.terminal.ascii import AsciiFilter
+from console.tui.terminal.driver import TerminalDriver
 
 REPAINT_SECONDS = 0.125  # however fast the views change
-REST = 4  # times as long as a repaint took, until the next: keys come first, on a slow machine too
+REPAINT_BACKOFF = 4  # times as long as a repaint took, until the next: keys come first, on a slow machine too
 CLOSE_SECONDS = 1.0  # for links and journal; whoever leaves is not kept by a far side that does not answer
-UNSEEN = 2.0  # seconds after which a repaint that nobody saw, as its screen was closed, counts as over
-ENDINGS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
-NIGHT = Theme(
+UNSEEN_SECONDS = 2.0  # seconds after which a repaint that nobody saw, as its screen was closed, counts as over
+EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+DARK_THEME = Theme(
     "console", primary="#5aa9d6", secondary="#8fa7b8", accent="#e0b05a", success="#7cbf7f", warning="#e3b04b",
     error="#e2707a", background="#0e1318", surface="#131a21", panel="#1b242d", foreground="#d5dde3", dark=True,
     variables={"text-muted": "#8b9aa6", "text-disabled": "#46545f"},
 )  # fmt: skip
-COMMANDS: tuple[tuple[str, Deed, str], ...] = (
+COMMANDS: tuple[tuple[str, RegionAction, str], ...] = (
     ("Start", "start", "hand the pending change over, wave after wave"),
     ("Pause or go on", "pause", "of the region in view"),
     ("Promote", "promote", "open the gate of the region in view"),
@@ -56,7 +56,7 @@ COMMANDS: tuple[tuple[str, Deed, str], ...] = (
 class ConsoleApp(App[int]):
     """The Textual app. clock: seconds since 1970, UTC; repaint_seconds: shortest time between two."""
 
-    CSS_PATH = "session.tcss"
+    CSS_PATH = "app.tcss"
     TITLE = "console"
 
     def __init__(
@@ -69,7 +69,7 @@ class ConsoleApp(App[int]):
         clock: Callable[[], float] = time.time,
         repaint_seconds: float = REPAINT_SECONDS,
     ) -> None:
-        super().__init__(driver_class=Terminal)
+        super().__init__(driver_class=TerminalDriver)
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
         self._cockpit = cockpit
         self._clock = clock
@@ -81,8 +81,8 @@ class ConsoleApp(App[int]):
         self._grouping = PlanGrouping()
         self.scene = self._look()
         self.errands = Dispatcher(cockpit, self)
-        self.register_theme(NIGHT)
-        self.theme = NIGHT.name
+        self.register_theme(DARK_THEME)
+        self.theme = DARK_THEME.name
 
     def _look(self) -> ScreenState:
         title, coach, readonly = self._fixed
@@ -94,12 +94,12 @@ class ConsoleApp(App[int]):
     def get_line_filters(self) -> list[LineFilter]:
         encoding = getattr(sys.__stderr__, "encoding", None) or "ascii"
         filters = list(super().get_line_filters())
-        return filters if "utf" in encoding.lower() else [*filters, Ascii()]
+        return filters if "utf" in encoding.lower() else [*filters, AsciiFilter()]
 
     async def on_mount(self) -> None:
         gc.freeze()  # else each full collection looks through all that was ever loaded, and a key waits 0.1 s
         self._heed_signals()
-        await self.push_screen(Home(self.scene))
+        await self.push_screen(HomeScreen(self.scene))
         self.set_interval(self._repaint_seconds, self._repaint)
         self.run_worker(self._follow(), group="follow")
         self.run_worker(self.errands.carry(ActionRequest("refresh", ())), group="refresh")
@@ -112,7 +112,7 @@ class ConsoleApp(App[int]):
 
     def _heed_signals(self) -> None:
         loop = asyncio.get_running_loop()
-        for number, code in ENDINGS.items():
+        for number, code in EXIT_CODES.items():
             loop.add_signal_handler(number, partial(self.exit, return_code=code))
 
     async def _follow(self) -> None:
@@ -131,9 +131,9 @@ class ConsoleApp(App[int]):
         if not self._dirty or begun < self._rests_until:
             return
         self._dirty = False
-        self._rests_until = begun + UNSEEN
+        self._rests_until = begun + UNSEEN_SECONDS
         before, self.scene = self.scene, self._look()
-        if not self.app_focus and calls(before, self.scene):
+        if not self.app_focus and needs_attention(before, self.scene):
             self.bell()
         for screen in self.screen_stack:
             if isinstance(screen, BaseScreen | Dialog):
@@ -142,12 +142,12 @@ class ConsoleApp(App[int]):
 
     def _painted(self, begun: float) -> None:
         now = time.monotonic()
-        self._rests_until = now + REST * (now - begun)
+        self._rests_until = now + REPAINT_BACKOFF * (now - begun)
 
     def on_action_request(self, ask: ActionRequest) -> None:
         self.run_worker(self.errands.carry(ask), group=ask.deed)
 
-    async def sure(self, asking: Asking) -> bool:
+    async def sure(self, asking: DialogFactory) -> bool:
         """Put a question; False at once while another one is open."""
         if self._asking:
             return False
@@ -177,7 +177,7 @@ class ConsoleApp(App[int]):
 
     def _farewell(self) -> Text | None:
         """Which agents go on without us, and how to come back."""
-        going = [name for name, view in self.scene.views.items() if moving(view)]
+        going = [name for name, view in self.scene.views.items() if working(view)]
         later = sorted(self.scene.turns)
         words = []
         if going:

@@ -7,10 +7,10 @@ from typing import Literal, Protocol, assert_never
 
 from console.errors import AtGate, ConsoleError
 from console.runner.view import Cockpit, Outcome
-from console.tui.actions import ActionRequest, Deed, objection
-from console.tui.dialogs.confirm import end, start
-from console.tui.dialogs.gate import gate, rollback
-from console.tui.dialogs.question import Asking, DialogContent
+from console.tui.actions import ActionRequest, RegionAction, objection
+from console.tui.dialogs.confirm import confirm_end, confirm_start
+from console.tui.dialogs.content import DialogContent, DialogFactory
+from console.tui.dialogs.gate import confirm_promotion, confirm_rollback
 from console.tui.state import ScreenState
 
 Severity = Literal["information", "warning", "error"]
@@ -22,7 +22,7 @@ class DispatchUi(Protocol):
     @property
     def scene(self) -> ScreenState: ...
 
-    async def sure(self, asking: Asking) -> bool: ...
+    async def sure(self, asking: DialogFactory) -> bool: ...
 
     def say(self, text: str, severity: Severity = "information", title: str = "") -> None: ...
 
@@ -42,7 +42,7 @@ class Dispatcher:
         elif regions:
             await self._do(ask.deed, regions)
 
-    def _fitting(self, deed: Deed, regions: Sequence[str]) -> tuple[str, ...]:
+    def _fitting(self, deed: RegionAction, regions: Sequence[str]) -> tuple[str, ...]:
         scene = self._voice.scene
         against = {name: objection(deed, scene.views[name], scene.readonly) for name in regions if name in scene.views}
         fitting = tuple(name for name, why in against.items() if not why)
@@ -50,10 +50,10 @@ class Dispatcher:
             self._voice.say(next(iter(against.values())), "warning")
         return fitting
 
-    async def _do(self, deed: Deed, regions: tuple[str, ...]) -> None:
+    async def _do(self, deed: RegionAction, regions: tuple[str, ...]) -> None:
         match deed:
             case "start":
-                if await self._voice.sure(partial(start, regions=regions)):
+                if await self._voice.sure(partial(confirm_start, regions=regions)):
                     await self._through_waves(regions)
             case "pause":
                 paused = all(self._voice.scene.views[name].status.held == "paused" for name in regions)
@@ -61,12 +61,12 @@ class Dispatcher:
             case "retry":
                 await self._control(regions, "retry")
             case "cancel" | "discard":
-                if await self._voice.sure(partial(end, regions=regions, deed=deed)):
+                if await self._voice.sure(partial(confirm_end, regions=regions, deed=deed)):
                     await self._control(regions, deed)
             case "promote":
-                await self._one(regions, gate, self._promote)
+                await self._one(regions, confirm_promotion, self._promote)
             case "rollback":
-                await self._one(regions, rollback, self._rollback)
+                await self._one(regions, confirm_rollback, self._rollback)
             case "refresh":
                 await self._cockpit.refresh(regions)
             case "witness":

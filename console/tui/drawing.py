@@ -7,17 +7,17 @@ from textual.content import Content
 from console.text import safe_text
 from console.tui.labels import Label
 
-CUT = 400  # characters of one outside text in one place
-ENVIRONMENTS = {
+MAX_TEXT = 400  # characters of one outside text in one place
+ENVIRONMENT_STYLES = {
     "prod": "$text-error on $error-muted",
     "production": "$text-error on $error-muted",
     "staging": "$text-warning on $warning-muted",
     "stage": "$text-warning on $warning-muted",
 }
-OTHER_ENVIRONMENT = "$text-success on $success-muted"
+DEFAULT_ENVIRONMENT_STYLE = "$text-success on $success-muted"
 
 
-def said(outside: str, style: str = "", limit: int = CUT) -> Content:
+def safe(outside: str, style: str = "", limit: int = MAX_TEXT) -> Content:
     """Text from a file, a region or a store: escaped, cut, and never read as markup."""
     return Content.styled(safe_text(outside, limit), style)
 
@@ -39,22 +39,22 @@ def bar(fraction: float, width: int, style: str, running: float = 0.0) -> Conten
 def badge(environment: str) -> Content:
     """The environment's name on its colour; an unnamed one is said to be so."""
     name = environment or "no environment"
-    return said(f" {name} ", ENVIRONMENTS.get(environment.lower(), OTHER_ENVIRONMENT), 24)
+    return safe(f" {name} ", ENVIRONMENT_STYLES.get(environment.lower(), DEFAULT_ENVIRONMENT_STYLE), 24)
 
 
-def shown(word: Label, width: int = 0) -> Content:
+def draw_label(word: Label, width: int = 0) -> Content:
     """A state: symbol, then word."""
-    content = Content.assemble(Content.styled(word.symbol, word.style), " ", said(word.text, word.style, 120))
+    content = Content.assemble(Content.styled(word.symbol, word.style), " ", safe(word.text, word.style, 120))
     return cell(content, width) if width else content
 
 
-def hanging(content: Content, indent: int, width: int) -> list[Content]:
+def wrap_indented(content: Content, indent: int, width: int) -> list[Content]:
     """A paragraph wrapped to `width` with every line indented."""
     lines = content.wrap(max(10, width - indent))
     return [Content.assemble(" " * indent, line) for line in lines]
 
 
-def sheet(lines: Iterable[Content]) -> Content:
+def stack_lines(lines: Iterable[Content]) -> Content:
     """Lines one below the other."""
     return Content("\n").join(lines)
 
@@ -63,11 +63,11 @@ def heading(text: str) -> Content:
     return Content.styled(text, "bold $text-muted")
 
 
-def keys(*pairs: tuple[str, str]) -> Content:
+def key_hints(*pairs: tuple[str, str]) -> Content:
     """`P promote · v validations`: keys to press next, and what they do."""
     parts: list[Content] = []
     for key, does in pairs:
         if parts:
             parts.append(Content.styled(" · ", "$text-muted"))
-        parts.append(Content.assemble((key, "bold $text-accent"), " ", said(does)))
+        parts.append(Content.assemble((key, "bold $text-accent"), " ", safe(does)))
     return Content("").join(parts)

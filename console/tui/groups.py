@@ -6,10 +6,10 @@ from textual.content import Content
 
 from console.model.plan import Drift, Plan
 from console.runner.view import Group, RegionView, grouped
-from console.tui.drawing import said
+from console.tui.drawing import safe
 from console.tui.format import plural
 
-NAMES = 12  # regions named in one line
+MAX_NAMES = 12  # regions named in one line
 
 
 class PlanGrouping:
@@ -36,17 +36,17 @@ def draw_groups(groups: Sequence[Group], width: int, most: int) -> list[Content]
     if lone or not any(group.plans[0].changes or group.drifted for group in groups):
         return []
     shown = groups if len(groups) <= most else groups[: max(0, most - 1)]
-    lines = [_group(group).truncate(width, ellipsis=True) for group in shown]
+    lines = [_group_line(group).truncate(width, ellipsis=True) for group in shown]
     left = len(groups) - len(shown)
     return [*lines, Content.styled(f"   … and {plural(left, 'plan')} more", "$text-muted")] if left else lines
 
 
-def labels(groups: Sequence[Group]) -> Mapping[str, str]:
+def plan_labels(groups: Sequence[Group]) -> Mapping[str, str]:
     """Region name → the letter of its plan; empty where all regions plan the same."""
     return {name: group.label for group in groups for name in group.regions} if len(groups) > 1 else {}
 
 
-def titled(groups: Sequence[Group], region: str) -> str:
+def plan_title(groups: Sequence[Group], region: str) -> str:
     """`plan A, the same in eu, ap`: what stands over the plan of one region."""
     group = next((group for group in groups if region in group.regions), None)
     if group is None:
@@ -57,19 +57,19 @@ def titled(groups: Sequence[Group], region: str) -> str:
     return f"plan{f' {group.label}' if len(groups) > 1 else ''}{same}"
 
 
-def drifted(drift: Sequence[Drift]) -> str:
+def drift_text(drift: Sequence[Drift]) -> str:
     """`drifted: requests.agent, landing`."""
     places = dict.fromkeys(".".join(filter(None, (found.table, found.name))) for found in drift)
     return f"drifted: {', '.join(places)}" if places else ""
 
 
-def _group(group: Group) -> Content:
+def _group_line(group: Group) -> Content:
     parts = [Content.styled(f"plan {group.label}", "bold $text-accent"), Content(plural(len(group.plans), "region"))]
     style = "$text-warning" if group.drifted else ""
     if group.differs:  # they name what drifted, too
-        parts.append(said("; ".join(group.differs), style, 200))
+        parts.append(safe("; ".join(group.differs), style, 200))
     elif group.drifted:
-        parts.append(said(drifted(group.plans[0].drift), style, 200))
-    names = ", ".join(group.regions[:NAMES]) + (", …" if len(group.regions) > NAMES else "")
-    parts.append(said(names, "$text-muted", 200))
+        parts.append(safe(drift_text(group.plans[0].drift), style, 200))
+    names = ", ".join(group.regions[:MAX_NAMES]) + (", …" if len(group.regions) > MAX_NAMES else "")
+    parts.append(safe(names, "$text-muted", 200))
     return Content.assemble("   ", Content(" · ").join(parts))

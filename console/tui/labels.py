@@ -30,34 +30,34 @@ class Label:
         return STYLES[self.tone]
 
 
-def waiting(view: RegionView) -> bool:
+def change_pending(view: RegionView) -> bool:
     """A change is planned that a rollout could begin with."""
     return view.plan is not None and bool(view.plan.changes) and not view.plan.refusals
 
 
-def settled(view: RegionView) -> bool:
+def idle(view: RegionView) -> bool:
     """No rollout is under way, nor one that stands."""
     return not view.status.held and (view.status.state == "none" or view.status.state in ENDED)
 
 
-def moving(view: RegionView) -> bool:
+def working(view: RegionView) -> bool:
     """The region's agent is at work on a rollout now."""
     return not view.status.held and view.status.state in RUNNING
 
 
 def under_way(view: RegionView) -> bool:
     """A rollout moves or stands: the region has figures to show."""
-    return not settled(view)
+    return not idle(view)
 
 
-def state_word(view: RegionView) -> Label:
+def state_label(view: RegionView) -> Label:
     """The one word for one region; what a person must act on comes before what goes by itself."""
     status = view.status
     if view.link == "unreachable":
         return Label("!", "unreachable", "warn")
     if status.held:
         return Label("✗", "failed", "bad") if status.held == "failed" else Label("‖", "paused", "warn")
-    if view.note and settled(view):
+    if view.note and idle(view):
         return Label("…", view.note, "busy")
     match status.state:
         case "awaiting-confirmation":
@@ -65,12 +65,12 @@ def state_word(view: RegionView) -> Label:
         case "planned" | "preparing" | "backfilling" | "catching-up" | "validating" | "promoting":
             return Label("▶", status.state, "busy")
         case "none" | "live" | "cancelled" | "discarded" | "rolled-back" | "cleaned":
-            return _settled_word(view)
+            return _idle_label(view)
         case _:
             assert_never(status.state)
 
 
-def _settled_word(view: RegionView) -> Label:
+def _idle_label(view: RegionView) -> Label:
     if feeds := view.status.standing:
         return Label("✗", "feed stopped" if len(feeds) == 1 else "feeds stopped", "bad")
     if view.problem:
@@ -90,7 +90,7 @@ def _settled_word(view: RegionView) -> Label:
             return Label("○", "change waiting", "busy")
 
 
-def ailing(view: RegionView) -> str:
+def feed_trouble(view: RegionView) -> str:
     """Why live rows do not flow, the worst feed first; "" where all do."""
     feeds = sorted(view.status.ailing, key=lambda feed: not feed.standing)
     if not feeds:
@@ -100,7 +100,7 @@ def ailing(view: RegionView) -> str:
     return f"feed {feeds[0].feed} {does}{more}: {feeds[0].why}"
 
 
-def fraction(view: RegionView) -> float:
+def done_fraction(view: RegionView) -> float:
     """How much of the rollout is done, 0…1: by rows where rows move, else by steps. Past validation it is 1."""
     status = view.status
     if status.state in ("awaiting-confirmation", "promoting", "live"):
@@ -110,20 +110,20 @@ def fraction(view: RegionView) -> float:
     return sum(step.state == "done" for step in status.steps) / len(status.steps) if status.steps else 0.0
 
 
-def running(view: RegionView) -> float:
+def running_fraction(view: RegionView) -> float:
     """The share of the rollout that its running batches have done so far, 0…1; an estimate, beside `fraction`."""
     status = view.status
-    return status.rows_running / status.rows_total if status.rows_total and moving(view) else 0.0
+    return status.rows_running / status.rows_total if status.rows_total and working(view) else 0.0
 
 
-def batch(view: RegionView) -> StepStatus | None:
+def running_step(view: RegionView) -> StepStatus | None:
     """The step whose batch is running, the latest of them."""
     return next((step for step in reversed(view.status.steps) if step.state == "running" and step.batch), None)
 
 
-def releases(view: RegionView) -> str:
+def release_text(view: RegionView) -> str:
     """`r1 → r2` during a rollout, `r1 → next` while a change waits, `r1` otherwise; `—` where nothing is live."""
     live = view.live or "—"
     if under_way(view) and view.status.release:
         return f"{view.status.was or live} → {view.status.release}"
-    return f"{live} → next" if waiting(view) else live
+    return f"{live} → next" if change_pending(view) else live

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from console.runner.view import Group, RegionView
 from console.runner.waves import Turn
-from console.tui.labels import state_word
+from console.tui.labels import state_label
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class ScreenState:
     turns: Mapping[str, Turn] = field(default_factory=dict)
 
 
-def calls(before: ScreenState, now: ScreenState) -> bool:
+def needs_attention(before: ScreenState, now: ScreenState) -> bool:
     """Whether a region has come to where a person is needed, or is through: worth a bell if nobody looks."""
     words = ("at the gate", "failed", "live")
-    news = {name: state_word(view).text for name, view in now.views.items()}
+    news = {name: state_label(view).text for name, view in now.views.items()}
     return any(
-        word in words and name in before.views and state_word(before.views[name]).text not in (word, "reading")
+        word in words and name in before.views and state_label(before.views[name]).text not in (word, "reading")
         for name, word in news.items()
     )

@@ -1,23 +1,31 @@
-"""Witnesses: the smallest made-up rows on which an old and a new query differ, seen on Spark before they are shown."""
+"""Witnesses: the smallest made-up rows on which an old and a new query differ, confirmed on Spark before they are shown."""
 
-from console.witness.plans import SAME, QueryEdit, Seeker, Witnesses, between, edits, of_plans
-from console.witness.prover import Prover, Witnessed
-from console.witness.search import Sought, Witness, WitnessQuery, question, seek, suspects
+from console.witness.plans import (
+    NO_ROW_CHANGES,
+    QueryEdit,
+    Witnesses,
+    WitnessFinder,
+    query_edits,
+    witness_between,
+    witnesses_of,
+)
+from console.witness.search import Witness, WitnessQuery, WitnessResult, candidates, find_witness, witness_query
+from console.witness.worker import WitnessProgress, WitnessWorker
 
 __all__ = [
-    "SAME",
-    "Prover",
+    "NO_ROW_CHANGES",
     "QueryEdit",
-    "Seeker",
-    "Sought",
     "Witness",
+    "WitnessFinder",
+    "WitnessProgress",
     "WitnessQuery",
-    "Witnessed",
+    "WitnessResult",
+    "WitnessWorker",
     "Witnesses",
-    "between",
-    "edits",
-    "of_plans",
-    "question",
-    "seek",
-    "suspects",
-]  # fmt: skip
+    "candidates",
+    "find_witness",
+    "query_edits",
+    "witness_between",
+    "witness_query",
+    "witnesses_of",
+]

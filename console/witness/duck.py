@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from console.drivers.replay import Ran
 from console.planning.sql.syntax.duckdb import Trial
-from console.witness.kinds import Kind
+from console.witness.spark_types import SparkType
 
-_UNABLE = (
+_UNSUPPORTED = (
     duckdb.BinderException,
     duckdb.CatalogException,
     duckdb.ParserException,
@@ -23,31 +23,31 @@ _UNABLE = (
 )
 
 
-class Unable(Exception):
+class Unsupported(Exception):
     """DuckDB does not know a function or a construct of the query."""
 
 
-class Duck:
+class DuckEngine:
     """One database in memory; each try registers its tables anew."""
 
     def __init__(self) -> None:
         self._db = duckdb.connect(config={"threads": 1, "enable_external_access": False})
         self._db.execute("SET TimeZone = 'UTC'")
 
-    def fill(self, table: str, columns: Sequence[tuple[str, Kind]], rows: Sequence[Sequence[Any]]) -> None:
+    def fill(self, table: str, columns: Sequence[tuple[str, SparkType]], rows: Sequence[Sequence[Any]]) -> None:
         arrays = [pa.array([_arrow(row[i], kind) for row in rows], _type(kind)) for i, (_, kind) in enumerate(columns)]
         self._db.register(table, pa.table(arrays, names=[name for name, _ in columns]))
 
     def run(self, trial: Trial) -> Ran:
         """raises  Unable"""
         if not trial.duckdb:
-            raise Unable
+            raise Unsupported
         try:
             found = self._db.execute(trial.duckdb)
             names, kinds = (tuple(str(column[i]) for column in found.description or ()) for i in range(2))
-            return Ran(names, tuple(tuple(bare(value) for value in row) for row in found.fetchall()), "", kinds)
-        except _UNABLE as error:
-            raise Unable(str(error)) from None
+            return Ran(names, tuple(tuple(json_value(value) for value in row) for row in found.fetchall()), "", kinds)
+        except _UNSUPPORTED as error:
+            raise Unsupported(str(error)) from None
         except duckdb.Error as error:
             return Ran((), (), str(error).splitlines()[0])
         except (OverflowError, ValueError) as error:  # a value that Python cannot hold
@@ -57,7 +57,7 @@ class Duck:
         self._db.close()
 
 
-def _type(kind: Kind) -> pa.DataType:
+def _type(kind: SparkType) -> pa.DataType:
     match kind.name:
         case "array":
             return pa.list_(_type(kind.inside[0]))
@@ -77,7 +77,7 @@ def _type(kind: Kind) -> pa.DataType:
     return made
 
 
-def _arrow(value: Any, kind: Kind) -> Any:
+def _arrow(value: Any, kind: SparkType) -> Any:
     if value is None:
         return None
     match kind.name:
@@ -91,7 +91,7 @@ def _arrow(value: Any, kind: Kind) -> Any:
     return value
 
 
-def bare(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """A value as the replayer's JSON says it."""
     match value:
         case datetime():
@@ -105,7 +105,7 @@ def bare(value: Any) -> Any:
         case bytes() | bytearray():
             return value.hex()
         case dict():
-            return [bare(item) for item in value.values()]
+            return [json_value(item) for item in value.values()]
         case list() | tuple():
-            return [bare(item) for item in value]
+            return [json_value(item) for item in value]
     return value

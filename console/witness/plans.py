@@ -10,11 +10,11 @@ from console.model.plan import Plan
 from console.model.region import Region
 from console.model.schema import types
 from console.planning.compare import QueryDifference, compare
-from console.witness.search import Sought, WitnessQuery, question, seek
+from console.witness.search import WitnessQuery, WitnessResult, find_witness, witness_query
 
 Tables = Mapping[str, Mapping[str, str]]  # table → column → Spark type
-Witnesses = Mapping[tuple[str, str, str], Sought]  # by region, table, materialization
-SAME = "nothing to show: old rows and columns stay as they are"
+Witnesses = Mapping[tuple[str, str, str], WitnessResult]  # by region, table, materialization
+NO_ROW_CHANGES = "nothing to show: old rows and columns stay as they are"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +34,12 @@ class QueryEdit:
     opaque: frozenset[str] = frozenset()
 
 
-def edits(plan: Plan, was: Release | None) -> tuple[QueryEdit, ...]:
+def query_edits(plan: Plan, was: Release | None) -> tuple[QueryEdit, ...]:
     """The edited queries of a plan, in the order of its nodes; () where nothing was live."""
-    return tuple(_edited(plan, was)) if was else ()
+    return tuple(_iter_edits(plan, was)) if was else ()
 
 
-def between(
+def witness_between(
     old: str,
     new: str,
     tables: Tables | None,
@@ -47,42 +47,42 @@ def between(
     *,
     found: QueryDifference | None = None,
     opaque: Iterable[str] = (),
-) -> Sought:
+) -> WitnessResult:
     """A witness of the difference of two queries; where none can be sought, the reason.
 
     found   what the comparison said, where it was asked already
     opaque  columns whose values say nothing
     """
     if not tables:
-        return Sought(None, 0, "rows can only be made where the columns are known: --schema FILE")
+        return WitnessResult(None, 0, "rows can only be made where the columns are known: --schema FILE")
     found = found or compare(old, new, tables)
     if found.rows == "same" and not found.changed:
-        return Sought(None, 0, SAME)
+        return WitnessResult(None, 0, NO_ROW_CHANGES)
     hidden = {name.lower() for name in opaque}
     try:
-        asked = question(old, new, tables, found)
+        asked = witness_query(old, new, tables, found)
         pairs = tuple(pair for pair in asked.pairs if pair[0].lower() not in hidden)
-        return seek(WitnessQuery(asked.old, asked.new, pairs, asked.tables), spark)
+        return find_witness(WitnessQuery(asked.old, asked.new, pairs, asked.tables), spark)
     except DataError as error:
-        return Sought(None, 0, f"not sought: {error}")
+        return WitnessResult(None, 0, f"not sought: {error}")
     except ConsoleError as error:  # what is compared stands without a Spark, too
-        return Sought(None, 0, f"not proven: {error}", unproven=True)
+        return WitnessResult(None, 0, f"not proven: {error}", unproven=True)
 
 
-class Seeker:
+class WitnessFinder:
     """Seeks each edit once, whichever plan or region it is met in. One search at a time; `stop` is for any thread."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Sought] = {}
+        self._known: dict[str, WitnessResult] = {}
         self._spark: Replayer | None = None
         self._stopped = False
 
-    def known(self, edit: QueryEdit, conf: Mapping[str, str]) -> Sought | None:
+    def known(self, edit: QueryEdit, conf: Mapping[str, str]) -> WitnessResult | None:
         """What an earlier search came to; None where there was none, or no Spark could be asked then."""
         found = self._known.get(_key(edit, conf))
         return None if found is None or found.unproven else found
 
-    def seek(self, wanted: Sequence[QueryEdit], conf: Mapping[str, str]) -> Iterator[Sought]:
+    def seek(self, wanted: Sequence[QueryEdit], conf: Mapping[str, str]) -> Iterator[WitnessResult]:
         """An answer to each edit, in order. Blocks for seconds; a Spark is started with the first edit that needs one.
 
         conf  Spark settings of the region whose plan it is
@@ -94,7 +94,7 @@ class Seeker:
             for edit in wanted:
                 found = self.known(edit, conf)
                 if found is None:
-                    found = between(edit.old, edit.new, edit.tables, spark, opaque=edit.opaque)
+                    found = witness_between(edit.old, edit.new, edit.tables, spark, opaque=edit.opaque)
                     self._known[_key(edit, conf)] = found
                 yield found
 
@@ -105,13 +105,13 @@ class Seeker:
             self._spark.stop()
 
 
-def of_plans(plans: Sequence[Plan], lives: Sequence[Live], regions: Sequence[Region]) -> Witnesses:
+def witnesses_of(plans: Sequence[Plan], lives: Sequence[Live], regions: Sequence[Region]) -> Witnesses:
     """A witness for every query whose edit a plan carries."""
     releases = {live.region: live.release for live in lives}
     confs = {region.name: dict(region.spark.conf) for region in regions}
-    seeker, answers = Seeker(), {}
+    seeker, answers = WitnessFinder(), {}
     for plan in plans:
-        edited = edits(plan, releases.get(plan.region))
+        edited = query_edits(plan, releases.get(plan.region))
         for edit, sought in zip(edited, seeker.seek(edited, confs.get(plan.region, {})), strict=True):
             answers[plan.region, edit.table, edit.materialization] = sought
     return answers
@@ -121,7 +121,7 @@ def _key(edit: QueryEdit, conf: Mapping[str, str]) -> str:
     return repr((edit.old, edit.new, edit.tables, sorted(edit.opaque), sorted(conf.items())))
 
 
-def _edited(plan: Plan, was: Release) -> Iterator[QueryEdit]:
+def _iter_edits(plan: Plan, was: Release) -> Iterator[QueryEdit]:
     for node in plan.nodes:
         if node.kind != "table":
             continue

@@ -8,7 +8,7 @@ from typing import Any
 from console.drivers.replay import Ran
 
 
-def shape(old: Ran, new: Ran) -> tuple[bool, bool]:
+def failures(old: Ran, new: Ran) -> tuple[bool, bool]:
     """Which of the two failed."""
     return bool(old.error), bool(new.error)
 

@@ -14,18 +14,18 @@ from console.drivers.replay import Given, Ran, Replayer
 from console.planning.compare import QueryDifference
 from console.planning.sql.syntax.duckdb import Trial, trial
 from console.planning.sql.tree import Tables
-from console.witness.duck import Duck, Unable, bare
-from console.witness.kinds import Kind, kind
-from console.witness.results import differ, shape
-from console.witness.smaller import Database, smaller
-from console.witness.values import Pool
+from console.witness.duck import DuckEngine, Unsupported, json_value
+from console.witness.results import differ, failures
+from console.witness.shrink import Database, shrink
+from console.witness.spark_types import SparkType, parse_type
+from console.witness.values import ValuePool
 
 Judge = Callable[[Database], tuple[Ran, Ran]]
 _SPARK_TRIES, _SPARK_SHRINKS, _REPLAYS = 24, 60, 3
 _SHRINKS = 10_000
 _ROWS = 6  # most rows of a table in one try
 _SECONDS = 8.0
-_PATIENCE = 300  # databases, before a query that only fails is good enough
+_ENOUGH_TRIES = 300  # databases, before a query that only fails is good enough
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True)
-class Sought:
+class WitnessResult:
     """What a search came to: a witness, or why there is none, after how many databases.
 
     unproven  no Spark could be asked: another time it may be
@@ -73,7 +73,7 @@ class Sought:
     unproven: bool = False
 
 
-def question(old: str, new: str, tables: Tables, difference: QueryDifference) -> WitnessQuery:
+def witness_query(old: str, new: str, tables: Tables, difference: QueryDifference) -> WitnessQuery:
     """What to search for, of two queries that were compared.
 
     raises  Problems, a DataError, where one of them may not be run
@@ -85,7 +85,7 @@ def question(old: str, new: str, tables: Tables, difference: QueryDifference) ->
     return WitnessQuery(*trials, tuple((was, now) for was, now in after if now is not None), tables)
 
 
-def seek(question: WitnessQuery, spark: Replayer, *, seed: int = 0, seconds: float = _SECONDS) -> Sought:
+def find_witness(question: WitnessQuery, spark: Replayer, *, seed: int = 0, seconds: float = _SECONDS) -> WitnessResult:
     """Search, make it small, and let Spark confirm.
 
     raises  DataError where no rows of a column's type can be made; what the replayer raises
@@ -94,14 +94,14 @@ def seek(question: WitnessQuery, spark: Replayer, *, seed: int = 0, seconds: flo
     doubts = 0
     for small, found in search.suspects(seconds):
         if proven := search.proven(small, spark) or search.proven(found, spark):
-            return Sought(proven, search.tried)
+            return WitnessResult(proven, search.tried)
         doubts += 1
         if doubts == _REPLAYS:
             break
     return search.on_spark(spark, doubts)
 
 
-def suspects(question: WitnessQuery, *, seed: int = 0, seconds: float = _SECONDS) -> Iterator[Database]:
+def candidates(question: WitnessQuery, *, seed: int = 0, seconds: float = _SECONDS) -> Iterator[Database]:
     """Small databases on which DuckDB's answers differ; none where DuckDB cannot run the queries."""
     return (small for small, _ in _Search(question, seed).suspects(seconds))
 
@@ -111,17 +111,18 @@ class _Search:
         self._question = question
         self._stopped = stopped
         self._rng = random.Random(seed)
-        self._kinds: dict[str, list[tuple[str, Kind]]] = {
-            table: [(name, kind(type)) for name, type in columns.items()] for table, columns in question.columns.items()
+        self._kinds: dict[str, list[tuple[str, SparkType]]] = {
+            table: [(name, parse_type(type)) for name, type in columns.items()]
+            for table, columns in question.columns.items()
         }
-        self._pool = Pool.of(question.old, question.new)
+        self._pool = ValuePool.of(question.old, question.new)
         self.tried = 0
         self._failed = 0
         self._error = ""
 
     def suspects(self, seconds: float) -> Iterator[tuple[Database, Database]]:
         """(made small, as found)"""
-        duck = Duck()
+        duck = DuckEngine()
 
         def judge(database: Database) -> tuple[Ran, Ran]:
             return self._in_duck(duck, database)
@@ -129,12 +130,12 @@ class _Search:
         try:
             for found in self._found(judge, seconds):
                 yield self._small(found, judge, _SHRINKS), found
-        except Unable:
+        except Unsupported:
             return
         finally:
             duck.close()
 
-    def on_spark(self, spark: Replayer, doubts: int) -> Sought:
+    def on_spark(self, spark: Replayer, doubts: int) -> WitnessResult:
         """Search on Spark itself."""
 
         def judge(database: Database) -> tuple[Ran, Ran]:
@@ -148,7 +149,9 @@ class _Search:
             if differ(old, new, self._question.pairs):
                 found = self.proven(database, spark)  # first, for chance is not worth making small
                 if found is not None:
-                    return Sought(self.proven(self._small(database, judge, _SPARK_SHRINKS), spark) or found, self.tried)
+                    return WitnessResult(
+                        self.proven(self._small(database, judge, _SPARK_SHRINKS), spark) or found, self.tried
+                    )
                 chances += 1
                 if chances == _REPLAYS:
                     break
@@ -159,7 +162,7 @@ class _Search:
             why += f"; {doubts} on which DuckDB's answers differ and Spark's do not"
         if self._failed == self.tried:
             why = f"both queries failed on all {self.tried:,} databases: {self._error}"
-        return Sought(None, self.tried, why)
+        return WitnessResult(None, self.tried, why)
 
     # -- databases
 
@@ -167,7 +170,7 @@ class _Search:
         """Databases with other rows first; those on which only one query fails when none such comes soon."""
         until = time.monotonic() + seconds
         failing: list[Database] = []
-        while time.monotonic() < until and (not failing or self.tried < _PATIENCE) and not self._stopped():
+        while time.monotonic() < until and (not failing or self.tried < _ENOUGH_TRIES) and not self._stopped():
             database = self._database(1 + min(self.tried // 40, _ROWS - 1))
             old, new = judge(database)
             self._count(old, new)
@@ -201,7 +204,7 @@ class _Search:
 
     # -- engines
 
-    def _in_duck(self, duck: Duck, database: Database) -> tuple[Ran, Ran]:
+    def _in_duck(self, duck: DuckEngine, database: Database) -> tuple[Ran, Ran]:
         for table, rows in database.items():
             duck.fill(table, self._kinds[table], rows)
         return duck.run(self._question.old), duck.run(self._question.new)
@@ -213,7 +216,7 @@ class _Search:
     def _given(self, database: Database) -> dict[str, Given]:
         types = self._question.columns
         return {
-            table: Given(tuple(types[table].items()), tuple(tuple(bare(value) for value in row) for row in rows))
+            table: Given(tuple(types[table].items()), tuple(tuple(json_value(value) for value in row) for row in rows))
             for table, rows in database.items()
         }
 
@@ -236,7 +239,7 @@ class _Search:
         return Witness(self._given(database), old, new)
 
     def _small(self, found: Database, judge: Judge, budget: int) -> Database:
-        was = shape(*judge(found))
+        was = failures(*judge(found))
         left = budget
 
         def still(database: Database) -> bool:
@@ -245,6 +248,6 @@ class _Search:
             if left < 0 or self._stopped():
                 return False
             old, new = judge(database)
-            return differ(old, new, self._question.pairs) and shape(old, new) == was
+            return differ(old, new, self._question.pairs) and failures(old, new) == was
 
-        return smaller(found, self._kinds, self._pool, still)
+        return shrink(found, self._kinds, self._pool, still)

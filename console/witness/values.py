@@ -10,7 +10,7 @@ from decimal import Decimal, localcontext
 from typing import Any
 
 from console.planning.sql.syntax.duckdb import Trial
-from console.witness.kinds import Kind
+from console.witness.spark_types import SparkType
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _WORDS = ("", "a", "b", "A", "ab", "1", " a", "é")
@@ -20,7 +20,7 @@ _PRECISE = 80  # digits: numbers of 30 with 38 places, and a step
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class ValuePool:
     """What both queries mention, as values. documents  columns that hold JSON with these keys."""
 
     numbers: tuple[Decimal, ...]
@@ -29,14 +29,14 @@ class Pool:
     keys: tuple[str, ...]
 
     @classmethod
-    def of(cls, *trials: Trial) -> "Pool":
+    def of(cls, *trials: Trial) -> "ValuePool":
         numbers = {Decimal(text) for trial in trials for text in trial.numbers if _is_number(text)}
         texts = {text for trial in trials for text in trial.texts}
         documents = frozenset(name for trial in trials for name in trial.documents)
         keys = tuple(sorted({key for trial in trials for key in trial.keys}))
         return cls(tuple(sorted(numbers)), tuple(sorted(texts)), documents, keys)
 
-    def simple(self, kind: Kind, column: str = "") -> list[Any]:
+    def simple(self, kind: SparkType, column: str = "") -> list[Any]:
         """Values of a type from the simplest on; NULL comes after a few plain ones."""
         match kind.name:
             case "tinyint" | "smallint" | "int" | "bigint":
@@ -88,7 +88,7 @@ class Pool:
                     with suppress(OverflowError):  # `9999-12-31` has no day after it
                         yield at + step
 
-    def _nested(self, kind: Kind) -> list[Any]:
+    def _nested(self, kind: SparkType) -> list[Any]:
         inner = [self.simple(of)[:3] for of in kind.inside]
         match kind.name:
             case "array":
@@ -97,7 +97,7 @@ class Pool:
                 return [[], [[inner[0][0], inner[1][0]]], [[inner[0][0], inner[1][0]], [inner[0][1], None]], None]
         return [[values[i] for values in inner] for i in range(2)] + [[None] * len(inner), None]
 
-    def draw(self, rng: random.Random, kind: Kind, column: str, few: int) -> list[Any]:
+    def draw(self, rng: random.Random, kind: SparkType, column: str, few: int) -> list[Any]:
         """A handful of values of one type, for one database: few, so that rows meet in joins and groups."""
         known = [value for value in self.simple(kind, column) if value is not None]
         drawn = [rng.choice(known) for _ in range(few)]

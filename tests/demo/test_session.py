@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from console.demo.prepare import screens
+from console.demo.prepare import screen_processes
 from console.demo.processes import Processes, birth
-from console.demo.session import DemoOptions, fulfil
+from console.demo.session import DemoOptions, run_command
 
 IDLE = "import time; time.sleep(600)"
 SECONDS = 60
@@ -23,7 +23,7 @@ def test_a_signal_is_heeded_once_what_was_begun_is_ended(number: signal.Signals,
 import asyncio
 import signal
 signal.signal(signal.SIGHUP, signal.SIG_IGN if {nohup} else signal.SIG_DFL)
-from console.demo.session import _wait
+from console.demo.session import _run_interruptible
 
 async def work():
     try:
@@ -33,7 +33,7 @@ async def work():
         await asyncio.sleep(0)
         print("ended")
 
-_wait(work())
+_run_interruptible(work())
 """
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -52,17 +52,17 @@ def test_what_runs_is_ended_though_the_projects_files_are_wrong(tmp_path: Path) 
     home = tmp_path / ".console" / "demo"
     processes, warehouse = Processes(home / "run"), home / "eu"
     processes.start("producer-eu", "-c", IDLE)
-    screens(home).start("screen", "-c", IDLE)
+    screen_processes(home).start("screen", "-c", IDLE)
     assert (producer := processes.alive("producer-eu"))
-    assert (screen := screens(home).alive("screen"))
+    assert (screen := screen_processes(home).alive("screen"))
     (warehouse / "_console").mkdir(parents=True)
     with subprocess.Popen([sys.executable, "-c", IDLE, "console.agent", str(warehouse)]) as agent:
         (warehouse / "_console" / "agent.lock").write_text(json.dumps({"pid": agent.pid}))
         wish = DemoOptions(prepare=False, live=False, stop=True, reset=False, log=None, plant="")
         try:
-            assert fulfil(tmp_path, wish, None) == 0
+            assert run_command(tmp_path, wish, None) == 0
             assert (birth(agent.pid), birth(producer), birth(screen)) == ("", "", "")
         finally:
             agent.kill()
             processes.stop("producer-eu")
-            screens(home).stop("screen")
+            screen_processes(home).stop("screen")

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from console.demo.traffic.access_log import SHIPPED, lines_of, payloads, seed
 from console.demo.traffic.generate import AGENT_DAYS, DAYS, HEAVY_DAY, TRAFFIC, Traffic, build
-from console.demo.traffic.make_data import made, pseudonyms
-from console.demo.traffic.producer import MOST_BEHIND, MOST_ROWS, Batch, Ledger, due, lines
+from console.demo.traffic.make_data import anonymized, pseudonyms
+from console.demo.traffic.producer import MAX_BACKLOG_SECONDS, MAX_BATCH_ROWS, Batch, Ledger, batch_lines, due_batches
 from console.errors import DataError, UsageError
 
 NOW = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
@@ -99,7 +99,7 @@ def test_what_somebody_searched_for_elsewhere_is_cut_off() -> None:
         "event_id": 1, "timestamp": "2015-05-17T10:05:03Z", "ip": "8.8.8.8", "method": "GET", "path": "/?q=kept",
         "protocol": "HTTP/1.1", "status": 200, "bytes": 1, "referrer": "http://9.9.9.9/find?q=secret", "user_agent": None,
     }  # fmt: skip
-    out = made([json.dumps(event)], b"k" * 32)
+    out = anonymized([json.dumps(event)], b"k" * 32)
     assert "secret" not in out
     assert "8.8.8.8" not in out
     assert "9.9.9.9" not in out
@@ -139,12 +139,12 @@ def test_equal_requests_get_equal_durations_and_one_address_one_tenant() -> None
     assert len(set(tenants.values())) == 3
 
 
-@given(st.integers(0, 10**6), st.integers(1, MOST_ROWS), st.booleans())
+@given(st.integers(0, 10**6), st.integers(1, MAX_BATCH_ROWS), st.booleans())
 def test_a_batch_sent_again_is_the_same_to_the_byte(first: int, rows: int, external: bool) -> None:
     batch = Batch("eu-s1-", first, rows, 1_800_000_000.25)
     events = ['{"a":1}', '{"b":2}']
-    sent = lines(batch, "eu", events, external)
-    assert sent == lines(Batch(**json.loads(json.dumps(asdict(batch)))), "eu", events, external)
+    sent = batch_lines(batch, "eu", events, external)
+    assert sent == batch_lines(Batch(**json.loads(json.dumps(asdict(batch)))), "eu", events, external)
     told = [json.loads(line) for line in sent]
     assert [row["id"] for row in told] == [f"eu-s1-{n}" for n in range(first, first + rows)]
     assert all(("ext_id" in row) == external for row in told)
@@ -176,12 +176,12 @@ def test_traffic_keeps_its_rate_and_its_order_however_the_agent_stumbles(rate: f
     for pause in pauses:
         now += pause
         times.append((now, now))
-    batches = [batch for batch in due("p-", rate, iter(times)) if batch]
+    batches = [batch for batch in due_batches("p-", rate, iter(times)) if batch]
     ends = [0]
     for batch in batches:
         assert batch.first == ends[-1]
-        assert 1 <= batch.rows <= MOST_ROWS
+        assert 1 <= batch.rows <= MAX_BATCH_ROWS
         ends.append(batch.first + batch.rows)
     assert ends[-1] <= now * rate
-    if max(pauses) < MOST_BEHIND and rate * max(pauses) < MOST_ROWS:
+    if max(pauses) < MAX_BACKLOG_SECONDS and rate * max(pauses) < MAX_BATCH_ROWS:
         assert ends[-1] > (now - max(pauses)) * rate - 2

@@ -5,9 +5,9 @@ import sys
 from pathlib import Path
 
 from console.tui.app import ConsoleApp
-from tests.screens.look import moment
+from tests.screens.harness import settle
+from tests.screens.moments import moment
 from tests.screens.scripted import NOON, ScriptedCockpit
-from tests.screens.sitting import settle
 
 FILE = Path(__file__).parents[2] / "docs" / "console.svg"
 

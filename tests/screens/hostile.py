@@ -7,7 +7,7 @@ from console.errors import Conflict, Problem
 from console.model.event import Checked
 from console.model.plan import Drift
 from console.tui import run
-from console.witness import Sought, Witness, Witnessed
+from console.witness import Witness, WitnessProgress, WitnessResult
 from tests.screens import scripted as s
 
 ATTACKS = (
@@ -39,13 +39,13 @@ def views() -> tuple[s.RegionView, ...]:
     return shut, broken, noted
 
 
-def witness() -> Witnessed:
+def witness() -> WitnessProgress:
     """Names of tables, of columns, values and Spark's own words."""
     given = Given(((ALL, "string"), (f"{ALL}2", "string")), ((ALL, None), ("m" * 1_000_000, ALL)))
     rows = Ran((ALL,), ((ALL,),))
     answers = (rows, Ran((f"{ALL}3",), ((ALL,),))), (rows, Ran((), (), ALL))
-    found = tuple(Sought(Witness({ALL: given}, old, new), 3) for old, new in answers)
-    return Witnessed(((ALL, ALL),) * 3, (*found, Sought(None, 0, ALL, unproven=True)), over=True)
+    found = tuple(WitnessResult(Witness({ALL: given}, old, new), 3) for old, new in answers)
+    return WitnessProgress(((ALL, ALL),) * 3, (*found, WitnessResult(None, 0, ALL, unproven=True)), over=True)
 
 
 def cockpit() -> s.ScriptedCockpit:

@@ -16,7 +16,7 @@ from console.model.region import Region
 from console.model.status import Status, StepStatus
 from console.model.step import Backfill, CatchUp, CreateTable, Promote, Validate
 from console.runner.view import Outcome, RegionView
-from console.witness import Sought, Witness, Witnessed
+from console.witness import Witness, WitnessProgress, WitnessResult
 
 NOON = 1_793_620_800.0  # 2026-11-02 12:00 UTC
 US = Region("us", "/data/us", environment="staging", wave=1, canary=True, zone="America/New_York")
@@ -221,7 +221,7 @@ def fleet() -> tuple[RegionView, ...]:
     return tuple(views)
 
 
-def found(*, rows: int = 1) -> Sought:
+def witness_result(*, rows: int = 1) -> WitnessResult:
     """A request whose agent the old query did not read."""
     given = Given(
         (("host", "string"), ("ts", "timestamp"), ("payload", "string")),
@@ -231,11 +231,11 @@ def found(*, rows: int = 1) -> Sought:
     new = Ran(
         ("host", "ts", "agent", "bot"), (("a", "2024-02-29T00:00:00", "Mozilla/5.0 (X11; Linux x86_64)", False),) * rows
     )
-    return Sought(Witness({"landing": given}, old, new), 14)
+    return WitnessResult(Witness({"landing": given}, old, new), 14)
 
 
-def sought(*answers: Sought, total: int = 0) -> Witnessed:
+def witness_progress(*answers: WitnessResult, total: int = 0) -> WitnessProgress:
     """A search over as many edited queries, over once all are answered."""
     asked = (("requests", "parse_requests"), ("requests_by_hour", "hourly"), ("sessions", "cut_sessions"))
     total = total or len(answers)
-    return Witnessed(asked[:total], answers, over=len(answers) == total)
+    return WitnessProgress(asked[:total], answers, over=len(answers) == total)

@@ -16,22 +16,22 @@ from console.model.plan import Answer, Rollback
 from console.model.status import Status, StepStatus
 from console.runner.view import Link, RegionView
 from console.text import safe_text
-from console.tui.actions import Deed, coach, objection
-from console.tui.dialogs.confirm import end, start
-from console.tui.dialogs.gate import gate, rollback
-from console.tui.dialogs.question import DialogContent
+from console.tui.actions import RegionAction, coach, objection
+from console.tui.dialogs.confirm import confirm_end, confirm_start
+from console.tui.dialogs.content import DialogContent
+from console.tui.dialogs.gate import confirm_promotion, confirm_rollback
 from console.tui.format import short, size, span
-from console.tui.labels import fraction, moving, settled, state_word
-from console.tui.panes.checks import doubt, draw_checks
+from console.tui.labels import done_fraction, idle, state_label, working
+from console.tui.panes.checks import draw_checks, promotion_blocker
 from console.tui.panes.log import draw_log
 from console.tui.panes.plan import draw_plan
-from console.tui.panes.region_row import draw_line, figures
+from console.tui.panes.region_row import draw_details, draw_row
 from console.tui.panes.steps import draw_steps
 from console.tui.panes.summary import draw_summary
 from console.tui.panes.witness import draw_witness
-from console.tui.state import ScreenState, calls
-from console.tui.terminal.ascii import plain
-from console.witness import Sought, Witness, Witnessed
+from console.tui.state import ScreenState, needs_attention
+from console.tui.terminal.ascii import to_ascii
+from console.witness import Witness, WitnessProgress, WitnessResult
 from tests.screens import scripted as s
 
 STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -58,17 +58,19 @@ def tables(draw: st.DrawFn) -> tuple[tuple[str, ...], tuple[tuple[object, ...], 
 
 
 @st.composite
-def witnesses(draw: st.DrawFn) -> Witnessed:
+def witnesses(draw: st.DrawFn) -> WitnessProgress:
     """Any answer to any number of edited queries, as far as the search has come."""
     found = []
     for _ in range(draw(st.integers(0, 2))):
         (heads, held), *results = (draw(tables()) for _ in range(3))
         old, new = (Ran(*result) if draw(st.booleans()) else Ran((), (), draw(outside)) for result in results)
         witness = Witness({draw(outside): Given(tuple((head, "string") for head in heads), held)}, old, new)
-        found.append(Sought(draw(st.sampled_from([None, witness])), draw(rows), draw(outside), draw(st.booleans())))
+        found.append(
+            WitnessResult(draw(st.sampled_from([None, witness])), draw(rows), draw(outside), draw(st.booleans()))
+        )
     left = draw(st.integers(0, 1))
     asked = tuple((draw(outside), draw(outside)) for _ in range(len(found) + left))
-    return Witnessed(asked, tuple(found), over=not left)
+    return WitnessProgress(asked, tuple(found), over=not left)
 
 
 @st.composite
@@ -104,19 +106,19 @@ def test_every_drawing_is_safe_fits_its_width_and_never_fails(view: RegionView, 
         if drawing in (draw_steps, draw_summary, draw_witness):
             assert max(line.cell_length for line in content.split("\n")) <= width
     clean(draw_log(view, width, s.NOON))
-    assert 0.0 <= fraction(view) <= 1.0
+    assert 0.0 <= done_fraction(view) <= 1.0
 
 
 @given(views(), st.integers(24, 200), st.booleans())
 def test_the_line_of_any_region_is_safe_and_never_fails(view: RegionView, width: int, marked: bool) -> None:
-    for line in draw_line(view, "A", width, marked=marked, current=not marked):
+    for line in draw_row(view, "A", width, marked=marked, current=not marked):
         clean(line)
 
 
 def test_a_batch_of_a_history_whose_rows_nobody_counted_is_told_too() -> None:
     view = s.running(s.US)
     uncounted = StepStatus("requests", "running", slices=3, batch="2026-11-01", batch_rows=500)
-    line = figures(replace(view, status=replace(view.status, steps=(uncounted,))))
+    line = draw_details(replace(view, status=replace(view.status, steps=(uncounted,))))
     assert "500 rows so far" in line.plain
 
 
@@ -124,7 +126,7 @@ def test_a_batch_of_a_history_whose_rows_nobody_counted_is_told_too() -> None:
 def test_every_state_has_a_word_a_symbol_and_a_next_key(view: RegionView) -> None:
     name = view.region.name
     scene = ScreenState({name: view}, coach=True)
-    word = state_word(view)
+    word = state_label(view)
     assert word.symbol
     assert word.text
     for inside in (False, True):
@@ -137,26 +139,29 @@ def test_every_state_has_a_word_a_symbol_and_a_next_key(view: RegionView) -> Non
 def test_no_question_is_open_where_its_deed_does_not_fit(view: RegionView) -> None:
     name = view.region.name
     scene, shut = ScreenState({name: view}), ScreenState({name: view}, readonly=True)
-    asked: dict[Deed, DialogContent] = {
-        "promote": gate(scene, name), "rollback": rollback(scene, name), "start": start(scene, (name,)),
-        "cancel": end(scene, (name,), "cancel"), "discard": end(scene, (name,), "discard"),
+    asked: dict[RegionAction, DialogContent] = {
+        "promote": confirm_promotion(scene, name), "rollback": confirm_rollback(scene, name), "start": confirm_start(scene, (name,)),
+        "cancel": confirm_end(scene, (name,), "cancel"), "discard": confirm_end(scene, (name,), "discard"),
     }  # fmt: skip
-    for deed in get_args(Deed):
+    for deed in get_args(RegionAction):
         assert deed in ("refresh", "witness") or objection(deed, view, readonly=True)
     for deed, question in asked.items():
         assert bool(question.blocked) >= bool(objection(deed, view))
         for line in question.lines:
             clean(line)
-    assert all(ask.blocked for ask in (gate(shut, name), rollback(shut, name), start(shut, (name,))))
+    assert all(
+        ask.blocked
+        for ask in (confirm_promotion(shut, name), confirm_rollback(shut, name), confirm_start(shut, (name,)))
+    )
     if not asked["promote"].blocked:
         assert view.status.state == "awaiting-confirmation"
         assert all(check.ok for check in view.status.checks)
-        assert not doubt(view.status)
+        assert not promotion_blocker(view.status)
 
 
 def test_the_gate_shows_what_the_region_accepted_and_not_what_the_files_say_by_now() -> None:
     view = replace(s.at_gate(s.US), plan=s.live(s.US).plan)
-    before, now = (gate(ScreenState({"us": one}), "us") for one in (s.at_gate(s.US), view))
+    before, now = (confirm_promotion(ScreenState({"us": one}), "us") for one in (s.at_gate(s.US), view))
     assert now.lines == before.lines
     assert "requests" in next(line.plain for line in now.lines if line.plain.startswith("changes"))
 
@@ -164,16 +169,16 @@ def test_the_gate_shows_what_the_region_accepted_and_not_what_the_files_say_by_n
 def test_an_inconclusive_check_is_no_dead_end() -> None:
     view = s.at_gate(s.US)
     checks = (*view.status.checks[:-1], replace(view.status.checks[-1], ok=None))
-    question = gate(ScreenState({"us": replace(view, status=replace(view.status, checks=checks))}), "us")
+    question = confirm_promotion(ScreenState({"us": replace(view, status=replace(view.status, checks=checks))}), "us")
     assert "console promote --region us" in question.blocked
-    differs = gate(ScreenState({"us": s.at_gate(s.US, wrong=True)}), "us")
+    differs = confirm_promotion(ScreenState({"us": s.at_gate(s.US, wrong=True)}), "us")
     assert "console promote" not in differs.blocked
 
 
 @given(views())
 def test_a_region_is_at_rest_or_moves_or_stands(view: RegionView) -> None:
-    assert not (settled(view) and moving(view))
-    assert moving(view) or settled(view) or view.status.held or view.status.state == "awaiting-confirmation"
+    assert not (idle(view) and working(view))
+    assert working(view) or idle(view) or view.status.held or view.status.state == "awaiting-confirmation"
 
 
 @given(st.floats(0, 1e18))
@@ -186,18 +191,18 @@ def test_figures_stay_short(number: float) -> None:
 @given(outside)
 def test_an_ascii_terminal_gets_ascii_of_the_same_width(text: str) -> None:
     shown = safe_text(text)
-    assert plain(shown).isascii()
-    assert Content(plain(shown)).cell_length == Content(shown).cell_length
+    assert to_ascii(shown).isascii()
+    assert Content(to_ascii(shown)).cell_length == Content(shown).cell_length
 
 
 def test_a_bell_calls_when_a_person_is_needed_and_not_twice() -> None:
     moves, gate_shut, broken, through = (
         ScreenState({"us": view}) for view in (s.running(s.US), s.at_gate(s.US), s.failed(s.US), s.live(s.US))
     )
-    assert all(calls(moves, now) for now in (gate_shut, broken))
-    assert calls(gate_shut, through)
-    assert not any(calls(now, now) for now in (moves, gate_shut, broken, through))
-    assert not calls(ScreenState({"us": s.RegionView(s.US)}), through)
+    assert all(needs_attention(moves, now) for now in (gate_shut, broken))
+    assert needs_attention(gate_shut, through)
+    assert not any(needs_attention(now, now) for now in (moves, gate_shut, broken, through))
+    assert not needs_attention(ScreenState({"us": s.RegionView(s.US)}), through)
 
 
 def test_a_region_whose_feed_stands_still_says_so_in_its_line_and_at_its_head() -> None:
@@ -206,15 +211,15 @@ def test_a_region_whose_feed_stands_still_says_so_in_its_line_and_at_its_head() 
     )
     live = replace(s.running(s.EU), status=Status(state="live"), plan=None, live="r7")
     still = replace(live, status=replace(live.status, ailing=(ill,)))
-    assert (state_word(still).text, state_word(still).tone) == ("feed stopped", "bad")
+    assert (state_label(still).text, state_label(still).tone) == ("feed stopped", "bad")
     for drawn in (
-        Content("\n").join(draw_line(still, "", 120, marked=False, current=True)),
+        Content("\n").join(draw_row(still, "", 120, marked=False, current=True)),
         draw_summary(still, 120, s.NOON),
     ):
         assert "feed stopped" in drawn.plain
         assert "feed parse stands still: landing: DELETE in version 7" in drawn.plain
         assert "→ rebuild it" in drawn.plain
     fails = replace(live, status=replace(live.status, ailing=(replace(ill, standing=False, tries=2),)))
-    assert state_word(fails) == state_word(live)
+    assert state_label(fails) == state_label(live)
     assert "feed parse fails, try 2: landing" in draw_summary(fails, 120, s.NOON).plain
-    assert len(draw_line(live, "", 120, marked=False, current=True)) == 1
+    assert len(draw_row(live, "", 120, marked=False, current=True)) == 1

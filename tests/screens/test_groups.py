@@ -7,18 +7,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from console.runner.view import grouped
-from console.tui.groups import PlanGrouping, draw_groups, titled
-from console.tui.screens.home import Home
+from console.tui.groups import PlanGrouping, draw_groups, plan_title
+from console.tui.screens.home import HomeScreen
 from tests.screens import scripted as s
-from tests.screens.look import moment
-from tests.screens.sitting import seen, settle, sitting
+from tests.screens.harness import running_app, screen_text, settle
+from tests.screens.moments import moment
 from tests.screens.test_drawings import clean, outside
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids="{0[0]}x{0[1]}".format)
 async def test_regions_with_the_same_plan_are_told_together_and_by_their_letter(size: tuple[int, int]) -> None:
-    async with sitting(s.ScriptedCockpit(*moment("fleet")), size=size) as (app, pilot):
-        text = seen(app)
+    async with running_app(s.ScriptedCockpit(*moment("fleet")), size=size) as (app, pilot):
+        text = screen_text(app)
         assert "plan A · 5 regions · us, eu, sa, ca, in" in text
         assert "plan B · 2 regions · another tables.landing.retention: 3d · ap, me" in text
         assert "plan C · 1 region · drifted: requests.note · af" in text
@@ -26,15 +26,15 @@ async def test_regions_with_the_same_plan_are_told_together_and_by_their_letter(
         assert other == ["ap", "me"]
         await pilot.press("j", "j")
         await settle(pilot)
-        assert "ap: plan B, the same in me" in seen(app)
+        assert "ap: plan B, the same in me" in screen_text(app)
         await pilot.press("enter")
-        assert "plan B, the same in me" in seen(app)
+        assert "plan B, the same in me" in screen_text(app)
 
 
 async def test_what_was_altered_by_hand_is_said_with_both_ways_out() -> None:
-    async with sitting(s.ScriptedCockpit(*moment("fleet")), size=(119, 60)) as (app, pilot):
+    async with running_app(s.ScriptedCockpit(*moment("fleet")), size=(119, 60)) as (app, pilot):
         await pilot.press(*"jjjjjj", "enter", "1")
-        text = seen(app)
+        text = screen_text(app)
         assert "! requests.note (column): the release says nothing, there is string" in text
         assert "to adopt it: declare note in tables/requests.yaml" in text
         assert "to repair it: there: ALTER TABLE requests DROP COLUMN note" in text
@@ -44,15 +44,15 @@ async def test_a_region_that_is_live_and_altered_says_so_in_its_line() -> None:
     view = s.live(s.US)
     assert view.plan is not None
     view = replace(view, plan=replace(view.plan, drift=(s.ALTERED,)))
-    async with sitting(s.ScriptedCockpit(view), size=(80, 24)) as (app, _):
-        assert "✓ live" in seen(app)
-        assert "drifted: requests" in seen(app)
+    async with running_app(s.ScriptedCockpit(view), size=(80, 24)) as (app, _):
+        assert "✓ live" in screen_text(app)
+        assert "drifted: requests" in screen_text(app)
 
 
 async def test_the_filter_finds_a_plan_and_what_drifted() -> None:
-    async with sitting(s.ScriptedCockpit(*moment("fleet"))) as (app, pilot):
+    async with running_app(s.ScriptedCockpit(*moment("fleet"))) as (app, pilot):
         home = app.screen
-        assert isinstance(home, Home)
+        assert isinstance(home, HomeScreen)
         await pilot.press("slash", *"plan:b", "enter")
         assert home._list.shown == ["ap", "me"]
         await pilot.press("escape", "slash", *"drifted", "enter")
@@ -61,19 +61,19 @@ async def test_the_filter_finds_a_plan_and_what_drifted() -> None:
 
 async def test_what_is_live_already_comes_last_and_what_changes_is_compared_with_what_changes() -> None:
     views = (s.live(s.US), s.running(s.EU), s.waiting(s.AP))
-    async with sitting(s.ScriptedCockpit(*views), size=(119, 40)) as (app, _):
-        text = seen(app)
+    async with running_app(s.ScriptedCockpit(*views), size=(119, 40)) as (app, _):
+        text = screen_text(app)
         assert "plan A · 1 region · eu" in text
         assert "plan B · 1 region · another tables.landing.retention: 3d; C101 requests · ap" in text
         assert "plan C · 1 region · nothing to do · us" in text
-    async with sitting(s.ScriptedCockpit(*moment("live"))) as (app, _):
-        assert "plan A" not in seen(app)
+    async with running_app(s.ScriptedCockpit(*moment("live"))) as (app, _):
+        assert "plan A" not in screen_text(app)
 
 
 async def test_a_lone_region_shares_its_plan_with_nobody() -> None:
-    async with sitting(s.ScriptedCockpit(s.waiting(s.US))) as (app, _):
-        assert "plan A" not in seen(app)
-        assert "us: plan" in seen(app)
+    async with running_app(s.ScriptedCockpit(s.waiting(s.US))) as (app, _):
+        assert "plan A" not in screen_text(app)
+        assert "us: plan" in screen_text(app)
 
 
 def test_many_plans_are_counted_and_not_all_listed() -> None:
@@ -104,4 +104,4 @@ def test_names_from_outside_are_safe_and_fit(told: list[tuple[str, str]], width:
     for line in draw_groups(grouped(plans), width, 4):
         clean(line)
         assert line.cell_length <= width
-    assert titled(grouped(plans), told[0][0]).startswith("plan")
+    assert plan_title(grouped(plans), told[0][0]).startswith("plan")

@@ -9,34 +9,34 @@ from textual.events import Paste
 
 from console.errors import AtGate, Conflict
 from console.runner.view import Outcome
-from console.tui.actions import ActionRequest, Deed
+from console.tui.actions import ActionRequest, RegionAction
 from console.tui.app import REPAINT_SECONDS
-from console.tui.dialogs.gate import gate
-from console.tui.screens.home import Home
+from console.tui.dialogs.gate import confirm_promotion
+from console.tui.screens.home import HomeScreen
 from console.tui.state import ScreenState
 from tests.screens import scripted as s
-from tests.screens.look import moment
-from tests.screens.sitting import asked, seen, settle, sitting, told
+from tests.screens.harness import dialog_title, running_app, screen_text, settle, toast_text
+from tests.screens.moments import moment
 
 
-def deeds(cockpit: s.ScriptedCockpit) -> list[tuple[str, object]]:
+def actions(cockpit: s.ScriptedCockpit) -> list[tuple[str, object]]:
     return [call for call in cockpit.calls if call[0] not in ("refresh", "close")]
 
 
 async def test_the_gate_opens_only_for_the_regions_own_name() -> None:
     cockpit = s.ScriptedCockpit(*moment("gate"))
-    async with sitting(cockpit) as (app, pilot):
+    async with running_app(cockpit) as (app, pilot):
         app.post_message(ActionRequest("promote", ("us",)))
         await pilot.press("P", "u", "enter")
-        assert asked(app) == "Promote us"
+        assert dialog_title(app) == "Promote us"
         assert app.screen.query_one("#yes").disabled
-        assert deeds(cockpit) == []
+        assert actions(cockpit) == []
         await pilot.press("s")
         assert not app.screen.query_one("#yes").disabled
         await pilot.press("enter")
         await settle(pilot)
-        assert deeds(cockpit) == [("promote", "us")]
-        assert "r2 is live" in seen(app)
+        assert actions(cockpit) == [("promote", "us")]
+        assert "r2 is live" in screen_text(app)
 
 
 @pytest.mark.parametrize(
@@ -50,95 +50,95 @@ async def test_the_gate_opens_only_for_the_regions_own_name() -> None:
     ],
 )
 def test_the_gate_says_what_keeps_it_shut(view: s.RegionView, why: str) -> None:
-    assert why in gate(ScreenState({"us": view}), "us").blocked
+    assert why in confirm_promotion(ScreenState({"us": view}), "us").blocked
 
 
 async def test_no_typing_opens_a_gate_that_a_check_keeps_shut() -> None:
     cockpit = s.ScriptedCockpit(s.at_gate(s.US, wrong=True))
-    async with sitting(cockpit) as (app, pilot):
+    async with running_app(cockpit) as (app, pilot):
         await pilot.press("P", "u", "s", "tab", "enter")
-        assert (deeds(cockpit), asked(app)) == ([], "")
+        assert (actions(cockpit), dialog_title(app)) == ([], "")
 
 
 async def test_a_gate_that_another_console_opened_is_dead_under_the_open_dialog() -> None:
     cockpit = s.ScriptedCockpit(*moment("gate"))
-    async with sitting(cockpit) as (app, pilot):
+    async with running_app(cockpit) as (app, pilot):
         await pilot.press("P", "u", "s")
         cockpit.show(s.live(s.US))
         await settle(pilot)
-        assert "us is live: only a region at its gate can be promoted" in seen(app)
+        assert "us is live: only a region at its gate can be promoted" in screen_text(app)
         await pilot.press("enter")
-        assert deeds(cockpit) == []
+        assert actions(cockpit) == []
 
 
 async def test_start_asks_first_and_says_what_waits_for_which_gate() -> None:
     cockpit = s.ScriptedCockpit(*moment("before"))
     gate_shut = Outcome("us", "awaiting-confirmation", AtGate("us is at its gate"))
     cockpit.outcomes = [(gate_shut, Outcome("eu", "skipped"), Outcome("ap", "skipped"))]
-    async with sitting(cockpit) as (app, pilot):
+    async with running_app(cockpit) as (app, pilot):
         await pilot.press("s")
-        text = seen(app)
+        text = screen_text(app)
         assert (
             text.index("wave 1 · canary")
             < text.index("us  2 replay")
             < text.index("wave 2")
             < text.index("eu  2 replay")
         )
-        assert deeds(cockpit) == []
+        assert actions(cockpit) == []
         await pilot.press("enter")
         await pilot.pause()
-        assert deeds(cockpit) == [("run", ("us", "eu", "ap"))]
-        assert "us: at the gate" in seen(app)
-        assert "then eu, ap may begin" in told(app)
+        assert actions(cockpit) == [("run", ("us", "eu", "ap"))]
+        assert "us: at the gate" in screen_text(app)
+        assert "then eu, ap may begin" in toast_text(app)
 
 
 async def test_only_marked_regions_start() -> None:
     cockpit = s.ScriptedCockpit(*moment("before"))
-    async with sitting(cockpit) as (_, pilot):
+    async with running_app(cockpit) as (_, pilot):
         await pilot.press("j", "space", "s", "enter")
         await pilot.pause()
-        assert deeds(cockpit) == [("run", ("eu",))]
+        assert actions(cockpit) == [("run", ("eu",))]
 
 
 async def test_a_destructive_key_does_nothing_unless_its_button_is_chosen() -> None:
     cockpit = s.ScriptedCockpit(s.running(s.US), s.failed(s.EU))
-    async with sitting(cockpit) as (_, pilot):
+    async with running_app(cockpit) as (_, pilot):
         await pilot.press("X", "enter", "X", "escape")
-        assert deeds(cockpit) == []
+        assert actions(cockpit) == []
         await pilot.press("X", "tab", "enter", "j", "D", "enter", "D", "tab", "enter")
         await pilot.pause()
-        assert deeds(cockpit) == [("cancel", "us"), ("discard", "eu")]
+        assert actions(cockpit) == [("cancel", "us"), ("discard", "eu")]
 
 
 async def test_pause_goes_on_where_it_is_paused_and_retry_only_after_a_failure() -> None:
     paused = replace(s.running(s.EU), status=replace(s.running(s.EU).status, held="paused"))
     cockpit = s.ScriptedCockpit(s.running(s.US), paused, s.failed(s.AP))
-    async with sitting(cockpit) as (app, pilot):
+    async with running_app(cockpit) as (app, pilot):
         await pilot.press("p", "t", "j", "p", "j", "p", "t")
         await settle(pilot)
-        assert deeds(cockpit) == [("pause", "us"), ("resume", "eu"), ("retry", "ap")]
-        assert "only a failed rollout is tried again" in seen(app)
+        assert actions(cockpit) == [("pause", "us"), ("resume", "eu"), ("retry", "ap")]
+        assert "only a failed rollout is tried again" in screen_text(app)
 
 
 async def test_rolling_back_asks_for_the_name_too() -> None:
     cockpit = s.ScriptedCockpit(*moment("live"))
-    async with sitting(cockpit) as (app, pilot):
+    async with running_app(cockpit) as (app, pilot):
         await pilot.press("R", "e", "u", "enter")
-        assert (asked(app), deeds(cockpit)) == ("Roll back us", [])
+        assert (dialog_title(app), actions(cockpit)) == ("Roll back us", [])
         await pilot.press("backspace", "backspace", "u", "s", "enter")
         await pilot.pause()
-        assert deeds(cockpit) == [("rollback", "us")]
+        assert actions(cockpit) == [("rollback", "us")]
 
 
 async def test_a_read_only_console_changes_nothing_in_any_state() -> None:
     views = (s.waiting(s.US), s.running(s.EU), s.failed(s.AP))
     views += (s.at_gate(replace(s.US, name="g")), s.live(replace(s.US, name="h")))
     cockpit = s.ScriptedCockpit(*views)
-    async with sitting(cockpit, readonly=True) as (app, pilot):
-        for deed, name in product(get_args(Deed), cockpit.views):
+    async with running_app(cockpit, readonly=True) as (app, pilot):
+        for deed, name in product(get_args(RegionAction), cockpit.views):
             app.post_message(ActionRequest(deed, (name,)))
         await pilot.pause()
-        assert ([call for call in deeds(cockpit) if call[0] != "witness"], asked(app)) == ([], "")
+        assert ([call for call in actions(cockpit) if call[0] != "witness"], dialog_title(app)) == ([], "")
         assert {call for call, _ in cockpit.calls} == {"refresh", "witness"}
 
 
@@ -147,20 +147,20 @@ async def test_an_error_is_said_with_its_hint_and_the_console_goes_on() -> None:
     cockpit.errors["promote"] = Conflict(
         "us was promoted by bob from his laptop at 12:00", hint="console status --region us"
     )
-    async with sitting(cockpit) as (app, pilot):
+    async with running_app(cockpit) as (app, pilot):
         await pilot.press("P", "u", "s", "enter")
         await settle(pilot)
-        assert "promoted by bob" in seen(app)
-        assert "console status --region us" in seen(app)
+        assert "promoted by bob" in screen_text(app)
+        assert "console status --region us" in screen_text(app)
         await pilot.press("enter")
-        assert "4 log" in seen(app)
+        assert "4 log" in screen_text(app)
 
 
 async def test_a_filter_hides_regions_and_escape_brings_them_back() -> None:
     cockpit = s.ScriptedCockpit(*moment("before"))
-    async with sitting(cockpit) as (app, pilot):
+    async with running_app(cockpit) as (app, pilot):
         home = app.screen
-        assert isinstance(home, Home)
+        assert isinstance(home, HomeScreen)
         await pilot.press("slash", *"prod !eu", "enter")
         assert home._list.shown == ["ap"]
         assert home.subject == "ap"
@@ -170,16 +170,16 @@ async def test_a_filter_hides_regions_and_escape_brings_them_back() -> None:
 
 async def test_pasted_text_presses_no_key() -> None:
     cockpit = s.ScriptedCockpit(*moment("gate"))
-    async with sitting(cockpit) as (app, pilot):
+    async with running_app(cockpit) as (app, pilot):
         app.post_message(Paste("P\nus\nsX\n"))
         await pilot.pause()
-        assert (asked(app), deeds(cockpit)) == ("", [])
+        assert (dialog_title(app), actions(cockpit)) == ("", [])
 
 
 async def test_the_help_names_every_key_of_the_screen() -> None:
-    async with sitting(s.ScriptedCockpit(*moment("before")), size=(80, 60)) as (app, pilot):
+    async with running_app(s.ScriptedCockpit(*moment("before")), size=(80, 60)) as (app, pilot):
         await pilot.press("question_mark")
-        text = seen(app)
+        text = screen_text(app)
         for key in (
             "s",
             "p",
@@ -205,7 +205,7 @@ async def test_the_help_names_every_key_of_the_screen() -> None:
 
 async def test_a_thousand_changes_are_drawn_a_few_times() -> None:
     cockpit = s.ScriptedCockpit(s.running(s.EU, 0))
-    async with sitting(cockpit, repaint=REPAINT_SECONDS) as (app, pilot):
+    async with running_app(cockpit, repaint=REPAINT_SECONDS) as (app, pilot):
         drawn = set()
         for done in range(1000):
             cockpit.show(s.running(s.EU, done * 400))
@@ -214,12 +214,12 @@ async def test_a_thousand_changes_are_drawn_a_few_times() -> None:
                 drawn.add(id(app.scene))
         await settle(pilot)
         assert len(drawn) <= 8
-        assert "400k/467k rows +24.3k" in seen(app)
+        assert "400k/467k rows +24.3k" in screen_text(app)
 
 
 async def test_leaving_says_which_agents_go_on(capsys: pytest.CaptureFixture[str]) -> None:
     cockpit = s.ScriptedCockpit(*moment("running"))
-    async with sitting(cockpit) as (_, pilot):
+    async with running_app(cockpit) as (_, pilot):
         await pilot.press("q")
     assert "eu, ap: the agents carry on" in capsys.readouterr().err
     assert cockpit.calls[-1] == ("close", None)

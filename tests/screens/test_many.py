@@ -11,13 +11,13 @@ from textual.widgets import Static
 from console.model.plan import NodeChange
 from console.runner.view import RegionView
 from console.tui import app as app_module
-from console.tui.app import REST
+from console.tui.app import REPAINT_BACKOFF
 from console.tui.panes import regions as pane
 from console.tui.panes.pane import Pane
 from console.tui.panes.regions import RegionList
 from console.tui.screens.region import RegionScreen
 from tests.screens import scripted as s
-from tests.screens.sitting import seen, settle, sitting
+from tests.screens.harness import running_app, screen_text, settle
 
 MANY = 500
 SIZES = [(80, 24), (160, 48)]
@@ -32,23 +32,23 @@ async def test_a_key_and_a_repaint_draw_the_regions_in_view_and_no_others(
     monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
 ) -> None:
     drawn: list[str] = []
-    draw_line = pane.draw_line
+    draw_row = pane.draw_row
 
     def counted(view: RegionView, label: str, width: int, *, marked: bool, current: bool) -> list[Content]:
         drawn.append(view.region.name)
-        return draw_line(view, label, width, marked=marked, current=current)
+        return draw_row(view, label, width, marked=marked, current=current)
 
-    monkeypatch.setattr(pane, "draw_line", counted)
+    monkeypatch.setattr(pane, "draw_row", counted)
     fit = size[1] // 2  # each has two lines
     cockpit = s.ScriptedCockpit(*views())
-    async with sitting(cockpit, size=size) as (app, pilot):
+    async with running_app(cockpit, size=size) as (app, pilot):
         await settle(pilot)
         assert "r000" in drawn
         assert len(set(drawn)) <= fit
         drawn.clear()
         await pilot.press("end")
         await settle(pilot)
-        assert "› " in seen(app)
+        assert "› " in screen_text(app)
         assert "r499" in drawn
         assert len(set(drawn)) <= fit
         drawn.clear()
@@ -58,14 +58,14 @@ async def test_a_key_and_a_repaint_draw_the_regions_in_view_and_no_others(
         drawn.clear()
         cockpit.show(*views(210_000))
         await settle(pilot)
-        assert "210k/467k rows +24.3k" in seen(app)
+        assert "210k/467k rows +24.3k" in screen_text(app)
         assert len(drawn) <= fit
 
 
 async def test_the_next_repaint_rests_in_proportion_to_what_the_last_one_took(monkeypatch: pytest.MonkeyPatch) -> None:
     now, took = time.monotonic() + 1000, 10.0
     cockpit = s.ScriptedCockpit(s.running(s.EU))
-    async with sitting(cockpit) as (app, pilot):
+    async with running_app(cockpit) as (app, pilot):
         await settle(pilot)
         look = app._look
 
@@ -78,19 +78,19 @@ async def test_the_next_repaint_rests_in_proportion_to_what_the_last_one_took(mo
         monkeypatch.setattr(app_module, "time", SimpleNamespace(monotonic=lambda: now))
         cockpit.show(s.running(s.EU, 210_000))
         await settle(pilot)
-        assert "210k/467k rows +24.3k" in seen(app)
+        assert "210k/467k rows +24.3k" in screen_text(app)
         cockpit.show(s.running(s.EU, 250_000))
-        for moment in (now, now + REST * took - 0.1):
+        for moment in (now, now + REPAINT_BACKOFF * took - 0.1):
             now = moment
             await pilot.pause(0.1)
-            assert "210k/467k rows +24.3k" in seen(app)
+            assert "210k/467k rows +24.3k" in screen_text(app)
         now += 0.2
         await settle(pilot)
-        assert "250k/467k rows" in seen(app)
+        assert "250k/467k rows" in screen_text(app)
 
 
 async def test_a_click_moves_the_cursor_and_a_second_one_opens_the_region_also_where_the_list_is_scrolled() -> None:
-    async with sitting(s.ScriptedCockpit(*views()), size=(80, 24)) as (app, pilot):
+    async with running_app(s.ScriptedCockpit(*views()), size=(80, 24)) as (app, pilot):
         await settle(pilot)
         found = app.screen.query_one(RegionList)
         assert await pilot.click(RegionList, offset=(5, 0))  # the names of the columns
@@ -109,24 +109,24 @@ async def test_a_click_moves_the_cursor_and_a_second_one_opens_the_region_also_w
 
 async def test_the_cursor_stays_in_view_and_the_first_region_brings_the_names_of_the_columns() -> None:
     mixed = [s.waiting(view.region) if number % 2 else view for number, view in enumerate(views())]
-    async with sitting(s.ScriptedCockpit(*mixed), size=(80, 24)) as (app, pilot):
+    async with running_app(s.ScriptedCockpit(*mixed), size=(80, 24)) as (app, pilot):
         await settle(pilot)
-        assert "r1 → next" in seen(app)  # beside the scroll bar, not under it
+        assert "r1 → next" in screen_text(app)  # beside the scroll bar, not under it
         await pilot.press("end")
         await settle(pilot)
-        assert "› r499" in "".join(" ".join(line.split()) for line in seen(app).splitlines())
+        assert "› r499" in "".join(" ".join(line.split()) for line in screen_text(app).splitlines())
         await pilot.press("home")
         await settle(pilot)
-        assert "REGION" in seen(app)
+        assert "REGION" in screen_text(app)
         await pilot.press("slash", *"r123", "enter")
         await settle(pilot)
-        assert "›  r123" in seen(app)
+        assert "›  r123" in screen_text(app)
         await pilot.press("escape")
         await settle(pilot)
-        assert "›  r123" in seen(app)
+        assert "›  r123" in screen_text(app)
         await pilot.resize_terminal(80, 16)
         await settle(pilot)
-        assert "›  r123" in seen(app)
+        assert "›  r123" in screen_text(app)
 
 
 async def test_a_plan_of_many_tables_is_shown_whole_whatever_was_shown_before() -> None:
@@ -135,7 +135,7 @@ async def test_a_plan_of_many_tables_is_shown_whole_whatever_was_shown_before() 
         return replace(s.waiting(s.EU), plan=s.plan(s.EU, nodes=kept))
 
     cockpit = s.ScriptedCockpit(keeping(3))
-    async with sitting(cockpit) as (app, pilot):
+    async with running_app(cockpit) as (app, pilot):
         found = app.screen.query_one("#plan", Pane)
         for tables in (3, 100, 190, 40, 5):
             cockpit.show(keeping(tables))
@@ -153,22 +153,22 @@ async def test_a_long_log_shows_its_last_line_and_that_of_what_is_added() -> Non
         return replace(view, status=replace(view.status, log=tuple(f"line {number} of it" for number in range(lines))))
 
     cockpit = s.ScriptedCockpit(told(30))
-    async with sitting(cockpit) as (app, pilot):
+    async with running_app(cockpit) as (app, pilot):
         await pilot.press("l")
         for lines in (30, 39, 40, 41, 130, 200, 15):
             cockpit.show(told(lines))
             await settle(pilot)
-            assert f"line {lines - 1} of it" in seen(app)
-            assert f"line {lines} of it" not in seen(app)
+            assert f"line {lines - 1} of it" in screen_text(app)
+            assert f"line {lines} of it" not in screen_text(app)
         cockpit.show(told(130))
         await settle(pilot)
         await pilot.press("home")
         await pilot.wait_for_scheduled_animations()
         cockpit.show(told(150))
         await settle(pilot)
-        assert "line 0 of it" in seen(app)
+        assert "line 0 of it" in screen_text(app)
         await pilot.press("end")
         await pilot.wait_for_scheduled_animations()
         cockpit.show(told(170))
         await settle(pilot)
-        assert "line 169 of it" in seen(app)
+        assert "line 169 of it" in screen_text(app)

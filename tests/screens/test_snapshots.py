@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.screens.look import moment
+from tests.screens.harness import running_app, settle
+from tests.screens.moments import moment
 from tests.screens.scripted import ScriptedCockpit
-from tests.screens.sitting import settle, sitting
 
 GOLDEN = Path(__file__).parent / "golden"
 SIZES = [(80, 24), (120, 36), (200, 60)]
@@ -31,7 +31,7 @@ def differs(name: str, svg: str) -> bool:
 async def test_the_screens_look_as_they_were_approved(size: tuple[int, int]) -> None:
     cockpit = ScriptedCockpit(*moment("before"))
     changed = []
-    async with sitting(cockpit, size=size) as (app, pilot):
+    async with running_app(cockpit, size=size) as (app, pilot):
         for name, typed in (("before", ()), ("running", ()), ("running-region", ("j", "enter")), ("failed", ("escape",)),
                             ("gate", ("k", "P"))):  # fmt: skip
             cockpit.show(*moment(name.partition("-")[0]))
@@ -47,7 +47,7 @@ async def test_the_screens_look_as_they_were_approved(size: tuple[int, int]) -> 
 async def test_groups_and_witnesses_look_as_they_were_approved(size: tuple[int, int]) -> None:
     changed = []
     for name, typed in (("fleet", ("j", "j")), ("witness", ("w",))):
-        async with sitting(ScriptedCockpit(*moment(name)), size=size) as (app, pilot):
+        async with running_app(ScriptedCockpit(*moment(name)), size=size) as (app, pilot):
             await pilot.press(*typed)
             await settle(pilot)
             if differs(f"{name}-{size[0]}x{size[1]}", app.export_screenshot()):

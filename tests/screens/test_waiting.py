@@ -6,7 +6,7 @@ from console.model.event import BatchStarted, Entered, Recorded, StepStarted, Wa
 from console.model.region import Region
 from console.model.status import Status, StepStatus, fold
 from console.runner.view import RegionView
-from console.tui.panes.region_row import figures
+from console.tui.panes.region_row import draw_details
 from console.tui.panes.summary import draw_summary
 
 NOW = 1_794_000_000.0
@@ -22,7 +22,7 @@ def waiting() -> RegionView:
 
 
 def test_the_regions_line_and_its_screen_say_what_it_waits_for() -> None:
-    assert WHY in figures(waiting()).plain
+    assert WHY in draw_details(waiting()).plain
     assert WHY in draw_summary(waiting(), 200, NOW).plain
 
 

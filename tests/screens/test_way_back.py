@@ -6,7 +6,7 @@ from console.model.plan import Answer, Plan, Rollback
 from console.text import safe_text
 from console.tui.panes.plan import draw_plan
 from tests.screens import scripted as s
-from tests.screens.sitting import seen, sitting
+from tests.screens.harness import running_app, screen_text
 
 NASTY = "landing.\x1b[2J"
 
@@ -55,6 +55,6 @@ def test_whose_answers_change_is_listed_by_owner_with_what_and_why() -> None:
 async def test_the_way_back_is_seen_without_scrolling_on_a_small_screen() -> None:
     lost = Rollback(False, ("landing.agent",), "its producers may no longer send agent of landing")
     view = replace(s.waiting(s.US), plan=s.plan(s.US, rollback=lost))
-    async with sitting(s.ScriptedCockpit(view), size=(80, 24)) as (app, pilot):
+    async with running_app(s.ScriptedCockpit(view), size=(80, 24)) as (app, pilot):
         await pilot.press("enter", "1")
-        assert "a rollback loses landing.agent" in seen(app)
+        assert "a rollback loses landing.agent" in screen_text(app)

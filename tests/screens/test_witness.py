@@ -18,11 +18,11 @@ from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.region import Region
 from console.tui.app import ConsoleApp
-from console.tui.screens.home import Home
+from console.tui.screens.home import HomeScreen
 from tests.runner.worlds import RAW, World, plan, region, survey
 from tests.screens import scripted as s
-from tests.screens.look import moment
-from tests.screens.sitting import seen, settle, sitting, told
+from tests.screens.harness import running_app, screen_text, settle, toast_text
+from tests.screens.moments import moment
 
 OLD = "SELECT id, ts FROM landing"
 EDITED = "SELECT id, ts FROM landing WHERE id <> 'probe'"
@@ -77,31 +77,31 @@ async def until(pilot: Pilot[int], app: ConsoleApp, text: str, seconds: float = 
     """Wait until the operator can read this."""
     try:
         async with asyncio.timeout(seconds):
-            while text not in seen(app):
+            while text not in screen_text(app):
                 await settle(pilot)
     except TimeoutError:
-        raise AssertionError(f"never read {text!r} on:\n{seen(app)}") from None
-    return seen(app)
+        raise AssertionError(f"never read {text!r} on:\n{screen_text(app)}") from None
+    return screen_text(app)
 
 
 async def test_a_key_seeks_the_witness_of_the_region_in_view_and_escape_leaves_it() -> None:
     cockpit = s.ScriptedCockpit(*moment("before"))
-    async with sitting(cockpit, size=SIZE) as (app, pilot):
+    async with running_app(cockpit, size=SIZE) as (app, pilot):
         await pilot.press("j", "w")
         await settle(pilot)
         assert ("witness", "eu") in cockpit.calls
-        cockpit.show(replace(s.waiting(s.EU), witness=s.sought(s.found(), total=2)))
+        cockpit.show(replace(s.waiting(s.EU), witness=s.witness_progress(s.witness_result(), total=2)))
         text = await until(pilot, app, "seeking, 1 of 2 answered")
         assert "a Spark of this machine is started for it" in text
         assert "esc leaves: the search goes on" in text
         assert "~ agent  NULL → 'Mozilla/5.0" in text
         await pilot.press("escape")
-        assert isinstance(app.screen, Home)
+        assert isinstance(app.screen, HomeScreen)
 
 
 async def test_its_pane_alone_seeks_nothing_and_says_what_would_be_started() -> None:
     cockpit = s.ScriptedCockpit(*moment("before"))
-    async with sitting(cockpit, size=SIZE) as (app, pilot):
+    async with running_app(cockpit, size=SIZE) as (app, pilot):
         await pilot.press("enter", "5")
         text = await until(pilot, app, "w seek the smallest made-up rows")
         assert "A Spark of this machine is started for it" in text
@@ -110,17 +110,19 @@ async def test_its_pane_alone_seeks_nothing_and_says_what_would_be_started() -> 
 
 async def test_without_a_plan_nothing_is_sought() -> None:
     cockpit = s.ScriptedCockpit(replace(s.waiting(s.US), plan=None, problem="tables/requests.yaml:3:1: no column ts"))
-    async with sitting(cockpit) as (app, pilot):
+    async with running_app(cockpit) as (app, pilot):
         await pilot.press("w")
         await settle(pilot)
-        assert "tables/requests.yaml:3:1" in told(app)
+        assert "tables/requests.yaml:3:1" in toast_text(app)
         assert [call for call, _ in cockpit.calls] == ["refresh"]
 
 
 async def test_rows_that_only_one_side_gives_are_shown_below_each_other_or_in_columns() -> None:
-    none = s.Sought(None, 324, "none among 324 databases")
-    view = replace(s.waiting(s.US), witness=s.sought(s.found(rows=2), s.found(rows=14), none))
-    async with sitting(s.ScriptedCockpit(view), size=(119, 120)) as (app, pilot):
+    none = s.WitnessResult(None, 324, "none among 324 databases")
+    view = replace(
+        s.waiting(s.US), witness=s.witness_progress(s.witness_result(rows=2), s.witness_result(rows=14), none)
+    )
+    async with running_app(s.ScriptedCockpit(view), size=(119, 120)) as (app, pilot):
         await pilot.press("enter", "5")
         text = await until(pilot, app, "… and 2 more")
         assert "old gives, 2 rows" in text
@@ -133,7 +135,7 @@ async def test_rows_that_only_one_side_gives_are_shown_below_each_other_or_in_co
 )
 async def test_what_changes_no_row_starts_no_spark(sql: str, said: str, tmp_path: Path, sparks: list[Started]) -> None:
     world = World(tmp_path, holding("us"))
-    async with sitting(world.console(planner=Files(sql)), size=SIZE) as (app, pilot):
+    async with running_app(world.console(planner=Files(sql)), size=SIZE) as (app, pilot):
         await until(pilot, app, "change waiting")
         await pilot.press("w")
         await until(pilot, app, said)
@@ -145,7 +147,7 @@ async def test_without_a_spark_it_says_so_and_can_be_asked_again(
 ) -> None:
     monkeypatch.setenv("CONSOLE_JARS", str(tmp_path))
     world = World(tmp_path, holding("us"))
-    async with sitting(world.console(planner=Files(EDITED)), size=SIZE) as (app, pilot):
+    async with running_app(world.console(planner=Files(EDITED)), size=SIZE) as (app, pilot):
         await until(pilot, app, "change waiting")
         await pilot.press("w")
         assert "no Delta jars" in await until(pilot, app, "w seek again", 60)
@@ -161,7 +163,7 @@ async def test_one_spark_proves_an_edit_for_all_regions_while_the_operator_looks
     tmp_path: Path, sparks: list[Started]
 ) -> None:
     world, files = World(tmp_path, holding("us"), holding("eu"), holding("ap", EDITED)), Files(EDITED)
-    async with sitting(world.console(planner=files), size=SIZE) as (app, pilot):
+    async with running_app(world.console(planner=files), size=SIZE) as (app, pilot):
         await until(pilot, app, "3 change waiting")
         await pilot.press("w")
         await until(pilot, app, "… seeking")
@@ -179,7 +181,7 @@ async def test_one_spark_proves_an_edit_for_all_regions_while_the_operator_looks
         assert len(sparks) == 1
         await pilot.press("r")
         await settle(pilot)
-        assert "replayed on Spark" in seen(app)
+        assert "replayed on Spark" in screen_text(app)
         files.sql = OTHERWISE
         await pilot.press("r")
         await until(pilot, app, "w seek the smallest made-up rows")
@@ -189,7 +191,7 @@ async def test_one_spark_proves_an_edit_for_all_regions_while_the_operator_looks
 @pytest.mark.spark
 async def test_leaving_the_console_ends_the_search_and_its_spark(tmp_path: Path, sparks: list[Started]) -> None:
     world = World(tmp_path, holding("us"))
-    async with sitting(world.console(planner=Files(EDITED)), size=SIZE) as (app, pilot):
+    async with running_app(world.console(planner=Files(EDITED)), size=SIZE) as (app, pilot):
         await until(pilot, app, "change waiting")
         await pilot.press("w")
         async with asyncio.timeout(60):

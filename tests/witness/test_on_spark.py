@@ -10,7 +10,7 @@ import pytest
 from console.cli.plan.witness import witness_text
 from console.drivers.replay import Given, Replayer
 from console.planning.compare import QueryDifference
-from console.witness import between, question, seek
+from console.witness import find_witness, witness_between, witness_query
 from tests.cli.conftest import World, deployed, world  # fixtures
 from tests.witness.edits import CHANGES, TABLES
 
@@ -39,7 +39,7 @@ def test_every_known_change_has_a_witness_on_spark(spark: Replayer) -> None:
     without = [
         (old, new)
         for old, new, rows in CHANGES
-        if (found := seek(question(old, new, TABLES, UNTOLD), spark).witness) is None
+        if (found := find_witness(witness_query(old, new, TABLES, UNTOLD), spark).witness) is None
         or sum(len(given.rows) for given in found.tables.values()) > rows
     ]
     assert without == []
@@ -48,20 +48,24 @@ def test_every_known_change_has_a_witness_on_spark(spark: Replayer) -> None:
 def test_a_difference_that_only_duckdb_sees_is_not_shown(spark: Replayer) -> None:
     """A tab is white space to Spark's cast and none to DuckDB's; the character classes of their regexes differ too."""
     old = "SELECT regexp_replace(b, '\\\\p{L}', '') AS x FROM t"
-    sought = seek(question(old, old.replace("{L}", "{L}{1}"), TABLES, UNTOLD), spark, seconds=0.5)
+    sought = find_witness(witness_query(old, old.replace("{L}", "{L}{1}"), TABLES, UNTOLD), spark, seconds=0.5)
     assert sought.witness is None
     assert sought.tried > 20
 
 
 def test_what_duckdb_cannot_run_is_searched_on_spark(spark: Replayer) -> None:
-    sought = seek(question("SELECT a FROM t", "SELECT a, stack(2, a, 1) AS x FROM t", TABLES, UNTOLD), spark)
+    sought = find_witness(
+        witness_query("SELECT a FROM t", "SELECT a, stack(2, a, 1) AS x FROM t", TABLES, UNTOLD), spark
+    )
     assert sought.witness is not None
     assert [len(given.rows) for given in sought.witness.tables.values()] == [1]
     assert (len(sought.witness.old.rows), len(sought.witness.new.rows)) == (1, 2)
 
 
 def test_a_query_that_fails_where_the_other_does_not_is_a_difference(spark: Replayer) -> None:
-    sought = between("SELECT CAST(b AS INT) AS x FROM t", "SELECT TRY_CAST(b AS INT) AS x FROM t", TABLES, spark)
+    sought = witness_between(
+        "SELECT CAST(b AS INT) AS x FROM t", "SELECT TRY_CAST(b AS INT) AS x FROM t", TABLES, spark
+    )
     assert sought.witness is not None
     assert "CAST_INVALID_INPUT" in sought.witness.old.error
     assert sought.witness.new.rows == ((None,),)
@@ -69,8 +73,8 @@ def test_a_query_that_fails_where_the_other_does_not_is_a_difference(spark: Repl
 
 
 def test_chance_is_no_witness(spark: Replayer) -> None:
-    sought = seek(
-        question("SELECT rand() AS x FROM t", "SELECT 1 - rand() AS x FROM t", TABLES, UNTOLD), spark, seconds=0.2
+    sought = find_witness(
+        witness_query("SELECT rand() AS x FROM t", "SELECT 1 - rand() AS x FROM t", TABLES, UNTOLD), spark, seconds=0.2
     )
     assert sought.witness is None
     assert "the answers differ by chance" in sought.why

@@ -7,12 +7,12 @@ from decimal import Decimal
 import pytest
 
 from console.planning.sql.syntax.duckdb import Trial
-from console.witness.kinds import kind
-from console.witness.values import Pool
+from console.witness.spark_types import parse_type
+from console.witness.values import ValuePool
 
 
-def pool(*, numbers: tuple[str, ...] = (), texts: tuple[str, ...] = ()) -> Pool:
-    return Pool.of(Trial("", "", (), {}, numbers, texts))
+def pool(*, numbers: tuple[str, ...] = (), texts: tuple[str, ...] = ()) -> ValuePool:
+    return ValuePool.of(Trial("", "", (), {}, numbers, texts))
 
 
 @pytest.mark.parametrize(
@@ -25,15 +25,15 @@ def pool(*, numbers: tuple[str, ...] = (), texts: tuple[str, ...] = ()) -> Pool:
 )
 def test_a_day_at_the_end_of_time_has_neighbours_on_one_side(text: str, days: set[date]) -> None:
     found = pool(texts=(text,))
-    assert days <= set(found.simple(kind("date")))
-    assert datetime.fromisoformat(text) in found.simple(kind("timestamp"))
+    assert days <= set(found.simple(parse_type("date")))
+    assert datetime.fromisoformat(text) in found.simple(parse_type("timestamp"))
 
 
 @pytest.mark.parametrize("type", ["decimal(38,18)", "decimal(38,38)", "decimal(38,0)", "decimal(5,2)"])
 def test_long_numbers_are_tried_as_decimals_where_they_fit(type: str) -> None:
     number = Decimal("1234567890123456789012.5")
     found = pool(numbers=("1700000000000", str(number), "0.000000000000000001"))
-    of = kind(type)
+    of = parse_type(type)
     whole, scale = of.scale
     values = [value for value in found.simple(of) if value is not None]
     assert all(-value.as_tuple().exponent == scale and len(value.as_tuple().digits) <= whole + 1 for value in values)

@@ -9,11 +9,11 @@ import pytest
 from console.drivers.replay import Ran, Replayer
 from console.errors import DataError
 from console.planning.compare import QueryDifference
-from console.witness import WitnessQuery, between, question, suspects
-from console.witness.duck import Duck
-from console.witness.kinds import kind
+from console.witness import WitnessQuery, candidates, witness_between, witness_query
+from console.witness.duck import DuckEngine
 from console.witness.results import differ
-from console.witness.values import Pool
+from console.witness.spark_types import parse_type
+from console.witness.values import ValuePool
 from tests.witness.edits import CHANGES, REWRITES, TABLES
 
 pytestmark = pytest.mark.slow
@@ -22,20 +22,20 @@ MANY_SECONDS = 60.0  # found long before
 
 
 def asked(old: str, new: str) -> WitnessQuery:
-    return question(old, new, TABLES, UNTOLD)
+    return witness_query(old, new, TABLES, UNTOLD)
 
 
 def runs(asked: WitnessQuery, database: Mapping[str, Any]) -> tuple[Ran, Ran]:
-    duck = Duck()
+    duck = DuckEngine()
     for table, columns in asked.columns.items():
-        duck.fill(table, [(name, kind(type)) for name, type in columns.items()], database[table])
+        duck.fill(table, [(name, parse_type(type)) for name, type in columns.items()], database[table])
     return duck.run(asked.old), duck.run(asked.new)
 
 
 @pytest.mark.parametrize(("old", "new", "rows"), CHANGES)
 def test_the_rows_found_differ_and_none_of_them_can_be_left_out(old: str, new: str, rows: int) -> None:
     here = asked(old, new)
-    found = next(suspects(here, seconds=MANY_SECONDS))
+    found = next(candidates(here, seconds=MANY_SECONDS))
     assert differ(*runs(here, found), here.pairs)
     assert sum(map(len, found.values())) == rows
     for table, held in found.items():
@@ -46,7 +46,7 @@ def test_the_rows_found_differ_and_none_of_them_can_be_left_out(old: str, new: s
 
 @pytest.mark.parametrize(("old", "new"), REWRITES)
 def test_where_nothing_differs_nothing_is_found(old: str, new: str) -> None:
-    assert next(suspects(asked(old, new), seconds=0.5), None) is None
+    assert next(candidates(asked(old, new), seconds=0.5), None) is None
 
 
 def test_only_columns_that_a_query_reads_are_shown() -> None:
@@ -56,23 +56,23 @@ def test_only_columns_that_a_query_reads_are_shown() -> None:
 
 
 def test_values_are_plain_where_the_difference_allows_it() -> None:
-    found = next(suspects(asked("SELECT DISTINCT a FROM t", "SELECT DISTINCT a, b FROM t"), seconds=MANY_SECONDS))
+    found = next(candidates(asked("SELECT DISTINCT a FROM t", "SELECT DISTINCT a, b FROM t"), seconds=MANY_SECONDS))
     assert sorted(found["t"]) == [(0, ""), (0, "a")]
 
 
 @pytest.mark.parametrize("type", sorted({type for columns in TABLES.values() for type in columns.values()}))
 def test_every_type_has_values_that_an_engine_holds(type: str) -> None:
-    of, duck = kind(type), Duck()
-    values = Pool((), (), frozenset(), ()).simple(of)
+    of, duck = parse_type(type), DuckEngine()
+    values = ValuePool((), (), frozenset(), ()).simple(of)
     duck.fill("held", [("x", of)], [(value,) for value in values])
-    here = question("SELECT x FROM held", "SELECT x FROM held WHERE true", {"held": {"x": type}}, UNTOLD)
+    here = witness_query("SELECT x FROM held", "SELECT x FROM held WHERE true", {"held": {"x": type}}, UNTOLD)
     assert len(duck.run(here.old).rows) == len(values) > 2
     assert None in values
 
 
 def test_a_type_without_rows_is_named() -> None:
     with pytest.raises(DataError, match="no rows can be made for the type variant"):
-        kind("variant")
+        parse_type("variant")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_type_without_rows_is_named() -> None:
 )
 def test_what_may_not_be_run_starts_no_spark(old: str, new: str, tables: Any, said: str) -> None:
     with Replayer() as spark:
-        sought = between(old, new, tables, spark)
+        sought = witness_between(old, new, tables, spark)
         assert sought.witness is None
         assert said in sought.why
         assert not spark.started
@@ -97,6 +97,6 @@ def test_what_may_not_be_run_starts_no_spark(old: str, new: str, tables: Any, sa
 def test_without_a_spark_the_answer_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CONSOLE_JARS", str(tmp_path))
     with Replayer() as spark:
-        sought = between("SELECT a FROM t WHERE a > 1", "SELECT a FROM t WHERE a >= 1", TABLES, spark)
+        sought = witness_between("SELECT a FROM t WHERE a > 1", "SELECT a FROM t WHERE a >= 1", TABLES, spark)
     assert sought.witness is None
     assert "no Delta jars" in sought.why

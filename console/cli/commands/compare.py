@@ -47,10 +47,10 @@ def compare(old: Path, new: Path, schema: Path | None, witness: bool) -> int:
     if witness:
         from console.cli.plan.witness import witness_data, witness_text
         from console.drivers.replay import Replayer
-        from console.witness import between
+        from console.witness import witness_between
 
         with Replayer() as spark:
-            sought = between(*texts, tables, spark, found=found)
+            sought = witness_between(*texts, tables, spark, found=found)
     if voice.json:
         voice.document({**found.document(), **({"witness": witness_data(sought)} if witness else {})})
     else:

@@ -8,12 +8,12 @@ from console.text import safe_text
 
 if TYPE_CHECKING:
     from console.drivers.replay import Ran
-    from console.witness import Sought, Witnesses
+    from console.witness import Witnesses, WitnessResult
 
 _SHOWN = 12  # rows of one result
 
 
-def witness_data(sought: "Sought") -> dict[str, Any]:
+def witness_data(sought: "WitnessResult") -> dict[str, Any]:
     """For `--output json`: the tables' rows and what each query gives, or why there is none."""
     found = sought.witness
     if found is None:
@@ -27,13 +27,13 @@ def _ran_data(ran: "Ran") -> dict[str, Any]:
     return {"error": ran.error} if ran.error else {"columns": ran.columns, "rows": ran.rows}
 
 
-def witness_text(sought: "Sought", lead: str = "witness") -> str:
+def witness_text(sought: "WitnessResult", lead: str = "witness") -> str:
     """The rows, and below them what old and new make of them; or one line saying that there is none."""
-    from console.witness import SAME
+    from console.witness import NO_ROW_CHANGES
 
     found = sought.witness
     if found is None:
-        return safe_text(f"{lead}: none; {sought.why}" if sought.why != SAME else f"{lead}: {sought.why}")
+        return safe_text(f"{lead}: none; {sought.why}" if sought.why != NO_ROW_CHANGES else f"{lead}: {sought.why}")
     lines = [safe_text(f"{lead}, replayed on Spark:")]
     for name, given in found.tables.items():
         lines += _rows(f"{name}, {count(len(given.rows), 'row')}", [column for column, _ in given.columns], given.rows)

@@ -43,7 +43,7 @@ def pseudonyms(addresses: Iterable[str], key: bytes) -> dict[str, str]:
     return found
 
 
-def without_search(referrer: str | None, known: dict[str, str]) -> str | None:
+def strip_search(referrer: str | None, known: dict[str, str]) -> str | None:
     """The referrer; of foreign sites only the page, since their queries hold what somebody searched for."""
     if referrer is None:
         return None
@@ -53,19 +53,19 @@ def without_search(referrer: str | None, known: dict[str, str]) -> str | None:
     return f"{parts.scheme}://{parts.netloc}{parts.path}"
 
 
-def made(lines: Iterable[str], key: bytes) -> str:
+def anonymized(lines: Iterable[str], key: bytes) -> str:
     """NDJSON of the source file as NDJSON of the shipped one, in the same order."""
     events = [json.loads(line) for line in lines]
     quoted = (address for event in events for address in _ADDRESS.findall(event["referrer"] or ""))
     known = pseudonyms([*(event["ip"] for event in events), *quoted], key)
     for event in events:
         event["ip"] = known[event["ip"]]
-        event["referrer"] = without_search(event["referrer"], known)
+        event["referrer"] = strip_search(event["referrer"], known)
     return "".join(json.dumps({name: e[name] for name in FIELDS}, separators=(",", ":")) + "\n" for e in events)
 
 
 def main(source: str, target: str) -> None:
-    text = made(gzip.decompress(Path(source).read_bytes()).decode().splitlines(), secrets.token_bytes(32))
+    text = anonymized(gzip.decompress(Path(source).read_bytes()).decode().splitlines(), secrets.token_bytes(32))
     Path(target).write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 
 

@@ -26,9 +26,9 @@ from console.drivers.local import LocalDriver
 from console.errors import ConsoleError
 from console.project import load
 
-BEAT = 1.0  # seconds between batches
-MOST_ROWS = 600  # in one batch: a frame holds 1 MiB
-MOST_BEHIND = 30.0  # seconds of traffic kept while the agent does not answer; what is older was never logged
+BATCH_SECONDS = 1.0  # seconds between batches
+MAX_BATCH_ROWS = 600  # in one batch: a frame holds 1 MiB
+MAX_BACKLOG_SECONDS = 30.0  # seconds of traffic kept while the agent does not answer; what is older was never logged
 LATE_SECONDS = 36 * 3600
 _MIX = 2654435761
 
@@ -50,12 +50,12 @@ class Batch:
         return f"{self.prefix}{self.first}"
 
 
-def lines(batch: Batch, region: str, events: Sequence[str], external: bool) -> list[str]:
+def batch_lines(batch: Batch, region: str, events: Sequence[str], external: bool) -> list[str]:
     """The batch as NDJSON. One row in a hundred is late, by up to a day and a half."""
 
     def one(n: int) -> str:
         late = (n * _MIX >> 4) % LATE_SECONDS if n % 100 == 99 else 0
-        at = batch.at - late - (batch.first + batch.rows - 1 - n) * BEAT / max(1, batch.rows)
+        at = batch.at - late - (batch.first + batch.rows - 1 - n) * BATCH_SECONDS / max(1, batch.rows)
         row = {
             "id": f"{batch.prefix}{n}",
             "region": region,
@@ -101,7 +101,7 @@ class Ledger:
         self._file.close()
 
 
-def due(prefix: str, rate: float, clock: Iterator[tuple[float, float]]) -> Iterator[Batch | None]:
+def due_batches(prefix: str, rate: float, clock: Iterator[tuple[float, float]]) -> Iterator[Batch | None]:
     """What to send now, at each asking; None when it is too early.
 
     rate   rows a second
@@ -110,8 +110,8 @@ def due(prefix: str, rate: float, clock: Iterator[tuple[float, float]]) -> Itera
     sent = 0
     since, _ = next(clock)
     for now, at in clock:
-        since = max(since, now - MOST_BEHIND - sent / rate)
-        rows = min(MOST_ROWS, int((now - since) * rate) - sent)
+        since = max(since, now - MAX_BACKLOG_SECONDS - sent / rate)
+        rows = min(MAX_BATCH_ROWS, int((now - since) * rate) - sent)
         if rows < 1:
             yield None
             continue
@@ -150,18 +150,20 @@ async def produce(asked: argparse.Namespace) -> None:
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
 
     async def send(batch: Batch) -> None:
-        if await deliver(driver, asked.pipeline, batch, lines(batch, region.name, events, traffic.external), ended):
+        if await deliver(
+            driver, asked.pipeline, batch, batch_lines(batch, region.name, events, traffic.external), ended
+        ):
             ledger.note("acknowledged", batch)
 
     if left := ledger.unanswered():
         await send(left)
-    for batch in due(f"{region.name}-s{int(time.time()):x}-", traffic.live, _clock()):
+    for batch in due_batches(f"{region.name}-s{int(time.time()):x}-", traffic.live, _clock()):
         if ended.is_set():
             break
         if batch:
             ledger.note("sending", batch)
             await send(batch)
-        await asyncio.sleep(BEAT)
+        await asyncio.sleep(BATCH_SECONDS)
     ledger.close()
     await driver.close()
 

@@ -7,13 +7,13 @@ from textual.content import Content
 
 from console.runner.view import RegionView
 from console.tui.actions import objection
-from console.tui.dialogs.question import DialogContent
-from console.tui.drawing import said
-from console.tui.panes.plan import priced, summary
+from console.tui.dialogs.content import DialogContent
+from console.tui.drawing import safe
+from console.tui.panes.plan import action_counts, price_text
 from console.tui.state import ScreenState
 
 
-def start(scene: ScreenState, regions: Sequence[str]) -> DialogContent:
+def confirm_start(scene: ScreenState, regions: Sequence[str]) -> DialogContent:
     """Which regions go in which wave, and which stay out and why."""
     views = [scene.views[name] for name in regions if name in scene.views]
     ready = [view for view in views if not objection("start", view, scene.readonly)]
@@ -25,7 +25,7 @@ def start(scene: ScreenState, regions: Sequence[str]) -> DialogContent:
         )
         lines += [_ready(view) for view in wave]
     out = [
-        Content.assemble("  ", said(objection("start", view, scene.readonly), "$text-muted", 160))
+        Content.assemble("  ", safe(objection("start", view, scene.readonly), "$text-muted", 160))
         for view in views
         if view not in ready
     ]
@@ -39,12 +39,12 @@ def start(scene: ScreenState, regions: Sequence[str]) -> DialogContent:
     )
 
 
-def end(scene: ScreenState, regions: Sequence[str], deed: Literal["cancel", "discard"]) -> DialogContent:
+def confirm_end(scene: ScreenState, regions: Sequence[str], deed: Literal["cancel", "discard"]) -> DialogContent:
     """What is lost by ending a rollout: what it built, never what is live."""
     views = [scene.views[name] for name in regions if name in scene.views]
     blocked = next((why for view in views if (why := objection(deed, view, scene.readonly))), "")
     lines = [
-        Content.assemble("  ", said(view.region.name, "bold", 60), said(f"  {view.status.release}", limit=60), f"  {view.status.rows_done:,} rows built are dropped")
+        Content.assemble("  ", safe(view.region.name, "bold", 60), safe(f"  {view.status.release}", limit=60), f"  {view.status.rows_done:,} rows built are dropped")
         for view in views
     ]  # fmt: skip
     lines += [Content(""), Content("Live keeps running; nothing that is live is touched.")]
@@ -61,9 +61,13 @@ def _waves(views: Sequence[RegionView]) -> list[list[RegionView]]:
 def _ready(view: RegionView) -> Content:
     plan = view.plan
     assert plan is not None  # `objection` lets no region start without one
-    price = priced(plan.price)
+    price = price_text(plan.price)
     return Content.assemble(
-        "  ", said(view.region.name, "bold", 60), "  ", summary(plan), (f" · {price}" if price else "", "$text-muted")
+        "  ",
+        safe(view.region.name, "bold", 60),
+        "  ",
+        action_counts(plan),
+        (f" · {price}" if price else "", "$text-muted"),
     )
 
 

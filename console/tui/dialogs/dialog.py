@@ -10,8 +10,8 @@ from textual.reactive import reactive
 from textual.screen import ModalScreen
 from textual.widgets import Button, Input, Static
 
-from console.tui.dialogs.question import Asking
-from console.tui.drawing import badge, said, sheet
+from console.tui.dialogs.content import DialogFactory
+from console.tui.drawing import badge, safe, stack_lines
 from console.tui.state import ScreenState
 
 
@@ -27,7 +27,7 @@ class Dialog(ModalScreen[bool]):
     ]
     scene: reactive[ScreenState] = reactive(ScreenState({}))
 
-    def __init__(self, scene: ScreenState, asking: Asking) -> None:
+    def __init__(self, scene: ScreenState, asking: DialogFactory) -> None:
         super().__init__()
         self._asking = asking
         self._question = asking(scene)
@@ -37,7 +37,7 @@ class Dialog(ModalScreen[bool]):
         self._input = Input(id="typed", compact=True)
         self._input.cursor_blink = False
         self._no = Button("Cancel", id="no", compact=True)
-        self._yes = Button(said(self._question.verb), id="yes", compact=True)
+        self._yes = Button(safe(self._question.verb), id="yes", compact=True)
         self.set_reactive(Dialog.scene, scene)
 
     def compose(self) -> ComposeResult:
@@ -48,7 +48,7 @@ class Dialog(ModalScreen[bool]):
                 yield self._body
             yield self._blocked
             if question.typed:
-                prompt = Content.assemble("Type ", said(question.typed, "bold", 60), f" to {question.verb.lower()}:")
+                prompt = Content.assemble("Type ", safe(question.typed, "bold", 60), f" to {question.verb.lower()}:")
                 yield Horizontal(Static(prompt, id="prompt"), self._input, id="typing")
             yield Horizontal(self._no, self._yes, id="buttons")
 
@@ -70,10 +70,10 @@ class Dialog(ModalScreen[bool]):
     def _redraw(self) -> None:
         question = self._question
         badges = [badge(name) for name in dict.fromkeys(question.environments)]
-        self._title.update(Content(" ").join([said(question.title, "bold", 120), *badges]))
-        self._body.update(sheet(question.lines))
+        self._title.update(Content(" ").join([safe(question.title, "bold", 120), *badges]))
+        self._body.update(stack_lines(question.lines))
         self._blocked.display = bool(question.blocked)
-        self._blocked.update(said(f"✗ {question.blocked}", "$text-error"))
+        self._blocked.update(safe(f"✗ {question.blocked}", "$text-error"))
         self._input.disabled = bool(question.blocked)
         self._enable()
 

@@ -5,11 +5,11 @@ from textual.content import Content
 from console.model.event import Checked
 from console.model.status import Status
 from console.runner.view import RegionView
-from console.tui.drawing import said, sheet
+from console.tui.drawing import safe, stack_lines
 from console.tui.labels import STYLES, Label
 
-MANY = 400
-HANG = 11  # under the table's name
+MAX_CHECKS = 400
+INDENT = 11  # under the table's name
 
 
 def verdict(check: Checked) -> Label:
@@ -24,23 +24,23 @@ def draw_checks(view: RegionView, width: int, at: float) -> Content:
     checks = sorted(view.status.checks, key=lambda check: check.ok is True)
     if not checks:
         return Content("no check has run yet: old and new are compared once history and live rows are in.")
-    return sheet(line for check in checks[:MANY] for line in check_lines(check, width))
+    return stack_lines(line for check in checks[:MAX_CHECKS] for line in check_lines(check, width))
 
 
 def check_lines(check: Checked, width: int) -> list[Content]:
     """`✓ ok      requests · rows per day · 14 days equal`, wrapped below itself."""
     word = verdict(check)
-    texts = [said(check.table, "bold", 80), said(check.check, limit=80)]
+    texts = [safe(check.table, "bold", 80), safe(check.check, limit=80)]
     if check.detail:
-        texts.append(said(check.detail, "$text-muted"))
+        texts.append(safe(check.detail, "$text-muted"))
     whole = Content.assemble((f"{word.symbol} {word.text:<8}", word.style), " ", Content(" · ").join(texts))
     if whole.cell_length <= width:
         return [whole]
-    first, *others = whole.wrap(width - HANG)
-    return [first, *(Content.assemble(" " * HANG, line) for line in others)]
+    first, *others = whole.wrap(width - INDENT)
+    return [first, *(Content.assemble(" " * INDENT, line) for line in others)]
 
 
-def doubt(status: Status) -> str:
+def promotion_blocker(status: Status) -> str:
     """Why the checks do not allow promotion; "" where all of them passed.
 
     A rollout that moved history and shows no check at all is doubted too.

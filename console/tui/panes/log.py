@@ -5,9 +5,9 @@ import re
 from textual.content import Content
 
 from console.runner.view import RegionView
-from console.tui.drawing import said, sheet
+from console.tui.drawing import safe, stack_lines
 
-LINE = 300  # characters; one cell of a megabyte freezes a terminal
+MAX_LINE = 300  # characters; one cell of a megabyte freezes a terminal
 LEVELS = {"error: ": "$text-error", "warning: ": "$text-warning"}
 FAILED = re.compile(r"\d\d:\d\d:\d\dZ failed ")
 
@@ -16,11 +16,11 @@ def draw_log(view: RegionView, width: int, at: float) -> Content:
     """Oldest first, as the status keeps them."""
     if not view.status.log:
         return Content.styled("no line yet: what the region's rollouts do is told here.", "$text-muted")
-    return sheet(_line(line) for line in view.status.log)
+    return stack_lines(_line(line) for line in view.status.log)
 
 
 def _line(line: str) -> Content:
     style = next((style for start, style in LEVELS.items() if line.startswith(start)), "")
     if FAILED.match(line):
         style = LEVELS["error: "]
-    return said(line, style, LINE)
+    return safe(line, style, MAX_LINE)

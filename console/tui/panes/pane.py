@@ -13,9 +13,9 @@ from textual.reactive import reactive
 from textual.widgets import Static
 
 from console.runner.view import RegionView
-from console.tui.drawing import said, sheet
+from console.tui.drawing import safe, stack_lines
 
-PART = 40  # lines
+CHUNK_LINES = 40  # lines
 Drawing = Callable[[RegionView, int, float], Content]
 
 
@@ -42,7 +42,7 @@ class Pane(VerticalScroll, can_focus=True):
         id: str | None = None,
     ) -> None:
         super().__init__(id=id)
-        self.border_title = said(title)
+        self.border_title = safe(title)
         self.now = 0.0
         self._drawing = drawing
         self._drawn_from = drawn_from
@@ -87,7 +87,7 @@ class Pane(VerticalScroll, can_focus=True):
         drawn = [content]
         if not self._follow:  # whose end would have to wait until a new widget has its place
             lines = content.split("\n", allow_blank=True)
-            drawn = [sheet(lines[at : at + PART]) for at in range(0, len(lines), PART)]
+            drawn = [stack_lines(lines[at : at + CHUNK_LINES]) for at in range(0, len(lines), CHUNK_LINES)]
         if fresh := [Static() for _ in drawn[len(self._parts) :]]:
             self._parts += fresh
             self.mount(*fresh)

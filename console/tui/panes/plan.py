@@ -8,7 +8,7 @@ from console.errors import Problem
 from console.model.pipeline import Override
 from console.model.plan import COLUMN_SIGNS, SYMBOLS, Action, ColumnChange, Drift, NodeChange, Plan, Price
 from console.runner.view import RegionView
-from console.tui.drawing import cell, hanging, heading, keys, said, sheet
+from console.tui.drawing import cell, heading, key_hints, safe, stack_lines, wrap_indented
 from console.tui.format import count, plural, size, span
 
 ACTION_STYLES = {
@@ -16,12 +16,12 @@ ACTION_STYLES = {
     "forward": "$text-accent", "replay": "$text-warning", "hybrid": "$text-warning", "create": "$text-success",
     "drop": "$text-error",
 }  # fmt: skip
-SEVERITY = {"refuse": ("✗", "$text-error"), "warn": ("!", "$text-warning"), "note": ("i", "$text-primary")}
-NAME = 22
-MANY = 200  # entries of one list drawn
+SEVERITY_STYLES = {"refuse": ("✗", "$text-error"), "warn": ("!", "$text-warning"), "note": ("i", "$text-primary")}
+NAME_CELLS = 22
+MAX_ENTRIES = 200  # entries of one list drawn
 
 
-def drawn_from(view: RegionView) -> tuple[object, ...]:
+def plan_inputs(view: RegionView) -> tuple[object, ...]:
     """All that `draw_plan` draws from: it changes seldom, a view with every batch."""
     return view.plan, view.problem, view.link, view.link_why, view.note
 
@@ -30,31 +30,31 @@ def draw_plan(view: RegionView, width: int, at: float) -> Content:
     """The whole plan, changes first; what to do next where there is none."""
     lines: list[Content] = []
     if view.problem:
-        lines += hanging(Content.assemble(("✗ ", "$text-error"), said(view.problem, "$text-error")), 0, width)
-        lines += [keys(("r", "refresh, once the files or the region are right")), Content("")]
+        lines += wrap_indented(Content.assemble(("✗ ", "$text-error"), safe(view.problem, "$text-error")), 0, width)
+        lines += [key_hints(("r", "refresh, once the files or the region are right")), Content("")]
     plan = view.plan
     if plan is None:
         if not view.problem:
-            lines += hanging(_why_no_plan(view), 0, width)
-        return sheet(lines)
-    lines += [_total(plan), *_way_back(plan, width), Content("")]
-    lines += [line for problem in plan.problems[:MANY] for line in _problem(problem, width)]
+            lines += wrap_indented(_no_plan_reason(view), 0, width)
+        return stack_lines(lines)
+    lines += [_total_line(plan), *_rollback_lines(plan, width), Content("")]
+    lines += [line for problem in plan.problems[:MAX_ENTRIES] for line in _problem_lines(problem, width)]
     if plan.problems:
         lines.append(Content(""))
-    lines += [line for node in plan.changes[:MANY] for line in _node(node, width)]
-    lines += _answers(plan, width)
+    lines += [line for node in plan.changes[:MAX_ENTRIES] for line in _node_lines(node, width)]
+    lines += _answer_lines(plan, width)
     kept = [node for node in plan.nodes if node.action == "keep"]
-    lines += [_kept(_name(node), node.why, width) for node in kept[:MANY]]
+    lines += [_unchanged_line(_name(node), node.why, width) for node in kept[:MAX_ENTRIES]]
     if plan.drift:
         lines += [Content(""), heading("altered by hand: the live release says otherwise")]
-        lines += [line for drift in plan.drift[:MANY] for line in _drift(drift, width)]
+        lines += [line for drift in plan.drift[:MAX_ENTRIES] for line in _drift_lines(drift, width)]
     if plan.overrides:
         lines += [Content(""), heading("this region differs")]
-        lines += [line for override in plan.overrides[:MANY] for line in _override(override, width)]
-    return sheet(lines)
+        lines += [line for override in plan.overrides[:MAX_ENTRIES] for line in _override_lines(override, width)]
+    return stack_lines(lines)
 
 
-def summary(plan: Plan) -> Content:
+def action_counts(plan: Plan) -> Content:
     """`2 replay, 1 metadata`, in the order of the nodes."""
     counts: dict[str, int] = {}
     for node in plan.changes:
@@ -63,7 +63,7 @@ def summary(plan: Plan) -> Content:
     return Content(", ").join(parts) if parts else Content.styled("nothing to change", "$text-success")
 
 
-def priced(price: Price) -> str:
+def price_text(price: Price) -> str:
     """`14 days, 466,830 rows, 118 MB, about 12 s`; "" for what moves nothing."""
     if not price.rows and not price.bytes:
         return ""
@@ -72,10 +72,10 @@ def priced(price: Price) -> str:
     return ", ".join([*parts, f"about {span(price.seconds)}"] if price.seconds else parts)
 
 
-def columns(changes: tuple[ColumnChange, ...], limit: int = 8) -> Content:
+def column_changes(changes: tuple[ColumnChange, ...], limit: int = 8) -> Content:
     """`+user_agent ~path -old`."""
     parts = [
-        Content.assemble(COLUMN_SIGNS[change.change], said(change.column, limit=60), _was(change))
+        Content.assemble(COLUMN_SIGNS[change.change], safe(change.column, limit=60), _old_name(change))
         for change in changes[:limit]
     ]
     if len(changes) > limit:
@@ -83,49 +83,51 @@ def columns(changes: tuple[ColumnChange, ...], limit: int = 8) -> Content:
     return Content(" ").join(parts)
 
 
-def _was(change: ColumnChange) -> Content:
+def _old_name(change: ColumnChange) -> Content:
     named = change.change in ("renamed", "type") and change.was
-    return Content.assemble("(was ", said(change.was, limit=60), ")") if named else Content("")
+    return Content.assemble("(was ", safe(change.was, limit=60), ")") if named else Content("")
 
 
-def _why_no_plan(view: RegionView) -> Content:
+def _no_plan_reason(view: RegionView) -> Content:
     if view.link == "unreachable":
-        return Content.assemble(said(view.link_why or "no answer", "$text-warning"), ": ", keys(("r", "try again")))
+        return Content.assemble(
+            safe(view.link_why or "no answer", "$text-warning"), ": ", key_hints(("r", "try again"))
+        )
     if view.note:
-        return Content.assemble(said(view.note, "$text-primary"), ". The plan is shown as soon as it is built.")
-    return Content.assemble("reading the region: the plan comes by itself, or ", keys(("r", "read it again")))
+        return Content.assemble(safe(view.note, "$text-primary"), ". The plan is shown as soon as it is built.")
+    return Content.assemble("reading the region: the plan comes by itself, or ", key_hints(("r", "read it again")))
 
 
-def _total(plan: Plan) -> Content:
-    parts = [Content.styled("Plan ", "bold"), summary(plan)]
-    if price := priced(plan.price):
+def _total_line(plan: Plan) -> Content:
+    parts = [Content.styled("Plan ", "bold"), action_counts(plan)]
+    if price := price_text(plan.price):
         parts.append(Content(f" · {price}"))
     if plan.price.rows and plan.everything.rows > plan.price.rows:
         parts.append(Content.styled(f" (rebuilding everything: {count(plan.everything.rows)} rows)", "$text-muted"))
     return Content("").join(parts)
 
 
-def _way_back(plan: Plan, width: int) -> list[Content]:
+def _rollback_lines(plan: Plan, width: int) -> list[Content]:
     """Whether a rollback after the promotion loses nothing, else which columns, and why."""
     back = plan.rollback
     if not plan.changes:
         return []
     if back.lossless:
-        why = Content.assemble("; ", said(back.why)) if back.why else Content("")
-        return hanging(Content.assemble(("↶ ", "$text-success"), "a rollback loses nothing", why), 0, width)
-    names = Content(", ").join([said(column, "bold", 120) for column in back.columns[:MANY]])
+        why = Content.assemble("; ", safe(back.why)) if back.why else Content("")
+        return wrap_indented(Content.assemble(("↶ ", "$text-success"), "a rollback loses nothing", why), 0, width)
+    names = Content(", ").join([safe(column, "bold", 120) for column in back.columns[:MAX_ENTRIES]])
     what = names if back.columns else Content("nothing that is stored, and not everything returns")
-    lost = Content.assemble(("! ", "$text-warning"), "a rollback loses ", what, ": ", said(back.why, "$text-muted"))
-    return hanging(lost, 0, width)
+    lost = Content.assemble(("! ", "$text-warning"), "a rollback loses ", what, ": ", safe(back.why, "$text-muted"))
+    return wrap_indented(lost, 0, width)
 
 
-def _answers(plan: Plan, width: int) -> list[Content]:
+def _answer_lines(plan: Plan, width: int) -> list[Content]:
     """Whose endpoints, copies and sinks answer otherwise, owner by owner; who nobody owns comes last."""
     lines = [Content(""), heading("answers change for")] if plan.answers else []
-    for answer in sorted(plan.answers, key=lambda answer: (not answer.owner, answer.owner))[:MANY]:
-        owner = said(answer.owner, "bold", 80) if answer.owner else Content.styled("nobody named", "$text-muted")
-        node = Content.assemble(said(answer.name, limit=80), f" ({answer.kind})")
-        lines += hanging(Content.assemble(owner, ": ", node, "  ", said(answer.why, "$text-muted")), 2, width)
+    for answer in sorted(plan.answers, key=lambda answer: (not answer.owner, answer.owner))[:MAX_ENTRIES]:
+        owner = safe(answer.owner, "bold", 80) if answer.owner else Content.styled("nobody named", "$text-muted")
+        node = Content.assemble(safe(answer.name, limit=80), f" ({answer.kind})")
+        lines += wrap_indented(Content.assemble(owner, ": ", node, "  ", safe(answer.why, "$text-muted")), 2, width)
     return [*lines, Content("")] if lines else []
 
 
@@ -137,58 +139,58 @@ def _head(name: str, action: Action, width: int) -> Content:
     style = ACTION_STYLES.get(action, "")
     return Content.assemble(
         cell(Content.styled(SYMBOLS[action], style), 4),
-        cell(said(name, "bold" if action != "keep" else "", 80), NAME if width < 72 else NAME + 8),
+        cell(safe(name, "bold" if action != "keep" else "", 80), NAME_CELLS if width < 72 else NAME_CELLS + 8),
         " ",
         cell(Content.styled(action, style), 9),
     )
 
 
-@lru_cache(4 * MANY)  # most of a plan, and the same in most regions: the cursor goes from one to the next
-def _kept(name: str, why: str, width: int) -> Content:
-    return cell(Content.assemble(_head(name, "keep", width), said(why, "$text-muted", 200)), width)
+@lru_cache(4 * MAX_ENTRIES)  # most of a plan, and the same in most regions: the cursor goes from one to the next
+def _unchanged_line(name: str, why: str, width: int) -> Content:
+    return cell(Content.assemble(_head(name, "keep", width), safe(why, "$text-muted", 200)), width)
 
 
-def _node(node: NodeChange, width: int) -> list[Content]:
+def _node_lines(node: NodeChange, width: int) -> list[Content]:
     """A node that changes."""
     head = _head(_name(node), node.action, width)
-    price = priced(node.price)
-    facts = [columns(node.columns)] if node.columns else []
+    price = price_text(node.price)
+    facts = [column_changes(node.columns)] if node.columns else []
     facts += [Content.styled(price, "$text-muted")] if price else []
     line = Content.assemble(head, Content("  ").join(facts))
-    lines = [line] if line.cell_length <= width else [head, *hanging(Content("  ").join(facts), 4, width)]
-    why = Content.assemble(said(node.why, "$text-muted"), _source(node))
-    return [*lines, *hanging(why, 4, width)]
+    lines = [line] if line.cell_length <= width else [head, *wrap_indented(Content("  ").join(facts), 4, width)]
+    why = Content.assemble(safe(node.why, "$text-muted"), _source(node))
+    return [*lines, *wrap_indented(why, 4, width)]
 
 
 def _source(node: NodeChange) -> Content:
     return (
-        Content.assemble((" · from ", "$text-muted"), said(node.source, "$text-muted", 80))
+        Content.assemble((" · from ", "$text-muted"), safe(node.source, "$text-muted", 80))
         if node.source
         else Content("")
     )
 
 
-def _drift(drift: Drift, width: int) -> list[Content]:
+def _drift_lines(drift: Drift, width: int) -> list[Content]:
     """What is altered, and both ways out of it."""
     name = ".".join(filter(None, (drift.table, drift.name)))
     told = Content.assemble(
-        ("! ", "$text-warning"), said(name, "bold", 120), f" ({drift.what}): the release says ",
-        said(drift.said or "nothing"), ", there is ", said(drift.found or "nothing"),
+        ("! ", "$text-warning"), safe(name, "bold", 120), f" ({drift.what}): the release says ",
+        safe(drift.said or "nothing"), ", there is ", safe(drift.found or "nothing"),
     )  # fmt: skip
-    ways = [Content.assemble((f"to {verb} it: ", "$text-muted"), said(way)) for verb, way in (("adopt", drift.adopt), ("repair", drift.repair))]  # fmt: skip
-    return [*hanging(told, 2, width), *(line for way in ways for line in hanging(way, 4, width))]
+    ways = [Content.assemble((f"to {verb} it: ", "$text-muted"), safe(way)) for verb, way in (("adopt", drift.adopt), ("repair", drift.repair))]  # fmt: skip
+    return [*wrap_indented(told, 2, width), *(line for way in ways for line in wrap_indented(way, 4, width))]
 
 
-def _problem(problem: Problem, width: int) -> list[Content]:
-    symbol, style = SEVERITY.get(problem.severity, SEVERITY["refuse"])
-    head = Content.assemble((f"{symbol} ", style), said(str(problem), style))
-    lines = hanging(head, 0, width)
-    return lines + (hanging(Content.assemble("→ ", said(problem.hint)), 2, width) if problem.hint else [])
+def _problem_lines(problem: Problem, width: int) -> list[Content]:
+    symbol, style = SEVERITY_STYLES.get(problem.severity, SEVERITY_STYLES["refuse"])
+    head = Content.assemble((f"{symbol} ", style), safe(str(problem), style))
+    lines = wrap_indented(head, 0, width)
+    return lines + (wrap_indented(Content.assemble("→ ", safe(problem.hint)), 2, width) if problem.hint else [])
 
 
-def _override(override: Override, width: int) -> list[Content]:
+def _override_lines(override: Override, width: int) -> list[Content]:
     change = Content.assemble(
-        said(override.path, limit=100), ": ", said(override.base or "—", "$text-muted", 100), " → ", said(override.value, limit=100),
-        said(f"  {override.where}" if override.where else "", "$text-muted", 120),
+        safe(override.path, limit=100), ": ", safe(override.base or "—", "$text-muted", 100), " → ", safe(override.value, limit=100),
+        safe(f"  {override.where}" if override.where else "", "$text-muted", 120),
     )  # fmt: skip
-    return hanging(change, 2, width)
+    return wrap_indented(change, 2, width)

@@ -14,9 +14,9 @@ from textual.strip import Strip
 from textual.visual import Visual
 
 from console.runner.view import RegionView
-from console.tui.groups import labels
-from console.tui.labels import state_word
-from console.tui.panes.region_row import draw_line, head, tall
+from console.tui.groups import plan_labels
+from console.tui.labels import state_label
+from console.tui.panes.region_row import draw_header, draw_row, has_details
 from console.tui.state import ScreenState
 
 CURRENT = "region-list--current"  # in the stylesheet: the line under the cursor
@@ -28,7 +28,7 @@ def matches(view: RegionView, wanted: str, plan: str = "") -> bool:
     plan  the letter of the region's plan, found by `plan:b`
     """
     region = view.region
-    told = f"{region.name} {region.environment} {region.owner} {state_word(view).text} wave{region.wave} plan:{plan}"
+    told = f"{region.name} {region.environment} {region.owner} {state_label(view).text} wave{region.wave} plan:{plan}"
     told += " drifted" if view.plan and view.plan.drift else ""
     told = f"{told} canary".lower() if region.canary else told.lower()
     return all((part[1:] not in told) if part[:1] == "!" else part in told for part in wanted.lower().split())
@@ -87,7 +87,7 @@ class RegionList(ScrollView, can_focus=True):
         self._kept.clear()
 
     def watch_scene(self, scene: ScreenState) -> None:
-        self._labels = labels(scene.groups)
+        self._labels = plan_labels(scene.groups)
         self.marked &= frozenset(scene.views)
         self._kept = {name: kept for name, kept in self._kept.items() if name in scene.views}
         self._arrange()
@@ -109,7 +109,7 @@ class RegionList(ScrollView, can_focus=True):
         for name, view in self.scene.views.items():
             if not self.wanted or matches(view, self.wanted, self._labels.get(name, "")):
                 self._tops[name] = len(self._lines)
-                self._lines += ((name, 0), (name, 1)) if tall(view) else ((name, 0),)
+                self._lines += ((name, 0), (name, 1)) if has_details(view) else ((name, 0),)
         self.virtual_size = Size(0, len(self._lines))
         if self.current not in self._tops:
             self.current = next(iter(self._tops), "")
@@ -117,7 +117,7 @@ class RegionList(ScrollView, can_focus=True):
     def _reveal(self) -> None:
         """Scroll until the region under the cursor is seen whole; with the first one, the names of the columns."""
         if top := self._tops.get(self.current):
-            high = 2 if tall(self.scene.views[self.current]) else 1
+            high = 2 if has_details(self.scene.views[self.current]) else 1
             place = Region(0, 0, 1, 1 + high) if top == 1 else Region(0, top, 1, high)
             self.scroll_to_region(place, animate=False)
 
@@ -138,7 +138,7 @@ class RegionList(ScrollView, can_focus=True):
         kept = self._kept.get(name)
         if kept and kept[0] is view and kept[1] == look:  # to compare what two views say may take longer than to draw
             return kept[2]
-        lines = draw_line(view, label, width, marked=marked, current=current) if view else [head(width)]
+        lines = draw_row(view, label, width, marked=marked, current=current) if view else [draw_header(width)]
         strips = [strip for line in lines for strip in Visual.to_strips(self, line, width, 1, style, pad=True)]
         self._kept[name] = (view, look, strips)
         return strips

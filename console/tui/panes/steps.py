@@ -5,37 +5,37 @@ from textual.content import Content
 from console.model.status import StepStatus
 from console.model.step import Backfill, Step
 from console.runner.view import RegionView
-from console.tui.drawing import bar, cell, hanging, keys, said, sheet
+from console.tui.drawing import bar, cell, key_hints, safe, stack_lines, wrap_indented
 from console.tui.format import count, plural, short, span
 from console.tui.labels import STYLES, under_way
 
 SYMBOLS = {"waiting": ("·", STYLES["quiet"]), "running": ("▶", STYLES["busy"]), "done": ("✓", STYLES["good"])}
-MANY = 200
+MAX_STEPS = 200
 
 
 def draw_steps(view: RegionView, width: int, at: float) -> Content:
     """One line a step, a second one under the step whose batch runs."""
-    steps = [line for step in view.status.steps[:MANY] for line in _step(step, width)]
+    steps = [line for step in view.status.steps[:MAX_STEPS] for line in _step_lines(step, width)]
     if steps and under_way(view):
-        return sheet(steps)
+        return stack_lines(steps)
     if view.plan and view.plan.steps:
-        lines = [cell(_planned(step), width) for step in view.plan.steps[:MANY]]
-        return sheet([*lines, Content(""), keys(("s", "start"))])
+        lines = [cell(_planned_line(step), width) for step in view.plan.steps[:MAX_STEPS]]
+        return stack_lines([*lines, Content(""), key_hints(("s", "start"))])
     if steps:
         over = f"nothing is under way; {view.status.rollout}, {view.status.state}, took these steps:"
-        return sheet([*hanging(said(over, "$text-muted", 200), 0, width), *steps])
-    nothing = Content.assemble("no step was begun: ", keys(("esc", "back to the regions"), ("r", "refresh")))
-    return sheet(hanging(nothing, 0, width))
+        return stack_lines([*wrap_indented(safe(over, "$text-muted", 200), 0, width), *steps])
+    nothing = Content.assemble("no step was begun: ", key_hints(("esc", "back to the regions"), ("r", "refresh")))
+    return stack_lines(wrap_indented(nothing, 0, width))
 
 
-def _planned(step: Step) -> Content:
+def _planned_line(step: Step) -> Content:
     size = ""
     if isinstance(step, Backfill):
         size = f"about {count(step.rows)} rows in {plural(step.batches, 'batch', 'batches')}"
-    return Content.assemble(("· ", "$text-muted"), cell(said(step.id, limit=100), 44), (size, "$text-muted"))
+    return Content.assemble(("· ", "$text-muted"), cell(safe(step.id, limit=100), 44), (size, "$text-muted"))
 
 
-def _step(step: StepStatus, width: int) -> list[Content]:
+def _step_lines(step: StepStatus, width: int) -> list[Content]:
     symbol, style = SYMBOLS[step.state]
     done = step.rows_done if step.history else step.batch_rows  # a catch-up has no receipts to count by
     total = max(step.rows_total, done)
@@ -45,22 +45,22 @@ def _step(step: StepStatus, width: int) -> list[Content]:
     part = step.fraction if step.history else done / total if total else 0.0
     ahead = step.batch_rows / total if step.history and total else 0.0
     if not moves:
-        name = cell(said(step.id, limit=120), min(48, width - 11))
+        name = cell(safe(step.id, limit=120), min(48, width - 11))
         return [cell(Content.assemble((symbol, style), " ", name, " ", (step.state, style)), width)]
-    head = Content.assemble((symbol, style), " ", cell(said(step.id, limit=120), min(48, room)))
+    head = Content.assemble((symbol, style), " ", cell(safe(step.id, limit=120), min(48, room)))
     figures = f"{part:4.0%} {short(done)} / {short(total)}"
     lines = [cell(Content.assemble(head, " ", bar(part, bar_cells, style, ahead), " ", figures), width)]
     if step.state == "running":
-        lines.append(cell(_running(step), width))
+        lines.append(cell(_running_line(step), width))
     return lines
 
 
-def _running(step: StepStatus) -> Content:
+def _running_line(step: StepStatus) -> Content:
     parts = [f"{short(step.batch_rows)} rows so far"] if step.batch_rows else []
     parts += [f"{step.slices_done}/{step.slices} slices"] if step.slices else []
     rate = step.rows_done / step.seconds if step.seconds else 0.0
     if rate:
         left = max(0, step.rows_total - step.rows_done - step.batch_rows)
         parts += [f"{short(rate)}/s", f"{span(left / rate)} left"]
-    head = said(step.batch or "between batches", limit=80)
+    head = safe(step.batch or "between batches", limit=80)
     return Content.assemble("  ", head, *((f"  {part}", "$text-muted") for part in parts))

@@ -6,33 +6,48 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from textual.content import Content
 
 from console.runner.view import RegionView
-from console.tui.drawing import badge, bar, cell, hanging, said, sheet, shown
+from console.tui.drawing import badge, bar, cell, draw_label, safe, stack_lines, wrap_indented
 from console.tui.format import count, span
-from console.tui.labels import ailing, batch, fraction, moving, releases, running, state_word, under_way
+from console.tui.labels import (
+    done_fraction,
+    feed_trouble,
+    release_text,
+    running_fraction,
+    running_step,
+    state_label,
+    under_way,
+    working,
+)
 
-WHY_LINES = 4
+REASON_LINES = 4
 
 
 def draw_summary(view: RegionView, width: int, at: float) -> Content:
     """Name, environment, state and bar; figures; and, wrapped, why it waits or stands, with the hint."""
-    region, word = view.region, state_word(view)
+    region, word = view.region, state_label(view)
     role = f"wave {region.wave}" + (" · canary" if region.canary else "")
-    head = Content.assemble(said(region.name, "bold", 60), " ", badge(region.environment), f" {role}  ", shown(word))
+    head = Content.assemble(
+        safe(region.name, "bold", 60), " ", badge(region.environment), f" {role}  ", draw_label(word)
+    )
     if under_way(view):
-        part = fraction(view)
+        part = done_fraction(view)
         room = max(0, min(40, width - head.cell_length - 8))
-        head = Content.assemble(head, "  ", bar(part, room, word.style, running(view)), f" {part:.0%}")
-    why = _why(view, at)
-    return sheet(
-        [cell(head, width), cell(_figures(view, at), width), *(hanging(why, 0, width)[:WHY_LINES] if why else [])]
+        head = Content.assemble(head, "  ", bar(part, room, word.style, running_fraction(view)), f" {part:.0%}")
+    why = _reason(view, at)
+    return stack_lines(
+        [
+            cell(head, width),
+            cell(_figures(view, at), width),
+            *(wrap_indented(why, 0, width)[:REASON_LINES] if why else []),
+        ]
     )
 
 
 def _figures(view: RegionView, at: float) -> Content:
-    parts = [said(releases(view), limit=60), *(Content(text) for text in figures(view))]
-    if step := batch(view):
+    parts = [safe(release_text(view), limit=60), *(Content(text) for text in figures(view))]
+    if step := running_step(view):
         rows = f" ({count(step.batch_rows)} rows so far)" if step.batch_rows else ""
-        parts.append(said(f"batch {step.batch}{rows}", limit=80))
+        parts.append(safe(f"batch {step.batch}{rows}", limit=80))
     if under_way(view) and view.status.started:
         parts.append(Content(f"since {_clock(view, view.status.started)} ({span(max(0.0, at - view.status.started))})"))
     return Content(" · ").join(parts)
@@ -44,16 +59,16 @@ def figures(view: RegionView) -> list[str]:
     if under_way(view):
         if status.rows_total:
             texts.append(f"{count(status.rows_done)} of {count(status.rows_total)} rows")
-        if moving(view) and status.rate:
+        if working(view) and status.rate:
             texts.append(f"{count(status.rate)} rows/s")
-        if moving(view) and status.eta_seconds is not None and fraction(view) < 1.0:
+        if working(view) and status.eta_seconds is not None and done_fraction(view) < 1.0:
             texts.append(f"{span(status.eta_seconds)} left")
-    if lag := lagging(view):
+    if lag := lag_text(view):
         texts.append(lag)
     return texts
 
 
-def lagging(view: RegionView, *, rows: bool = True) -> str:
+def lag_text(view: RegionView, *, rows: bool = True) -> str:
     """`lag 0.4 s`, and the rows behind where there are any; "" where nothing was measured."""
     status = view.status
     if not (status.lag_seconds or status.lag_commits or status.lag_rows):
@@ -62,25 +77,25 @@ def lagging(view: RegionView, *, rows: bool = True) -> str:
     return f"lag {span(status.lag_seconds)}{behind}"
 
 
-def _why(view: RegionView, at: float) -> Content:
+def _reason(view: RegionView, at: float) -> Content:
     status = view.status
     if view.link == "unreachable":
-        risk = " · a batch may be running" if moving(view) else ""
-        return Content.assemble(said(view.link_why or "no answer", "$text-warning"), (risk, "$text-warning"))
-    if status.held != "failed" and (told := ailing(view)):
+        risk = " · a batch may be running" if working(view) else ""
+        return Content.assemble(safe(view.link_why or "no answer", "$text-warning"), (risk, "$text-warning"))
+    if status.held != "failed" and (told := feed_trouble(view)):
         feed = next(iter(status.standing), status.ailing[0])
-        hint = Content.assemble("  → ", said(feed.hint)) if feed.hint else Content("")
-        return Content.assemble(said(told, "$text-error" if feed.standing else "$text-warning"), hint)
+        hint = Content.assemble("  → ", safe(feed.hint)) if feed.hint else Content("")
+        return Content.assemble(safe(told, "$text-error" if feed.standing else "$text-warning"), hint)
     if status.why:
         style = "$text-error" if status.held == "failed" else "$text-muted"
-        hint = Content.assemble("  → ", said(status.hint)) if status.hint else Content("")
-        return Content.assemble(said(status.why, style), _budget(view, at), hint)
+        hint = Content.assemble("  → ", safe(status.hint)) if status.hint else Content("")
+        return Content.assemble(safe(status.why, style), _pause_limit(view, at), hint)
     if status.decided_by and not under_way(view):
-        return said(f"{status.state} by {status.decided_by}", "$text-muted")
-    return said(view.note, "$text-muted")
+        return safe(f"{status.state} by {status.decided_by}", "$text-muted")
+    return safe(view.note, "$text-muted")
 
 
-def _budget(view: RegionView, at: float) -> str:
+def _pause_limit(view: RegionView, at: float) -> str:
     """For how long a paused rollout may stay so: its history's files are not kept for ever."""
     until = view.status.reads_until
     if view.status.held != "paused" or not until:

@@ -6,87 +6,94 @@ from typing import TYPE_CHECKING, Any
 from textual.content import Content
 
 from console.runner.view import RegionView
-from console.tui.drawing import cell, hanging, keys, said, sheet
+from console.tui.drawing import cell, key_hints, safe, stack_lines, wrap_indented
 from console.tui.format import plural
 
 if TYPE_CHECKING:
     from console.drivers.replay import Ran
-    from console.witness import Sought, Witness
+    from console.witness import Witness, WitnessResult
 
-MANY = 12  # rows of one table drawn
-QUERIES = 40
-VALUE = 240  # characters of one value
-NAME = 24  # most cells of a column's name, where values stand below each other
+MAX_ROWS = 12  # rows of one table drawn
+MAX_QUERIES = 40
+MAX_VALUE = 240  # characters of one value
+NAME_CELLS = 24  # most cells of a column's name, where values stand below each other
 OLD_STYLE, NEW_STYLE = "$text-error", "$text-success"
-Table = tuple[Sequence[str], Sequence[Sequence[Any]]]  # heads, rows
-Field = tuple[str, Content, Content]  # sign, name, value
+TableRows = tuple[Sequence[str], Sequence[Sequence[Any]]]  # heads, rows
+FieldLine = tuple[str, Content, Content]  # sign, name, value
 
 
 def draw_witness(view: RegionView, width: int, at: float) -> Content:
     """What was found; while it is sought, that and what for; before, how to ask for it."""
     witness = view.witness
     if view.plan is None:
-        return sheet(hanging(Content("no plan yet: a witness shows what its edited queries change."), 0, width))
+        return stack_lines(
+            wrap_indented(Content("no plan yet: a witness shows what its edited queries change."), 0, width)
+        )
     if witness is None:
-        return sheet(_offer(width))
+        return stack_lines(_offer_lines(width))
     if not witness.asked:
-        return sheet(hanging(Content("no query of a table is edited: there is nothing to witness."), 0, width))
-    lines = [] if witness.over else _under_way(len(witness.found), len(witness.asked), width)
-    for number, (table, by) in enumerate(witness.asked[:QUERIES]):
+        return stack_lines(
+            wrap_indented(Content("no query of a table is edited: there is nothing to witness."), 0, width)
+        )
+    lines = [] if witness.over else _progress_lines(len(witness.found), len(witness.asked), width)
+    for number, (table, by) in enumerate(witness.asked[:MAX_QUERIES]):
         found = witness.found[number] if number < len(witness.found) else None
         lines += [Content("")] if lines else []
-        lines.append(cell(Content.assemble(said(table, "bold", 80), " by ", said(by, limit=80)), width))
-        lines += _found(found, width) if found else [Content.styled("… not answered yet", "$text-muted")]
+        lines.append(cell(Content.assemble(safe(table, "bold", 80), " by ", safe(by, limit=80)), width))
+        lines += _answer_lines(found, width) if found else [Content.styled("… not answered yet", "$text-muted")]
     if witness.over and not witness.proven:
-        lines += [Content(""), keys(("w", "seek again"))]
-    return sheet(line.truncate(width, ellipsis=True) for line in lines)
+        lines += [Content(""), key_hints(("w", "seek again"))]
+    return stack_lines(line.truncate(width, ellipsis=True) for line in lines)
 
 
-def _offer(width: int) -> list[Content]:
+def _offer_lines(width: int) -> list[Content]:
     about = "seek the smallest made-up rows that the plan's edited queries turn into others"
     spark = "A Spark of this machine is started for it, which takes half a minute; no row of the region is read."
-    return [*hanging(keys(("w", about)), 0, width), Content(""), *hanging(Content(spark), 0, width)]
+    return [*wrap_indented(key_hints(("w", about)), 0, width), Content(""), *wrap_indented(Content(spark), 0, width)]
 
 
-def _under_way(found: int, asked: int, width: int) -> list[Content]:
+def _progress_lines(found: int, asked: int, width: int) -> list[Content]:
     answered = f", {found} of {asked} answered" if asked > 1 else ""
     spark = f"… seeking{answered}: a Spark of this machine is started for it, which takes half a minute."
-    leave = keys(("esc", "leaves: the search goes on, and what it finds is kept"))
-    return [*hanging(Content.styled(spark, "$text-primary"), 0, width), *hanging(leave, 0, width)]
+    leave = key_hints(("esc", "leaves: the search goes on, and what it finds is kept"))
+    return [*wrap_indented(Content.styled(spark, "$text-primary"), 0, width), *wrap_indented(leave, 0, width)]
 
 
-def _found(sought: "Sought", width: int) -> list[Content]:
+def _answer_lines(sought: "WitnessResult", width: int) -> list[Content]:
     if sought.witness is None:
         style = "$text-warning" if sought.unproven else ""
-        why = Content.assemble("! " if sought.unproven else "· no witness: ", said(sought.why))
-        return hanging(why.stylize(style) if style else why, 0, width)
+        why = Content.assemble("! " if sought.unproven else "· no witness: ", safe(sought.why))
+        return wrap_indented(why.stylize(style) if style else why, 0, width)
     tried = f"replayed on Spark, found after {plural(sought.tried, 'database')}"
-    return [*hanging(Content.styled(f"✓ {tried}", "$text-success"), 0, width), *_witness(sought.witness, width)]
+    return [
+        *wrap_indented(Content.styled(f"✓ {tried}", "$text-success"), 0, width),
+        *_witness_lines(sought.witness, width),
+    ]
 
 
-def _witness(witness: "Witness", width: int) -> list[Content]:
+def _witness_lines(witness: "Witness", width: int) -> list[Content]:
     lines: list[Content] = []
     for name, given in witness.tables.items():
-        lines += _table(said(name, limit=80), ([column for column, _ in given.columns], given.rows), width, "")
+        lines += _table_lines(safe(name, limit=80), ([column for column, _ in given.columns], given.rows), width, "")
     old, new = witness.old, witness.new
     if not (old.error or new.error) and len(old.rows) == len(new.rows) == 1:
         lines.append(Content("  old and new give one row each:"))
-        return lines + _beside(old, new, width)
-    return lines + _gives("old", old, width, OLD_STYLE) + _gives("new", new, width, NEW_STYLE)
+        return lines + _compare_rows(old, new, width)
+    return lines + _result_lines("old", old, width, OLD_STYLE) + _result_lines("new", new, width, NEW_STYLE)
 
 
-def _gives(word: str, ran: "Ran", width: int, style: str) -> list[Content]:
+def _result_lines(word: str, ran: "Ran", width: int, style: str) -> list[Content]:
     if ran.error:
-        return hanging(Content.assemble(f"{word} fails: ", said(ran.error, "$text-error")), 2, width)
-    return _table(Content(f"{word} gives"), (ran.columns, ran.rows), width, style)
+        return wrap_indented(Content.assemble(f"{word} fails: ", safe(ran.error, "$text-error")), 2, width)
+    return _table_lines(Content(f"{word} gives"), (ran.columns, ran.rows), width, style)
 
 
-def _table(title: Content, table: Table, width: int, style: str) -> list[Content]:
+def _table_lines(title: Content, table: TableRows, width: int, style: str) -> list[Content]:
     """The rows in columns where these fit; else column below column."""
     heads, rows = table
     lines = [cell(Content.assemble("  ", title, (f", {plural(len(rows), 'row')}", "$text-muted")), width)]
-    shown = [[_value(value, style) for value in row] for row in rows[:MANY]]
-    names = [said(head, "$text-muted", 80) for head in heads]
+    shown = [[_value(value, style) for value in row] for row in rows[:MAX_ROWS]]
+    names = [safe(head, "$text-muted", 80) for head in heads]
     widths = [max(part.cell_length for part in column) for column in zip(names, *shown, strict=True)] if shown else []
     if sum(widths) + 2 * len(widths) + 4 <= width:
         for row in [names, *shown] if shown else []:
@@ -95,14 +102,14 @@ def _table(title: Content, table: Table, width: int, style: str) -> list[Content
     else:
         for number, row in enumerate(shown, 1):
             lines += [Content.styled(f"    row {number}", "$text-muted")] if len(shown) > 1 else []
-            lines += _below([(" ", name, value) for name, value in zip(names, row, strict=True)], width)
-    more = len(rows) - MANY
+            lines += _field_lines([(" ", name, value) for name, value in zip(names, row, strict=True)], width)
+    more = len(rows) - MAX_ROWS
     return [*lines, Content.styled(f"    … and {more:,} more", "$text-muted")] if more > 0 else lines
 
 
-def _below(fields: Sequence[Field], width: int) -> list[Content]:
+def _field_lines(fields: Sequence[FieldLine], width: int) -> list[Content]:
     """`~ name  value`, a value that is long wrapped below itself."""
-    room = min(NAME, width // 3, max((name.cell_length for _, name, _ in fields), default=0))
+    room = min(NAME_CELLS, width // 3, max((name.cell_length for _, name, _ in fields), default=0))
     lines = []
     for sign, name, value in fields:
         first, *others = value.wrap(max(10, width - room - 8))
@@ -111,13 +118,13 @@ def _below(fields: Sequence[Field], width: int) -> list[Content]:
     return lines
 
 
-def _beside(old: "Ran", new: "Ran", width: int) -> list[Content]:
+def _compare_rows(old: "Ran", new: "Ran", width: int) -> list[Content]:
     """One row each: `~ agent  NULL → 'x'` where they differ, `-` and `+` for what only one of them has."""
     before = dict(zip(old.columns, old.rows[0], strict=True))
     after = dict(zip(new.columns, new.rows[0], strict=True))
-    fields: list[Field] = []
+    fields: list[FieldLine] = []
     for name in [*before, *(name for name in after if name not in before)]:
-        head = said(name, limit=80)
+        head = safe(name, limit=80)
         if name not in after:
             fields.append(("-", head, _value(before[name], OLD_STYLE)))
         elif name not in before:
@@ -126,8 +133,8 @@ def _beside(old: "Ran", new: "Ran", width: int) -> list[Content]:
             arrow = Content.assemble(_value(before[name], OLD_STYLE), " → ", _value(after[name], NEW_STYLE))
             fields.append(("~", head, arrow))
         else:
-            fields.append((" ", said(name, "$text-muted", 80), _value(before[name], "$text-muted")))
-    return _below(fields, width)
+            fields.append((" ", safe(name, "$text-muted", 80), _value(before[name], "$text-muted")))
+    return _field_lines(fields, width)
 
 
 def _value(value: Any, style: str) -> Content:
@@ -137,4 +144,4 @@ def _value(value: Any, style: str) -> Content:
     if isinstance(value, bool):
         return Content.styled(str(value).lower(), style)
     quote = "'" if isinstance(value, str) else ""
-    return Content.assemble((quote, style), said(str(value), style, VALUE), (quote, style))
+    return Content.assemble((quote, style), safe(str(value), style, MAX_VALUE), (quote, style))

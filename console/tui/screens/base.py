@@ -12,10 +12,10 @@ from textual.screen import Screen
 from textual.style import Style
 from textual.widgets import Static
 
-from console.tui.actions import ActionRequest, Deed, coach
-from console.tui.drawing import said
-from console.tui.labels import state_word
-from console.tui.screens.help import Help
+from console.tui.actions import ActionRequest, RegionAction, coach
+from console.tui.drawing import safe
+from console.tui.labels import state_label
+from console.tui.screens.help import HelpScreen
 from console.tui.state import ScreenState
 
 
@@ -88,7 +88,7 @@ class BaseScreen(Screen[None]):
             told = coach(self.scene, self.subject, inside=self.inside)
             self._coach.update(Content.assemble(("next  ", "$text-muted"), told), layout=False)
 
-    def action_ask(self, deed: Deed) -> None:
+    def action_ask(self, deed: RegionAction) -> None:
         self.post_message(ActionRequest(deed, self.subjects))
 
     def action_pane(self, name: str) -> None:
@@ -102,7 +102,7 @@ class BaseScreen(Screen[None]):
             self.post_message(ActionRequest("witness", (subject,)))
 
     def action_help(self) -> None:
-        self.app.push_screen(Help())
+        self.app.push_screen(HelpScreen())
 
 
 def _foot(bindings: Iterable[BindingType]) -> Content:
@@ -120,13 +120,13 @@ def _foot(bindings: Iterable[BindingType]) -> Content:
 def _banner(scene: ScreenState) -> Content:
     counts: dict[str, int] = {}
     for view in scene.views.values():
-        word = state_word(view).text
+        word = state_label(view).text
         counts[word] = counts.get(word, 0) + 1
     states = ", ".join(f"{number} {word}" for word, number in counts.items())
     number = len(scene.views)
     return Content.assemble(
         (" console ", "bold $text-accent"),
-        said(f"{scene.title}  " if scene.title else " ", "bold", 60),
-        said(f"{number} {'region' if number == 1 else 'regions'}" + (f": {states}" if states else ""), "$text-muted"),
+        safe(f"{scene.title}  " if scene.title else " ", "bold", 60),
+        safe(f"{number} {'region' if number == 1 else 'regions'}" + (f": {states}" if states else ""), "$text-muted"),
         ("  read-only", "bold $text-warning") if scene.readonly else "",
     )

@@ -9,14 +9,14 @@ from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from console.tui.drawing import cell, sheet
+from console.tui.drawing import cell, stack_lines
 
-NAMES = {"question_mark": "?", "slash": "/", "escape": "esc", "space": "space", "enter": "enter"}
-EVERYWHERE = (("↑ ↓ j k", "move"), ("ctrl+p", "all commands, by name; themes"), ("tab", "to the next pane"))
-SIGNS = ". keep   ~ metadata, read   <= rebind   > forward   -/+ replay   >/+ hybrid   + create   - drop"
+KEY_NAMES = {"question_mark": "?", "slash": "/", "escape": "esc", "space": "space", "enter": "enter"}
+GLOBAL_KEYS = (("↑ ↓ j k", "move"), ("ctrl+p", "all commands, by name; themes"), ("tab", "to the next pane"))
+ACTION_SIGNS = ". keep   ~ metadata, read   <= rebind   > forward   -/+ replay   >/+ hybrid   + create   - drop"
 
 
-class Help(ModalScreen[None]):
+class HelpScreen(ModalScreen[None]):
     """An overlay; any of esc, ?, q or enter closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,q,enter,f1", "dismiss", "Close")]
@@ -33,13 +33,15 @@ class Help(ModalScreen[None]):
         for node in (below.focused, below):
             for _, binding in node._bindings if node else ():
                 if binding.tooltip:
-                    found.setdefault(_name(binding), binding.tooltip)
-        found |= dict(EVERYWHERE)
+                    found.setdefault(_key_name(binding), binding.tooltip)
+        found |= dict(GLOBAL_KEYS)
         lines = [
             Content.assemble(cell(Content.styled(key, "bold $text-accent"), 12), does) for key, does in found.items()
         ]
-        return sheet([*lines, Content(""), Content.styled("signs in a plan", "$text-muted"), Content(SIGNS)])
+        return stack_lines(
+            [*lines, Content(""), Content.styled("signs in a plan", "$text-muted"), Content(ACTION_SIGNS)]
+        )
 
 
-def _name(binding: Binding) -> str:
-    return NAMES.get(binding.key, binding.key)
+def _key_name(binding: Binding) -> str:
+    return KEY_NAMES.get(binding.key, binding.key)

@@ -12,23 +12,25 @@ from textual.content import Content
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
-from console.tui.actions import ActionRequest, Deed
-from console.tui.drawing import said, sheet
-from console.tui.groups import draw_groups, titled
-from console.tui.labels import settled
+from console.tui.actions import ActionRequest, RegionAction
+from console.tui.drawing import safe, stack_lines
+from console.tui.groups import draw_groups, plan_title
+from console.tui.labels import idle
 from console.tui.panes.pane import Pane
-from console.tui.panes.plan import draw_plan, drawn_from
+from console.tui.panes.plan import draw_plan, plan_inputs
 from console.tui.panes.regions import RegionList
 from console.tui.panes.steps import draw_steps
 from console.tui.screens.base import BaseScreen
 from console.tui.screens.region import RegionScreen
 from console.tui.state import ScreenState
 
-GROUPS = 4  # lines; twice as many where the screen is high
-CALM = 0.1  # seconds without a move of the cursor, until plan and steps follow it: to draw them holds up the next key
+GROUP_LINES = 4  # lines; twice as many where the screen is high
+FOLLOW_SECONDS = (
+    0.1  # seconds without a move of the cursor, until plan and steps follow it: to draw them holds up the next key
+)
 
 
-class Home(BaseScreen):
+class HomeScreen(BaseScreen):
     """Regions above (or beside) the plan."""
 
     AUTO_FOCUS = "RegionList"
@@ -45,7 +47,7 @@ class Home(BaseScreen):
         self._groups.display = False
         self._grouped = Content("")
         self._now = Pane("steps", draw_steps, id="now")
-        self._plan = Pane("plan", draw_plan, drawn_from=drawn_from, id="plan")
+        self._plan = Pane("plan", draw_plan, drawn_from=plan_inputs, id="plan")
         self._filter = Input(placeholder="name, environment or state; !word leaves out", id="filter", compact=True)
         self._filter.cursor_blink = False
         self._following: Timer | None = None
@@ -77,7 +79,7 @@ class Home(BaseScreen):
     def on_region_list_moved(self) -> None:
         if self._following:
             self._following.stop()
-        self._following = self.set_timer(CALM, self._show_subject)
+        self._following = self.set_timer(FOLLOW_SECONDS, self._show_subject)
         self.advise()
 
     def on_region_list_opened(self, message: RegionList.Opened) -> None:
@@ -87,8 +89,8 @@ class Home(BaseScreen):
         self._show_groups()
 
     def _show_groups(self) -> None:
-        width, most = self._groups.size.width, GROUPS * (2 if self.size.height >= 36 else 1)
-        content = sheet(draw_groups(self.scene.groups, width or self.size.width, most))
+        width, most = self._groups.size.width, GROUP_LINES * (2 if self.size.height >= 36 else 1)
+        content = stack_lines(draw_groups(self.scene.groups, width or self.size.width, most))
         if content.is_same(self._grouped):
             return  # an update lays out the whole screen
         self._grouped = content
@@ -98,14 +100,14 @@ class Home(BaseScreen):
     def _show_subject(self) -> None:
         self._following = None
         view = self.scene.views.get(self.subject)
-        title = titled(self.scene.groups, self.subject)
-        self._plan.border_title = said(f"{self.subject}: {title}" if self.subject else "plan", limit=100)
+        title = plan_title(self.scene.groups, self.subject)
+        self._plan.border_title = safe(f"{self.subject}: {title}" if self.subject else "plan", limit=100)
         self._plan.show(view, self.scene.at)
-        self._now.border_title = said(f"steps of {self.subject}", limit=60)
+        self._now.border_title = safe(f"steps of {self.subject}", limit=60)
         self._now.show(view, self.scene.at)
-        self._now.set_class(view is None or settled(view), "-idle")
+        self._now.set_class(view is None or idle(view), "-idle")
 
-    def action_ask(self, deed: Deed) -> None:
+    def action_ask(self, deed: RegionAction) -> None:
         # a change goes through all regions unless some are marked: canary and waves belong to it
         everyone = tuple(self.scene.views)
         whole = deed in ("start", "refresh") and not self._list.marked

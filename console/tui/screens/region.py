@@ -12,13 +12,13 @@ from textual.content import Content
 from textual.widgets import Static
 
 from console.runner.view import RegionView
-from console.tui.drawing import said
-from console.tui.groups import titled
-from console.tui.labels import settled, under_way
+from console.tui.drawing import safe
+from console.tui.groups import plan_title
+from console.tui.labels import idle, under_way
 from console.tui.panes.checks import draw_checks
 from console.tui.panes.log import draw_log
 from console.tui.panes.pane import Pane
-from console.tui.panes.plan import draw_plan, drawn_from
+from console.tui.panes.plan import draw_plan, plan_inputs
 from console.tui.panes.steps import draw_steps
 from console.tui.panes.summary import draw_summary
 from console.tui.panes.witness import draw_witness
@@ -30,7 +30,7 @@ PANES = ("plan", "steps", "checks", "log", "witness")
 
 def first_pane(view: RegionView | None) -> str:
     """The pane that answers the question of the moment."""
-    if view is None or (settled(view) and not view.note):
+    if view is None or (idle(view) and not view.note):
         return "plan"
     if view.status.state == "awaiting-confirmation":
         return "checks"
@@ -57,7 +57,7 @@ class RegionScreen(BaseScreen):
         self._summary = Static(id="summary")
         self._tabs = Static(id="tabs")
         self._panes = {
-            "plan": Pane("1 plan", draw_plan, drawn_from=drawn_from, id="plan"),
+            "plan": Pane("1 plan", draw_plan, drawn_from=plan_inputs, id="plan"),
             "steps": Pane("2 steps", draw_steps, id="steps"),
             "checks": Pane("3 checks", draw_checks, id="checks"),
             "log": Pane("4 log", draw_log, follow=True, id="log"),
@@ -87,7 +87,7 @@ class RegionScreen(BaseScreen):
             self._summary.update(draw_summary(view, max(20, self.size.width - 2), self.scene.at))
         for pane in self._panes.values():
             pane.show(view, self.scene.at)
-        self._panes["plan"].border_title = said(f"1 {titled(self.scene.groups, self._region)}", limit=100)
+        self._panes["plan"].border_title = safe(f"1 {plan_title(self.scene.groups, self._region)}", limit=100)
         super().redraw()
 
     def action_pane(self, name: str) -> None:

@@ -7,7 +7,7 @@ from rich.segment import Segment
 from textual.color import Color
 from textual.filter import LineFilter
 
-ALIKE = {
+REPLACEMENTS = {
     "━": "=", "╌": "-", "─": "-", "│": "|", "┃": "|", "╭": "+", "╮": "+", "╰": "+", "╯": "+", "┌": "+", "┐": "+",
     "└": "+", "┘": "+", "▔": "-", "▁": "_", "▏": "|", "▎": "|", "▌": "|", "▊": "|", "▕": "|", "█": "#", "✓": "v",
     "✗": "x", "▶": ">", "◆": "*", "○": "o", "‖": "=", "↶": "<", "→": ">", "…": "~", "—": "-", "›": ">", "·": ".",
@@ -16,15 +16,15 @@ ALIKE = {
 
 
 @lru_cache(4096)
-def plain(text: str) -> str:
+def to_ascii(text: str) -> str:
     """The text in ASCII, as many cells wide as before; what has no likeness becomes `?`."""
     if text.isascii():
         return text
-    return "".join(char if char.isascii() else ALIKE.get(char, "?" * cell_len(char)) for char in text)
+    return "".join(char if char.isascii() else REPLACEMENTS.get(char, "?" * cell_len(char)) for char in text)
 
 
-class Ascii(LineFilter):
+class AsciiFilter(LineFilter):
     """Applied to every line that reaches the terminal."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        return [Segment(plain(text), style, control) for text, style, control in segments]
+        return [Segment(to_ascii(text), style, control) for text, style, control in segments]

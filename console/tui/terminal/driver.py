@@ -16,10 +16,12 @@ from contextlib import suppress
 
 from textual.drivers.linux_driver import LinuxDriver
 
-MOST = 30  # writes held for a terminal that does not read; what is drawn later is dropped, and drawn anew when it does
-SHORT = 64  # characters: less sets a mode of the terminal and draws nothing
-LOOK_SECONDS = 1.0  # between two looks whether the terminal is still there
-END_SECONDS = 0.5  # for what is left to be written when the screen ends
+MAX_QUEUED = (
+    30  # writes held for a terminal that does not read; what is drawn later is dropped, and drawn anew when it does
+)
+MODE_CHARACTERS = 64  # characters: less sets a mode of the terminal and draws nothing
+POLL_SECONDS = 1.0  # between two looks whether the terminal is still there
+FLUSH_SECONDS = 0.5  # for what is left to be written when the screen ends
 _GONE = select.POLLHUP | select.POLLERR | select.POLLNVAL
 
 
@@ -38,7 +40,7 @@ class TerminalWriter(threading.Thread):
 
     def put(self, text: str) -> None:
         with self._news:
-            if len(self._held) >= MOST and len(text) > SHORT and not self._ending:
+            if len(self._held) >= MAX_QUEUED and len(text) > MODE_CHARACTERS and not self._ending:
                 self._dropped = True
             else:
                 self._held.append(text)
@@ -54,11 +56,11 @@ class TerminalWriter(threading.Thread):
         with self._news:
             self._over = True
             self._news.notify()
-        self.join(END_SECONDS)
+        self.join(FLUSH_SECONDS)
         if self.is_alive():
             with suppress(OSError, termios.error):
                 termios.tcflush(self._fd, termios.TCOFLUSH)
-            self.join(END_SECONDS)
+            self.join(FLUSH_SECONDS)
 
     def run(self) -> None:
         while (text := self._next()) is not None:
@@ -75,7 +77,7 @@ class TerminalWriter(threading.Thread):
             try:
                 left = left[os.write(self._fd, left) :]
             except BlockingIOError:
-                self._poll(select.POLLOUT, LOOK_SECONDS)
+                self._poll(select.POLLOUT, POLL_SECONDS)
 
     def _next(self) -> str | None:
         """What is to be written next; None at the end, and where the terminal is gone."""
@@ -88,7 +90,7 @@ class TerminalWriter(threading.Thread):
                 if self._dropped:
                     self._dropped = False
                     self._again()
-                self._news.wait(LOOK_SECONDS)
+                self._news.wait(POLL_SECONDS)
                 idle = not self._held and not self._over
             if idle and self._poll(0, 0) & _GONE:
                 self._gone()
@@ -104,7 +106,7 @@ class TerminalWriter(threading.Thread):
             os.kill(os.getpid(), signal.SIGHUP)  # as the kernel tells a session that the terminal controls
 
 
-class Terminal(LinuxDriver):
+class TerminalDriver(LinuxDriver):
     """Textual's driver, with a writer of our own."""
 
     _writer: TerminalWriter | None = None

@@ -110,9 +110,9 @@ def _planned(
 def _witnesses(desk: OpenProject, plans: "list[Plan]") -> "Witnesses":
     from console.cli.commands.run import survey_all
     from console.cli.interrupt import carry
-    from console.witness import of_plans
+    from console.witness import witnesses_of
 
-    return of_plans(plans, carry(survey_all(desk)), desk.regions)
+    return witnesses_of(plans, carry(survey_all(desk)), desk.regions)
 
 
 def _show(

@@ -9,12 +9,12 @@ from textual.pilot import Pilot
 from console.runner.view import Cockpit
 from console.tui.app import ConsoleApp
 from console.tui.dialogs.dialog import Dialog
-from console.tui.screens.home import Home
+from console.tui.screens.home import HomeScreen
 from tests.screens.scripted import NOON
 
 
 @asynccontextmanager
-async def sitting(
+async def running_app(
     cockpit: Cockpit,
     *,
     size: tuple[int, int] = (80, 24),
@@ -35,12 +35,12 @@ async def settle(pilot: Pilot[int]) -> None:
     app = pilot.app
     assert isinstance(app, ConsoleApp)
     async with asyncio.timeout(60):
-        while app._dirty or any(isinstance(screen, Home) and screen._following for screen in app.screen_stack):
+        while app._dirty or any(isinstance(screen, HomeScreen) and screen._following for screen in app.screen_stack):
             await pilot.pause(0.02)
     await pilot.pause()
 
 
-def seen(app: ConsoleApp) -> str:
+def screen_text(app: ConsoleApp) -> str:
     """What the operator reads now, toasts included."""
     width, height = app.size
     lines = app.screen._compositor.render_strips(size=app.size)
@@ -48,11 +48,11 @@ def seen(app: ConsoleApp) -> str:
     return "\n".join(line.text for line in lines)
 
 
-def told(app: ConsoleApp) -> str:
+def toast_text(app: ConsoleApp) -> str:
     """What the toasts say, unwrapped."""
     return "\n".join(notification.message for notification in app._notifications)
 
 
-def asked(app: ConsoleApp) -> str:
+def dialog_title(app: ConsoleApp) -> str:
     """The title of the open question, "" where none is open."""
     return str(app.screen._question.title) if isinstance(app.screen, Dialog) else ""

@@ -3,27 +3,29 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from console.witness.kinds import Kind
-from console.witness.values import Pool
+from console.witness.spark_types import SparkType
+from console.witness.values import ValuePool
 
 Database = Mapping[str, tuple[tuple[Any, ...], ...]]  # table → rows
-Still = Callable[[Database], bool]
-_PLAINER = 4  # of a type's plainest values, those that are tried
+StillDiffers = Callable[[Database], bool]
+_PLAIN_VALUES = 4  # of a type's plainest values, those that are tried
 
 
-def smaller(found: Database, kinds: Mapping[str, Sequence[tuple[str, Kind]]], pool: Pool, still: Still) -> Database:
+def shrink(
+    found: Database, kinds: Mapping[str, Sequence[tuple[str, SparkType]]], pool: ValuePool, still: StillDiffers
+) -> Database:
     """The smallest database that a walk over rows, and then over values, comes to."""
     small = _fewer(found, still)
     for table, columns in kinds.items():
         rows = range(len(small[table]))
         for at, (name, of) in enumerate(columns):
-            simple = pool.simple(of, name)[:_PLAINER]
+            simple = pool.simple(of, name)[:_PLAIN_VALUES]
             for together in ([*rows], *([row] for row in rows)):  # a key must change in all its rows at once
                 small = _plainer(small, table, together, at, simple, still)
     return small
 
 
-def _fewer(database: Database, still: Still) -> Database:
+def _fewer(database: Database, still: StillDiffers) -> Database:
     for table in database:
         row = 0
         while row < len(database[table]):
@@ -37,7 +39,7 @@ def _fewer(database: Database, still: Still) -> Database:
 
 
 def _plainer(
-    database: Database, table: str, chosen: Sequence[int], at: int, simple: Sequence[Any], still: Still
+    database: Database, table: str, chosen: Sequence[int], at: int, simple: Sequence[Any], still: StillDiffers
 ) -> Database:
     rows = database[table]
     now = {repr(rows[row][at]) for row in chosen}

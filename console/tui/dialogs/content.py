@@ -30,4 +30,4 @@ class DialogContent:
     gentle: bool = False
 
 
-Asking = Callable[[ScreenState], DialogContent]
+DialogFactory = Callable[[ScreenState], DialogContent]

@@ -6,11 +6,11 @@ from console.errors import DataError
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class SparkType:
     """A type: its name, and for nested ones the kinds inside; a struct's fields are named."""
 
     name: str
-    inside: tuple["Kind", ...] = ()
+    inside: tuple["SparkType", ...] = ()
     fields: tuple[str, ...] = ()
     scale: tuple[int, int] = field(default=(10, 0))
 
@@ -25,7 +25,7 @@ _ALSO = {
 }  # fmt: skip
 
 
-def kind(text: str) -> Kind:
+def parse_type(text: str) -> SparkType:
     """raises  DataError where no rows of this type can be made"""
     said = " ".join(text.lower().split())
     head, _, rest = said.partition("<")
@@ -33,21 +33,21 @@ def kind(text: str) -> Kind:
     if rest and said.endswith(">"):
         parts = _split(rest[:-1])
         if head == "array" and len(parts) == 1:
-            return Kind("array", (kind(parts[0]),))
+            return SparkType("array", (parse_type(parts[0]),))
         if head == "map" and len(parts) == 2:
-            return Kind("map", (kind(parts[0]), kind(parts[1])))
+            return SparkType("map", (parse_type(parts[0]), parse_type(parts[1])))
         if head == "struct":
             named = [_field(part) for part in parts]
-            return Kind("struct", tuple(kind(of) for _, of in named), tuple(name for name, _ in named))
+            return SparkType("struct", tuple(parse_type(of) for _, of in named), tuple(name for name, _ in named))
     base, _, arguments = said.partition("(")
     base = _ALSO.get(base.strip(), base.strip())
     if base == "decimal":
         digits = [int(part) for part in arguments.rstrip(") ").split(",") if part.strip().isdigit()]
-        return Kind("decimal", scale=(digits[0] if digits else 10, digits[1] if len(digits) > 1 else 0))
+        return SparkType("decimal", scale=(digits[0] if digits else 10, digits[1] if len(digits) > 1 else 0))
     if base in ("varchar", "char"):
-        return Kind("string")
+        return SparkType("string")
     if base in _PLAIN:
-        return Kind(base)
+        return SparkType(base)
     raise DataError(f"no rows can be made for the type {text}", hint="leave the column out of the query", code="E_KIND")
 
 

@@ -1,4 +1,4 @@
-"""The console over scripted views, for looking at: `python -m tests.screens.look MOMENT`.
+"""The console over scripted views, for looking at: `python -m tests.screens.moments MOMENT`.
 
 MOMENT is one of before, running, gate, failed, live, building, fleet, witness, seeking.
 """
@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 
 from console.tui import run
-from console.witness import Sought
+from console.witness import WitnessResult
 from tests.screens import scripted as s
 
 
@@ -29,10 +29,15 @@ def moment(name: str) -> tuple[s.RegionView, ...]:
         case "fleet":
             return s.fleet()
         case "witness":
-            none = Sought(None, 324, "none among 324 databases")
-            return tuple(replace(view, witness=s.sought(s.found(), s.found(rows=2), none)) for view in moment("before"))
+            none = WitnessResult(None, 324, "none among 324 databases")
+            return tuple(
+                replace(view, witness=s.witness_progress(s.witness_result(), s.witness_result(rows=2), none))
+                for view in moment("before")
+            )
         case "seeking":
-            return tuple(replace(view, witness=s.sought(s.found(), total=2)) for view in moment("before"))
+            return tuple(
+                replace(view, witness=s.witness_progress(s.witness_result(), total=2)) for view in moment("before")
+            )
         case _:
             return s.waiting(s.US), s.waiting(s.EU, 1_534_400), s.waiting(s.AP, 61_200)
 
