@@ -97,16 +97,24 @@ def socket_path(warehouse: str) -> Path:
 
 
 def jars_dir() -> Path:
-    """Delta's jars, put there once by the set-up: `$CONSOLE_JARS`, else `.console/jars` of the checkout this package
-    lies in, else `$XDG_CACHE_HOME/console/jars`. The directory may not exist yet.
+    """Delta's jars, put there by `console setup`: `$CONSOLE_JARS`, else `.console/jars` of the checkout this package lies
+    in, else `$CONSOLE_HOME/jars`, `$XDG_DATA_HOME/console/jars` or `~/.local/share/console/jars`. It may not exist yet.
     """
     if named := os.environ.get("CONSOLE_JARS"):
         return Path(named)
     checkout = Path(__file__).resolve().parent.parent
     if (checkout / "pyproject.toml").is_file():
         return checkout / ".console" / "jars"
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "console" / "jars"
+    if home := os.environ.get("CONSOLE_HOME"):
+        return Path(home) / "jars"
+    data = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "console" / "jars"
+    older = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "console" / "jars"  # 0.1.0's place
+    return older if older.is_dir() and not data.is_dir() else data
+
+
+def archive_path() -> Path:
+    """The class archive of the region's JVM (console/agent/class_archive.py)."""
+    return jars_dir() / "classes.jsa"
 
 
 def version_path(warehouse: Path, path: str) -> str:

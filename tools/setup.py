@@ -1,7 +1,7 @@
 """Sets the checkout up: the virtual environment, Java's presence, Delta's jars. Doing it twice does nothing.
 
     python3 tools/setup.py python     .venv/ with the locked dependencies and this project
-    python3 tools/setup.py spark      Java 17 or newer that Spark supports, and the jars of jars.lock in .console/jars/
+    python3 tools/setup.py spark      Java 17 or newer that Spark supports, and Delta's jars in .console/jars/
     python3 tools/setup.py postgres   PostgreSQL 13 or newer, which the tests of `console schema` start for themselves
     python3 tools/setup.py clocks     libfaketime, by which fault tests step the clock of running processes
 
@@ -23,9 +23,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 LOCK = ROOT / "requirements.lock"
 JARS = ROOT / ".console" / "jars"
-JARS_LOCK = ROOT / "jars.lock"
 LOG = ROOT / ".console" / "setup.log"
-PACKAGE = "io.delta:delta-spark_4.2_2.13:4.4.0"
 JAVA_PACKAGE = "openjdk-17-jre-headless"
 JAVA_VERSIONS = (17, 21)
 POSTGRES_PACKAGE = "postgresql"
@@ -148,46 +146,12 @@ def set_up_java() -> None:
         )
 
 
-def locked_jars() -> dict[str, str]:
-    """Name → sha256 of each jar."""
-    lines = (line.split() for line in JARS_LOCK.read_text().splitlines() if line)
-    return {name: digest for digest, name in lines}
-
-
-def wrong_jars(directory: Path) -> list[str]:
-    """Names that are absent there or are not what the lock says."""
-
-    def right(name: str, digest: str) -> bool:
-        path = directory / name
-        return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest
-
-    return [name for name, digest in locked_jars().items() if not right(name, digest)]
-
-
-RESOLVE = f"""
-from pyspark.sql import SparkSession
-import sys
-builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-builder = builder.config("spark.driver.bindAddress", "127.0.0.1").config("spark.driver.host", "127.0.0.1")
-builder.config("spark.jars.packages", "{PACKAGE}").config("spark.jars.ivy", sys.argv[1]).getOrCreate().stop()
-"""
-
-
 def set_up_jars() -> None:
-    """Resolve Delta once through Spark's own Ivy; keep what Spark does not bring itself."""
-    if not wrong_jars(JARS):
-        return
-    say(f"resolving {PACKAGE} (once)")
-    with tempfile.TemporaryDirectory(prefix="console-ivy-") as ivy:
-        run(PYTHON, "-c", RESOLVE, ivy)
-        resolved = Path(ivy) / "jars"
-        if wrong := wrong_jars(resolved):
-            raise SetupError(f"not what jars.lock says, so not used: {', '.join(wrong)}")
-        JARS.mkdir(parents=True, exist_ok=True)
-        for name in locked_jars():
-            part = JARS / f"{name}.part"
-            shutil.copyfile(resolved / name, part)
-            part.replace(JARS / name)
+    """Delta's jars and the class archive, as an installed console fetches them."""
+    command = [str(PYTHON), "-P", "-m", "console.main", "setup"]
+    environment = {**os.environ, "CONSOLE_JARS": str(JARS)}
+    if subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, check=False).returncode:
+        raise SetupError("Delta's jars are not there")
 
 
 # ------------------------------------------------------------------------------------------------------ PostgreSQL
@@ -209,26 +173,6 @@ def set_up_postgres() -> None:
             f"the tests of `console schema` need a PostgreSQL server: apt-get install {POSTGRES_PACKAGE}"
             " (or have its initdb in PATH)"
         )
-
-
-def set_up_archive() -> None:
-    """Prepare the JVM's classes once (console/agent/class_archive.py); only a faster start depends on it."""
-    stamp, archive = JARS / "classes.stamp", JARS / "classes.jsa"
-    installed = (VENV / ".console-setup").stat().st_mtime_ns  # the archive holds the jars' times, pyspark's as well
-    wanted = f"{java_told()} {installed} {hashlib.sha256(JARS_LOCK.read_bytes()).hexdigest()}"
-    if archive.is_file() and stamp.is_file() and stamp.read_text() == wanted:
-        return
-    say("preparing the JVM's class archive (once)")
-    stamp.unlink(missing_ok=True)
-    why = "it was not written"
-    try:
-        run(PYTHON, "-m", "console.agent", "archive")
-    except SetupError as error:
-        why = str(error)
-    if archive.is_file():
-        stamp.write_text(wanted)
-    else:
-        say(f"without an archive every start of Spark takes some seconds longer; the next set-up tries again: {why}")
 
 
 # ---------------------------------------------------------------------------------------------------------- clocks
@@ -253,7 +197,6 @@ def main(what: str) -> int:
                 set_up_java()
                 set_up_python()
                 set_up_jars()
-                set_up_archive()
             case "postgres":
                 set_up_postgres()
             case "clocks":

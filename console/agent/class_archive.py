@@ -41,7 +41,7 @@ def make() -> Path:
 
     raises  RegionError where the JVM leaves no archive
     """
-    path = paths.jars_dir() / spark_session.ARCHIVE
+    path = paths.archive_path()
     fresh = path.with_suffix(".new")
     path.unlink(missing_ok=True)
     fresh.unlink(missing_ok=True)

@@ -35,7 +35,6 @@ GC = "-XX:+UseParallelGC -Xshare:auto"
 # For a JVM that lives for seconds: compiling well costs more than it saves. The first compiler alone would get a cache of
 # 48 MB, too small for Spark: it then forgets what it compiled and begins again.
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto"
-ARCHIVE = "classes.jsa"  # beside the jars; see agent/class_archive.py
 OUT_OF_MEMORY = (3, 52)  # the JVM's exit where a region's flags have it end for that, and Spark's (SparkExitCode.OOM)
 STOP_SECONDS = 60.0  # that Spark may take to stop
 KILLED_SECONDS = 5.0  # that a killed JVM may take to be gone, before it is not waited for any longer
@@ -213,12 +212,12 @@ def _conf(settings: Settings, slots: int) -> Any:
 
     jars = sorted(str(jar) for jar in paths.jars_dir().glob("*.jar"))
     if not jars:
-        raise RegionError(f"no Delta jars in {paths.jars_dir()}", hint="make setup", code="E_JARS")
+        raise RegionError(f"no Delta jars in {paths.jars_dir()}", hint="console setup", code="E_JARS")
     conf = SparkConf(loadDefaults=False)
     own = {**(_LOCAL if slots else {}), **settings.conf, **_FIXED}
     if slots:  # on the class path itself, which a class archive covers
         own["spark.driver.extraClassPath"] = ":".join(jars)
-        own["spark.driver.extraJavaOptions"] += _archived(paths.jars_dir() / ARCHIVE)
+        own["spark.driver.extraJavaOptions"] += _archived(paths.archive_path())
     else:
         own["spark.jars"] = ",".join(jars)
     own["spark.master"] = f"local[{slots}]" if slots else settings.master

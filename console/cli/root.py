@@ -15,6 +15,9 @@ from console.errors import ConsoleError, UsageError
 
 # section → command → (module below console.cli.commands, first line of its help)
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+    "Begin": {
+        "setup": ("setup", "Fetch Delta's jars for the agents of this machine, each checked by its hash."),
+    },
     "Change the regions": {
         "plan": ("rollout.plan_apply", "Show what apply would do, region by region."),
         "check": ("review.check", "Judge the files, and plan them offline against a snapshot or an older commit."),

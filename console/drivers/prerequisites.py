@@ -79,7 +79,7 @@ def jars() -> Prerequisite:
     held = sorted(path.name for path in folder.glob("*.jar")) if folder.is_dir() else []
     delta = [name for name in held if name.startswith(("delta-spark", "io.delta_delta-spark"))]
     if not delta:
-        fix = "make setup, or name the folder that holds them in CONSOLE_JARS"
+        fix = "console setup; or name the folder that holds them in CONSOLE_JARS"
         return Prerequisite("jars", False, f"{folder}: Delta's jars are not there", fix)
     return Prerequisite("jars", True, f"{delta[0]} and {len(held) - 1} more in {folder}")
 

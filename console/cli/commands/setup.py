@@ -1,0 +1,98 @@
+"""`console setup`: what an agent on this machine needs beside Python."""
+
+from pathlib import Path
+
+import click
+
+from console.cli.flags import command
+from console.cli.output import Output
+from console.cli.wiring import session
+
+
+@command(
+    "setup",
+    examples="""console setup
+    console setup --pack /media/stick/jars
+    console setup --from /media/stick/jars""",
+)
+@click.option(
+    "--from",
+    "source",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Take the jars from this folder: no network is needed.",
+)
+@click.option(
+    "--pack",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Fill a folder for --from on another machine, and stop there.",
+)
+@click.option("--no-archive", is_flag=True, help="Leave the JVM's class archive out: each start takes seconds longer.")
+def setup(*, source: Path | None, pack: Path | None, no_archive: bool) -> int:
+    """Fetch Delta's jars for the agents of this machine, each checked by its hash.
+
+    Java 17 or 21 and console's extra `agent` must be there. A class archive for faster starts is made as well. Doing it
+    twice does nothing; `console info` shows where the jars lie.
+    """
+    from console import paths
+    from console.errors import UsageError
+    from console.setup import jars
+
+    voice = Output(session().flags)
+    target = paths.jars_dir()
+    if source and pack:
+        raise UsageError("--from and --pack exclude each other", hint="--pack here, --from there")
+    if pack:
+        if jars.wrong(target):
+            _see_spark()
+        jars.pack(pack, target)
+        _report(voice, pack, archive=False, hint="console setup --from, on the other machine, takes them from there")
+        return 0
+    java = _see_spark()
+    if source is None and jars.wrong(target):
+        voice.talk(f"fetching {jars.PACKAGE} (once)")
+    jars.install(target, source)
+    archived = not no_archive and _archived(voice, java)
+    _report(voice, target, archive=archived)
+    return 0
+
+
+def _see_spark() -> str:
+    """The version of Java here.
+
+    raises  ConsoleError where Java or pyspark is not there
+    """
+    from console.drivers import prerequisites
+    from console.errors import ConsoleError
+
+    for found in (prerequisites.libraries(), java := prerequisites.java()):
+        if not found.ok:
+            raise ConsoleError(f"{found.name}: {found.detail}", hint=found.fix, code="E_SETUP")
+    return java.detail
+
+
+def _archived(voice: Output, java: str) -> bool:
+    """Whether a class archive is there; agents work without one."""
+    from console.setup import archive
+
+    if archive.current(java):
+        return True
+    voice.talk("preparing the JVM's class archive (once)")
+    if why := archive.prepare(java):
+        voice.talk(
+            f"there is no class archive, so each start of Spark takes seconds longer; the next set-up tries again: {why}"
+        )
+    return not why
+
+
+def _report(voice: Output, folder: Path, *, archive: bool, hint: str = "") -> None:
+    from console.setup import jars
+
+    names = list(jars.locked())
+    if voice.json:
+        voice.document({"folder": str(folder), "jars": names, "archive": archive})
+        return
+    voice.data(f"{folder}: {len(names)} jars, as jars.lock has them{', and a class archive' if archive else ''}")
+    if hint:
+        voice.talk(hint)
