@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from console.propagation.mapping import mapped, nullable_in_clickhouse
+from console.propagation.dialects import DIALECTS
 from console.propagation.migration import CLASSIFICATIONS, PHASES
 from console.propagation.migration_file import DEFAULT, VERSION
-from console.propagation.replication import KINDS
 from console.propagation.sql.cursor import Cursor
 from console.propagation.sql.lexer import statements
 from console.propagation.sql.postgres import PRINTED, UserTypes, WrittenType, read_type
@@ -26,8 +25,6 @@ Made from the code (`tools/published.py`); a test keeps it current. Every column
 generic type has a type in each store. ⚠ marks what does not survive; `console schema` warns of it when a column of such a
 type is added.
 
-| PostgreSQL | generic | ClickHouse, NULL allowed | Iceberg | Delta | ⚠ |
-| --- | --- | --- | --- | --- | --- |
 """
 _RULES: Final = """
 `mood` stands for an enum (`CREATE TYPE mood AS ENUM ('ok', 'ill')`). A domain is its base type. How many dimensions an array was
@@ -63,7 +60,15 @@ A store judges by its own type as well: where that is another, and the new one d
 def types_page() -> str:
     """docs/types.md."""
     rows = [_row(spelling, _read(spelling)) for spelling in _SPELLINGS]
-    return _HEAD + "".join(rows) + _RULES.format(printed=", ".join(f"`{name}`" for name in sorted(PRINTED)))
+    return (
+        _HEAD + _columns() + "".join(rows) + _RULES.format(printed=", ".join(f"`{name}`" for name in sorted(PRINTED)))
+    )
+
+
+def _columns() -> str:
+    titles = [f"{one.title}, NULL allowed" if one.nullable_types else one.title for one in DIALECTS.values()]
+    cells = ["PostgreSQL", "generic", *titles, "⚠"]
+    return f"| {' | '.join(cells)} |\n| {' | '.join('---' for _ in cells)} |\n"
 
 
 def _read(spelling: str) -> WrittenType:
@@ -73,17 +78,17 @@ def _read(spelling: str) -> WrittenType:
 
 
 def _row(spelling: str, written: WrittenType) -> str:
-    found = [mapped(written.type, kind) for kind in KINDS]
-    words = [nullable_in_clickhouse(found[0].type), found[1].type, found[2].type]
+    found = {dialect: dialect.types.store_type(written.type) for dialect in DIALECTS.values()}
+    words = [dialect.types.nullable(there.word) for dialect, there in found.items()]
     lost: dict[str, list[str]] = {}
-    for kind, one in zip(KINDS, found, strict=True):
-        for loss in filter(None, dict.fromkeys(one.lossy.split("; "))):
-            lost.setdefault(loss, []).append(kind)
-    told = "; ".join(
-        f"{'all' if len(kinds) == len(KINDS) else ', '.join(kinds)}: {loss}" for loss, kinds in lost.items()
+    for dialect, there in found.items():
+        for loss in filter(None, dict.fromkeys(there.lossy.split("; "))):
+            lost.setdefault(loss, []).append(dialect.kind)
+    losses = "; ".join(
+        f"{'all' if len(kinds) == len(DIALECTS) else ', '.join(kinds)}: {loss}" for loss, kinds in lost.items()
     )
     cells = [f"`{word}`" for word in (spelling, str(written.type), *words)]
-    return f"| {' | '.join(cells)} | {'⚠ ' + told if told else ''} |\n"
+    return f"| {' | '.join(cells)} | {'⚠ ' + losses if losses else ''} |\n"
 
 
 def migration_schema() -> dict[str, Any]:

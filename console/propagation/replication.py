@@ -19,14 +19,13 @@ A store's further keys (its address, catalog, folder, secrets) belong to whoever
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any
 
 from console.errors import DataError
+from console.propagation.dialects import DIALECTS
+from console.propagation.dialects.dialect import Dialect
 from console.propagation.migration import Migration
 from console.propagation.tables import ColumnStorage
-
-Kind = Literal["clickhouse", "iceberg", "delta"]
-KINDS: Final[tuple[Kind, ...]] = ("clickhouse", "iceberg", "delta")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +49,7 @@ class Replicated:
 class Target:
     """One store.
 
+    kind     one of `DIALECTS`
     table    pattern of a table's name there: `{table}` and `{schema}` are filled in
     extra    bookkeeping columns that every table has there
     options  how it is reached, as written
@@ -57,11 +57,15 @@ class Target:
     """
 
     name: str
-    kind: Kind
+    kind: str
     table: str = "{table}"
     extra: frozenset[str] = frozenset()
     options: Mapping[str, Any] = field(default_factory=dict)
     kept: Mapping[str, tuple[ColumnStorage, ...]] = field(default_factory=dict)
+
+    @property
+    def dialect(self) -> Dialect:
+        return DIALECTS[self.kind]
 
     def place(self, table: Replicated) -> str:
         """A table's name in this store."""
@@ -126,8 +130,8 @@ def _table(name: str, data: Any, schema: str) -> Replicated:
 def _target(name: str, data: Any) -> Target:
     path = f"stores.{name}"
     entry = _mapping(data, path)
-    if entry.get("kind") not in KINDS:
-        raise DataError(f"{path}.kind: expected {', '.join(KINDS)}")
+    if entry.get("kind") not in tuple(DIALECTS):
+        raise DataError(f"{path}.kind: expected {', '.join(DIALECTS)}")
     options = {key: value for key, value in entry.items() if key not in ("kind", "table", "extra")}
     table = _text(entry.get("table") or "{table}", f"{path}.table")
     return Target(name, entry["kind"], table, _names(entry.get("extra"), f"{path}.extra"), options)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 from console import crash
 from console.errors import CheckFailed, Conflict, DataError, RegionError
-from console.propagation.mapping import mapped, meaning
 from console.propagation.migration import KEPT, STAGED, TOLD, Migration, Phase, ReplaceColumn
 from console.propagation.replication import Replication, Target
 from console.propagation.tables import StoreTable
@@ -155,9 +154,7 @@ class MigrationRunner:
     def _after(self, change: MigrationFile, place: str, table: StoreTable) -> StoreTable:
         if self._store.marked(place, change.id):
             return table
-        from console.propagation.translate.after import after
-
-        return after(self._target.kind, change.migration, table, change.id)
+        return self._target.dialect.after(change.migration, table, change.id)
 
     def apply(self, phase: Phase, *, allow_destructive: bool = False) -> Iterator[StepResult]:
         """Do what is left, one operation at a time; each is recorded before it is asked for.
@@ -246,8 +243,8 @@ class MigrationRunner:
         there, kind = table.column(operation.name), operation.to.data_type
         if there is None or kind is KEPT:
             return
-        store = self._target.kind
-        if meaning(there.type, store) == meaning(mapped(kind, store).type, store):
+        types = self._target.dialect.types
+        if types.generic_type(there.type) == types.generic_type(types.store_type(kind).word):
             raise DataError(
                 f"{self._store.name}: {change.id}: {operation.name} is dropped and made anew with the same type: its old"
                 " values cannot be told from its new ones as they arrive",

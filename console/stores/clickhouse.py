@@ -11,10 +11,10 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from console.errors import DataError, RegionError, Unreachable
+from console.propagation.clickhouse.quoting import literal, on_cluster
+from console.propagation.clickhouse.quoting import quoted as identifier
 from console.propagation.tables import ColumnStorage, StoreTable
-from console.propagation.translate.operations import ClickHouseStatement, StoreOperation
-from console.propagation.translate.spelling import literal, on_cluster
-from console.propagation.translate.spelling import quoted as identifier
+from console.propagation.translate.operations import StoreOperation, StoreStatement
 from console.stores.lock import ASIDE, StoreLockHolder, marked
 from console.stores.protocol import ARRIVING, RECORDS, LeftOut, Record, Store, first_line, lacks
 from console.stores.tables.clickhouse import behind, described
@@ -31,6 +31,18 @@ _TABLES: Final = {
     ),
     ARRIVING: ("place String, column String, rows UInt64, at Float64", "place, column"),
 }
+
+
+def open_store(name: str, options: Mapping[str, Any], columns: Mapping[str, tuple[ColumnStorage, ...]]) -> "ClickHouse":
+    """One database, as replication.yaml configures it; columns: table → how its columns are to be stored"""
+    return ClickHouse(
+        name,
+        options["url"],
+        options.get("database", ""),
+        cluster=str(options.get("cluster") or ""),
+        settings={key: options[key] for key in ("alter_sync", "mutations_sync") if key in options},
+        kept=columns,
+    )
 
 
 class ClickHouse:
@@ -77,7 +89,7 @@ class ClickHouse:
 
     def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
         for operation in operations:
-            if not isinstance(operation, ClickHouseStatement):
+            if not isinstance(operation, StoreStatement):
                 raise TypeError(f"{type(operation).__name__} is no statement of ClickHouse")
             self._command(operation.sql, self._settings)
         if self._cluster:

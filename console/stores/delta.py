@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from console.errors import DataError, RegionError, Unreachable
-from console.propagation.tables import StoreColumn, StoreTable
+from console.propagation.tables import ColumnStorage, StoreColumn, StoreTable
 from console.propagation.translate.operations import AddField, Rewrite, StoreOperation
 from console.stores.lakes.constants import filled
 from console.stores.lakes.delta_rows import batches, counted, equals
@@ -21,6 +21,11 @@ T = TypeVar("T")
 _OWN: Final = "_console"
 _MARK: Final = "console-migration/"
 _NUMBERS: Final = {"seq": "int64", "left": "int64", "at": "float64", "rows": "int64"}
+
+
+def open_store(name: str, options: Mapping[str, Any], _: Mapping[str, tuple[ColumnStorage, ...]]) -> "Delta":
+    """One folder, as replication.yaml configures it."""
+    return Delta(name, options["root"])
 
 
 class Delta:

@@ -4,8 +4,9 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 from urllib.parse import unquote, urlsplit
 
 from console.errors import DataError, Problem, Problems, UsageError
@@ -24,16 +25,6 @@ REPLICATION: Final = "replication.yaml"
 MIGRATIONS: Final = "migrations"
 _REFERENCE: Final = re.compile(r"(env|file):(?!//)(.+)", re.DOTALL)
 _CODEC: Final = re.compile(r"[A-Za-z0-9_(), ]*", re.ASCII)
-_KEYS: Final = {
-    "clickhouse": frozenset(("url", "database", "cluster", "alter_sync", "mutations_sync", "columns")),
-    "iceberg": frozenset(("catalog", "namespace")),
-    "delta": frozenset(("root", "pipeline")),
-}
-_DEFAULTS: Final[Mapping[str, Mapping[str, Any]]] = {
-    "clickhouse": {"url": "env:CLICKHOUSE_URL"},
-    "iceberg": {"namespace": "console"},
-    "delta": {"root": "{warehouse}"},
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +50,16 @@ class MigrationFile:
     body: str
 
 
+class StoreModule(Protocol):
+    """`console/stores/<kind>.py`: the client of one kind of store."""
+
+    def open_store(
+        self, name: str, options: Mapping[str, Any], columns: Mapping[str, tuple[ColumnStorage, ...]]
+    ) -> Store:
+        """The store with the options of replication.yaml, references resolved; nothing is reached yet."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """One store of one region; a store that several regions share belongs to the first of them."""
@@ -78,24 +79,8 @@ class Site:
 
     def open(self) -> Store:
         """The store; nothing is reached yet."""
-        match self.target.kind:
-            case "clickhouse":
-                from console.stores.clickhouse import ClickHouse
-
-                options = self.options
-                sync = {key: options[key] for key in ("alter_sync", "mutations_sync") if key in options}
-                cluster, kept = str(options.get("cluster") or ""), self.target.kept
-                database = options.get("database", "")
-                return ClickHouse(self.name, options["url"], database, cluster=cluster, settings=sync, kept=kept)
-            case "iceberg":
-                from console.stores.iceberg import Iceberg
-
-                properties = {key: str(value) for key, value in (self.options.get("catalog") or {}).items()}
-                return Iceberg(self.name, properties, self.options["namespace"])
-            case "delta":
-                from console.stores.delta import Delta
-
-                return Delta(self.name, self.options["root"])
+        module = cast(StoreModule, import_module(f"console.stores.{self.target.kind}"))
+        return module.open_store(self.name, self.options, self.target.kept)
 
 
 def read_plan(root: Path, pipeline: str | None) -> ReplicationConfig:
@@ -137,7 +122,7 @@ def _with_columns(replication: Replication, folder: Path) -> Replication:
     stores = []
     for target in replication.stores:
         name = target.options.get("columns")
-        if name is None or target.kind != "clickhouse":
+        if name is None or not target.dialect.column_storage:
             stores.append(target)
             continue
         path = f"stores.{target.name}.columns"
@@ -256,15 +241,15 @@ def _options(target: Target, region: Region) -> dict[str, Any] | None:
         if region.name not in per_region:
             return None
         written |= per_region[region.name] or {}
-    if strange := sorted(set(written) - _KEYS[target.kind]):
-        known = ", ".join(sorted(_KEYS[target.kind]))
+    dialect = target.dialect
+    if strange := sorted(set(written) - dialect.options):
+        known = ", ".join(sorted(dialect.options))
         raise DataError(
             f"stores.{target.name}: unknown key {strange[0]!r:.60}", hint=f"a {target.kind} store has {known}"
         )
-    for key in ("alter_sync", "mutations_sync"):
-        if key in written and (isinstance(written[key], bool) or written[key] not in (0, 1, 2)):
-            raise DataError(f"stores.{target.name}.{key}: expected 0, 1 or 2", hint="2 waits for every replica")
-    merged = {**_DEFAULTS[target.kind], **written}
+    if (wrong := dialect.wrong_option(written)) is not None:
+        raise DataError(f"stores.{target.name}.{wrong.key}: expected {wrong.expected}", hint=wrong.hint)
+    merged = {**dialect.defaults, **written}
     return {key: _filled(f"stores.{target.name}.{key}", value, region) for key, value in merged.items()}
 
 

@@ -8,16 +8,16 @@ from socket import gethostname
 from typing import Any, Final, TypeVar, assert_never
 
 from console.errors import RegionError
-from console.propagation.tables import StoreColumn, StoreTable
+from console.propagation.tables import ColumnStorage, StoreColumn, StoreTable
 from console.propagation.translate.operations import (
     AddField,
     ChangeField,
-    ClickHouseStatement,
     DropField,
     LoosenField,
     RenameFields,
     Rewrite,
     StoreOperation,
+    StoreStatement,
 )
 from console.stores.lakes.constants import filled, scalar
 from console.stores.lock import ASIDE, StoreLockHolder, marked
@@ -42,6 +42,12 @@ _ARRIVING_TYPES: Final = {"place": "string", "column": "string", "rows": "long",
 _MARK: Final = "console.migration."
 _HELD: Final = "console.held"
 _DEFAULTS_FROM: Final = 3  # the format's version that knows default values
+
+
+def open_store(name: str, options: Mapping[str, Any], _: Mapping[str, tuple[ColumnStorage, ...]]) -> "Iceberg":
+    """One catalog, as replication.yaml configures it."""
+    properties = {key: str(value) for key, value in (options.get("catalog") or {}).items()}
+    return Iceberg(name, properties, options["namespace"])
 
 
 class Iceberg:
@@ -267,7 +273,7 @@ def _change(update: Any, operation: StoreOperation, version: int) -> None:
             update.update_column(operation.name, iceberg_type(operation.type))
         case LoosenField():
             update.make_column_optional(operation.name)
-        case ClickHouseStatement() | Rewrite():
+        case StoreStatement() | Rewrite():
             raise TypeError(f"{type(operation).__name__} is not for Iceberg")
         case _:
             assert_never(operation)

@@ -6,7 +6,8 @@ import pytest
 
 from console.propagation.check.compare import Report, compare
 from console.propagation.check.render import data, junit, text
-from console.propagation.mapping import is_nullable, mapped, nullable_in_clickhouse
+from console.propagation.clickhouse.types import TYPES as CLICKHOUSE
+from console.propagation.clickhouse.types import is_nullable
 from console.propagation.observe.read import read_schema
 from console.propagation.replication import from_data
 from console.propagation.tables import StoreColumn, StoreTable
@@ -30,9 +31,9 @@ def test_a_thousand_tables_are_read_compared_and_told_in_five_seconds() -> None:
         words = [
             (
                 c,
-                nullable_in_clickhouse(mapped(c.type, "clickhouse").type)
+                CLICKHOUSE.nullable(CLICKHOUSE.store_type(c.type).word)
                 if c.nullable
-                else mapped(c.type, "clickhouse").type,
+                else CLICKHOUSE.store_type(c.type).word,
             )
             for c in table.columns
         ]

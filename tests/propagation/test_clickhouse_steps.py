@@ -8,6 +8,7 @@ import pytest
 import sqlglot
 
 from console.errors import DataError
+from console.propagation.dialects.clickhouse import CLICKHOUSE
 from console.propagation.migration import (
     AddColumn,
     ChangeColumn,
@@ -19,9 +20,7 @@ from console.propagation.migration import (
     swap,
 )
 from console.propagation.tables import StoreTable
-from console.propagation.translate import translate
-from console.propagation.translate.after import after
-from console.propagation.translate.operations import ClickHouseStatement
+from console.propagation.translate.operations import StoreStatement
 from console.propagation.types import parse
 from console.stores.clickhouse import ClickHouse as Store
 from tests.propagation.servers.clickhouse import ClickHouse
@@ -67,11 +66,11 @@ class Sitting:
             waiting = [sql for sql in [*waiting, write(self.rows)] if not self._inserted(sql)]
             self.ask(read)
             table = self.store.describe(["src"])["src"]
-            steps = translate("clickhouse", migration, table, mark).steps
-            foreseen.append(after("clickhouse", migration, table, mark))
+            steps = CLICKHOUSE.translate(migration, table, mark).steps
+            foreseen.append(CLICKHOUSE.after(migration, table, mark))
             if not steps:
                 break
-            assert isinstance(steps[0], ClickHouseStatement)
+            assert isinstance(steps[0], StoreStatement)
             self.do(steps[0].sql)
             done.append(steps[0].sql)
             assert len(done) < 30, done
@@ -298,7 +297,7 @@ def test_what_cannot_be_done_without_a_person_is_refused_before_the_first_statem
     sitting.tables("a Int32, b String", select)
     migration = Migration("post", "public", "src", operation)
     with pytest.raises(DataError, match=why):
-        translate("clickhouse", migration, sitting.store.describe(["src"])["src"], "m1")
+        CLICKHOUSE.translate(migration, sitting.store.describe(["src"])["src"], "m1")
 
 
 @pytest.mark.parametrize(
@@ -318,12 +317,12 @@ def test_a_plain_view_that_would_fail_is_named_before_the_first_statement(
     for name, harmless in enumerate(("SELECT * EXCEPT b FROM src", "SELECT s.a, o.b FROM src s JOIN other o USING id", "SELECT count(*) FROM src", "SELECT * FROM other")):  # fmt: skip
         sitting.do(f"CREATE VIEW fine{name} AS {harmless}")
     migration = Migration("post", "public", "src", operation)
-    assert translate("clickhouse", migration, sitting.store.describe(["src"])["src"], "m1").steps
+    assert CLICKHOUSE.translate(migration, sitting.store.describe(["src"])["src"], "m1").steps
     sitting.do(f"CREATE VIEW top AS {query}")
     with pytest.raises(DataError, match=r"the view d\d+.top reads d\d+.(src|target).b"):
-        translate("clickhouse", migration, sitting.store.describe(["src"])["src"], "m1")
+        CLICKHOUSE.translate(migration, sitting.store.describe(["src"])["src"], "m1")
     ring = Migration("post", "public", "src", swap({"a": "b", "b": "a"}))  # both names stay
-    assert translate("clickhouse", ring, sitting.store.describe(["src"])["src"], "m1").steps
+    assert CLICKHOUSE.translate(ring, sitting.store.describe(["src"])["src"], "m1").steps
 
 
 def test_a_column_by_which_a_target_is_partitioned_stops_its_drop_before_the_first_statement(sitting: Sitting) -> None:
@@ -341,6 +340,6 @@ def test_a_materialized_view_on_the_target_or_beside_is_named_before_the_first_s
     sitting.do(f"CREATE MATERIALIZED VIEW far_mv TO {sitting.database}.far AS SELECT id, b FROM target")
     migration = Migration("post", "public", "src", DropColumn("b"))
     with pytest.raises(DataError, match=r"far_mv reads d\d+.target.b"):
-        translate("clickhouse", migration, sitting.store.describe(["src"])["src"], "m1")
+        CLICKHOUSE.translate(migration, sitting.store.describe(["src"])["src"], "m1")
     sitting.do("DROP VIEW far_mv")
     sitting.walk(DropColumn("b"), "m1", lambda row: f"INSERT INTO src (id, a) VALUES ({row}, {row})")

@@ -12,10 +12,10 @@ import pytest
 
 from console.errors import DataError, Problems
 from console.model.region import Region
+from console.propagation.dialects.clickhouse import CLICKHOUSE
 from console.propagation.migration import AddColumn, DropColumn, Facets, Migration, Operation, ReplaceColumn, swap
 from console.propagation.tables import ColumnStorage
-from console.propagation.translate import translate
-from console.propagation.translate.operations import ClickHouseStatement, StoreOperation
+from console.propagation.translate.operations import StoreOperation, StoreStatement
 from console.propagation.types import parse
 from console.stores.clickhouse import ClickHouse as Store
 from console.stores.files import read_plan, sites
@@ -67,8 +67,8 @@ def test_every_statement_is_one_for_the_cluster_to_clickhouses_own_parser(base: 
             base.do("DROP VIEW IF EXISTS db.plain")
         table = base.store.describe(["src"])["src"]
         migration = Migration("pre", "public", "src", operation)
-        plain = translate("clickhouse", migration, table, "m1").steps
-        steps = translate("clickhouse", migration, replace(table, cluster="all hosts"), "m1").steps
+        plain = CLICKHOUSE.translate(migration, table, "m1").steps
+        steps = CLICKHOUSE.translate(migration, replace(table, cluster="all hosts"), "m1").steps
         assert len(plain) == len(steps)
         for one, other in zip(plain, steps, strict=True):
             sql = said(other)
@@ -82,7 +82,7 @@ def test_every_statement_is_one_for_the_cluster_to_clickhouses_own_parser(base: 
 
 
 def said(step: StoreOperation) -> str:
-    assert isinstance(step, ClickHouseStatement)
+    assert isinstance(step, StoreStatement)
     return step.sql
 
 
@@ -118,7 +118,7 @@ def test_settings_go_with_what_changes_a_schema(base: Base, server: ClickHouse) 
     base.do("CREATE TABLE db.src (id Int64) ENGINE = MergeTree ORDER BY id")
     told = "concat(toString(getSetting('alter_sync')), toString(getSetting('mutations_sync'))) AS told"
     sql = f"CREATE TABLE {base.name}.heard ENGINE = MergeTree ORDER BY told AS SELECT {told}"
-    store.run(store.describe(["src"])["src"], [ClickHouseStatement(sql, "")], "m1")
+    store.run(store.describe(["src"])["src"], [StoreStatement(sql, "")], "m1")
     assert base.ask("SELECT told FROM db.heard") == [("22",)]
     store.close()
 
@@ -131,7 +131,7 @@ def test_a_column_is_kept_as_the_operators_file_says_in_the_table_and_below(base
     assert fresh is not None
     for operation in (AddColumn("kind", parse("string"), nullable=False, default="'x'"), fresh):
         table = replace(base.store.describe(["src"])["src"], kept=kept)
-        for step in translate("clickhouse", Migration("pre", "public", "src", operation), table, "m1").steps:
+        for step in CLICKHOUSE.translate(Migration("pre", "public", "src", operation), table, "m1").steps:
             base.do(said(step))
     for name in ("src", "target", "lower"):
         [made] = [made for found, made in base.made() if found == name]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from console.errors import DataError
+from console.propagation.dialects.clickhouse import CLICKHOUSE
 from console.propagation.migration import (
     AddColumn,
     ChangeColumn,
@@ -18,9 +19,7 @@ from console.propagation.migration import (
     default_phase,
     swap,
 )
-from console.propagation.translate import translate
-from console.propagation.translate.after import after
-from console.propagation.translate.operations import ClickHouseStatement
+from console.propagation.translate.operations import StoreStatement
 from console.propagation.types import parse
 from console.stores.clickhouse import ClickHouse as Store
 from tests.propagation.servers.clickhouse import ClickHouse
@@ -54,13 +53,13 @@ class Base:
 
     def left(self, operation: Operation, table: str = "src") -> list[str]:
         migration = Migration(default_phase(operation), "public", table, operation)
-        steps = translate("clickhouse", migration, self.store.describe([table])[table], "m1").steps
-        return [step.sql for step in steps if isinstance(step, ClickHouseStatement)]
+        steps = CLICKHOUSE.translate(migration, self.store.describe([table])[table], "m1").steps
+        return [step.sql for step in steps if isinstance(step, StoreStatement)]
 
     def walk(self, operation: Operation) -> None:
         """Apply, the rest read off the store after every statement; the end is what was foreseen at the beginning."""
         migration = Migration(default_phase(operation), "public", "src", operation)
-        foreseen = after("clickhouse", migration, self.store.describe(["src"])["src"], "m1")
+        foreseen = CLICKHOUSE.after(migration, self.store.describe(["src"])["src"], "m1")
         for _ in range(40):
             left = self.left(operation)
             if not left:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from console.errors import DataError
+from console.propagation.dialects import DIALECTS
 from console.propagation.migration import (
     AddColumn,
     ChangeColumn,
@@ -19,9 +20,6 @@ from console.propagation.migration import (
     ReplaceColumn,
     swap,
 )
-from console.propagation.translate import translate
-from console.propagation.translate.after import after
-from console.propagation.translate.lake import Lake
 from console.propagation.types import parse
 from console.stores.delta import Delta
 from console.stores.iceberg import Iceberg
@@ -33,7 +31,7 @@ pytestmark = pytest.mark.stores
 class Pond:
     """One table of one lake, with two rows."""
 
-    def __init__(self, lake: Lake, folder: Path) -> None:
+    def __init__(self, lake: str, folder: Path) -> None:
         self.lake = lake
         self.folder = folder
         folder.mkdir(exist_ok=True)
@@ -72,13 +70,13 @@ class Pond:
 
     def left(self, operation: Operation) -> Sequence[Any]:
         migration = Migration("pre", "public", "t", operation)
-        return translate(self.lake, migration, self.store.describe([self.place])[self.place], "m1").steps
+        return DIALECTS[self.lake].translate(migration, self.store.describe([self.place])[self.place], "m1").steps
 
     def apply(self, operation: Operation) -> None:
         steps = self.left(operation)
         assert steps
         table = self.store.describe([self.place])[self.place]
-        foreseen = after(self.lake, Migration("pre", "public", "t", operation), table, "m1")
+        foreseen = DIALECTS[self.lake].after(Migration("pre", "public", "t", operation), table, "m1")
         self.store.run(table, steps, "m1")
         found = self.store.describe([self.place])[self.place]
         assert [(c.name, c.type, c.nullable) for c in foreseen.columns] == [

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from console.errors import DataError
-from console.propagation.mapping import fits, mapped, meaning
+from console.propagation.dialects import DIALECTS
 from console.propagation.migration import (
     CLASSIFICATIONS,
     KEPT,
@@ -28,7 +28,6 @@ from console.propagation.migration import (
 from console.propagation.migration_file import from_data, read, to_data
 from console.propagation.observe.events import ObservedChange
 from console.propagation.observe.fold import fold
-from console.propagation.replication import KINDS
 from console.propagation.types import SIMPLE, TIMES, Type, array, decimal, parse, timed
 from console.propagation.widening import holds
 
@@ -145,10 +144,10 @@ def test_what_docs_publish_is_current() -> None:
 @given(types)
 def test_a_type_survives_its_text_and_fits_what_every_store_makes_of_it(kind: Type) -> None:
     assert parse(str(kind)) == kind
-    for store in KINDS:
-        word = mapped(kind, store).type
-        assert meaning(word, store) is not None
-        assert fits(word, kind, store)
+    for dialect in DIALECTS.values():
+        word = dialect.types.store_type(kind).word
+        assert dialect.types.generic_type(word) is not None
+        assert dialect.types.fits(word, kind)
 
 
 @pytest.mark.parametrize(
@@ -161,7 +160,7 @@ def test_a_type_survives_its_text_and_fits_what_every_store_makes_of_it(kind: Ty
     ],
 )  # fmt: skip
 def test_an_enum_of_a_store_fits_where_it_has_every_value(word: str, kind: str, fit: bool) -> None:
-    assert fits(word, parse(kind), "clickhouse") is fit
+    assert DIALECTS["clickhouse"].types.fits(word, parse(kind)) is fit
 
 
 @given(types, types, types)

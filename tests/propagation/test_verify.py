@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from console.errors import DataError
 from console.propagation.check.compare import Report, TableCheck, Unreached, compare
 from console.propagation.check.render import data, junit, text
-from console.propagation.mapping import is_nullable, mapped, nullable_in_clickhouse
+from console.propagation.clickhouse.types import is_nullable
+from console.propagation.dialects import DIALECTS
 from console.propagation.migration import AddColumn, ChangeColumn, DropColumn
 from console.propagation.migration_file import from_data
 from console.propagation.observe.read import read_schema
-from console.propagation.replication import KINDS, Kind, Replication
+from console.propagation.replication import Replication
 from console.propagation.replication import from_data as replication
 from console.propagation.tables import PgColumn, PgTable, StoreColumn, StoreTable
 from console.propagation.types import parse
@@ -95,21 +96,22 @@ columns = st.lists(
 )
 
 
-def stored(table: PgTable, kind: Kind) -> StoreTable:
+def stored(table: PgTable, kind: str) -> StoreTable:
     """The table as a store has it that lacks nothing."""
     found = []
     for column in table.columns:
-        word = mapped(column.type, kind).type
-        if kind == "clickhouse" and column.nullable:
-            word = nullable_in_clickhouse(word)
+        types = DIALECTS[kind].types
+        word = types.store_type(column.type).word
+        if column.nullable:
+            word = types.nullable(word)
         nullable = is_nullable(word) if kind == "clickhouse" else column.nullable
         found.append(StoreColumn(column.name, word, nullable))
     return StoreTable(table.name, tuple(found), table.key)
 
 
-@given(columns, st.sampled_from(KINDS), st.data())
+@given(columns, st.sampled_from(list(DIALECTS)), st.data())
 def test_what_lacks_nothing_differs_in_nothing_and_one_planted_fault_is_found_with_its_remedy(
-    made: list[tuple[str, str, bool]], kind: Kind, draw: st.DataObject
+    made: list[tuple[str, str, bool]], kind: str, draw: st.DataObject
 ) -> None:
     table = PgTable("public", "t", tuple(PgColumn(n, w, parse(w), null) for n, w, null in made), (made[0][0],))
     config = replication({"tables": {"t": None}, "stores": {"s": {"kind": kind}}})
@@ -143,8 +145,8 @@ def test_what_lacks_nothing_differs_in_nothing_and_one_planted_fault_is_found_wi
     assert key in ([], [("key", name)])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_column_that_waits_for_its_name_is_told_and_never_to_be_dropped(kind: Kind) -> None:
+@pytest.mark.parametrize("kind", DIALECTS)
+def test_a_column_that_waits_for_its_name_is_told_and_never_to_be_dropped(kind: str) -> None:
     """Between the application's own migration and `apply --phase post`: its rows are there alone."""
     table = PgTable(
         "public",

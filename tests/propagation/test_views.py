@@ -3,12 +3,12 @@
 import pytest
 
 from console.errors import CheckFailed, DataError
+from console.propagation.clickhouse.statements import default_of
+from console.propagation.dialects import DIALECTS
+from console.propagation.dialects.clickhouse import CLICKHOUSE
 from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, Facets, Migration, Operation, swap
-from console.propagation.replication import Kind
 from console.propagation.tables import Dependent, Reader, StoreColumn, StoreTable
-from console.propagation.translate import translate
-from console.propagation.translate.clickhouse import default_of
-from console.propagation.translate.operations import ClickHouseStatement, lossy
+from console.propagation.translate.operations import StoreStatement, lossy
 from console.propagation.types import parse
 from console.stores.apply import StepPlan, refuse_lossy
 from console.stores.files import MigrationFile
@@ -24,8 +24,8 @@ def table(*views: str, readers: tuple[str, ...] = (), columns: tuple[StoreColumn
 
 
 def statements(operation: Operation, there: StoreTable) -> list[str]:
-    steps = translate("clickhouse", Migration("post", "public", "src", operation), there, "m1").steps
-    return [step.sql for step in steps if isinstance(step, ClickHouseStatement)]
+    steps = CLICKHOUSE.translate(Migration("post", "public", "src", operation), there, "m1").steps
+    return [step.sql for step in steps if isinstance(step, StoreStatement)]
 
 
 ODD = [
@@ -42,8 +42,8 @@ def test_a_view_whose_columns_are_not_written_out_is_left_alone_by_an_addition_a
     query: str,
 ) -> None:
     there = table(query)
-    added = translate("clickhouse", Migration("pre", "public", "src", AddColumn("c", parse("int32"))), there, "m1")
-    assert [step.sql for step in added.steps if isinstance(step, ClickHouseStatement)] == [
+    added = CLICKHOUSE.translate(Migration("pre", "public", "src", AddColumn("c", parse("int32"))), there, "m1")
+    assert [step.sql for step in added.steps if isinstance(step, StoreStatement)] == [
         "ALTER TABLE `d`.`src` ADD COLUMN IF NOT EXISTS `c` Nullable(Int32)"
     ]
     assert any("d.mv0" in warning for warning in added.warnings)
@@ -94,10 +94,10 @@ def test_a_default_is_written_as_its_type_has_it(default: str, kind: str, writte
 
 @pytest.mark.parametrize("default", ["0, DROP COLUMN id", "'x'", "1.5", "true", "99999999999", "now(), DROP COLUMN id"])
 @pytest.mark.parametrize("store", ["clickhouse", "iceberg", "delta"])
-def test_a_default_of_another_type_reaches_no_statement(default: str, store: Kind) -> None:
+def test_a_default_of_another_type_reaches_no_statement(default: str, store: str) -> None:
     migration = Migration("pre", "public", "src", AddColumn("c", parse("int32"), default=default))
     with pytest.raises(DataError, match=r"is no value of int32"):
-        translate(store, migration, table(), "m1")
+        DIALECTS[store].translate(migration, table(), "m1")
 
 
 TYPES = [
@@ -111,19 +111,19 @@ TYPES = [
 
 @pytest.mark.parametrize(("store", "word", "kind", "loses"), TYPES)
 def test_a_widening_that_the_stores_own_type_does_not_survive_says_so_itself(
-    store: Kind, word: str, kind: str, loses: bool
+    store: str, word: str, kind: str, loses: bool
 ) -> None:
     there = table(columns=(*COLUMNS, StoreColumn("c", word)))
     change = ChangeColumn("c", Facets(parse(kind.replace("bigint", "int64"))), Facets(), "widening")
-    steps = translate(store, Migration("pre", "public", "src", change), there, "m1").steps
+    steps = DIALECTS[store].translate(Migration("pre", "public", "src", change), there, "m1").steps
     assert [lossy(step) for step in steps] == ([] if kind == "bytes" else [loses])
-    assert all(("may not hold every" in step.why) is loses for step in steps if isinstance(step, ClickHouseStatement))
+    assert all(("may not hold every" in step.why) is loses for step in steps if isinstance(step, StoreStatement))
 
 
 def test_what_a_store_would_lose_is_refused_though_the_migration_is_a_widening() -> None:
     there = table(columns=(*COLUMNS, StoreColumn("c", "Float64")))
     migration = Migration("pre", "public", "src", ChangeColumn("c", Facets(parse("int64")), Facets(), "widening"))
-    todo = StepPlan(MigrationFile("m1", migration, ""), "src", translate("clickhouse", migration, there, "m1").steps)
+    todo = StepPlan(MigrationFile("m1", migration, ""), "src", CLICKHOUSE.translate(migration, there, "m1").steps)
     with pytest.raises(CheckFailed, match="eu/ch: may lose what is stored: m1"):
         refuse_lossy("eu/ch", [todo])
     refuse_lossy("eu/ch", [StepPlan(MigrationFile("m1", migration, ""), "src", ())])
@@ -132,6 +132,6 @@ def test_what_a_store_would_lose_is_refused_though_the_migration_is_a_widening()
 def test_an_operation_that_changes_no_type_loses_nothing() -> None:
     for store in ("clickhouse", "delta", "iceberg"):
         loosened = ChangeColumn("b", Facets(nullable=True), Facets(), "widening")
-        found = translate(store, Migration("pre", "public", "src", loosened), table(), "m1").steps
+        found = DIALECTS[store].translate(Migration("pre", "public", "src", loosened), table(), "m1").steps
         assert found
         assert not any(map(lossy, found))

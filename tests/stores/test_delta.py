@@ -7,8 +7,8 @@ import pytest
 from deltalake import DeltaTable, Field, Schema, write_deltalake
 from deltalake.schema import ArrayType, PrimitiveType
 
+from console.propagation.dialects.delta import DELTA
 from console.propagation.migration import ChangeColumn, Facets, Migration
-from console.propagation.translate import translate
 from console.propagation.types import parse
 from console.stores.delta import Delta
 
@@ -23,7 +23,7 @@ FIELDS = [
 def changed(store: Delta, to: Facets) -> None:
     table = store.describe(["t"])["t"]
     migration = Migration("post", "public", "t", ChangeColumn("n", to, Facets(parse("int32")), "widening"))
-    [step] = translate("delta", migration, table, "m").steps
+    [step] = DELTA.translate(migration, table, "m").steps
     store.run(table, (step,), "m")
 
 

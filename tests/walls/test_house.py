@@ -15,7 +15,7 @@ PACKAGE = ROOT / "console"
 MOST_LINES, MOST_FUNCTION_LINES, MOST_FILES = 400, 40, 12
 # where SQL is put together: the compiler itself, the agent, which runs what the compiler made, the translator
 # to ClickHouse, and the stores, which ask about their own tables
-SQL_DOORS = ("planning/sql/", "agent/", "propagation/translate/", "propagation/dependents/", "stores/")
+SQL_DOORS = ("planning/sql/", "agent/", "propagation/clickhouse/", "stores/")
 SQL = re.compile(r"\s*(SELECT|INSERT|DELETE|UPDATE|MERGE|CREATE|ALTER|DROP|TRUNCATE|WITH)\s")
 # spelled so that these lines are no address themselves
 ADDRESS = re.compile(

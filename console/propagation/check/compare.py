@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from console.propagation.mapping import fits, mapped, meaning, nullable_in_clickhouse
+from console.propagation.dialects.dialect import Dialect
 from console.propagation.migration import (
     STAGED,
     AddColumn,
@@ -116,8 +116,12 @@ class _Comparison:
             computed = stored.kind in ("ALIAS", "MATERIALIZED") or stored.name.startswith(_OWN)
             if stored.name not in ours and stored.name not in allowed and not computed:
                 yield self._extra(stored)
-        if self.target.kind == "clickhouse" and self.table.key:
+        if self._dialect.keyed and self.table.key:
             yield from self._keys()
+
+    @property
+    def _dialect(self) -> Dialect:
+        return self.target.dialect
 
     def _fix(self, operation: Operation) -> Migration:
         return Migration(default_phase(operation), self.table.schema, self.table.name, operation)
@@ -136,14 +140,15 @@ class _Comparison:
         return SchemaDifference("extra", stored.name, "", stored.type, message, self._fix(DropColumn(stored.name)))
 
     def _expected(self, column: PgColumn, *, nullable: bool | None = None) -> str:
-        word = mapped(column.type, self.target.kind).type
+        types = self._dialect.types
+        word = types.store_type(column.type).word
         wanted = column.nullable if nullable is None else nullable
-        return nullable_in_clickhouse(word) if self.target.kind == "clickhouse" and wanted else word
+        return types.nullable(word) if wanted else word
 
     def _column(self, column: PgColumn, stored: StoreColumn) -> Iterator[SchemaDifference]:
-        kind = self.target.kind
-        if not fits(stored.type, column.type, kind):
-            was = meaning(stored.type, kind)
+        types = self._dialect.types
+        if not types.fits(stored.type, column.type):
+            was = types.generic_type(stored.type)
             facets = Facets(was) if was else Facets()
             found = change_of_type(was, column.type)
             change = ChangeColumn(column.name, Facets(column.type), facets, found)
@@ -151,7 +156,7 @@ class _Comparison:
             expected = self._expected(column, nullable=stored.nullable)
             yield SchemaDifference("wrong_type", column.name, expected, stored.type, message, self._fix(change))
         if column.nullable and not stored.nullable and column.name not in self.entry.loose:
-            if kind == "clickhouse" and stored.type.startswith("Array("):
+            if types.never_null(stored.type):
                 return
             change = ChangeColumn(column.name, Facets(nullable=True), Facets(nullable=False), "widening")
             message = f"{self.there.name}.{column.name} takes no NULL: one that arrives becomes the type's default"

@@ -1,11 +1,12 @@
 """Observing: from a migration's SQL, or from a schema before and after, to generic migrations."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, assert_never
 
 from console.errors import Problem, Problems
-from console.propagation.mapping import mapped
+from console.propagation.dialects import DIALECTS
+from console.propagation.dialects.dialect import Dialect
 from console.propagation.migration import (
     AddColumn,
     ChangeColumn,
@@ -24,7 +25,7 @@ from console.propagation.observe.events import Ignored, Observation, Observed, R
 from console.propagation.observe.fold import fold, lost, refused, rejoined, settled
 from console.propagation.observe.scope import GONE, NEW
 from console.propagation.observe.script import SqlScript
-from console.propagation.replication import KINDS, Kind, Replication
+from console.propagation.replication import Replication
 from console.propagation.tables import PgTable
 from console.propagation.types import Type
 
@@ -136,8 +137,8 @@ def _scoped(found: Observation, replication: Replication | None, phase: Phase | 
         named = {f"{entry.schema}.{entry.table}" for entry in replication.tables}
         silent = {ignored.where for ignored in left[len(found.ignored) :]} - {observed.where for observed in kept}
         remarks = tuple(one for one in remarks if not one.table or (one.table in named and one.where not in silent))
-    kinds = sorted({store.kind for store in replication.stores}) if replication else KINDS
-    return Observation(tuple(kept), tuple(left), (*remarks, *_losses(kept, kinds)))
+    kinds = sorted({store.kind for store in replication.stores}) if replication else DIALECTS
+    return Observation(tuple(kept), tuple(left), (*remarks, *_losses(kept, [DIALECTS[kind] for kind in kinds])))
 
 
 def _oversized(found: Iterable[Observed]) -> Iterator[Problem]:
@@ -150,7 +151,7 @@ def _oversized(found: Iterable[Observed]) -> Iterator[Problem]:
             yield Problem("S402", message, observed.where, hint)
 
 
-def _losses(found: Iterable[Observed], kinds: Iterable[Kind]) -> Iterator[Remark]:
+def _losses(found: Iterable[Observed], dialects: Collection[Dialect]) -> Iterator[Remark]:
     """What the stores' types cannot hold of a column that comes or changes."""
     for observed in found:
         match observed.migration.operation:
@@ -160,9 +161,9 @@ def _losses(found: Iterable[Observed], kinds: Iterable[Kind]) -> Iterator[Remark
                 | ReplaceColumn(name=name, source=None, to=Facets(data_type=Type() as kind))
             ):
                 lost: dict[str, list[str]] = {}
-                for store in kinds:
-                    for loss in filter(None, dict.fromkeys(mapped(kind, store).lossy.split("; "))):
-                        lost.setdefault(loss, []).append(store)
+                for dialect in dialects:
+                    for loss in filter(None, dict.fromkeys(dialect.types.store_type(kind).lossy.split("; "))):
+                        lost.setdefault(loss, []).append(dialect.kind)
                 table = f"{observed.migration.schema}.{observed.migration.table}"
                 for loss, stores in lost.items():
                     yield Remark(observed.where, f"{table}.{name}: {kind} in {', '.join(stores)}: {loss}", table)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, assert_never
 
 from console.errors import DataError
-from console.propagation.mapping import fits, mapped
+from console.propagation.dialects.delta import TYPES
 from console.propagation.migration import (
     KEPT,
     AddColumn,
@@ -71,9 +71,9 @@ class _Edit:
     columns: Mapping[str, Any]
 
     def added(self, operation: AddColumn) -> str:
-        name, word = operation.name, mapped(operation.data_type, "delta").type
+        name, word = operation.name, TYPES.store_type(operation.data_type).word
         if name in self.columns:
-            if not fits(self._type(name), operation.data_type, "delta"):
+            if not TYPES.fits(self._type(name), operation.data_type):
                 raise DataError(f"the column {name} is declared as {self._type(name)}, which is no {word}")
             return self.table.text
         entry = f"{_key(name)}: {_value(word)}"
@@ -122,9 +122,9 @@ class _Edit:
         spec, path = self.columns[name], ("columns", name)
         edits: list[tuple[int, int, str]] = []
         whole = isinstance(spec, dict)
-        if to.data_type is not KEPT and not fits(self._type(name), to.data_type, "delta"):
+        if to.data_type is not KEPT and not TYPES.fits(self._type(name), to.data_type):
             start = self._offset(self.table.values[(*path, "type")] if whole else self.table.values[path])
-            edits.append((start, _end_of_scalar(self.table.text, start), _value(mapped(to.data_type, "delta").type)))
+            edits.append((start, _end_of_scalar(self.table.text, start), _value(TYPES.store_type(to.data_type).word)))
         if to.nullable is True and whole and spec.get("nullable") is False:
             start = self._offset(self.table.values[(*path, "nullable")])
             edits.append((start, _end_of_scalar(self.table.text, start), "true"))

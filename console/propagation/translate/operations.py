@@ -1,4 +1,4 @@
-"""What a store is asked to do, as values: statements for ClickHouse, typed operations for Iceberg and Delta."""
+"""What a store is asked to do, as values: SQL statements for ClickHouse, typed operations for Iceberg and Delta."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -58,8 +58,8 @@ def value_of(default: str, kind: Type) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ClickHouseStatement:
-    """One SQL statement of ClickHouse.
+class StoreStatement:
+    """One statement of a store that is spoken to in SQL: ClickHouse.
 
     why    one sentence for `--dry-run`
     lossy  a stored value may not survive it, whatever the migration says of PostgreSQL's
@@ -130,7 +130,7 @@ class Rewrite:
     loosens: tuple[str, ...] = ()
 
 
-StoreOperation = ClickHouseStatement | AddField | DropField | RenameFields | ChangeField | LoosenField | Rewrite
+StoreOperation = StoreStatement | AddField | DropField | RenameFields | ChangeField | LoosenField | Rewrite
 
 
 def lossy(operation: StoreOperation) -> bool:
@@ -138,7 +138,7 @@ def lossy(operation: StoreOperation) -> bool:
 
     Iceberg's own promotions lose nothing.
     """
-    return isinstance(operation, ClickHouseStatement | Rewrite) and operation.lossy
+    return isinstance(operation, StoreStatement | Rewrite) and operation.lossy
 
 
 @dataclass(frozen=True, slots=True)

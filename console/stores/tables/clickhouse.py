@@ -5,8 +5,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from console.propagation.dependents.declared import arguments, head, uses
-from console.propagation.mapping import is_nullable
+from console.propagation.clickhouse.dependents.declared import arguments, head, uses
+from console.propagation.clickhouse.types import is_nullable
 from console.propagation.tables import Dependent, Overlay, Reader, StoreColumn, StoreTable
 from console.propagation.translate.operations import MARK, between
 

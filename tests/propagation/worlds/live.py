@@ -7,6 +7,7 @@ from typing import Any, Final
 from clickhouse_connect.driver.exceptions import DatabaseError
 
 from console.errors import DataError
+from console.propagation.dialects.clickhouse import CLICKHOUSE
 from console.propagation.migration import (
     AddColumn,
     ChangeColumn,
@@ -17,8 +18,6 @@ from console.propagation.migration import (
     SwapColumns,
     default_phase,
 )
-from console.propagation.translate import translate
-from console.propagation.translate.after import after
 from tests.propagation.servers.clickhouse import ClickHouse
 from tests.propagation.test_hanging import Base
 from tests.propagation.worlds.draw import World, drawn
@@ -98,9 +97,7 @@ def _statements(base: Base, operation: Operation) -> Iterator[str]:
         table = base.store.describe(["src"])["src"]
         base.left(staged)
         migration = Migration(default_phase(operation), "public", "src", operation)
-        translate(
-            "clickhouse", migration, after("clickhouse", Migration("pre", "public", "src", staged), table, "m0"), "m1"
-        )
+        CLICKHOUSE.translate(migration, CLICKHOUSE.after(Migration("pre", "public", "src", staged), table, "m0"), "m1")
     for one in left:
         first = base.left(one)
         for _ in range(60):

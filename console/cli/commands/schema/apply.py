@@ -89,17 +89,16 @@ class ApplyCall:
         return cls(root, plan, sites(plan, regions, stores), changes)
 
     def carrier(self, site: "Site", store: "Store") -> "MigrationRunner":
-        from console.propagation.translate import translate
         from console.stores.apply import MigrationRunner
 
         asker = who()
-        kind = site.target.kind
+        dialect = site.target.dialect
         return MigrationRunner(
             store,
             site.target,
             self.plan.replication,
             self.changes,
-            lambda change, table: translate(kind, change.migration, table, change.id),
+            lambda change, table: dialect.translate(change.migration, table, change.id),
             by=asker.name,
             host=asker.host,
         )
@@ -252,7 +251,7 @@ def folded(shown: "Sequence[Seen]") -> list[list[str]]:
 
 def todo_text(names: str, site: "Site", todo: "Sequence[StepPlan]", error: ConsoleError | None) -> list[str]:
     """A store's statements, each after the sentence that says why."""
-    from console.propagation.translate.words import what, why
+    from console.propagation.translate.describe import what, why
 
     if not todo:
         return [f"! {safe_text(str(error))}" if error else f"{names}: nothing to do"]
@@ -277,7 +276,7 @@ def _remark(one: "StepPlan") -> str:
 
 def todo_data(site: "Site", todo: "Sequence[StepPlan]", error: ConsoleError | None) -> dict[str, Any]:
     """For `--output json`."""
-    from console.propagation.translate.words import what
+    from console.propagation.translate.describe import what
 
     migrations = [
         {
@@ -306,7 +305,7 @@ def outcome_text(outcome: "SiteOutcome") -> str:
 
 def outcome_data(outcome: "SiteOutcome") -> dict[str, Any]:
     """For `--output json`."""
-    from console.propagation.translate.words import what
+    from console.propagation.translate.describe import what
 
     region, _, store = outcome.site.partition("/")
     applied = [done.change.id for done in outcome.done if done.operation is None and not done.announced]
@@ -324,7 +323,7 @@ def outcome_data(outcome: "SiteOutcome") -> dict[str, Any]:
 
 
 def _did(done: "StepResult") -> str:
-    from console.propagation.translate.words import what
+    from console.propagation.translate.describe import what
 
     if done.announced:
         return "announced"

@@ -71,7 +71,7 @@ def _try(work: ApplyCall, site: "Site", change: "MigrationFile") -> Tried:
 
 
 def _text(entry: Tried) -> list[str]:
-    from console.propagation.translate.words import what, why
+    from console.propagation.translate.describe import what, why
 
     site, change, done, error = entry
     lead = f"{site.name}: {safe_text(change.id)}"
@@ -83,7 +83,7 @@ def _text(entry: Tried) -> list[str]:
 
 
 def _data(entry: Tried) -> dict[str, Any]:
-    from console.propagation.translate.words import what
+    from console.propagation.translate.describe import what
 
     site, change, done, error = entry
     named = {"region": site.region.name, "store": site.target.name, "migration": change.id}

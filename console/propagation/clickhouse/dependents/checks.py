@@ -5,11 +5,11 @@ from enum import Enum
 from typing import Final
 
 from console.errors import DataError
-from console.propagation.dependents.room import alike, cramped, type_after
+from console.propagation.clickhouse.dependents.room import alike, cramped, type_after
+from console.propagation.clickhouse.quoting import qualified, quoted
 from console.propagation.migration import ChangeColumn
 from console.propagation.tables import Overlay, StoreColumn, StoreTable, Use, UseKind
 from console.propagation.translate.operations import between
-from console.propagation.translate.spelling import qualified, quoted
 
 
 class Deed(Enum):

@@ -2,26 +2,26 @@
 
 from collections.abc import Iterator
 
+from console.propagation.clickhouse.quoting import literal, qualified
 from console.propagation.tables import Dependent, Reader
-from console.propagation.translate.operations import NEXT, ClickHouseStatement
-from console.propagation.translate.spelling import literal, qualified
+from console.propagation.translate.operations import NEXT, StoreStatement
 
 
-def exchanged(view: Dependent, select: str, *, made: bool = False) -> Iterator[ClickHouseStatement]:
+def exchanged(view: Dependent, select: str, *, made: bool = False) -> Iterator[StoreStatement]:
     """A materialized view with another query in a view's place. made: it stands beside it already"""
     name, beside = qualified(view.name), qualified(view.name + NEXT)
     if not made:
         told = _told(view)
         sql = f"CREATE MATERIALIZED VIEW {beside} TO {qualified(view.target)}{told} AS {select}"
-        yield ClickHouseStatement(sql, f"the new query beside the old one, into {view.target} as before")
-    yield ClickHouseStatement(f"EXCHANGE TABLES {name} AND {beside}", "the two change names at one instant")
-    yield ClickHouseStatement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
+        yield StoreStatement(sql, f"the new query beside the old one, into {view.target} as before")
+    yield StoreStatement(f"EXCHANGE TABLES {name} AND {beside}", "the two change names at one instant")
+    yield StoreStatement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
 
 
-def retyped(reader: Reader) -> ClickHouseStatement:
+def retyped(reader: Reader) -> StoreStatement:
     """A plain view with the same query, whose columns take the types that the query has now."""
     sql = f"CREATE OR REPLACE VIEW {qualified(reader.name)}{_told(reader)} AS {reader.select}"
-    return ClickHouseStatement(sql, "the same query; its columns take the types that it has now")
+    return StoreStatement(sql, "the same query; its columns take the types that it has now")
 
 
 def _told(view: Dependent | Reader) -> str:

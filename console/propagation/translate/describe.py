@@ -5,19 +5,19 @@ from typing import assert_never
 from console.propagation.translate.operations import (
     AddField,
     ChangeField,
-    ClickHouseStatement,
     DropField,
     LoosenField,
     RenameFields,
     Rewrite,
     StoreOperation,
+    StoreStatement,
 )
 
 
 def what(operation: StoreOperation) -> str:
     """An operation as a person reads it: SQL for ClickHouse, words else."""
     match operation:
-        case ClickHouseStatement():
+        case StoreStatement():
             return operation.sql
         case AddField():
             default = f" default {operation.default}" if operation.default is not None else ""
@@ -43,7 +43,7 @@ def what(operation: StoreOperation) -> str:
 def why(operation: StoreOperation) -> str:
     """What it does to the rows that are there, in one sentence."""
     match operation:
-        case ClickHouseStatement() | Rewrite():
+        case StoreStatement() | Rewrite():
             return operation.why
         case DropField():
             return "metadata, no row is rewritten; the values stay unread in old files"

@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from console.errors import DataError
-from console.propagation.dependents import checks
-from console.propagation.dependents.anew import exchanged
-from console.propagation.dependents.checks import Deed
+from console.propagation.clickhouse.dependents import checks
+from console.propagation.clickhouse.dependents.anew import exchanged
+from console.propagation.clickhouse.dependents.checks import Deed
+from console.propagation.clickhouse.quoting import literal, qualified, quoted
+from console.propagation.clickhouse.views import View, reads
 from console.propagation.tables import Dependent, StoreColumn
-from console.propagation.translate.operations import BETWEEN, MARK, ClickHouseStatement
-from console.propagation.translate.spelling import literal, qualified, quoted
-from console.propagation.translate.views import View, reads
+from console.propagation.translate.operations import BETWEEN, MARK, StoreStatement
 
 if TYPE_CHECKING:
-    from console.propagation.translate.clickhouse import TableMigration
+    from console.propagation.clickhouse.statements import TableMigration
 
 
 def on_its_way(old: str, new: str) -> str:
@@ -50,7 +50,7 @@ class Swap:
     work: "TableMigration"
     pairs: Mapping[str, str]
 
-    def steps(self) -> Iterator[ClickHouseStatement]:
+    def steps(self) -> Iterator[StoreStatement]:
         """raises DataError"""
         names = {*self.pairs, *self.pairs.values()}
         checks.uncomputed(self.work.table, names, Deed.RENAMED.value)
@@ -79,7 +79,7 @@ class Swap:
             found.append((view, query))
         return found
 
-    def _chain(self) -> Iterator[ClickHouseStatement]:
+    def _chain(self) -> Iterator[StoreStatement]:
         table, views = self.work.table, self._views()
         names = self.names()
         present = [name in {column.name for column in table.columns} for name in names]
@@ -111,7 +111,7 @@ class Swap:
 
     def follow(
         self, view: Dependent, query: View, old: str, new: str
-    ) -> Generator[ClickHouseStatement, None, tuple[Dependent, View]]:
+    ) -> Generator[StoreStatement, None, tuple[Dependent, View]]:
         """A view after one renaming of its source, and its target where that has the column under the same name."""
         if not query.reads(old):
             twin = self.work.twin(view)
@@ -132,10 +132,10 @@ class Swap:
         return replace(view, select=select, columns=columns), replace(query, select=select)
 
     @staticmethod
-    def _rename(table: str, old: str, new: str, *, over: bool = False) -> ClickHouseStatement:
+    def _rename(table: str, old: str, new: str, *, over: bool = False) -> StoreStatement:
         gone = f"DROP COLUMN {quoted(new)}, " if over else ""
         sql = f"ALTER TABLE {qualified(table)} {gone}RENAME COLUMN {quoted(old)} TO {quoted(new)}"
-        return ClickHouseStatement(sql, "metadata, no row is rewritten")
+        return StoreStatement(sql, "metadata, no row is rewritten")
 
     def _keyed(self, view: Dependent, carried: Mapping[str, str]) -> None:
         below, names = self.work.under(view).table, {*carried, *carried.values()}
@@ -148,7 +148,7 @@ class Swap:
                 f"{view.target} is ordered or partitioned by {blocked[0]}", hint="build a new table and switch to it"
             )
 
-    def _ring(self) -> Iterator[ClickHouseStatement]:
+    def _ring(self) -> Iterator[StoreStatement]:
         source = self.work.table
         state = self.state(source.columns)
         views = self._views()
@@ -205,7 +205,7 @@ class Swap:
                     hint=f"hand on all of {', '.join(sorted(self.pairs))} in {view.name}, or none of them, then apply again",
                 )
 
-    def _target(self, view: Dependent) -> Iterator[ClickHouseStatement]:
+    def _target(self, view: Dependent) -> Iterator[StoreStatement]:
         """The target swaps too where the view hands on the whole ring under its own names."""
         names = {column.name for column in view.columns}
         asides = {on_its_way(old, new) for old, new in self.pairs.items()}
@@ -238,7 +238,7 @@ class Swap:
     def _mark(self) -> str:
         return f"{MARK}{self.work.mark}"
 
-    def _aside(self, table: str, columns: tuple[StoreColumn, ...]) -> ClickHouseStatement:
+    def _aside(self, table: str, columns: tuple[StoreColumn, ...]) -> StoreStatement:
         types = {column.name: column.type for column in columns}
         parts = [f"RENAME COLUMN {quoted(old)} TO {quoted(on_its_way(old, new))}" for old, new in self.pairs.items()]
         parts += [
@@ -248,9 +248,9 @@ class Swap:
         mark = literal(self._mark)
         parts += [f"COMMENT COLUMN {quoted(on_its_way(old, new))} {mark}" for old, new in self.pairs.items()]
         why = "queries read the new meaning from here on; inserts wait"
-        return ClickHouseStatement(f"ALTER TABLE {qualified(table)} {', '.join(parts)}", why)
+        return StoreStatement(f"ALTER TABLE {qualified(table)} {', '.join(parts)}", why)
 
-    def _home(self, table: str) -> ClickHouseStatement:
+    def _home(self, table: str) -> StoreStatement:
         parts = [f"DROP COLUMN {quoted(new)}" for new in self.pairs.values()]
         parts += [f"RENAME COLUMN {quoted(on_its_way(old, new))} TO {quoted(new)}" for old, new in self.pairs.items()]
-        return ClickHouseStatement(f"ALTER TABLE {qualified(table)} {', '.join(parts)}", "the columns have their names")
+        return StoreStatement(f"ALTER TABLE {qualified(table)} {', '.join(parts)}", "the columns have their names")

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from console.errors import DataError
-from console.propagation.dependents import anew, checks
-from console.propagation.dependents.room import alike, cramped, keeps, type_after
-from console.propagation.mapping import is_nullable
+from console.propagation.clickhouse.dependents import anew, checks
+from console.propagation.clickhouse.dependents.room import alike, cramped, keeps, type_after
+from console.propagation.clickhouse.quoting import qualified, quoted
+from console.propagation.clickhouse.types import is_nullable
+from console.propagation.clickhouse.views import View, reads
 from console.propagation.migration import ChangeColumn
 from console.propagation.tables import Dependent, StoreColumn
-from console.propagation.translate.operations import ClickHouseStatement
-from console.propagation.translate.spelling import qualified, quoted
-from console.propagation.translate.views import View, reads
+from console.propagation.translate.operations import StoreStatement
 
 if TYPE_CHECKING:
-    from console.propagation.translate.clickhouse import TableMigration
+    from console.propagation.clickhouse.statements import TableMigration
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Widening:
     done: set[tuple[str, str]] = field(default_factory=set)
     readings: list[tuple[frozenset[str], str]] = field(default_factory=list)
 
-    def steps(self) -> Iterator[ClickHouseStatement]:
+    def steps(self) -> Iterator[StoreStatement]:
         """All but the plain views. raises DataError"""
         table, name = self.work.table, self.operation.name
         there = table.column(name)
@@ -54,7 +54,7 @@ class Widening:
             yield from self.work.replaced(view, view.select, self.operation)
         self.readings.append((frozenset(self.work.names), name))
 
-    def _below(self, view: Dependent, there: StoreColumn) -> Iterator[ClickHouseStatement]:
+    def _below(self, view: Dependent, there: StoreColumn) -> Iterator[StoreStatement]:
         query, name = self.work.query(view), self.operation.name
         if not query.reads(name):
             return
@@ -73,7 +73,7 @@ class Widening:
             deeper = Widening(below, replace(self.operation, name=column), self.done, self.readings)
             yield from deeper.steps()
 
-    def _modified(self, column: StoreColumn) -> Iterator[ClickHouseStatement]:
+    def _modified(self, column: StoreColumn) -> Iterator[StoreStatement]:
         table = self.work.table
         word = type_after(column, self.operation)
         if word != column.type:
@@ -86,16 +86,16 @@ class Widening:
             lossy = not keeps(word, column.type)
             why = f"{column.type} becomes {word}" + (", which may not hold every value that is stored" if lossy else "")
             sql = f"ALTER TABLE {qualified(table.name)} MODIFY COLUMN {quoted(column.name)} {word}"
-            yield ClickHouseStatement(sql, why, lossy)
+            yield StoreStatement(sql, why, lossy)
         # a default that changes needs nothing: rows arrive with their values, and those from before the column must go
         # on reading the default that it came with
         for over in checks.carried(table):
             mine = over.column(column.name)
             if mine is not None and (wide := type_after(mine, self.operation)) != mine.type:
                 sql = f"ALTER TABLE {qualified(over.name)} MODIFY COLUMN {quoted(column.name)} {wide}"
-                yield ClickHouseStatement(sql, f"rows that pass the {over.engine} keep their values")
+                yield StoreStatement(sql, f"rows that pass the {over.engine} keep their values")
 
-    def plain(self) -> Iterator[ClickHouseStatement]:
+    def plain(self) -> Iterator[StoreStatement]:
         """The plain views, each after those that it reads. raises DataError"""
         there = self.work.table.column(self.operation.name)
         assert there is not None, "the table was changed"

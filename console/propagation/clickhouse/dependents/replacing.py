@@ -9,20 +9,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from console.errors import DataError
-from console.propagation.dependents import checks
-from console.propagation.dependents.checks import Deed
+from console.propagation.clickhouse.dependents import checks
+from console.propagation.clickhouse.dependents.checks import Deed
+from console.propagation.clickhouse.quoting import literal, qualified, quoted
+from console.propagation.clickhouse.swap import Swap
+from console.propagation.clickhouse.views import reads
 from console.propagation.migration import ReplaceColumn
 from console.propagation.tables import Dependent
-from console.propagation.translate.operations import MARK, ClickHouseStatement, unprepared
-from console.propagation.translate.spelling import literal, qualified, quoted
-from console.propagation.translate.swap import Swap
-from console.propagation.translate.views import reads
+from console.propagation.translate.operations import MARK, StoreStatement, unprepared
 
 if TYPE_CHECKING:
-    from console.propagation.translate.clickhouse import TableMigration
+    from console.propagation.clickhouse.statements import TableMigration
 
 
-def replacing(work: "TableMigration", operation: ReplaceColumn) -> Iterator[ClickHouseStatement]:
+def replacing(work: "TableMigration", operation: ReplaceColumn) -> Iterator[StoreStatement]:
     """What is left of a replacement. raises DataError"""
     name, source, table = operation.name, operation.taker, work.table
     swap = Swap(work, {source: name})
@@ -42,7 +42,7 @@ def replacing(work: "TableMigration", operation: ReplaceColumn) -> Iterator[Clic
         comment = f", COMMENT COLUMN {quoted(name)} {literal(MARK + work.mark)}" if operation.source is None else ""
         gone = f"DROP COLUMN {quoted(name)}, " if table.column(name) is not None else ""
         sql = f"ALTER TABLE {qualified(table.name)} {gone}RENAME COLUMN {quoted(source)} TO {quoted(name)}{comment}"
-        yield ClickHouseStatement(sql, f"{name} is what was {taker.name} from here on, in one statement")
+        yield StoreStatement(sql, f"{name} is what was {taker.name} from here on, in one statement")
     elif operation.source is None and not any(c.name == name and c.comment == MARK + work.mark for c in table.columns):
         raise unprepared(table, operation)
     elif table.column(name) is None:
@@ -99,13 +99,13 @@ def _target_allowed(work: "TableMigration", view: Dependent, name: str, source: 
             )
 
 
-def _unread(work: "TableMigration", name: str, source: str) -> Iterator[ClickHouseStatement]:
+def _unread(work: "TableMigration", name: str, source: str) -> Iterator[StoreStatement]:
     """The views stop writing the column that goes, which is marked in their targets."""
     for view in work.targets([view for view in work.views if work.query(view).reads(name)]):
         there = view.column(name)
         if there is not None and there.comment != work.mark_of_drop:
             sql = f"ALTER TABLE {qualified(view.target)} COMMENT COLUMN {quoted(name)} {literal(work.mark_of_drop)}"
-            yield ClickHouseStatement(sql, "a mark, so that an interrupted replacement is finished")
+            yield StoreStatement(sql, "a mark, so that an interrupted replacement is finished")
     for view in work.views:
         query = work.query(view)
         yield from work.replaced(view, query.without(name) if query.reads(name) else view.select)

@@ -5,39 +5,26 @@ Migrations are done one after another, but shown, refused and agreed to together
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
 from typing import assert_never
 
-from console.propagation.dependents.room import type_after
-from console.propagation.mapping import is_nullable
+from console.propagation.clickhouse import statements
+from console.propagation.clickhouse.dependents.room import type_after
+from console.propagation.clickhouse.statements import TableMigration
+from console.propagation.clickhouse.swap import Swap, groups, on_its_way
+from console.propagation.clickhouse.types import is_nullable
 from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, Migration, ReplaceColumn, SwapColumns
-from console.propagation.replication import Kind
 from console.propagation.tables import Dependent, StoreColumn, StoreTable
-from console.propagation.translate import clickhouse, lake
-from console.propagation.translate.operations import (
-    AddField,
-    ChangeField,
-    ClickHouseStatement,
-    DropField,
-    LoosenField,
-    RenameFields,
-    Rewrite,
-    StoreOperation,
-)
-from console.propagation.translate.swap import Swap, groups, on_its_way
 
 Columns = tuple[StoreColumn, ...]
 
 
-def after(kind: Kind, migration: Migration, table: StoreTable, mark: str) -> StoreTable:
+def after(migration: Migration, table: StoreTable, mark: str) -> StoreTable:
     """A table once nothing of a migration is left to do; comments stay as they are.
 
     raises  DataError as `translate` does
     """
-    if kind != "clickhouse":
-        return reduce(_done, lake.translate(migration, table, kind).steps, table)
-    clickhouse.translate(migration, table, mark)
-    work = clickhouse.TableMigration(table, mark)
+    statements.translate(migration, table, mark)
+    work = TableMigration(table, mark)
     match migration.operation:
         case AddColumn() as operation:
             return _added(work, operation)
@@ -53,33 +40,6 @@ def after(kind: Kind, migration: Migration, table: StoreTable, mark: str) -> Sto
             assert_never(migration.operation)
 
 
-def _done(table: StoreTable, step: StoreOperation) -> StoreTable:
-    """A lake's table after one operation."""
-    columns = table.columns
-    match step:
-        case AddField():
-            columns = (*columns, StoreColumn(step.name, step.type))
-        case DropField():
-            columns = tuple(column for column in columns if column.name != step.name)
-        case RenameFields():
-            columns = _named(columns, dict(step.pairs))
-        case ChangeField():
-            columns = tuple(replace(c, type=step.type) if c.name == step.name else c for c in columns)
-        case LoosenField():
-            columns = tuple(replace(c, nullable=True) if c.name == step.name else c for c in columns)
-        case Rewrite():
-            firm = {column.name for column in columns if not column.nullable}
-            columns = tuple(
-                StoreColumn(name, word, source not in firm or name in step.loosens)
-                for name, source, word in step.columns
-            )
-        case ClickHouseStatement():
-            raise TypeError("a statement is not for a lake")
-        case _:
-            assert_never(step)
-    return replace(table, columns=columns)
-
-
 def _named(columns: Columns, names: Mapping[str, str]) -> Columns:
     return tuple(replace(column, name=names.get(column.name, column.name)) for column in columns)
 
@@ -92,7 +52,7 @@ def _with(columns: Columns, new: StoreColumn) -> Columns:
     return columns if new.name in {column.name for column in columns} else (*columns, new)
 
 
-def _added(work: clickhouse.TableMigration, operation: AddColumn) -> StoreTable:
+def _added(work: TableMigration, operation: AddColumn) -> StoreTable:
     word = work.type_to_add(operation)
     new, mirrors = StoreColumn(operation.name, word, is_nullable(word)), work.mirrors(operation.name)
     fed = {view.target for view in mirrors}
@@ -110,7 +70,7 @@ def _added(work: clickhouse.TableMigration, operation: AddColumn) -> StoreTable:
     return replace(work.table, columns=_with(work.table.columns, new), dependents=tuple(views))
 
 
-def _dropped(work: clickhouse.TableMigration, name: str) -> StoreTable:
+def _dropped(work: TableMigration, name: str) -> StoreTable:
     affected = [view for view in work.views if work.query(view).reads(name)]
     marked = {c.name for view in work.views for c in view.columns if c.comment == work.mark_of_drop}
     views = []
@@ -126,7 +86,7 @@ def _dropped(work: clickhouse.TableMigration, name: str) -> StoreTable:
     return replace(work.table, columns=columns, dependents=tuple(views))
 
 
-def _renamed(work: clickhouse.TableMigration, names: Mapping[str, str]) -> StoreTable:
+def _renamed(work: TableMigration, names: Mapping[str, str]) -> StoreTable:
     """Names change, and what a column is goes with it; a ring is told from its beginning by its marks alone."""
     table, views = work.table, work.views
     for group in groups(names):
@@ -143,7 +103,7 @@ def _renamed(work: clickhouse.TableMigration, names: Mapping[str, str]) -> Store
     return replace(table, dependents=tuple(views))
 
 
-def _replaced(work: clickhouse.TableMigration, operation: ReplaceColumn) -> StoreTable:
+def _replaced(work: TableMigration, operation: ReplaceColumn) -> StoreTable:
     """The one goes, the other is renamed; where the table has that already, its views may not."""
     names = {operation.taker: operation.name}
     table = work.table
@@ -179,7 +139,7 @@ def _in_ring(swap: Swap, view: Dependent) -> Dependent:
     return replace(view, select=select, columns=columns, below=_below(view, columns))
 
 
-def _in_chain(work: clickhouse.TableMigration, views: Sequence[Dependent], names: Mapping[str, str]) -> list[Dependent]:
+def _in_chain(work: TableMigration, views: Sequence[Dependent], names: Mapping[str, str]) -> list[Dependent]:
     moved: dict[str, dict[str, str]] = {}
     for view in views:
         query, there = work.query(view), {column.name for column in view.columns}
@@ -196,7 +156,7 @@ def _in_chain(work: clickhouse.TableMigration, views: Sequence[Dependent], names
     return found
 
 
-def _changed(work: clickhouse.TableMigration, operation: ChangeColumn) -> StoreTable:
+def _changed(work: TableMigration, operation: ChangeColumn) -> StoreTable:
     def retyped(columns: Columns, chosen: Iterable[str]) -> Columns:
         words = {column.name: type_after(column, operation) for column in columns}
         return tuple(
@@ -209,7 +169,7 @@ def _changed(work: clickhouse.TableMigration, operation: ChangeColumn) -> StoreT
         handed_on = work.query(view).carried(operation.name)
         below = work.under(view).table
         for name in (name for name in handed_on if below.column(name) is not None):
-            below = _changed(clickhouse.TableMigration(below, work.mark), replace(operation, name=name))
+            below = _changed(TableMigration(below, work.mark), replace(operation, name=name))
         own = retyped(view.own, handed_on)
         views.append(replace(view, columns=below.columns, own=own, below=view.below and below))
     return replace(work.table, columns=retyped(work.table.columns, (operation.name,)), dependents=tuple(views))

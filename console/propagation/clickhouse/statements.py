@@ -11,13 +11,16 @@ from decimal import Decimal
 from typing import Final, assert_never
 
 from console.errors import DataError
-from console.propagation.dependents import checks
-from console.propagation.dependents.anew import exchanged
-from console.propagation.dependents.checks import Deed
-from console.propagation.dependents.replacing import replacing
-from console.propagation.dependents.room import type_after, type_of
-from console.propagation.dependents.widening import Widening
-from console.propagation.mapping import fits, mapped
+from console.propagation.clickhouse.dependents import checks
+from console.propagation.clickhouse.dependents.anew import exchanged
+from console.propagation.clickhouse.dependents.checks import Deed
+from console.propagation.clickhouse.dependents.replacing import replacing
+from console.propagation.clickhouse.dependents.room import type_after, type_of
+from console.propagation.clickhouse.dependents.widening import Widening
+from console.propagation.clickhouse.quoting import literal, on_cluster, qualified, quoted
+from console.propagation.clickhouse.swap import Swap
+from console.propagation.clickhouse.types import TYPES
+from console.propagation.clickhouse.views import View, reads, same
 from console.propagation.migration import (
     STAGED,
     AddColumn,
@@ -30,10 +33,7 @@ from console.propagation.migration import (
 from console.propagation.sql.constants import EMPTY
 from console.propagation.sql.defaults import NOW, unquoted
 from console.propagation.tables import ColumnStorage, Dependent, StoreTable
-from console.propagation.translate.operations import NEXT, ClickHouseStatement, Translation, value_of
-from console.propagation.translate.spelling import literal, on_cluster, qualified, quoted
-from console.propagation.translate.swap import Swap
-from console.propagation.translate.views import View, reads, same
+from console.propagation.translate.operations import NEXT, StoreStatement, Translation, value_of
 from console.propagation.types import TIMES, Type
 
 _IN_STAR: Final = ("", "DEFAULT")  # the kinds of column that a star stands for
@@ -76,7 +76,7 @@ def default_of(default: str, kind: Type) -> str:
         return f"parseDateTime64BestEffort({literal(unquoted(found))}, {kind.numbers[0]}, 'UTC')"
     if kind.name == "decimal":
         # a bare number with a point is a Float64 to ClickHouse, which keeps 17 digits of it; a text has PostgreSQL's digits
-        text = mapped(kind, "clickhouse").type == "String" and kind.numbers
+        text = TYPES.store_type(kind).word == "String" and kind.numbers
         return literal(f"{Decimal(found):.{kind.numbers[1]}f}" if text else found)
     return literal(unquoted(found)) if found.startswith("'") else found
 
@@ -127,10 +127,10 @@ class TableMigration:
                 met.add(view.target)
                 yield view
 
-    def add(self, operation: AddColumn, why: str = "metadata, no row is rewritten") -> Iterator[ClickHouseStatement]:
+    def add(self, operation: AddColumn, why: str = "metadata, no row is rewritten") -> Iterator[StoreStatement]:
         name = operation.name
         there = self.table.column(name)
-        if there is not None and not fits(there.type, operation.data_type, "clickhouse"):
+        if there is not None and not TYPES.fits(there.type, operation.data_type):
             raise DataError(
                 f"{self.table.name}.{name} is there as {there.type}, which does not hold {operation.data_type}",
                 hint="change or drop that column first",
@@ -144,7 +144,7 @@ class TableMigration:
         definition = self._definition(operation)
         if there is None:
             place = qualified(self.table.name)
-            yield ClickHouseStatement(f"ALTER TABLE {place} ADD COLUMN IF NOT EXISTS {definition}", why)
+            yield StoreStatement(f"ALTER TABLE {place} ADD COLUMN IF NOT EXISTS {definition}", why)
         for reader in self.table.readers:
             star = View(reader.select, (*self.in_star, name)).carried(name) and not reader.stored
             if star and reads(reader.name, reader.select, self.names, self.in_star):
@@ -157,7 +157,7 @@ class TableMigration:
         for over in checks.carried(self.table):
             if over.column(name) is None:
                 sql = f"ALTER TABLE {qualified(over.name)} ADD COLUMN IF NOT EXISTS {definition}"
-                yield ClickHouseStatement(sql, f"rows that come through the {over.engine} have it too")
+                yield StoreStatement(sql, f"rows that come through the {over.engine} have it too")
         for view in mirrors:
             query = self.query(view, tuple(c for c in self.query(view).columns if c != name))
             yield from self.replaced(view, view.select if query.carried(name) else query.with_column(name))
@@ -171,7 +171,7 @@ class TableMigration:
     def type_to_add(self, operation: AddColumn) -> str:
         """NOT NULL only with a constant that older rows read."""
         constant = operation.default is not None and operation.default != NOW
-        word = type_of(operation.data_type, nullable=operation.nullable or not constant)
+        word = type_of(operation.data_type, null=operation.nullable or not constant)
         low = self._kept(operation.name).low_cardinality and not word.startswith(("LowCardinality(", "Array("))
         return f"LowCardinality({word})" if low else word
 
@@ -182,7 +182,7 @@ class TableMigration:
 
     def _definition(self, operation: AddColumn) -> str:
         constant = operation.default is not None and operation.default != NOW
-        loss = mapped(operation.data_type, "clickhouse").lossy
+        loss = TYPES.store_type(operation.data_type).lossy
         if loss:
             self.warnings.append(f"{operation.name}: {operation.data_type} in ClickHouse: {loss}")
         found = f"{quoted(operation.name)} {self.type_to_add(operation)}"
@@ -191,7 +191,7 @@ class TableMigration:
         codec = self._kept(operation.name).codec
         return f"{found} CODEC({codec})" if codec else found
 
-    def drop(self, name: str) -> Iterator[ClickHouseStatement]:
+    def drop(self, name: str) -> Iterator[StoreStatement]:
         self.free(name)
         checks.unused(self.table, name, Deed.DROPPED)
         checks.unshown(self.table, (name,), Deed.DROPPED)
@@ -215,15 +215,15 @@ class TableMigration:
             for column in sorted(going & {column.name for column in view.columns}):
                 yield from self._unlaid(self.under(view).table, column)
                 sql = f"ALTER TABLE {qualified(view.target)} DROP COLUMN IF EXISTS {quoted(column)}"
-                yield ClickHouseStatement(sql, f"no view writes {column} any more")
+                yield StoreStatement(sql, f"no view writes {column} any more")
         yield from self._unlaid(self.table, name)
         if self.table.column(name) is not None:
             place = qualified(self.table.name)
-            yield ClickHouseStatement(
+            yield StoreStatement(
                 f"ALTER TABLE {place} DROP COLUMN IF EXISTS {quoted(name)}", "no view reads it any more"
             )
 
-    def _marked(self, affected: list[Dependent], name: str) -> Iterator[ClickHouseStatement]:
+    def _marked(self, affected: list[Dependent], name: str) -> Iterator[StoreStatement]:
         """The columns of the targets that are to go too. raises DataError"""
         marked = self.mark_of_drop
         for view in self.targets(affected):
@@ -240,14 +240,14 @@ class TableMigration:
                 checks.unused(below, column, Deed.DROPPED)
                 if (found := view.column(column)) is not None and found.comment != marked:
                     sql = f"ALTER TABLE {qualified(view.target)} COMMENT COLUMN {quoted(column)} {literal(marked)}"
-                    yield ClickHouseStatement(sql, "a mark, so that an interrupted drop is finished")
+                    yield StoreStatement(sql, "a mark, so that an interrupted drop is finished")
 
     @staticmethod
-    def _unlaid(table: StoreTable, name: str) -> Iterator[ClickHouseStatement]:
+    def _unlaid(table: StoreTable, name: str) -> Iterator[StoreStatement]:
         for over in checks.carried(table):
             if over.column(name) is not None:
                 sql = f"ALTER TABLE {qualified(over.name)} DROP COLUMN IF EXISTS {quoted(name)}"
-                yield ClickHouseStatement(sql, f"the {over.engine} asks {table.name} for it no more")
+                yield StoreStatement(sql, f"the {over.engine} asks {table.name} for it no more")
 
     @property
     def mark_of_drop(self) -> str:
@@ -279,9 +279,7 @@ class TableMigration:
         """What stands beside a view while it is replaced: its next query, or its former one."""
         return self.next.get(view.name + NEXT)
 
-    def replaced(
-        self, view: Dependent, select: str, change: ChangeColumn | None = None
-    ) -> Iterator[ClickHouseStatement]:
+    def replaced(self, view: Dependent, select: str, change: ChangeColumn | None = None) -> Iterator[StoreStatement]:
         """What is left of putting a view with another query in a view's place.
 
         change  the view's own columns, of the types that they had when it was made, must have come along
@@ -292,7 +290,7 @@ class TableMigration:
         if same(view.select, select) and not self._stale(view, change):
             if there is not None:
                 del self.next[twin]
-                yield ClickHouseStatement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
+                yield StoreStatement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
             return
         if not view.target:
             raise DataError(f"the view {view.name} keeps its rows itself", hint="give it a table of its own: TO …")
@@ -301,7 +299,7 @@ class TableMigration:
                 f"the view {view.name} cannot be replaced: {view.fixed}", hint="keep it in an Atomic database"
             )
         if there is not None and (not same(there.select, select) or self._stale(there, change)):
-            yield ClickHouseStatement(f"DROP VIEW IF EXISTS {beside}", "left over from another change")
+            yield StoreStatement(f"DROP VIEW IF EXISTS {beside}", "left over from another change")
             there = None
         self.next.pop(twin, None)
         yield from exchanged(view, select, made=there is not None)
@@ -313,7 +311,7 @@ class TableMigration:
         handed_on = self.query(view).carried(change.name)
         return any(type_after(column, change) != column.type for column in view.own if column.name in handed_on)
 
-    def change(self, operation: ChangeColumn) -> Iterator[ClickHouseStatement]:
+    def change(self, operation: ChangeColumn) -> Iterator[StoreStatement]:
         """raises DataError"""
         work = Widening(self, operation)
         yield from work.steps()

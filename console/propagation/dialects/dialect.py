@@ -1,0 +1,63 @@
+"""What the propagation knows of one kind of store: its types, its options, and how a migration is done there."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from console.propagation.migration import Migration
+from console.propagation.store_types import StoreTypes
+from console.propagation.tables import StoreTable
+from console.propagation.translate.operations import Translation
+
+
+@dataclass(frozen=True, slots=True)
+class WrongOption:
+    """An option of a store with a value that it cannot have."""
+
+    key: str
+    expected: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Dialect(ABC):
+    """One kind of store.
+
+    kind            as in replication.yaml;  title  as people write it
+    options         the keys of a store of this kind in replication.yaml, apart from `kind`, `table` and `extra`
+    defaults        options that need not be written
+    nullable_types  NULL is a part of a column's type
+    keyed           rows are told apart by the table's own key, so PostgreSQL's key must be in it
+    column_storage  a file may say how its columns are stored (`columns: FILE`)
+    """
+
+    kind: str
+    title: str
+    types: StoreTypes
+    options: frozenset[str]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    nullable_types: bool = False
+    keyed: bool = False
+    column_storage: bool = False
+
+    @abstractmethod
+    def translate(self, migration: Migration, table: StoreTable, mark: str) -> Translation:
+        """What a migration has left to do on one table, seen from the state it is in.
+
+        mark    the migration's own name: no two have the same
+        raises  DataError for what cannot be done without a person
+        """
+
+    @abstractmethod
+    def after(self, migration: Migration, table: StoreTable, mark: str) -> StoreTable:
+        """The table once nothing of a migration is left to do: what the next migration starts from.
+
+        Migrations are done one after another, but shown, refused and agreed to together, before anything is done.
+
+        raises  DataError as `translate` does
+        """
+
+    def wrong_option(self, options: Mapping[str, Any]) -> WrongOption | None:
+        """The first option with a value that it cannot have."""
+        return None
