@@ -134,7 +134,7 @@ def _profile() -> int:
 
 def _serve(place: str, config: str) -> int:
     from console.agent.lock import RegionLock
-    from console.agent.service import Service, refuse_remote, say
+    from console.agent.service import Service, refuse_remote, write_log
     from console.agent.spark_session import keep_settings, load_settings
 
     warehouse = refuse_remote(place)
@@ -156,28 +156,28 @@ def _serve(place: str, config: str) -> int:
         # The JVM died under us: begin anew as the same process. The lock's descriptor must not survive the exec.
         os.set_inheritable(lock.fd, False)
         os.execv(sys.executable, [sys.executable, "-m", "console.agent", "serve", "--warehouse", place])
-    say("agent", "info", "ended; the next one goes on where it stood")
+    write_log("agent", "info", "ended; the next one goes on where it stood")
     return 0
 
 
 async def _loop(service: Any, socket_path: Path) -> int:
     from console.agent.server import Server
-    from console.agent.service import in_words, say
+    from console.agent.service import describe, write_log
 
     server = Server(service, socket_path)
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         loop.add_signal_handler(name, server.end)
     serving = asyncio.create_task(server.run())
-    say("agent", "info", f"serves {service.warehouse}; Ctrl-C or SIGTERM ends it")
+    write_log("agent", "info", f"serves {service.warehouse}; Ctrl-C or SIGTERM ends it")
     said = ""
     while not serving.done():
         await asyncio.wait([serving], timeout=1.0)
         try:
-            service.tell_lag()
+            service.tick()
         except Exception as error:  # the next second tries again; the region's feeds hang on this process
-            if (text := in_words(error)) != said:
-                say("agent", "error", text)
+            if (text := describe(error)) != said:
+                write_log("agent", "error", text)
             said = text
         if service.driver_lost():
             server.restart()

@@ -48,18 +48,18 @@ class PipelineController:
         self._follower = follower
         self._settings = settings
         self._guard = threading.RLock()
-        self._carrier: PlanExecutor | None = None
-        self.vigil = Watchdog(settings.keep_failed_hours)
+        self._executor: PlanExecutor | None = None
+        self.watchdog = Watchdog(settings.keep_failed_hours)
 
     def resume(self) -> None:
         """Go on after a start of the agent: follow what is to be followed, carry what was being carried."""
         with self._guard:
             self._refollow()
             self._settle()
-            self.vigil.attached = tied(self.recorder.progress())
+            self.watchdog.attached = tied(self.recorder.progress())
             status = self.recorder.status
             if status.state not in ENDED and status.state != "none" and not status.held:
-                self._carry()
+                self._start_executor()
 
     @property
     def guard(self) -> threading.RLock:
@@ -103,8 +103,8 @@ class PipelineController:
             self.releases.propose(plan.release, rollout, by, host)
             event = Accepted(plan.release.id, plan.live, plan_digest, by, host, steps, plan.allowed, attached, fleet)
             self.recorder.accept(rollout, plan, event)
-            self.vigil.attached = attached
-            self._carry()
+            self.watchdog.attached = attached
+            self._start_executor()
             return rollout
 
     def _same(self, plan: Plan) -> bool:
@@ -153,7 +153,7 @@ class PipelineController:
                 raise Conflict(f"{verb} does not fit: {self.pipeline} is {told}", hint="console status", code="E_STATE")
             match verb:
                 case "pause":
-                    self._halt()
+                    self._stop_executor()
                     self.recorder.store(Paused(by))
                 case "resume" | "retry":
                     self._again(status, verb, by)
@@ -163,39 +163,39 @@ class PipelineController:
 
     def _again(self, status: Status, verb: str, by: str) -> None:
         if verb == "retry" and status.state in ("validating", "awaiting-confirmation"):
-            self._halt()
+            self._stop_executor()
             self.recorder.store(Entered("validating"))  # anew: its old checks no longer count
             self.recorder.store(StepStarted("validate"))
         self.recorder.store(Resumed(by))
-        self._carry()
+        self._start_executor()
 
     def _abandon(self, state: str, by: str) -> None:
         """Live is untouched; what was built for this rollout alone is dropped at once."""
-        self._halt()
+        self._stop_executor()
         release = self.recorder.status.release
         self.recorder.store(Ended("cancelled" if state == "cancelled" else "discarded", by))
         self._refollow()
         self._drop(release)
 
-    def _halt(self) -> None:
-        if self._carrier is not None:
-            self._carrier.stop()
-            self._carrier.join()
-            self._carrier = None
+    def _stop_executor(self) -> None:
+        if self._executor is not None:
+            self._executor.stop()
+            self._executor.join()
+            self._executor = None
 
-    def _carry(self) -> None:
-        self._halt()
+    def _start_executor(self) -> None:
+        self._stop_executor()
         if self.recorder.status.state == "awaiting-confirmation" and not self.recorder.status.held:
             self._refollow()
             return
         keep = self._settings.rollback_window_hours
-        work = RolloutContext(self.warehouse, self._spark, self.releases, self.recorder, self._follower, keep)
-        self._carrier = PlanExecutor(work, self._refollow)
-        self._carrier.start()
+        context = RolloutContext(self.warehouse, self._spark, self.releases, self.recorder, self._follower, keep)
+        self._executor = PlanExecutor(context, self._refollow)
+        self._executor.start()
 
     def mind(self) -> None:
         """Once a second: is the rollout left alone for too long, or did a full disk break off what it was at?"""
-        carrying = self._carrier is not None and self._carrier.is_alive()
+        carrying = self._executor is not None and self._executor.is_alive()
         status, standing = self.recorder.status, {*ENDED, "none", "awaiting-confirmation"}
         idle = status.state not in standing and not status.held and not carrying
         if idle and not self._spark.lost and self._guard.acquire(blocking=False):
@@ -203,12 +203,12 @@ class PipelineController:
                 self.resume()
             finally:
                 self._guard.release()
-        self.vigil.mind(self, carrying)
+        self.watchdog.mind(self, carrying)
 
     def halt(self) -> None:
         """Stop carrying because the agent ends; the rollout's state stays as it is."""
         with self._guard:
-            self._halt()
+            self._stop_executor()
 
     # -- promotion and back
 
@@ -306,8 +306,8 @@ class PipelineController:
             building = held.row.id == status.release and built and status.state not in ENDED
             if held.row.state in ("live", "previous"):
                 edges.append(live_feeds_of(held.release, self.path))
-            elif building and self._carrier is not None:
-                edges.append(self._carrier.work.edges_in_order())
+            elif building and self._executor is not None:
+                edges.append(self._executor.context.live_feeds_in_order())
             elif building:
                 edges.append(live_feeds_of(held.release, self.path))
         self._follower.follow(self.pipeline, rebind.owned(edges))

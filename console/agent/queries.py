@@ -27,7 +27,7 @@ _copying: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)  # by t
 
 
 def query(
-    line: PipelineController,
+    controller: PipelineController,
     spark: SparkHandle,
     sql: str,
     *,
@@ -40,9 +40,9 @@ def query(
     args    name → [value as text, Spark type]
     raises  DataError where a value is not of its parameter's type; RegionError with Spark's first line if it fails
     """
-    release, bound = line.live(), _arguments(args)
+    release, bound = controller.live(), _arguments(args)
     session = spark.session()
-    register(line, session, release, tables)
+    register(controller, session, release, tables)
     limit = max(1, min(limit, MAX_ROWS))
     try:
         found = session.sql(sql, args=bound).limit(limit + 1)
@@ -70,29 +70,29 @@ def _rows(found: Any) -> list[list[Any]]:
     return [[plain(value) for value in row] for row in renamed.select(*shown).collect()]
 
 
-def register(line: PipelineController, session: Any, release: Release, tables: Sequence[str]) -> None:
+def register(controller: PipelineController, session: Any, release: Release, tables: Sequence[str]) -> None:
     """The release's tables, and its copies' outputs, as views by logical name."""
     for name in tables:
         state = release.table(name)
         if state is not None:
-            stored = session.read.format("delta").load(line.path(state.version.path))
+            stored = session.read.format("delta").load(controller.path(state.version.path))
             logical(session, state, stored).createOrReplaceTempView(name)
         elif any(copy.into == name for copy in release.copies):
-            path = copy_path(line.warehouse, name)
+            path = copy_path(controller.warehouse, name)
             if not log.exists(path):
                 raise RegionError(f"{name} has not been copied yet", hint=f"console copy {name}", code="E_NO_COPY")
             session.read.format("delta").load(path).createOrReplaceTempView(name)
         elif name.startswith(LEDGER_VIEW):
-            _ledger(line, session, name)
+            _ledger(controller, session, name)
         else:
             raise DataError(f"release {release.id} has no table {name}", hint="console status")
 
 
-def _ledger(line: PipelineController, session: Any, name: str) -> None:
+def _ledger(controller: PipelineController, session: Any, name: str) -> None:
     """One of the region's own tables, without the columns that are no reader's: manifests and plans."""
     table = name.removeprefix(LEDGER_VIEW)
     columns = LEDGER.get(table, {})
-    path = str(line.rollouts.path.with_name({"events": "rollouts"}.get(table, table)))
+    path = str(controller.rollouts.path.with_name({"events": "rollouts"}.get(table, table)))
     if not columns or not log.exists(path):
         raise RegionError(
             f"_console.{table}: nothing was recorded here yet", hint="console history", code="E_NO_LEDGER"
@@ -104,7 +104,7 @@ def copy_path(warehouse: Path, into: str) -> str:
     return resolve(warehouse, f"{into}/copy")
 
 
-def run_copy(line: PipelineController, spark: SparkHandle, name: str, run: str, by: str) -> dict[str, Any]:
+def run_copy(controller: PipelineController, spark: SparkHandle, name: str, run: str, by: str) -> dict[str, Any]:
     """Append or replace the copy's table with its query's rows, in one commit; a run that is in is answered, not repeated.
 
     run      this run's own name, which its commit carries: whoever got no answer asks again under the same one. A transaction
@@ -112,19 +112,19 @@ def run_copy(line: PipelineController, spark: SparkHandle, name: str, run: str, 
     returns  rows (0 where the run was in already), already, path
     raises   RegionError E_BUSY while the table is being written by another; E_NO_COMMIT if the run's commit is not in its log
     """
-    release = line.live()
+    release = controller.live()
     copy = next((copy for copy in release.copies if copy.name == name), None)
     if copy is None:
         known = ", ".join(c.name for c in release.copies) or "none"
         raise DataError(f"no copy {name} in release {release.id} (there is: {known})")
-    path = copy_path(line.warehouse, copy.into)
-    app_id = f"copy/{line.pipeline}/{name}/{run}"
+    path = copy_path(controller.warehouse, copy.into)
+    app_id = f"copy/{controller.pipeline}/{name}/{run}"
     with _turn(path):
         before = log.latest_version(path) if log.exists(path) else -1
         if log.position(path, app_id) is not None:
             return {"rows": 0, "already": True, "path": path}
         session = spark.session()
-        register(line, session, release, [state.table.name for state in release.tables])
+        register(controller, session, release, [state.table.name for state in release.tables])
         note = json.dumps({"kind": "copy", "copy": name, "release": release.id, "by": by, "run": run})
         writer = session.sql(copy.sql).coalesce(1).write.format("delta")
         writer = writer.options(txnAppId=app_id, txnVersion="1", userMetadata=note)
@@ -158,21 +158,21 @@ def _turn(path: str) -> Iterator[None]:
         _copying[path].release()
 
 
-def run_sink(line: PipelineController, spark: SparkHandle, name: str) -> dict[str, Any]:
+def run_sink(controller: PipelineController, spark: SparkHandle, name: str) -> dict[str, Any]:
     """Export the sink's query to files below the warehouse; its last output is replaced when the new one is whole.
 
     raises  DataError E_SINK_TAKEN where something else lies at its path
     """
-    release = line.live()
+    release = controller.live()
     sink = next((sink for sink in release.sinks if sink.name == name), None)
     if sink is None:
         known = ", ".join(s.name for s in release.sinks) or "none"
         raise DataError(f"no sink {name} in release {release.id} (there is: {known})")
-    out = exports.output(line.warehouse, sink.path, line.pipeline, sink.name)
+    out = exports.output(controller.warehouse, sink.path, controller.pipeline, sink.name)
 
     def write(fresh: Path) -> int:
         session = spark.session()
-        register(line, session, release, [state.table.name for state in release.tables])
+        register(controller, session, release, [state.table.name for state in release.tables])
         rows = session.sql(sink.sql).coalesce(1)
         count = int(rows.count())
         writer = rows.write.mode("overwrite")

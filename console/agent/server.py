@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from console.agent.service import Service, in_words
+from console.agent.service import Service, describe
 from console.errors import ConsoleError, DataError
 from console.model import codec
 from console.model.event import Recorded
@@ -55,7 +55,7 @@ class Server:
 
     def end(self) -> None:
         """Because somebody asked for it."""
-        self._service.ends()
+        self._service.expect_driver_exit()
         self._ending.set()
 
     def restart(self) -> None:
@@ -173,8 +173,8 @@ class _Connection:
         except Exception as error:
             # the watch was answered already: a link that stays open would say nothing for ever, one that ends is made anew
             self._writer.close()
-            self._service.said(
-                str(params["pipeline"]), "warning", f"a console that watches has to come again: {in_words(error)}"
+            self._service.report(
+                str(params["pipeline"]), "warning", f"a console that watches has to come again: {describe(error)}"
             )
 
     async def _tell_all(self, params: dict[str, Any]) -> None:
@@ -190,8 +190,8 @@ class _Connection:
                 self._loop.call_soon_threadsafe(put)
 
         def begin() -> None:
-            line = self._service.line(str(params["pipeline"]))
-            stop = line.recorder.watch(int(params.get("after", 0)), told)
+            controller = self._service.controller(str(params["pipeline"]))
+            stop = controller.recorder.watch(int(params.get("after", 0)), told)
             try:
                 self._loop.call_soon_threadsafe(self._stopped_by, stop)
             except RuntimeError:  # the loop has ended

@@ -31,7 +31,7 @@ from console.model.plan import Plan
 from console.text import redacted
 
 PROTOCOL = 1
-AGAIN_SECONDS = 10.0  # between two looks at a pipeline that could not be taken up
+RETRY_SECONDS = 10.0  # between two looks at a pipeline that could not be taken up
 
 
 class Service:
@@ -41,13 +41,13 @@ class Service:
         self.warehouse = warehouse
         self.settings = settings
         self.spark = SparkHandle(settings, lock_fd)
-        self.follower = FeedFollower(self.spark, settings.tick_seconds, self.said)
-        self._lines: dict[str, PipelineController] = {}
-        self.keeper = maintainer.Maintainer(
-            self.spark, lambda: tuple(self._lines.values()), self.said, lambda: tuple(self._down)
+        self.follower = FeedFollower(self.spark, settings.tick_seconds, self.report)
+        self._controllers: dict[str, PipelineController] = {}
+        self.maintainer = maintainer.Maintainer(
+            self.spark, lambda: tuple(self._controllers.values()), self.report, lambda: tuple(self._failed_pipelines)
         )
         self._guard = threading.Lock()
-        self._down: dict[str, str] = {}  # pipelines that could not be taken up, and what was said of it
+        self._failed_pipelines: dict[str, str] = {}  # pipelines that could not be taken up, and what was said of it
         self._tried = 0.0
         self._methods: dict[str, Callable[..., Any]] = {
             "hello": self.hello,
@@ -79,30 +79,30 @@ class Service:
             marker.touch(mode=0o600)
             marker.write_text(json.dumps({"format_version": 1, "region": self.settings.region}))
         for rollouts in sorted((self.warehouse / "_console").glob("*/rollouts")):
-            self._take_up(rollouts.parent.name)
+            self._load(rollouts.parent.name)
         self.follower.start()
 
-    def _take_up(self, pipeline: str) -> None:
+    def _load(self, pipeline: str) -> None:
         """Go on with one pipeline; one that is damaged keeps none of the others waiting, and is tried again."""
         try:
-            self.line(pipeline).resume()
+            self.controller(pipeline).resume()
         except Exception as error:
-            told = in_words(error)
-            if self._down.get(pipeline) != told:
-                say(pipeline, "error", f"it cannot be taken up: {told}")
-            self._down[pipeline] = told
+            told = describe(error)
+            if self._failed_pipelines.get(pipeline) != told:
+                write_log(pipeline, "error", f"it cannot be taken up: {told}")
+            self._failed_pipelines[pipeline] = told
         else:
-            if self._down.pop(pipeline, None):
-                say(pipeline, "info", "it is taken up")
+            if self._failed_pipelines.pop(pipeline, None):
+                write_log(pipeline, "info", "it is taken up")
 
-    def ends(self) -> None:
+    def expect_driver_exit(self) -> None:
         """From now on a JVM that goes away is no loss: the signal that ends us may have been sent to it as well."""
         self.spark.ending = True
 
     def stop(self) -> None:
         self.follower.stop()
-        for line in self._lines.values():
-            line.halt()
+        for controller in self._controllers.values():
+            controller.halt()
         if self.follower.is_alive():
             self.follower.join(20)
         self.spark.stop()
@@ -112,22 +112,22 @@ class Service:
             raise DataError(f"no method {name!r:.60}")
         return self._methods[name]
 
-    def line(self, pipeline: str) -> PipelineController:
+    def controller(self, pipeline: str) -> PipelineController:
         if not pipeline or not all(char.isalnum() or char in "-_" for char in pipeline):
             raise DataError(f"{pipeline!r:.60} is no pipeline's name")
         with self._guard:
-            if pipeline not in self._lines:
-                self._lines[pipeline] = PipelineController(
+            if pipeline not in self._controllers:
+                self._controllers[pipeline] = PipelineController(
                     self.warehouse, pipeline, self.spark, self.follower, self.settings
                 )
-            return self._lines[pipeline]
+            return self._controllers[pipeline]
 
-    def said(self, pipeline: str, level: str, text: str) -> None:
+    def report(self, pipeline: str, level: str, text: str) -> None:
         """To the log and to everyone who watches. Raises nothing: what goes on must not end for want of words."""
         text = redacted(text)
-        say(pipeline, level, text)
+        write_log(pipeline, level, text)
         with suppress(Exception):
-            self.line(pipeline).recorder.log(text, level)
+            self.controller(pipeline).recorder.log(text, level)
 
     # -- methods
 
@@ -151,13 +151,13 @@ class Service:
         return survey(self.warehouse, self.settings.region, pipeline, landing)
 
     def state(self, pipeline: str) -> dict[str, Any]:
-        line = self.line(pipeline)
+        controller = self.controller(pipeline)
         lag = self.follower.lag(pipeline)
-        line.recorder.tell(lag)
+        controller.recorder.publish(lag)
         return {
-            "status": line.recorder.status,
-            "plan": line.recorder.plan,
-            "releases": [held.row for held in line.releases.all()],
+            "status": controller.recorder.status,
+            "plan": controller.recorder.plan,
+            "releases": [held.row for held in controller.releases.all()],
         }
 
     def accept(
@@ -167,102 +167,102 @@ class Service:
         waves = None if fleet is None else codec.decode(FleetWaves, fleet)
         if decoded.refusals:
             raise DataError(f"the plan is refused: {decoded.refusals[0]}", hint=decoded.refusals[0].hint)
-        with ownership.steered(self.line(decoded.pipeline), console) as line:
-            return {"rollout": line.accept(decoded, by, host, attached, waves)}
+        with ownership.steered(self.controller(decoded.pipeline), console) as controller:
+            return {"rollout": controller.accept(decoded, by, host, attached, waves)}
 
     def watch(self, pipeline: str, after: int = 0) -> dict[str, Any]:
-        self.line(pipeline)
+        self.controller(pipeline)
         return {}
 
     def control(self, pipeline: str, verb: str, by: str, host: str, console: str = "") -> Any:
-        with ownership.steered(self.line(pipeline), console) as line:
-            return line.control(verb, f"{by} from {host}")
+        with ownership.steered(self.controller(pipeline), console) as controller:
+            return controller.control(verb, f"{by} from {host}")
 
     def take_over(self, pipeline: str, by: str, host: str, console: str) -> Any:
-        return ownership.take_over(self.line(pipeline), console, by, host)
+        return ownership.take_over(self.controller(pipeline), console, by, host)
 
     def promote(self, pipeline: str, rollout: str, live: str, by: str, host: str, console: str = "") -> Any:
-        with ownership.steered(self.line(pipeline), console) as line:
-            return line.promote(rollout, live, by, host)
+        with ownership.steered(self.controller(pipeline), console) as controller:
+            return controller.promote(rollout, live, by, host)
 
     def rollback(self, pipeline: str, live: str, by: str, host: str) -> Any:
-        return self.line(pipeline).rollback(live, by, host)
+        return self.controller(pipeline).rollback(live, by, host)
 
     def cleanup(
         self, pipeline: str, by: str, host: str, dry_run: bool = False, previous: bool = False
     ) -> dict[str, Any]:
-        dropped = self.line(pipeline).cleanup(f"{by} from {host}", dry_run=dry_run, previous=previous)
+        dropped = self.controller(pipeline).cleanup(f"{by} from {host}", dry_run=dry_run, previous=previous)
         return {"dropped": list(dropped)}
 
     def maintain(self, pipeline: str, by: str, host: str, accept: str = "", **wish: Any) -> dict[str, Any]:
-        line = self.line(pipeline)
+        controller = self.controller(pipeline)
         if accept:
-            maintainer.accept(line, self.follower, accept, f"{by} from {host}")
+            maintainer.accept(controller, self.follower, accept, f"{by} from {host}")
             return {"done": [maintainer.MaintenanceResult(accept, "accepted", "its feeds go on")]}
-        return {"done": list(self.keeper.keep(line, maintainer.MaintenanceRequest(**wish)))}
+        return {"done": list(self.maintainer.keep(controller, maintainer.MaintenanceRequest(**wish)))}
 
     def query(self, pipeline: str, sql: str, tables: list[str], args: dict[str, Any], limit: int) -> dict[str, Any]:
-        return queries.query(self.line(pipeline), self.spark, sql, tables=tables, args=args, limit=limit)
+        return queries.query(self.controller(pipeline), self.spark, sql, tables=tables, args=args, limit=limit)
 
     def verify(self, pipeline: str, rollout: str) -> Any:
-        return audit.verify(self.warehouse, self.line(pipeline).pipeline, rollout, self.spark)
+        return audit.verify(self.warehouse, self.controller(pipeline).pipeline, rollout, self.spark)
 
     def run(self, pipeline: str, kind: str, name: str, by: str, host: str, run: str = "") -> dict[str, Any]:
         match kind:
             case "copy":
                 run = run or uuid4().hex  # an older console's; nobody can ask again under it
-                return queries.run_copy(self.line(pipeline), self.spark, name, run, f"{by} from {host}")
+                return queries.run_copy(self.controller(pipeline), self.spark, name, run, f"{by} from {host}")
             case "sink":
-                return queries.run_sink(self.line(pipeline), self.spark, name)
+                return queries.run_sink(self.controller(pipeline), self.spark, name)
         raise DataError(f"{kind!r:.60} is neither copy nor sink")
 
     def ingest(self, pipeline: str, table: str, batch: str, lines: list[str], run: Any = None) -> dict[str, Any]:
         told = None if run is None else codec.decode(EventRun, run)
-        return Intake(self.line(pipeline)).append(table, batch, lines, told)
+        return Intake(self.controller(pipeline)).append(table, batch, lines, told)
 
     def check(self, pipeline: str, table: str, lines: list[str], at: Any) -> dict[str, str]:
-        return Intake(self.line(pipeline)).check(table, lines, codec.decode(tuple[tuple[int, int], ...], at))
+        return Intake(self.controller(pipeline)).check(table, lines, codec.decode(tuple[tuple[int, int], ...], at))
 
     def landed(self, pipeline: str, table: str, load: str, first: str, **more: Any) -> LoadState:
-        return Intake(self.line(pipeline)).found(table, load, first, **more)
+        return Intake(self.controller(pipeline)).found(table, load, first, **more)
 
     def marks(self, pipeline: str, table: str, load: str, rows: int) -> dict[str, str]:
-        return Intake(self.line(pipeline)).marks(table, load, rows)
+        return Intake(self.controller(pipeline)).marks(table, load, rows)
 
     def shutdown(self) -> dict[str, Any]:
         return {}
 
-    def tell_lag(self) -> None:
+    def tick(self) -> None:
         """Once a second, to everyone who watches."""
-        for name, line in tuple(self._lines.items()):
+        for name, controller in tuple(self._controllers.items()):
             try:
-                if line.recorder.watchers:
-                    line.recorder.tell(self.follower.lag(name))
-                line.mind()
+                if controller.recorder.watchers:
+                    controller.recorder.publish(self.follower.lag(name))
+                controller.mind()
             except Exception as error:  # a full disk, say: the next second tries again
-                self.said(name, "warning", f"{type(error).__name__}: {str(error)[:200]}")
-        self._mind_the_damaged()
-        self.keeper.mind()
+                self.report(name, "warning", f"{type(error).__name__}: {str(error)[:200]}")
+        self._retry_failed()
+        self.maintainer.mind()
 
-    def _mind_the_damaged(self) -> None:
-        if self._down and time.monotonic() - self._tried > AGAIN_SECONDS:
+    def _retry_failed(self) -> None:
+        if self._failed_pipelines and time.monotonic() - self._tried > RETRY_SECONDS:
             self._tried = time.monotonic()
-            for pipeline in tuple(self._down):
-                self._take_up(pipeline)
+            for pipeline in tuple(self._failed_pipelines):
+                self._load(pipeline)
 
     def driver_lost(self) -> bool:
         """Whether Spark was started and its JVM is gone."""
         return self.spark.lost
 
 
-def say(who: str, level: str, text: str) -> None:
+def write_log(who: str, level: str, text: str) -> None:
     """One line of the agent's log."""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     with suppress(OSError, ValueError):  # its disk is full, its reader gone: a log that is not written stops nothing
         print(f"{at} {level} {who}: {text}", file=sys.stderr, flush=True)
 
 
-def in_words(error: Exception) -> str:
+def describe(error: Exception) -> str:
     return message(error) if isinstance(error, ConsoleError) else f"{type(error).__name__}: {cause(error)}"
 
 

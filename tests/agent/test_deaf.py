@@ -68,7 +68,7 @@ def java(monkeypatch: pytest.MonkeyPatch) -> Iterator[Java]:
 
 
 @pytest.fixture
-def work(java: Java, tmp_path: Path) -> RolloutContext:
+def context(java: Java, tmp_path: Path) -> RolloutContext:
     recorder = Recorder(Rollouts(tmp_path, "web"))
     recorder.accept("web-1", PLAN, Accepted("r1", "", "p", "ada", "laptop", (("promote", 0),)))
     return RolloutContext(tmp_path, java.spark, Releases(tmp_path, "web"), recorder, cast(Any, None), keep_hours=1)
@@ -77,8 +77,8 @@ def work(java: Java, tmp_path: Path) -> RolloutContext:
 class At(PlanExecutor):
     """A rollout's thread that is at one deed."""
 
-    def __init__(self, work: RolloutContext, deed: Callable[[], object]) -> None:
-        super().__init__(work, lambda: None)
+    def __init__(self, context: RolloutContext, deed: Callable[[], object]) -> None:
+        super().__init__(context, lambda: None)
         self.deed, self.begun = deed, threading.Event()
         self.start()
         assert self.begun.wait(10)
@@ -98,21 +98,21 @@ def stopped(carrier: PlanExecutor) -> None:
 
 @pytest.mark.parametrize("how", ["a job that it does not let go of", "a job that it is not heard of", "no job"])
 def test_a_spark_that_does_not_stop_is_killed_and_who_waited_for_it_goes_on(
-    how: str, java: Java, work: RolloutContext
+    how: str, java: Java, context: RolloutContext
 ) -> None:
     if how == "no job":
         java.context(java.call)
     else:
-        work.job = cast(Any, SimpleNamespace(cancel=java.call if "heard" in how else lambda: None))
-    carrier = At(work, java.call)
+        context.job = cast(Any, SimpleNamespace(cancel=java.call if "heard" in how else lambda: None))
+    carrier = At(context, java.call)
     stopped(carrier)
     assert java.killed
     assert (java.spark.lost, java.spark.ended) == (True, WHY)
-    assert f"error: Spark is killed: {WHY}" in work.recorder.status.log
-    assert work.recorder.status.held == ""
+    assert f"error: Spark is killed: {WHY}" in context.recorder.status.log
+    assert context.recorder.status.held == ""
 
 
-def test_what_cannot_be_cancelled_is_waited_for_as_long_as_spark_answers(java: Java, work: RolloutContext) -> None:
+def test_what_cannot_be_cancelled_is_waited_for_as_long_as_spark_answers(java: Java, context: RolloutContext) -> None:
     """A long range of a feed that catches up, say, or a commit outside of any job."""
     done, began = threading.Event(), time.monotonic()
 
@@ -122,21 +122,21 @@ def test_what_cannot_be_cancelled_is_waited_for_as_long_as_spark_answers(java: J
         return False
 
     java.context(standing)
-    At(work, done.wait).stop()
+    At(context, done.wait).stop()
     assert done.is_set()
     assert java.proc.poll() is None
 
 
-def test_an_agent_that_is_told_to_end_waits_no_longer_for_it(java: Java, work: RolloutContext) -> None:
+def test_an_agent_that_is_told_to_end_waits_no_longer_for_it(java: Java, context: RolloutContext) -> None:
     java.context(java.call)
     java.spark.ending = True
-    carrier = At(work, java.call)
+    carrier = At(context, java.call)
     stopped(carrier)
     assert java.killed
     assert not java.spark.lost
 
 
-def test_a_job_is_cancelled_again_until_the_call_that_runs_it_ends(java: Java, work: RolloutContext) -> None:
+def test_a_job_is_cancelled_again_until_the_call_that_runs_it_ends(java: Java, context: RolloutContext) -> None:
     cancelled, broken = [0], threading.Event()
 
     def cancel() -> None:
@@ -144,8 +144,8 @@ def test_a_job_is_cancelled_again_until_the_call_that_runs_it_ends(java: Java, w
         if cancelled[0] == 3:  # it was between two jobs before
             broken.set()
 
-    work.job = cast(Any, SimpleNamespace(cancel=cancel))
-    At(work, broken.wait).stop()
+    context.job = cast(Any, SimpleNamespace(cancel=cancel))
+    At(context, broken.wait).stop()
     assert cancelled[0] >= 3
     assert java.proc.poll() is None
 

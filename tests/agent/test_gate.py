@@ -187,7 +187,7 @@ def test_a_promotion_that_fails_gives_live_its_own_word_back(region: Region) -> 
 def test_an_agent_that_ends_while_a_rollout_waits_for_its_feeds_fails_nothing(region: Region) -> None:
     region.build(release("r2", "copy/a-1"), Validate(()), start=False)
     region.until(lambda: region.follower._wishes)
-    carrier = region.line._carrier
+    carrier = region.line._executor
     assert carrier is not None
     region.follower.stop()
     carrier.join(30)
@@ -222,11 +222,15 @@ def test_who_waits_for_one_landing_position_says_so_once_a_second(monkeypatch: p
 
     monkeypatch.setattr(validation, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
     follower = SimpleNamespace(aligned=lambda _: wish, edges=lambda _: ())
-    recorder = SimpleNamespace(tell=lambda _: told.append(clock[0]))
-    work = SimpleNamespace(
-        follower=follower, recorder=recorder, plan=release("r1", "c"), check_halt=lambda: None, edges_in_order=tuple
+    recorder = SimpleNamespace(publish=lambda _: told.append(clock[0]))
+    context = SimpleNamespace(
+        follower=follower,
+        recorder=recorder,
+        plan=release("r1", "c"),
+        check_halt=lambda: None,
+        live_feeds_in_order=tuple,
     )
-    assert validation.aligned(cast(Any, work)) == {"landing": 7}
+    assert validation.aligned(cast(Any, context)) == {"landing": 7}
     assert [round(at - 5000.0) for at in told] == [0, 1, 2, 3, 4]
 
 

@@ -62,7 +62,7 @@ class Region(LiveRegion):
         self.service = Service(self.warehouse, settings, -1)
         (self.warehouse / "_console").mkdir()  # the lock's, which nobody takes here
         self.service.start()
-        self.line = self.service.line("web")
+        self.controller = self.service.controller("web")
         self._number = 0
 
     def _spoil(self) -> None:
@@ -76,7 +76,7 @@ class Region(LiveRegion):
         file.write_text(kept + text + "\n")
 
     async def planned(self, place: Path, column: str = "", expression: str = "") -> Plan:
-        if self.line.recorder.status.state not in (*ENDED, "none"):
+        if self.controller.recorder.status.state not in (*ENDED, "none"):
             self.discard()  # a test before this one has failed
         self._number += 1
         self.install("web", files(place / str(self._number), column, expression))
@@ -90,22 +90,22 @@ class Region(LiveRegion):
         return self.stands()
 
     def stands(self) -> Status:
-        carrier = self.line._carrier
+        carrier = self.controller._executor
         assert carrier is not None
         carrier.join(600)
-        assert not carrier.is_alive(), self.line.recorder.status
-        return self.line.recorder.status
+        assert not carrier.is_alive(), self.controller.recorder.status
+        return self.controller.recorder.status
 
     def promote(self) -> None:
-        status = self.line.recorder.status
-        self.line.promote(status.rollout, status.was, "ada", "laptop")
+        status = self.controller.recorder.status
+        self.controller.promote(status.rollout, status.was, "ada", "laptop")
 
     def discard(self) -> None:
-        self.line.control("discard", "ada")
+        self.controller.control("discard", "ada")
 
     def built(self) -> list[tuple[Any, ...]]:
         """Rows of the version being built or, after promotion, live: id and the day."""
-        plan = self.line.recorder.plan
+        plan = self.controller.recorder.plan
         assert plan is not None
         state = plan.release.table("requests")
         assert state is not None
@@ -165,7 +165,7 @@ async def test_what_heals_is_tried_again_and_no_row_is_lost_or_there_twice(regio
     assert [check for check in status.checks if check.ok is not True] == []
     found, truth = multiset(region.built()), multiset(region.wanted())
     assert (found - truth, truth - found) == ({}, {})
-    done = region.line.recorder.events(BatchDone)
+    done = region.controller.recorder.events(BatchDone)
     assert sorted(batch.position for batch in done) == sorted({batch.position for batch in done}), "a receipt twice"
     assert begun[0] == 4 + len(done) - 1  # the one whose answer was lost had been committed
     assert any("try 2 of 3" in line for line in status.log)
@@ -178,12 +178,12 @@ async def test_after_three_tries_it_has_failed_and_retry_goes_on_from_there(regi
         status = region.carry(plan)
     assert status.held == "failed"
     assert "failed 3 times: [Errno 5] Input/output error" in status.why
-    assert len(region.line.recorder.events(BatchDone)) == 1
-    region.line.control("retry", "ada")
+    assert len(region.controller.recorder.events(BatchDone)) == 1
+    region.controller.control("retry", "ada")
     assert region.stands().shown == "awaiting-confirmation"
     found, truth = multiset(region.built()), multiset(region.wanted())
     assert (found - truth, truth - found) == ({}, {})
-    assert len({(b.first, b.last) for b in region.line.recorder.events(BatchStarted)}) > 1
+    assert len({(b.first, b.last) for b in region.controller.recorder.events(BatchStarted)}) > 1
     region.discard()
 
 
@@ -222,13 +222,13 @@ async def test_as_many_as_the_operator_allows_are_set_aside_once_with_their_batc
 
     monkeypatch.setattr(quarantine.Quarantine, "keep", dies)
     assert region.carry(plan).held == "failed"
-    region.line.control("retry", "ada")
+    region.controller.control("retry", "ada")
     status = region.stands()
     assert status.shown == "awaiting-confirmation", status.why
     assert status.quarantined == BAD
     rows = quarantine.Quarantine(region.warehouse / "_console" / "web").rows(status.rollout)
     assert sorted(re.sub(r"id=(\w+),.*", r"\1", row["key"]) for row in rows) == sorted(region.bad)
-    assert {row["fence"] for row in rows} == {fenced.version for fenced in region.line.recorder.events(Fenced)}
+    assert {row["fence"] for row in rows} == {fenced.version for fenced in region.controller.recorder.events(Fenced)}
     assert "s3cr3t" not in json.dumps(rows)
     found, truth = multiset(region.built()), multiset(region.wanted(region.bad))
     assert (found - truth, truth - found) == ({}, {})
@@ -264,15 +264,15 @@ async def test_a_pause_waits_for_nothing_that_spark_is_asked_outside_of_a_batch(
             monkeypatch.setattr(validation, "compare", endless)
     plan = await region.planned(tmp_path, *STATUS)
     region.service.accept(encode(plan), "ada", "laptop")
-    carrier = region.line._carrier
+    carrier = region.controller._executor
     assert carrier is not None
-    pausing = threading.Thread(target=region.line.control, args=("pause", "ada"), daemon=True)
+    pausing = threading.Thread(target=region.controller.control, args=("pause", "ada"), daemon=True)
     try:
         while not begun.wait(0.1):
-            assert carrier.is_alive(), region.line.recorder.status
+            assert carrier.is_alive(), region.controller.recorder.status
         pausing.start()
         pausing.join(120)
-        assert region.line.recorder.status.held == "paused"
+        assert region.controller.recorder.status.held == "paused"
     finally:
         region.service.spark.session().sparkContext.cancelAllJobs()
     region.discard()
@@ -283,11 +283,11 @@ async def test_the_throttles_query_is_asked_of_the_live_release_on_real_spark(re
     region.policy('throttle: {query: "SELECT count(*) > 100000 FROM requests"}')
     plan = await region.planned(tmp_path, "ua: string", "get_json_object(payload, '$.ua') AS ua")
     region.service.accept(encode(plan), "ada", "laptop")
-    recorder = region.line.recorder
+    recorder = region.controller.recorder
     while "throttle.query answers false, not true" not in recorder.status.why:
         assert recorder.status.held == "", recorder.status.why
-        assert region.line._carrier is not None
-        region.line._carrier.join(0.05)
+        assert region.controller._executor is not None
+        region.controller._executor.join(0.05)
     assert recorder.status.shown == "backfilling"
     assert recorder.events(BatchStarted) == ()
     region.discard()
@@ -315,7 +315,7 @@ async def test_files_that_are_gone_fail_at_once_and_name_the_remedy(region: Regi
         status = region.carry(plan)
     shutil.copytree(tmp_path / "kept", landing, dirs_exist_ok=True)
     assert status.held == "failed"
-    (fence,) = {fenced.version for fenced in region.line.recorder.events(Fenced)}
+    (fence,) = {fenced.version for fenced in region.controller.recorder.events(Fenced)}
     assert f"files of version {fence} of landing that it reads are gone" in status.why
     assert "plan again" in status.hint
     region.discard()

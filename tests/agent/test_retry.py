@@ -102,7 +102,7 @@ class FakeClock(WallClock):
 
 @dataclass
 class Scene:
-    work: RolloutContext
+    context: RolloutContext
     clock: FakeClock
     tries: Tries
     spark: SimpleNamespace
@@ -118,11 +118,11 @@ def scene(tmp_path: Path) -> Scene:
     plan = Plan(1, "t", "web", "eu", "d", "", "", (), (STEP,), Release("r1", "web", "d", (), ()))
     recorder.accept("web-1", plan, Accepted("r1", "", "p", "ada", "laptop", ((STEP.id, 6000),)))
     spark = SimpleNamespace(lost=False, ended=HOW)
-    work = RolloutContext(
+    context = RolloutContext(
         tmp_path, cast(Any, spark), Releases(tmp_path, "web"), recorder, cast(Any, None), keep_hours=1
     )
     clock = FakeClock()
-    return Scene(work, clock, Tries(work, STEP, clock, lambda: 0.0), spark)
+    return Scene(context, clock, Tries(context, STEP, clock, lambda: 0.0), spark)
 
 
 def test_what_passes_is_tried_three_times_each_after_a_longer_pause(scene: Scene) -> None:
@@ -146,9 +146,9 @@ def test_a_batch_that_went_through_makes_the_next_failure_a_first_one(scene: Sce
 
 def test_the_pause_is_shortened_by_chance_to_half_at_most(scene: Scene) -> None:
     for chance, seconds in ((0.0, 4.0), (0.5, 3.0), (1.0, 2.0)):
-        pause(scene.work, scene.clock, 1, "x", lambda chance=chance: chance)
+        pause(scene.context, scene.clock, 1, "x", lambda chance=chance: chance)
         assert scene.clock.waited[-1] == seconds
-    pause(scene.work, scene.clock, 9, "x", lambda: 0.0)
+    pause(scene.context, scene.clock, 9, "x", lambda: 0.0)
     assert scene.clock.waited[-1] == 60.0
 
 
@@ -201,7 +201,7 @@ def test_a_lost_jvm_is_left_to_the_agent(scene: Scene) -> None:
 
 
 def test_a_pause_by_the_operator_ends_the_waiting(scene: Scene) -> None:
-    scene.work.halt.set()
+    scene.context.halt.set()
     with pytest.raises(RolloutStopped):
         scene.fails(OSError(5, "Input/output error"))
 
@@ -218,8 +218,8 @@ def test_after_a_death_in_a_batch_the_next_one_is_smaller(
     events: tuple[Event, ...], rows: int | None, scene: Scene
 ) -> None:
     for event in events:
-        scene.work.recorder.store(event)
-    assert _unfinished(scene.work, STEP) == rows
+        scene.context.recorder.store(event)
+    assert _unfinished(scene.context, STEP) == rows
 
 
 @pytest.mark.parametrize(("rows", "most"), [(4001, 2000.5), (3, 1.5), (1, 1.0), (0, 1.0), (None, None)])
@@ -227,16 +227,16 @@ def test_it_may_carry_half_of_what_was_under_way_then(
     rows: int | None, most: float | None, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if rows is not None:
-        scene.work.recorder.store(replace(BEGUN, rows=rows))
+        scene.context.recorder.store(replace(BEGUN, rows=rows))
     met: list[float | None] = []
     monkeypatch.setattr(backfill_step, "_attempt", lambda _, __, ___, tries: met.append(tries.most))
-    backfill_step.build(scene.work, STEP, PlanExecutor(scene.work, lambda: None).brake)
+    backfill_step.build(scene.context, STEP, PlanExecutor(scene.context, lambda: None).brake)
     assert met == [most]
 
 
 def dying(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Callable[[], PlanExecutor]:
     def carrier() -> PlanExecutor:
-        made = PlanExecutor(scene.work, lambda: None)
+        made = PlanExecutor(scene.context, lambda: None)
         made.brake.clock = scene.clock
         monkeypatch.setattr(made, "_step", Mock(side_effect=Py4JNetworkError("Answer from Java side is empty")))
         return made
@@ -251,11 +251,11 @@ def test_a_step_that_loses_the_jvm_three_times_has_failed_and_a_retry_counts_ane
     carrier = dying(scene, monkeypatch)
     for number in range(1, DRIVER_TRIES + 1):
         carrier().run()
-        assert (scene.work.recorder.status.held == "failed") == (number == DRIVER_TRIES)
-    assert scene.work.recorder.status.why == f"the driver was lost 3 times in {STEP.id}: {HOW}"
-    scene.work.recorder.store(Resumed("ada"))
+        assert (scene.context.recorder.status.held == "failed") == (number == DRIVER_TRIES)
+    assert scene.context.recorder.status.why == f"the driver was lost 3 times in {STEP.id}: {HOW}"
+    scene.context.recorder.store(Resumed("ada"))
     carrier().run()
-    assert scene.work.recorder.status.held == ""
+    assert scene.context.recorder.status.held == ""
 
 
 GONE = Py4JNetworkError("Answer from Java side is empty")
@@ -272,7 +272,7 @@ class Ends:
     lost: bool = True
     later: threading.Timer = field(init=False)
 
-    def attempt(self, work: RolloutContext, step: Backfill, brake: object, tries: Tries) -> None:
+    def attempt(self, context: RolloutContext, step: Backfill, brake: object, tries: Tries) -> None:
         tries.begin(DAYS)
         if self.early:
             self.now()
@@ -284,22 +284,22 @@ class Ends:
 
     def now(self) -> None:
         self.scene.spark.lost = self.lost
-        self.scene.work.halt.set()
+        self.scene.context.halt.set()
 
     def carried(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         """What one life of the agent leaves: the names of the events after its step began."""
         self.scene.spark.lost = False
-        self.scene.work.halt.clear()
+        self.scene.context.halt.clear()
         self.scene.clock.meanwhile = None
         self.later = threading.Timer(0.2, self.now)
         monkeypatch.setattr(backfill_step, "_attempt", self.attempt)
-        carrier = PlanExecutor(self.scene.work, lambda: None)
+        carrier = PlanExecutor(self.scene.context, lambda: None)
         carrier.brake.clock = self.scene.clock
-        before = len(self.scene.work.recorder.progress())
+        before = len(self.scene.context.recorder.progress())
         carrier.run()
         if self.later.ident:
             self.later.join()
-        told = [type(event).__name__ for event in self.scene.work.recorder.progress()[before:]]
+        told = [type(event).__name__ for event in self.scene.context.recorder.progress()[before:]]
         return [name for name in told if name not in ("Entered", "StepStarted")]
 
 
@@ -311,9 +311,9 @@ def test_a_jvm_that_dies_in_a_batch_counts_although_the_agent_ends_for_it_meanwh
     assert dies.carried(monkeypatch) == ["DriverLost"]
     assert dies.carried(monkeypatch) == ["DriverLost"]
     assert dies.carried(monkeypatch) == ["DriverLost", "Failed"]
-    assert scene.work.recorder.status.why == f"the driver was lost 3 times in {STEP.id}: {HOW}"
+    assert scene.context.recorder.status.why == f"the driver was lost 3 times in {STEP.id}: {HOW}"
     assert any(
-        line.endswith(f"warning: Spark went away in {STEP.id}: {HOW}") for line in scene.work.recorder.status.log
+        line.endswith(f"warning: Spark went away in {STEP.id}: {HOW}") for line in scene.context.recorder.status.log
     )
 
 
@@ -338,9 +338,9 @@ def test_three_losses_that_a_full_disk_kept_from_being_a_failure_are_one_for_the
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(DRIVER_TRIES):
-        scene.work.recorder.store(DriverLost(STEP.id))
+        scene.context.recorder.store(DriverLost(STEP.id))
     assert Ends(scene, KeyError("not met"), False).carried(monkeypatch) == ["Failed"]
-    assert scene.work.recorder.status.why == f"the driver was lost 3 times in {STEP.id}"
+    assert scene.context.recorder.status.why == f"the driver was lost 3 times in {STEP.id}"
 
 
 NO_ROOM = OSError(28, "No space left on device")
@@ -361,16 +361,16 @@ def test_a_step_is_done_again_as_a_whole_where_what_broke_may_pass(
     made = Mock(side_effect=errors)
     monkeypatch.setattr(backfill_step, "build", made)
     monkeypatch.setattr(step_receipts, "keep", lambda *_: None)
-    carrier = PlanExecutor(scene.work, lambda: None)
+    carrier = PlanExecutor(scene.context, lambda: None)
     monkeypatch.setattr(carrier, "_driver_lost", lambda _: False)
     carrier.brake.clock = scene.clock
-    before = len(scene.work.recorder.progress())
+    before = len(scene.context.recorder.progress())
     carrier.run()
-    events = [type(event).__name__ for event in scene.work.recorder.progress()[before:]]
+    events = [type(event).__name__ for event in scene.context.recorder.progress()[before:]]
     assert [name for name in events if name not in ("Entered", "StepStarted")] == told
     assert made.call_count == tried
     assert len(scene.clock.waited) == tried - 1
-    said = [line.partition("; ")[2].partition(",")[0] for line in scene.work.recorder.status.log if "; try" in line]
+    said = [line.partition("; ")[2].partition(",")[0] for line in scene.context.recorder.status.log if "; try" in line]
     assert said == [f"try {n} of 3" for n in range(2, tried + 1)]
 
 
@@ -379,42 +379,42 @@ def test_a_failure_that_a_full_disk_does_not_hold_is_stored_once_there_is_room_u
     halted: bool, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executor, "UNSTORED_SECONDS", 0.01)
-    stored, full = scene.work.recorder.store, iter([True, True])
+    stored, full = scene.context.recorder.store, iter([True, True])
 
     def store(event: Event) -> None:
         if next(full, False):
             raise NO_ROOM
         stored(event)
 
-    monkeypatch.setattr(scene.work.recorder, "store", store)
+    monkeypatch.setattr(scene.context.recorder, "store", store)
     if halted:
-        scene.work.halt.set()
-    PlanExecutor(scene.work, lambda: None)._keep(Failed(STEP.id, "it broke"))
-    status = scene.work.recorder.status
+        scene.context.halt.set()
+    PlanExecutor(scene.context, lambda: None)._store_failure(Failed(STEP.id, "it broke"))
+    status = scene.context.recorder.status
     assert (status.held, status.why) == (("", "") if halted else ("failed", "it broke"))
     assert sum("it broke), which cannot be stored: [Errno 28]" in line for line in status.log) == (1 if halted else 2)
 
 
 def test_what_a_halt_breaks_off_has_not_failed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    carrier = PlanExecutor(scene.work, lambda: None)
+    carrier = PlanExecutor(scene.context, lambda: None)
 
     def cancelled(_: object) -> None:
-        scene.work.halt.set()
+        scene.context.halt.set()
         raise spark_says("[SPARK_JOB_CANCELLED] Job 7 cancelled part of cancelled job group")
 
     monkeypatch.setattr(carrier, "_step", cancelled)
     carrier.run()
-    assert scene.work.recorder.status.held == ""
+    assert scene.context.recorder.status.held == ""
 
 
 def test_a_live_row_that_does_not_convert_fails_its_step_without_its_value(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = PlanExecutor(scene.work, lambda: None)
+    made = PlanExecutor(scene.context, lambda: None)
     monkeypatch.setattr(made, "_driver_lost", lambda _: False)
     monkeypatch.setattr(made, "_step", Mock(side_effect=NumberFormatException(NOT_A_NUMBER)))
     made.run()
-    status = scene.work.recorder.status
+    status = scene.context.recorder.status
     assert status.held == "failed"
     assert status.why.startswith("NumberFormatException: [CAST_INVALID_INPUT] a value of the type")
     assert "4111" not in status.why

@@ -68,18 +68,18 @@ def test_a_plan_that_is_refused_or_carried_already_ties_nothing_to_its_console(s
     with pytest.raises(Conflict, match="web-1 by ada@laptop is under way"):
         accept(service, OTHER, attached=True)
     assert accept(service, PLAN, attached=True) == "web-1"
-    assert not service.line("web").vigil.attached
+    assert not service.controller("web").watchdog.attached
 
 
 def test_a_rollout_stays_tied_across_a_restart_until_it_has_paused_for_that(start: Callable[[], Service]) -> None:
     service = start()
     accept(service, PLAN, attached=True)
-    assert service.line("web").vigil.attached
+    assert service.controller("web").watchdog.attached
     service = start()
-    assert service.line("web").vigil.attached
-    service.line("web").recorder.store(Paused(LEFT))
+    assert service.controller("web").watchdog.attached
+    service.controller("web").recorder.store(Paused(LEFT))
     service.control("web", "resume", **WHO)
-    assert not start().line("web").vigil.attached
+    assert not start().controller("web").watchdog.attached
 
 
 def test_a_plan_of_a_console_that_was_taken_over_is_refused(start: Callable[[], Service]) -> None:
@@ -99,14 +99,14 @@ def test_a_damaged_pipeline_keeps_no_other_down_and_is_taken_up_when_it_is_whole
     service = start()
     for name in ("broken", "web"):
         accept(service, replace(PLAN, pipeline=name, release=replace(PLAN.release, pipeline=name)))
-        until(lambda name=name: service.line(name).recorder.status.state == "awaiting-confirmation")
+        until(lambda name=name: service.controller(name).recorder.status.state == "awaiting-confirmation")
     last = max((tmp_path / "_console/broken/rollouts/_delta_log").glob("*.json"))
     was = last.read_bytes()
     last.write_bytes(b"")
     service = start()
-    monkeypatch.setattr("console.agent.service.AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("console.agent.service.RETRY_SECONDS", 0.0)
     for _ in range(2):
-        service.tell_lag()
+        service.tick()
     assert service.state("web")["status"].state == "awaiting-confirmation"
     with pytest.raises(RegionError, match="is empty, as after a power loss") as told:
         service.state("broken")
@@ -116,7 +116,7 @@ def test_a_damaged_pipeline_keeps_no_other_down_and_is_taken_up_when_it_is_whole
     assert "[E_LOG_EMPTY]" in said[0]
     assert "restore _delta_log/" in said[0]
     last.write_bytes(was)
-    service.tell_lag()
+    service.tick()
     assert service.state("broken")["status"].state == "awaiting-confirmation"
     assert "broken: it is taken up" in capsys.readouterr().err
 
@@ -144,7 +144,7 @@ async def test_a_connection_that_closes_while_it_begins_to_watch_watches_no_more
     start: Callable[[], Service], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service = start()
-    recorder = service.line("web").recorder
+    recorder = service.controller("web").recorder
     begun, go, done, closed = (threading.Event() for _ in range(4))
     watch, close = recorder.watch, _Connection.close
 
@@ -178,7 +178,7 @@ async def test_a_watcher_that_does_not_read_loses_what_is_fleeting_and_nothing_t
     start: Callable[[], Service], tmp_path: Path
 ) -> None:
     service = start()
-    recorder, stored = service.line("web").recorder, 2 * WATCH_QUEUE + 100
+    recorder, stored = service.controller("web").recorder, 2 * WATCH_QUEUE + 100
     async with listening(service, tmp_path / "s"):
         reader, writer = await watching(tmp_path / "s")
         while not recorder.watchers:
@@ -186,8 +186,8 @@ async def test_a_watcher_that_does_not_read_loses_what_is_fleeting_and_nothing_t
 
         def tell() -> None:
             for number in range(1, stored + 1):
-                recorder._tell(Recorded("web-1", number, 1.0, Entered("backfilling")))
-                recorder._tell(Recorded("web-1", 0, 1.0, Progress("backfill/requests", number)))
+                recorder._apply(Recorded("web-1", number, 1.0, Entered("backfilling")))
+                recorder._apply(Recorded("web-1", 0, 1.0, Progress("backfill/requests", number)))
 
         tell()
         seen: list[int] = []

@@ -47,13 +47,13 @@ class FakeClock:
 class Scene:
     """A rollout between two batches, its clock, and what was told of it."""
 
-    work: RolloutContext
+    context: RolloutContext
     clock: FakeClock
     lag: SimpleNamespace
     told: list[Recorded]
 
     def brake(self, ask: Callable[[RolloutContext], Any] = lambda _: True, poll: float = 60) -> Brake:
-        return Brake(self.work, self.clock, ask, poll)
+        return Brake(self.context, self.clock, ask, poll)
 
     @property
     def reasons(self) -> list[str]:
@@ -78,10 +78,10 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Scen
         recorder.watch(9, told.append)
         lag = SimpleNamespace(seconds=0.0)
         follower = SimpleNamespace(lag=lambda _: Lagging(1, 1, lag.seconds))
-        work = RolloutContext(
+        context = RolloutContext(
             tmp_path, cast(Any, None), Releases(tmp_path, "web"), recorder, cast(Any, follower), keep_hours=1
         )
-        return Scene(work, FakeClock(), lag, told)
+        return Scene(context, FakeClock(), lag, told)
 
     return make
 
@@ -99,8 +99,8 @@ def test_it_waits_for_the_hours_of_the_regions_own_zone_however_long(scene: Call
     assert here.clock.passed == 9 * 3600
     assert here.reasons[0] == "outside of 22:00-06:00 Europe/Madrid; goes on at 22:00, in 9 h 00 min"
     assert here.reasons[-1] == ""
-    assert here.work.recorder.status.why == ""
-    assert here.work.recorder.status.held == ""
+    assert here.context.recorder.status.why == ""
+    assert here.context.recorder.status.held == ""
     assert here.logged[-1] == "the backfill goes on after 9 h 00 min"
     assert len(here.logged) == 2
 
@@ -184,7 +184,7 @@ def test_a_query_that_cannot_be_asked_is_a_reason_to_wait_and_no_failure(scene: 
     here.brake(ask).hold()
     assert here.clock.passed >= 3600
     assert here.reasons[0] == "throttle.query fails: [BROKEN] no"
-    assert here.work.recorder.status.held == ""
+    assert here.context.recorder.status.held == ""
 
 
 def test_the_query_is_not_asked_while_anything_else_holds(scene: Callable[..., Scene]) -> None:
@@ -211,7 +211,7 @@ def test_all_that_holds_is_told_at_once(scene: Callable[..., Scene], tmp_path: P
 
 def test_an_operators_pause_ends_the_waiting(scene: Callable[..., Scene]) -> None:
     here = scene(Throttle(hours="22:00-06:00"))
-    here.clock.at = [(60, here.work.halt.set)]
+    here.clock.at = [(60, here.context.halt.set)]
     with pytest.raises(RolloutStopped):
         here.brake().hold()
     assert here.clock.passed == 60

@@ -87,7 +87,7 @@ def test_an_agent_starts_over_a_damaged_pipeline_though_its_log_cannot_be_writte
     damaged.mkdir(parents=True)
     (damaged / f"{0:020}.json").touch()
     service.start()
-    service.tell_lag()
+    service.tick()
     assert service.follower.is_alive()
 
 
@@ -176,9 +176,9 @@ def test_one_who_cannot_be_told_a_lag_keeps_nobody_else_from_it(service: Service
         raise OSError(116, "Stale file handle")
 
     told: list[Recorded] = []
-    service.line("bad").recorder.watch(0, broken)
-    service.line("web").recorder.watch(0, told.append)
-    service.tell_lag()
+    service.controller("bad").recorder.watch(0, broken)
+    service.controller("web").recorder.watch(0, told.append)
+    service.tick()
     assert len(told) == 1
 
 
@@ -191,7 +191,7 @@ async def test_the_agent_outlives_whatever_it_looks_at_once_a_second_and_says_so
         looks.append(1)
         raise RuntimeError("can't start new thread")
 
-    service = SimpleNamespace(warehouse="w", tell_lag=look, driver_lost=lambda: len(looks) == 2)
+    service = SimpleNamespace(warehouse="w", tick=look, driver_lost=lambda: len(looks) == 2)
     assert await _loop(service, tmp_path / "s") == RESTART
     assert capsys.readouterr().err.count("error agent: RuntimeError: can't start new thread") == 1
 
@@ -239,7 +239,7 @@ async def test_an_agent_at_much_slow_work_still_answers_who_asks_for_its_state(
                 for id, (method, params) in enumerate(asked, THREADS):
                     writer.write(request(id, method, params))
                     assert json.loads(await reader.readline())["id"] == id
-                while not service.line("web").recorder.watchers:
+                while not service.controller("web").recorder.watchers:
                     await asyncio.sleep(0.01)
         finally:
             go.set()
@@ -256,7 +256,7 @@ def request(id: int, method: str, params: dict[str, Any]) -> bytes:
 def recorded(service: Service, pipeline: str, made: Release | None = None) -> None:
     """The pipeline had one rollout, which has ended; `made` is its live release."""
     made = made or Release("r1", pipeline, "d", (), ())
-    line = service.line(pipeline)
+    line = service.controller(pipeline)
     line.releases.propose(made, f"{pipeline}-1", "ada", "laptop")
     line.releases.swap("", "r1", "ada", "laptop")
     plan = Plan(1, "t", pipeline, "eu", "d", "", "c", (), (Promote(),), made)
@@ -282,7 +282,7 @@ def shared(service: Service, monkeypatch: pytest.MonkeyPatch) -> Callable[[], li
     monkeypatch.setattr(maintainer, "vacuum", lambda *_: None)
 
     def keep() -> list[str]:
-        monkeypatch.setattr(service.keeper, "_spark", spark)
+        monkeypatch.setattr(service.maintainer, "_spark", spark)
         done = service.maintain("web", **WHO)["done"]
         return [f"{each.what} {each.detail}" for each in done if each.table == "landing"]
 
@@ -298,16 +298,16 @@ def test_nothing_is_vacuumed_while_a_pipeline_is_down_that_may_still_need_it(
     last = max((service.warehouse / "_console/broken/rollouts/_delta_log").glob("*.json"))
     was = last.read_bytes()
     last.write_bytes(b"")
-    service._lines.clear()  # as a fresh agent
+    service._controllers.clear()  # as a fresh agent
     for pipeline in ("broken", "web"):
-        service._take_up(pipeline)
+        service._load(pipeline)
     for _ in range(2):
         assert shared() == ["left broken cannot be taken up, and may need its old files"]
     said = capsys.readouterr().err
     assert said.count("warning web: upkeep: nothing is vacuumed while broken cannot be taken up") == 1
     last.write_bytes(was)
-    monkeypatch.setattr("console.agent.service.AGAIN_SECONDS", 0.0)
-    service.tell_lag()
+    monkeypatch.setattr("console.agent.service.RETRY_SECONDS", 0.0)
+    service.tick()
     (told,) = shared()
     assert told.startswith("left its old files are still needed: broken: every into copy of r1, version 1")
     copy = str(service.warehouse / "broken/copy")

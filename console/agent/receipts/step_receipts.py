@@ -108,7 +108,7 @@ def _places(work: RolloutContext, step: Backfill | CatchUp) -> tuple[Measured, i
     if isinstance(step, CatchUp):
         source = work.state(step.source)
         before, version, position = _reached(
-            path, commit.live_id(path, work.edge(step.target, step.materialization).feed)
+            path, commit.live_id(path, work.live_feed(step.target, step.materialization).feed)
         )
         read = _place(work, source, position, source.table.time)
         return Measured(read, _place(work, target, version, target.table.time, before=before)), position

@@ -41,14 +41,14 @@ class FailingRows:
 
 
 def count_failing(
-    work: RolloutContext, session: Any, history: backfill.History, run: Sequence[Slice], examples: int = EXAMPLES
+    context: RolloutContext, session: Any, history: backfill.History, run: Sequence[Slice], examples: int = EXAMPLES
 ) -> FailingRows:
     """Ask a run of slices which of its rows do not convert; none where the plan has no question for it."""
     question = history.step.fragile
     if question is None or not run:
         return FailingRows(0)
     bad = backfill.part(session, history, run).where(question.predicate)
-    with work.jobs(session, f"what does not convert in {history.step.id}"):
+    with context.jobs(session, f"what does not convert in {history.step.id}"):
         rows = int(bad.count())
         keys = _keys(bad, question.keys, examples) if rows else ()
     return FailingRows(rows, keys)
@@ -65,25 +65,33 @@ def _keys(bad: Any, columns: Sequence[str], most: int) -> tuple[str, ...]:
     )
 
 
-def without_failing(work: RolloutContext) -> int:
+def without_failing(context: RolloutContext) -> int:
     """Rows that this rollout may still set aside."""
-    return work.plan.quarantine_rows - sum(done.quarantined for done in work.recorder.events(BatchDone))
+    return context.plan.quarantine_rows - sum(done.quarantined for done in context.recorder.events(BatchDone))
 
 
 def refused(
-    work: RolloutContext, history: backfill.History, run: Sequence[Slice], found: FailingRows, *, cause: str, what: Kind
+    context: RolloutContext,
+    history: backfill.History,
+    run: Sequence[Slice],
+    found: FailingRows,
+    *,
+    cause: str,
+    what: Kind,
 ) -> RegionError:
     """C301: why these rows fail the rollout, where they are, and what can be done."""
     rows, days, target = found.rows, backfill.label(run), history.step.target
-    allowed = work.plan.quarantine_rows
+    allowed = context.plan.quarantine_rows
     budget = (
-        f", and {without_failing(work)} of the {allowed} that policy.quarantine_rows allows are left" if allowed else ""
+        f", and {without_failing(context)} of the {allowed} that policy.quarantine_rows allows are left"
+        if allowed
+        else ""
     )
     some = f"{'the first ' if rows > len(found.keys) else ''}{'; '.join(found.keys)}"
     message = (
         f"{target}: {rows:,} {'row does' if rows == 1 else 'rows do'} not convert in {days}{budget}: {cause}; at {some}"
     )
-    used = allowed - without_failing(work)
+    used = allowed - without_failing(context)
     do = "leave such rows out" if what == "day" else "use try_cast with a default"
     hint = (
         f"{do} in the query that feeds {target}; or correct the rows, then console retry;"
@@ -102,12 +110,12 @@ class Quarantine:
         table = opened(self.path)
         return [] if table is None else selected(table, f"SELECT * FROM t WHERE rollout = '{plain_id(rollout)}'")
 
-    def keep(self, work: RolloutContext, session: Any, history: backfill.History, run: Sequence[Slice]) -> None:
+    def keep(self, context: RolloutContext, session: Any, history: backfill.History, run: Sequence[Slice]) -> None:
         """Write what a committed batch passed over; where it stands already, nothing."""
-        rollout, step, position = work.recorder.rollout, history.step, run[-1].index
+        rollout, step, position = context.recorder.rollout, history.step, run[-1].index
         if any((row["step"], row["position"]) == (step.id, position) for row in self.rows(rollout)):
             return
-        found = count_failing(work, session, history, run, max(without_failing(work), 0) + 1)
+        found = count_failing(context, session, history, run, max(without_failing(context), 0) + 1)
         same = {
             "rollout": rollout, "step": step.id, "target": step.target, "source": step.source, "fence": history.fence,
             "position": position, "slices": backfill.label(run), "reason": "does not convert", "at": time.time(),
@@ -122,5 +130,5 @@ class Quarantine:
         crash.point("after-quarantine")
 
 
-def of(work: RolloutContext) -> Quarantine:
-    return Quarantine(work.warehouse / "_console" / work.plan.pipeline)
+def of(context: RolloutContext) -> Quarantine:
+    return Quarantine(context.warehouse / "_console" / context.plan.pipeline)

@@ -31,7 +31,7 @@ class Tries:
     most    rows that a batch may carry since one did not fit into memory; None: no such limit
     """
 
-    work: RolloutContext
+    context: RolloutContext
     step: Backfill
     clock: Clock = field(default_factory=WallClock)
     chance: Callable[[], float] = random.random
@@ -54,9 +54,9 @@ class Tries:
             # the last batch is in, even where its answer was lost: what fails now is another
             self.failed, self._reached = 0, history.writer.position
         if self._aside and history is not None:
-            found = quarantine.count_failing(self.work, session, history, run)
-            if found.rows > quarantine.without_failing(self.work):
-                raise quarantine.refused(self.work, history, run, found, cause=self._aside, what=self._what)
+            found = quarantine.count_failing(self.context, session, history, run)
+            if found.rows > quarantine.without_failing(self.context):
+                raise quarantine.refused(self.context, history, run, found, cause=self._aside, what=self._what)
             history.aside = found.rows
 
     def without(self, error: Exception) -> bool:
@@ -67,14 +67,16 @@ class Tries:
         what = kind(error)
         if what not in ("value", "day") or self._history is None or self._aside:
             return False
-        found = quarantine.count_failing(self.work, self._session, self._history, self._run)
+        found = quarantine.count_failing(self.context, self._session, self._history, self._run)
         if not found.rows:
             return False
         why = cause(error)
-        if found.rows > quarantine.without_failing(self.work):
-            raise quarantine.refused(self.work, self._history, self._run, found, cause=why, what=what) from error
+        if found.rows > quarantine.without_failing(self.context):
+            raise quarantine.refused(self.context, self._history, self._run, found, cause=why, what=what) from error
         self._aside, self._what = why, what
-        self.work.recorder.log(f"{self.step.target}: {found.rows} rows do not convert and go to quarantine", "warning")
+        self.context.recorder.log(
+            f"{self.step.target}: {found.rows} rows do not convert and go to quarantine", "warning"
+        )
         return True
 
     def done(self) -> None:
@@ -89,9 +91,9 @@ class Tries:
         raises  RegionError with the cause where trying again does not help, or has not; the error itself where the JVM is
                 gone, which is the agent's to start again; Stopped
         """
-        if severed(error) and driver_lost(self.work, error):
+        if severed(error) and driver_lost(self.context, error):
             raise error  # before any halt: the agent may be ending for just that
-        self.work.check_halt()
+        self.context.check_halt()
         what = kind(error)
         if what == "memory":
             if len(self._run) == 1:
@@ -103,11 +105,11 @@ class Tries:
         fewer = f", with at most {self.most:,.0f} rows" if what == "memory" else ""
         why = f"{cause(error)}; try {self.failed + 1} of {TRIES}{fewer}"
         try:
-            pause(self.work, self.clock, self.failed, why, self.chance)
+            pause(self.context, self.clock, self.failed, why, self.chance)
         except RolloutStopped:
-            if not self.work.spark.lost:
+            if not self.context.spark.lost:
                 raise
-        if self.work.spark.lost:
+        if self.context.spark.lost:
             raise error  # it did not outlive what went wrong in it
 
     def _explained(self, error: Exception, what: Kind) -> Exception:
@@ -122,19 +124,19 @@ def severed(error: BaseException) -> bool:
     return isinstance(error, Py4JError | ConnectionError) and not isinstance(error, Py4JJavaError)
 
 
-def driver_lost(work: RolloutContext, error: BaseException) -> bool:
+def driver_lost(context: RolloutContext, error: BaseException) -> bool:
     """Whether the JVM is gone; a dying one is given a moment to be seen dead, and a longer one where the call to it broke."""
     seconds = BROKEN_SECONDS if severed(error) else DYING_SECONDS
     for _ in range(round(seconds * 10)):
-        if work.spark.lost:
+        if context.spark.lost:
             return True
-        if work.halt.wait(0.1):
+        if context.halt.wait(0.1):
             break
-    return work.spark.lost
+    return context.spark.lost
 
 
 def pause(
-    work: RolloutContext, clock: Clock, failed: int, why: str, chance: Callable[[], float] = random.random
+    context: RolloutContext, clock: Clock, failed: int, why: str, chance: Callable[[], float] = random.random
 ) -> None:
     """Wait before the next try, and say why.
 
@@ -142,14 +144,14 @@ def pause(
     raises  Stopped
     """
     seconds = min(FIRST_SECONDS * GROWTH ** (failed - 1), LAST_SECONDS) * (1 - chance() / 2)
-    work.recorder.log(f"{why}, in {seconds:.0f} s", "warning")
-    work.recorder.tell(Waiting(why))
+    context.recorder.log(f"{why}, in {seconds:.0f} s", "warning")
+    context.recorder.publish(Waiting(why))
     until = clock.elapsed() + seconds
     while (left := until - clock.elapsed()) > 0:
-        work.check_halt()
-        clock.wait(work.halt, left)
-    work.check_halt()
-    work.recorder.tell(Waiting(""))
+        context.check_halt()
+        clock.wait(context.halt, left)
+    context.check_halt()
+    context.recorder.publish(Waiting(""))
 
 
 def explained(

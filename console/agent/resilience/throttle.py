@@ -49,18 +49,18 @@ class WallClock:
         halt.wait(seconds)
 
 
-def _answer(work: RolloutContext) -> Any:
+def _answer(context: RolloutContext) -> Any:
     """What the throttle's query answers over the live release: its one value.
 
     raises  ConsoleError if it is not one row
     """
-    throttle, release = work.plan.throttle, work.live()
-    session = work.spark.session()
+    throttle, release = context.plan.throttle, context.live()
+    session = context.spark.session()
     for name in throttle.tables:
         state = release.table(name)
         if state is None:
             raise ConsoleError(f"release {release.id} has no table {name}")
-        stored = session.read.format("delta").load(work.path(state.version.path))
+        stored = session.read.format("delta").load(context.path(state.version.path))
         logical(session, state, stored).createOrReplaceTempView(name)
     rows = session.sql(throttle.query).limit(2).collect()
     if len(rows) != 1:
@@ -76,7 +76,7 @@ class Brake:
     poll  seconds between two looks
     """
 
-    work: RolloutContext
+    context: RolloutContext
     clock: Clock = field(default_factory=WallClock)
     ask: Callable[[RolloutContext], Any] = field(default=_answer)
     poll: float = POLL_SECONDS
@@ -91,28 +91,28 @@ class Brake:
         since = self.clock.elapsed()
         told: set[str] = set()
         while why := list(self._reasons(self.clock.elapsed() - since)):
-            self.work.check_halt()
+            self.context.check_halt()
             # what it waits for is logged once, its figures are shown as they change
             if fresh := [text for key, text in why if key not in told]:
-                self.work.recorder.log(f"the backfill waits: {'; '.join(fresh)}")
+                self.context.recorder.log(f"the backfill waits: {'; '.join(fresh)}")
             told.update(key for key, _ in why)
-            self.work.recorder.tell(Waiting("; ".join(text for _, text in why)))
-            self.clock.wait(self.work.halt, self.poll)
-        self.work.check_halt()
+            self.context.recorder.publish(Waiting("; ".join(text for _, text in why)))
+            self.clock.wait(self.context.halt, self.poll)
+        self.context.check_halt()
         if told:
-            self.work.recorder.log(f"the backfill goes on after {_span(self.clock.elapsed() - since)}")
-            self.work.recorder.tell(Waiting(""))
+            self.context.recorder.log(f"the backfill goes on after {_span(self.clock.elapsed() - since)}")
+            self.context.recorder.publish(Waiting(""))
 
     def _reasons(self, waited: float) -> Iterator[tuple[str, str]]:
         """What it waits for now: a short key, and words."""
-        throttle = self.work.plan.throttle
+        throttle = self.context.plan.throttle
         standing = [*self._pauses(), *self._hours(throttle.hours, throttle.zone), *self._lag(waited)]
         yield from standing
         if throttle.query and not standing and (said := self._query()):
             yield "query", said
 
     def _pauses(self) -> Iterator[tuple[str, str]]:
-        region = self.work.warehouse / "_console" / "pause"
+        region = self.context.warehouse / "_console" / "pause"
         for path, what in ((region, "this region is paused by"), (paths.pause_file(), "all regions are paused by")):
             if (reason := paths.paused(path)) is not None:
                 yield str(path), f"{what} {path}{f': {safe_text(redacted(reason))}' if reason else ''}"
@@ -125,7 +125,7 @@ class Brake:
                 yield "hours", f"outside of {hours} {zone}; goes on at {opens}, in {_span(left * 60)}"
 
     def _lag(self, waited: float) -> Iterator[tuple[str, str]]:
-        limit, lag = self.work.plan.throttle.lag_seconds, self.work.follower.lag(self.work.plan.pipeline)
+        limit, lag = self.context.plan.throttle.lag_seconds, self.context.follower.lag(self.context.plan.pipeline)
         if limit is None:
             if lag.seconds > LAG_SECONDS and waited < PATIENCE_SECONDS:
                 yield "lag", f"live rows are more than {LAG_SECONDS:.0f} s behind, and go first"
@@ -137,7 +137,7 @@ class Brake:
         if now - self._asked >= QUERY_SECONDS:
             self._asked = now
             try:
-                answer = self.ask(self.work)
+                answer = self.ask(self.context)
                 self._answered = "" if answer is True else f"throttle.query answers {_said(answer)}, not true"
             except Exception as error:  # not being able to ask is a reason to wait, never one to fail
                 lines = str(error).strip().splitlines() or [type(error).__name__]

@@ -22,29 +22,31 @@ def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
     of it ails, for nobody carries them; so does one that an agent would stop at once, by its own reason.
     """
     kept = (held for held in rebind.ranked(releases) if held.row.state in ("live", "previous"))
-    edges = rebind.owned(live_feeds_of(held.release, lambda path: resolve(warehouse, path)) for held in kept)
+    live_feeds = rebind.owned(live_feeds_of(held.release, lambda path: resolve(warehouse, path)) for held in kept)
     commits, rows, seconds, ailing = 0, 0, 0.0, []
-    for edge in edges:
+    for live_feed in live_feeds:
         try:
-            end, position = log.latest_version(edge.source_path), edge.committed()
-            if position < 0 or not _waits(edge, position, end):
+            end, position = log.latest_version(live_feed.source_path), live_feed.committed()
+            if position < 0 or not _waits(live_feed, position, end):
                 continue
-            more = ranges.pending(edge.source_path, position, end)
+            more = ranges.pending(live_feed.source_path, position, end)
         except (ConsoleError, DeltaError, OSError) as error:
-            ailing.append(_ailing(edge, edges, error))
+            ailing.append(_ailing(live_feed, live_feeds, error))
             continue
         commits, rows, seconds = commits + more[0], rows + more[1], max(seconds, more[2])
-        waiting = f"{_count(more[0], 'commit')} ({_count(more[1], 'row')}) of {edge.feed.source}"
-        ailing.append(_ailing(edge, edges, _nobody(waiting, warehouse)))
+        waiting = f"{_count(more[0], 'commit')} ({_count(more[1], 'row')}) of {live_feed.feed.source}"
+        ailing.append(_ailing(live_feed, live_feeds, _nobody(waiting, warehouse)))
     return Lagging(commits, rows, seconds, tuple(ailing))
 
 
-def _waits(edge: LiveFeed, position: int, end: int) -> bool:
+def _waits(live_feed: LiveFeed, position: int, end: int) -> bool:
     """Whether commits that may flow lie between the two.
 
     raises  FeedStopped in front of one that may not
     """
-    while part := ranges.next_range(edge.source_path, position, end, rows_limit=1, policy=edge.source.table.on_rewrite):
+    while part := ranges.next_range(
+        live_feed.source_path, position, end, rows_limit=1, policy=live_feed.source.table.on_rewrite
+    ):
         if part.files:
             return True
         position = part.last
@@ -57,18 +59,18 @@ def _nobody(waiting: str, warehouse: Path) -> RegionError:
     return RegionError(f"no agent runs, and {waiting} wait", hint=hint, code="E_NO_AGENT")
 
 
-def _ailing(edge: LiveFeed, edges: tuple[LiveFeed, ...], error: Exception) -> Ailing:
+def _ailing(live_feed: LiveFeed, live_feeds: tuple[LiveFeed, ...], error: Exception) -> Ailing:
     known = error if isinstance(error, ConsoleError) else RegionError(f"its lag cannot be told: {error}")
     return Ailing(
-        feed=edge.feed.materialization,
-        target=edge.feed.target,
-        path=edge.target.version.path,
+        feed=live_feed.feed.materialization,
+        target=live_feed.feed.target,
+        path=live_feed.target.version.path,
         tries=0,
         standing=True,
         why=safe_text(redacted(str(known))),
         hint=safe_text(redacted(known.hint)),
         code=known.code,
-        below=below(edge, edges),
+        below=below(live_feed, live_feeds),
     )
 
 

@@ -28,17 +28,17 @@ PROGRESS_SECONDS = 0.5
 VAGUE_SHARE = 0.2  # of the rows in files that span days; beyond it the days are counted before they are cut
 
 
-def build(work: RolloutContext, step: Backfill, brake: Brake) -> None:
+def build(context: RolloutContext, step: Backfill, brake: Brake) -> None:
     """Carry one backfill from wherever it stands to its last slice.
 
     brake   holds each batch back while the region's throttle says so
     raises  Stopped at a pause, between batches or by cancelling the running job
     """
-    broken = _unfinished(work, step)
-    tries = Tries(work, step, brake.clock, most=None if broken is None else max(1.0, broken / 2))
+    broken = _unfinished(context, step)
+    tries = Tries(context, step, brake.clock, most=None if broken is None else max(1.0, broken / 2))
     while True:
         try:
-            _attempt(work, step, brake, tries)
+            _attempt(context, step, brake, tries)
             return
         except RolloutStopped:
             raise
@@ -47,33 +47,33 @@ def build(work: RolloutContext, step: Backfill, brake: Brake) -> None:
                 tries.again(error)
 
 
-def _attempt(work: RolloutContext, step: Backfill, brake: Brake, tries: Tries) -> None:
+def _attempt(context: RolloutContext, step: Backfill, brake: Brake, tries: Tries) -> None:
     """Take the feed over, then batch after batch; what an attempt before this one committed is told first."""
-    session = work.spark.session(spark__sql__files__maxPartitionNum=str(max(1, work.spark.slots - 1)))
-    history = open_history(work, step, session)
-    _open_live(work, step, history.fence, session)
-    _reconcile(work, history, session)
-    rows = _first_budget(work)
-    if (broken := _unfinished(work, step)) is not None:
+    session = context.spark.session(spark__sql__files__maxPartitionNum=str(max(1, context.spark.slots - 1)))
+    history = open_history(context, step, session)
+    _open_live(context, step, history.fence, session)
+    _reconcile(context, history, session)
+    rows = _first_budget(context)
+    if (broken := _unfinished(context, step)) is not None:
         rows = min(rows, max(1.0, broken / SHRINK))
     while not history.done:
         brake.hold()
         drift.check(history)
-        run = pack(history.slices, history.writer.position, tries.limit(rows), work.plan.bytes_limit)
+        run = pack(history.slices, history.writer.position, tries.limit(rows), context.plan.bytes_limit)
         tries.begin(run, history, session)
-        receipt = _batch(work, history, run, session)
+        receipt = _batch(context, history, run, session)
         tries.done()
-        rows = _budget(work, rows, receipt)
+        rows = _budget(context, rows, receipt)
         if planted_bugs.early():
             break
 
 
-def _unfinished(work: RolloutContext, step: Backfill) -> int | None:
+def _unfinished(context: RolloutContext, step: Backfill) -> int | None:
     """Rows of the batch that was under way when the agent or its JVM died, or that failed last: it may have been too
     large for them. None where the last batch that was begun is done.
     """
     rows = None
-    for event in work.recorder.progress():
+    for event in context.recorder.progress():
         match event:
             case BatchStarted(id) if id == step.id:
                 rows = event.rows
@@ -84,26 +84,26 @@ def _unfinished(work: RolloutContext, step: Backfill) -> int | None:
     return rows
 
 
-def open_history(work: RolloutContext, step: Backfill, session: Any) -> backfill.History:
+def open_history(context: RolloutContext, step: Backfill, session: Any) -> backfill.History:
     """The backfill where it stands: its fence is in the rollout's events, or is taken now and stored first."""
-    target = work.state(step.target)
-    source = work.live_state(step.source) if step.route == "forward" else work.state(step.source)
-    source_path, target_path = work.path(source.version.path), work.path(target.version.path)
-    fenced = next((f for f in work.recorder.events(Fenced) if f.step == step.id), None)
-    fence = fenced.version if fenced else _fence(work, step, source_path)
+    target = context.state(step.target)
+    source = context.live_state(step.source) if step.route == "forward" else context.state(step.source)
+    source_path, target_path = context.path(source.version.path), context.path(target.version.path)
+    fenced = next((f for f in context.recorder.events(Fenced) if f.step == step.id), None)
+    fence = fenced.version if fenced else _fence(context, step, source_path)
     if fenced is None and source.table.kind == "landing" and not source.table.managed:
         whole_times(source, source_path, fence)
-    stats = work.stats(step.source, source_path, _stored_time(source, step.time), fence)
+    stats = context.stats(step.source, source_path, _stored_time(source, step.time), fence)
     slices: tuple[Slice, ...] = (Slice(1, "all", "", "", stats.rows, stats.bytes),)
     if step.time:
-        with work.jobs(session, f"days of {step.id}"):
+        with context.jobs(session, f"days of {step.id}"):
             days = _days(session, step, source, source_path, stats.days, fence=fence)
-        slices = _slices(work, step, source, days)
+        slices = _slices(context, step, source, days)
     rows = stats.rows
     if fenced is None and (step.since or step.until):
         _still_held(step, stats.days)
     if fenced is None and (step.since or step.until or stats.uncounted):
-        with work.jobs(session, f"rows of {step.id}"):
+        with context.jobs(session, f"rows of {step.id}"):
             rows = backfill.count_half(session, step, source, (source_path, fence), slices)
     if fenced is not None and fenced.slices != len(slices):
         raise RegionError(
@@ -112,11 +112,11 @@ def open_history(work: RolloutContext, step: Backfill, session: Any) -> backfill
             code="E_SLICES",
         )
     if fenced is None:
-        until = _readable_until(work, stats, target_path)
-        work.recorder.store(Fenced(step.id, step.source, fence, len(slices), rows, until))
+        until = _readable_until(context, stats, target_path)
+        context.recorder.store(Fenced(step.id, step.source, fence, len(slices), rows, until))
     app_id = commit.history_id(target_path, step.materialization or "forward", fence)
     writer = commit.open_feed(session, app_id, target_path, 0)
-    joins = work.edge(step.target, step.materialization).joins if step.materialization else ()
+    joins = context.live_feed(step.target, step.materialization).joins if step.materialization else ()
     return backfill.History(step, source, source_path, target, target_path, fence, slices, writer, joins)
 
 
@@ -127,24 +127,24 @@ def whole_times(source: TableState, path: str, fence: int) -> None:
     nanoseconds.refuse(path, nanoseconds.files(table, path), columns)
 
 
-def _readable_until(work: RolloutContext, stats: TableStats, target_path: str) -> float:
+def _readable_until(context: RolloutContext, stats: TableStats, target_path: str) -> float:
     """When files that a backfill beginning now reads, or that hang below what it writes, may first be deleted.
 
     From now on and not from the fence's commit: what is removed later is kept from then.
     """
-    ends = [fenced.until for fenced in work.recorder.events(Fenced) if fenced.until]
-    kept = min(kept_hours(s.properties) for s in (stats, work.stats(stats.name, target_path)))
+    ends = [fenced.until for fenced in context.recorder.events(Fenced) if fenced.until]
+    kept = min(kept_hours(s.properties) for s in (stats, context.stats(stats.name, target_path)))
     return min([time.time() + kept * 3600, *ends])
 
 
-def _fence(work: RolloutContext, step: Backfill, source_path: str) -> int:
+def _fence(context: RolloutContext, step: Backfill, source_path: str) -> int:
     """Where history ends: now; for what is replayed beside a forward, at the position of that one's fence."""
     if not step.since and not step.states:
         return log.latest_version(source_path)
-    older = next((f for f in work.recorder.events(Fenced) if f.step == f"backfill/{step.target}"), None)
+    older = next((f for f in context.recorder.events(Fenced) if f.step == f"backfill/{step.target}"), None)
     if older is None:
         raise RegionError(f"{step.id}: what is copied beside it has no fence", hint="console retry", code="E_FENCE")
-    return work.vector(step.target, step.materialization, older.version)
+    return context.vector(step.target, step.materialization, older.version)
 
 
 def _still_held(step: Backfill, days: tuple[Day, ...]) -> None:
@@ -175,9 +175,9 @@ def _days(
     return tuple(Day(name, rows, int(rows * per_row)) for name, rows in counted)
 
 
-def _slices(work: RolloutContext, step: Backfill, source: TableState, days: Any) -> tuple[Slice, ...]:
+def _slices(context: RolloutContext, step: Backfill, source: TableState, days: Any) -> tuple[Slice, ...]:
     date_only = any(c.name == step.time and c.type == "date" for c in source.table.columns)
-    slices = cut(days, work.plan.rows_limit, hours=not date_only)
+    slices = cut(days, context.plan.rows_limit, hours=not date_only)
     return half(slices, step.since, step.until) if step.since or step.until else slices
 
 
@@ -187,28 +187,30 @@ def _stored_time(source: TableState, time_column: str) -> str:
     return time_column if time_column in stored else ""
 
 
-def _open_live(work: RolloutContext, step: Backfill, fence: int, session: Any) -> None:
+def _open_live(context: RolloutContext, step: Backfill, fence: int, session: Any) -> None:
     """Fix where the live feeds of the target begin before the first row of history is written."""
-    for feed in work.plan.release.feeds_into(step.target):
+    for feed in context.plan.release.feeds_into(step.target):
         if step.materialization in ("", feed.materialization):
-            edge = work.edge(step.target, feed.materialization)
-            edge.start = fence if step.route == "replay" else work.vector(step.target, feed.materialization, fence)
-            edge.open(session)
+            live_feed = context.live_feed(step.target, feed.materialization)
+            live_feed.start = (
+                fence if step.route == "replay" else context.vector(step.target, feed.materialization, fence)
+            )
+            live_feed.open(session)
 
 
-def _reconcile(work: RolloutContext, history: backfill.History, session: Any) -> None:
+def _reconcile(context: RolloutContext, history: backfill.History, session: Any) -> None:
     """Batches that were committed although the agent died before it could store their receipt get it now."""
-    told = {done.position for done in work.recorder.events(BatchDone) if done.step == history.step.id}
+    told = {done.position for done in context.recorder.events(BatchDone) if done.step == history.step.id}
     for stored in log.commits(history.target_path, 1, log.latest_version(history.target_path)):
         first_last = stored.note.get("slices")
         if stored.note.get("feed") != history.writer.app_id or not first_last or first_last[1] in told:
             continue
         run = history.slices[first_last[0] - 1 : first_last[1]]
-        with work.jobs(session, f"rows of {history.step.id}"):
+        with context.jobs(session, f"rows of {history.step.id}"):
             rows_in = backfill.count_rows(session, history, run)
         aside = int(stored.note.get("quarantined", 0))
         if aside:
-            quarantine.of(work).keep(work, session, history, run)
+            quarantine.of(context).keep(context, session, history, run)
         rows, size = sum(f.rows for f in stored.added), sum(f.bytes for f in stored.added)
         done = BatchDone(
             history.step.id,
@@ -222,31 +224,33 @@ def _reconcile(work: RolloutContext, history: backfill.History, session: Any) ->
             stored.version,
             aside,
         )
-        work.recorder.store(done)
+        context.recorder.store(done)
 
 
-def _batch(work: RolloutContext, history: backfill.History, run: Sequence[Slice], session: Any) -> backfill.BatchResult:
+def _batch(
+    context: RolloutContext, history: backfill.History, run: Sequence[Slice], session: Any
+) -> backfill.BatchResult:
     step, name, of = history.step.id, backfill.label(run), len(history.slices)
     estimate = sum(piece.rows for piece in run)
-    work.recorder.store(BatchStarted(step, name, run[0].index, run[-1].index, of, estimate))
+    context.recorder.store(BatchStarted(step, name, run[0].index, run[-1].index, of, estimate))
     finished = threading.Event()
 
     def watch(job: JobGroup) -> None:
-        work.job = job
+        context.job = job
         threading.Thread(
-            target=_poll, args=(work, job, step, name, estimate, finished), name="progress", daemon=True
+            target=_poll, args=(context, job, step, name, estimate, finished), name="progress", daemon=True
         ).start()
 
     try:
-        receipt = backfill.carry(work.spark, session, history, planted_bugs.skip_day(run), watch)
+        receipt = backfill.carry(context.spark, session, history, planted_bugs.skip_day(run), watch)
     finally:
         finished.set()
-        work.job = None
+        context.job = None
     planted_bugs.double_batch(session, history, run)
     if history.aside:
-        quarantine.of(work).keep(work, session, history, run)
+        quarantine.of(context).keep(context, session, history, run)
     done = receipt.written
-    work.recorder.store(
+    context.recorder.store(
         BatchDone(
             step,
             name,
@@ -263,27 +267,27 @@ def _batch(work: RolloutContext, history: backfill.History, run: Sequence[Slice]
     return receipt
 
 
-def _poll(work: RolloutContext, job: JobGroup, step: str, batch: str, rows: int, finished: threading.Event) -> None:
+def _poll(context: RolloutContext, job: JobGroup, step: str, batch: str, rows: int, finished: threading.Event) -> None:
     while not finished.wait(PROGRESS_SECONDS):
         try:
-            work.recorder.tell(Progress(step, int(rows * min(job.fraction(), 1.0)), batch=batch))
+            context.recorder.publish(Progress(step, int(rows * min(job.fraction(), 1.0)), batch=batch))
         except Exception:  # the JVM went away; the batch itself says so
             return
 
 
-def _first_budget(work: RolloutContext) -> float:
+def _first_budget(context: RolloutContext) -> float:
     """Rows of the first batch: what the rate measured so far carries in the target time, else one that measures."""
-    rate = work.recorder.status.rate
-    return _limited(work, rate * work.plan.target_seconds if rate else FIRST_ROWS)
+    rate = context.recorder.status.rate
+    return _limited(context, rate * context.plan.target_seconds if rate else FIRST_ROWS)
 
 
-def _budget(work: RolloutContext, rows: float, receipt: backfill.BatchResult) -> float:
+def _budget(context: RolloutContext, rows: float, receipt: backfill.BatchResult) -> float:
     """Towards the target duration, in steps of at most four; the region's limit holds."""
     if not receipt.rows_in or receipt.seconds <= 0:
         return rows
-    aim = receipt.rows_in / receipt.seconds * work.plan.target_seconds
-    return _limited(work, min(aim, GROWTH * max(float(receipt.rows_in), rows)))
+    aim = receipt.rows_in / receipt.seconds * context.plan.target_seconds
+    return _limited(context, min(aim, GROWTH * max(float(receipt.rows_in), rows)))
 
 
-def _limited(work: RolloutContext, rows: float) -> float:
-    return min(rows, work.plan.rows_limit) if work.plan.rows_limit is not None else rows
+def _limited(context: RolloutContext, rows: float) -> float:
+    return min(rows, context.plan.rows_limit) if context.plan.rows_limit is not None else rows

@@ -36,7 +36,7 @@ class RolloutContext:
     keep_hours: float
     halt: threading.Event = field(default_factory=threading.Event)
     job: JobGroup | None = None
-    edges: dict[tuple[str, str], LiveFeed] = field(default_factory=dict)
+    live_feeds: dict[tuple[str, str], LiveFeed] = field(default_factory=dict)
 
     @property
     def plan(self) -> Plan:
@@ -84,19 +84,19 @@ class RolloutContext:
             raise RegionError(f"{table}: {path} is no Delta table", hint="console doctor")
         return found
 
-    def edge(self, target: str, materialization: str) -> LiveFeed:
+    def live_feed(self, target: str, materialization: str) -> LiveFeed:
         """The live feed of the new release, one object for the build and, later, the follower."""
-        if not self.edges:
-            for edge in live_feeds_of(self.plan.release, self.path):
-                self.edges[(edge.feed.target, edge.feed.materialization)] = edge
-        return self.edges[(target, materialization)]
+        if not self.live_feeds:
+            for live_feed in live_feeds_of(self.plan.release, self.path):
+                self.live_feeds[(live_feed.feed.target, live_feed.feed.materialization)] = live_feed
+        return self.live_feeds[(target, materialization)]
 
-    def edges_in_order(self) -> tuple[LiveFeed, ...]:
+    def live_feeds_in_order(self) -> tuple[LiveFeed, ...]:
         """All feeds of the new release, sources before what hangs below them."""
         if self.plan.release.feeds:
             first = self.plan.release.feeds[0]
-            self.edge(first.target, first.materialization)
-        return tuple(self.edges.values())
+            self.live_feed(first.target, first.materialization)
+        return tuple(self.live_feeds.values())
 
     def vector(self, table: str, materialization: str, fence: int) -> int:
         """The position of one feed that the live version of a table had reached at version `fence` of its own log."""

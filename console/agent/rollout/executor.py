@@ -34,19 +34,19 @@ SPARE_HOURS = 24 * 7  # the longest rollout, on top of the rollback window
 class PlanExecutor(threading.Thread):
     """One rollout's thread. It ends at the gate, at a failure that is kept, or when it is stopped."""
 
-    def __init__(self, work: RolloutContext, refollow: Callable[[], None]) -> None:
-        super().__init__(name=f"carry {work.recorder.rollout}", daemon=True)
-        self.work = work
-        self.brake = Brake(work)
+    def __init__(self, context: RolloutContext, refollow: Callable[[], None]) -> None:
+        super().__init__(name=f"carry {context.recorder.rollout}", daemon=True)
+        self.context = context
+        self.brake = Brake(context)
         self._refollow = refollow  # from now on the follower keeps the new release current as well
-        self._heard = 0.0  # monotonic: when Spark last did as it was told to
+        self._last_response = 0.0  # monotonic: when Spark last did as it was told to
 
     def run(self) -> None:
         step = ""
         try:
-            for item in self.work.plan.steps:
+            for item in self.context.plan.steps:
                 step = item.id
-                self.work.check_halt()
+                self.context.check_halt()
                 self._step(item)
         except RolloutStopped:
             return
@@ -60,36 +60,38 @@ class PlanExecutor(threading.Thread):
         """
         if self._driver_lost(error):
             with suppress(Exception):  # a full disk: the agent is started again all the same
-                self.work.recorder.store(DriverLost(step, self.work.spark.ended))
+                self.context.recorder.store(DriverLost(step, self.context.spark.ended))
             if len(self._losses(step)) < DRIVER_TRIES:
                 return
             error = self._too_often(step)
-        elif self.work.halt.is_set():
+        elif self.context.halt.is_set():
             return  # paused, cancelled or ended: what broke was told to
         if isinstance(error, ConsoleError):
             why, hint = str(error), error.hint
         else:
             why, hint = f"{type(error).__name__}: {failure.cause(error)}", "console retry"
-        self._keep(Failed(step, redacted(why), hint))
+        self._store_failure(Failed(step, redacted(why), hint))
 
-    def _keep(self, failed: Failed) -> None:
+    def _store_failure(self, failed: Failed) -> None:
         """A full disk does not hold its own failure: it is stored as soon as there is room for it."""
         while True:
             try:
-                self.work.recorder.store(failed)
+                self.context.recorder.store(failed)
                 return
             except Exception as error:
-                self.work.recorder.log(f"{failed.step} failed ({failed.why}), which cannot be stored: {error}", "error")
-            if self.work.halt.wait(UNSTORED_SECONDS):
+                self.context.recorder.log(
+                    f"{failed.step} failed ({failed.why}), which cannot be stored: {error}", "error"
+                )
+            if self.context.halt.wait(UNSTORED_SECONDS):
                 return
 
     def _driver_lost(self, error: Exception) -> bool:
-        return retry.driver_lost(self.work, error)
+        return retry.driver_lost(self.context, error)
 
     def _losses(self, step: str) -> list[DriverLost]:
         """Each time that the JVM was lost in a step since it last got anywhere."""
         losses: list[DriverLost] = []
-        for event in self.work.recorder.progress():
+        for event in self.context.recorder.progress():
             match event:
                 case DriverLost(name) if name == step:
                     losses.append(event)
@@ -98,7 +100,7 @@ class PlanExecutor(threading.Thread):
         return losses
 
     def _too_often(self, step: str) -> RegionError:
-        at = next((f" at {s.batch}" for s in self.work.recorder.status.steps if s.id == step and s.batch), "")
+        at = next((f" at {s.batch}" for s in self.context.recorder.status.steps if s.id == step and s.batch), "")
         why = "; ".join(dict.fromkeys(loss.why for loss in self._losses(step) if loss.why))
         return RegionError(
             f"the driver was lost {DRIVER_TRIES} times in {step}{at}" + (f": {why}" if why else ""),
@@ -111,28 +113,28 @@ class PlanExecutor(threading.Thread):
 
         A Spark that answers nothing, or does not let go of a job that was cancelled, is killed: the call into it breaks.
         """
-        self._heard = time.monotonic()
-        self.work.halt.set()
+        self._last_response = time.monotonic()
+        self.context.halt.set()
         threading.Thread(target=self._cancel, name=f"cancel {self.name}", daemon=True).start()
-        while self.is_alive() and time.monotonic() - self._heard < DEAF_SECONDS:
+        while self.is_alive() and time.monotonic() - self._last_response < DEAF_SECONDS:
             self.join(CANCEL_SECONDS)
         if self.is_alive():
             why = f"it did not stop what it was at in {DEAF_SECONDS:.0f} s"
-            self.work.recorder.log(f"Spark is killed: {why}", "error")
-            self.work.spark.kill(why)
+            self.context.recorder.log(f"Spark is killed: {why}", "error")
+            self.context.spark.kill(why)
             self.join()
 
     def _cancel(self) -> None:
         """In a thread of its own, for a JVM that does not answer holds up whoever asks it."""
         while self.is_alive():
-            job = self.work.job
+            job = self.context.job
             with suppress(Exception):  # a JVM that is gone has nothing to cancel
                 if job is None:
-                    self.work.spark.look()
+                    self.context.spark.look()
                 else:
                     job.cancel()
-            if job is None or job is not self.work.job:  # nothing that it would have to let go of
-                self._heard = time.monotonic()
+            if job is None or job is not self.context.job:  # nothing that it would have to let go of
+                self._last_response = time.monotonic()
             self.join(CANCEL_SECONDS)  # a call of many jobs may just have been between two of them
 
     def _step(self, step: Step) -> None:
@@ -142,12 +144,12 @@ class PlanExecutor(threading.Thread):
             case AddColumns():
                 self._once(step, lambda: self._alter(step), "preparing")
             case Backfill():
-                self._once(step, lambda: backfill_step.build(self.work, step, self.brake), "backfilling")
+                self._once(step, lambda: backfill_step.build(self.context, step, self.brake), "backfilling")
             case CatchUp():
                 self._once(step, lambda: self._catch_up(step), "catching-up")
             case Validate():
                 self._refollow()
-                self._once(step, lambda: validate(self.work, step), "validating")
+                self._once(step, lambda: validate(self.context, step), "validating")
             case Promote():
                 self._refollow()
                 self._enter("awaiting-confirmation")
@@ -155,24 +157,24 @@ class PlanExecutor(threading.Thread):
                 assert_never(step)
 
     def _enter(self, state: State) -> None:
-        if self.work.recorder.status.state != state:
-            self.work.recorder.store(Entered(state))
+        if self.context.recorder.status.state != state:
+            self.context.recorder.store(Entered(state))
 
     def _once(self, step: Step, do: Callable[[], None], state: State) -> None:
-        if any(s.id == step.id and s.state == "done" for s in self.work.recorder.status.steps):
+        if any(s.id == step.id and s.state == "done" for s in self.context.recorder.status.steps):
             return
         self._enter(state)
         if losses := self._losses(step.id):
             if len(losses) >= DRIVER_TRIES:
                 raise self._too_often(step.id)  # a full disk kept that from being stored
             why = f"the driver was lost in {step.id}" + (f" ({losses[-1].why})" if losses[-1].why else "")
-            retry.pause(self.work, self.brake.clock, len(losses), f"{why}; try {len(losses) + 1} of {DRIVER_TRIES}")
-        self.work.recorder.store(StepStarted(step.id))
+            retry.pause(self.context, self.brake.clock, len(losses), f"{why}; try {len(losses) + 1} of {DRIVER_TRIES}")
+        self.context.recorder.store(StepStarted(step.id))
         self._tried(step, do)
         step_receipts.keep(
-            self.work, step
+            self.context, step
         )  # ahead of the step's end: a death in between makes the next agent write them
-        self.work.recorder.store(StepDone(step.id))
+        self.context.recorder.store(StepDone(step.id))
 
     def _tried(self, step: Step, do: Callable[[], None]) -> None:
         """Do a step; again as a whole where what broke may pass. A batch in it has had tries of its own."""
@@ -180,28 +182,28 @@ class PlanExecutor(threading.Thread):
             try:
                 do()
             except Exception as error:
-                dying = self.work.spark.lost or (retry.severed(error) and self._driver_lost(error))
+                dying = self.context.spark.lost or (retry.severed(error) and self._driver_lost(error))
                 if dying or failed == retry.TRIES or failure.kind(error) != "passing":
                     raise
                 why = f"{step.id}: {failure.cause(error)}; try {failed + 1} of {retry.TRIES}"
-                retry.pause(self.work, self.brake.clock, failed, why)
+                retry.pause(self.context, self.brake.clock, failed, why)
             else:
                 return
 
     def _create(self, step: CreateTable) -> None:
-        state = self.work.state(step.table)
-        path = self.work.path(state.version.path)
-        commit.create(self.work.spark.session(), state, path, self.work.keep_hours + SPARE_HOURS)
+        state = self.context.state(step.table)
+        path = self.context.path(state.version.path)
+        commit.create(self.context.spark.session(), state, path, self.context.keep_hours + SPARE_HOURS)
 
     def _alter(self, step: AddColumns) -> None:
-        path = self.work.path(self.work.state(step.table).version.path)
-        known = {column.name for column in self.work.stats(step.table, path).columns}
+        path = self.context.path(self.context.state(step.table).version.path)
+        known = {column.name for column in self.context.stats(step.table, path).columns}
         new = [column for column in step.columns if column.name not in known]
         if new:
             from pyspark.sql.functions import lit
 
             # with the columns that are there: a write must name those by which the table is partitioned
-            nothing = commit.nothing(self.work.spark.session(), path)
+            nothing = commit.nothing(self.context.spark.session(), path)
             for column in new:
                 nothing = nothing.withColumn(column.name, lit(None).cast(column.type))
             rows = nothing.write.format("delta").mode("append")
@@ -212,28 +214,30 @@ class PlanExecutor(threading.Thread):
 
     def _catch_up(self, step: CatchUp) -> None:
         """Move a new live feed close to the end of its source; the follower goes on from there."""
-        work = self.work
-        edge = work.edge(step.target, step.materialization)
+        context = self.context
+        live_feed = context.live_feed(step.target, step.materialization)
         if step.start == "log":
-            edge.start = 0
+            live_feed.start = 0
         try:
-            moved = self._caught_up(step, edge)
+            moved = self._caught_up(step, live_feed)
         except Exception:
-            edge.writer = None  # what it was about to commit may be in the log: the next try takes the feed over first
+            live_feed.writer = (
+                None  # what it was about to commit may be in the log: the next try takes the feed over first
+            )
             raise
-        work.recorder.tell(Progress(step.id, moved, 0))
+        context.recorder.publish(Progress(step.id, moved, 0))
 
-    def _caught_up(self, step: CatchUp, edge: LiveFeed) -> int:
+    def _caught_up(self, step: CatchUp, live_feed: LiveFeed) -> int:
         """Returns the rows that it moved. All of a history that is read off a log are among them, for its receipts count them."""
-        work, session = self.work, self.work.spark.session()
-        edge.open(session)
-        moved, history = 0, log.latest_version(edge.source_path) if step.start == "log" else -1
+        context, session = self.context, self.context.spark.session()
+        live_feed.open(session)
+        moved, history = 0, log.latest_version(live_feed.source_path) if step.start == "log" else -1
         while not planted_bugs.early():
-            work.check_halt()
-            end = log.latest_version(edge.source_path)
-            commits, rows, _ = edge.pending(end)
-            if commits <= CAUGHT_UP_COMMITS and not edge.pending(history)[0]:
+            context.check_halt()
+            end = log.latest_version(live_feed.source_path)
+            commits, rows, _ = live_feed.pending(end)
+            if commits <= CAUGHT_UP_COMMITS and not live_feed.pending(history)[0]:
                 break
-            work.recorder.tell(Progress(step.id, moved, rows))
-            moved += max(edge.step(session, end), 0)
+            context.recorder.publish(Progress(step.id, moved, rows))
+            moved += max(live_feed.step(session, end), 0)
         return moved

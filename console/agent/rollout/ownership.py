@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def steered(line: "PipelineController", console: str) -> Iterator["PipelineController"]:
+def steered(controller: "PipelineController", console: str) -> Iterator["PipelineController"]:
     """The line, for one deed of a console; nobody takes over in the middle of it.
 
     raises  Conflict E_TAKEN_OVER naming who steers, since when
     """
-    with line.guard:
-        status = line.recorder.status
+    with controller.guard:
+        status = controller.recorder.status
         if console and status.console and console != status.console and moving(status):
             raise Conflict(f"{status.rollout}: {told(status)}", hint="console attach --take-over", code="E_TAKEN_OVER")
-        yield line
+        yield controller
 
 
-def take_over(line: "PipelineController", console: str, by: str, host: str) -> Status:
+def take_over(controller: "PipelineController", console: str, by: str, host: str) -> Status:
     """From now on this console steers; all who watch are told. Taking over again what one steers changes nothing.
 
     raises  Conflict where nothing is under way
     """
-    with line.guard:
-        status = line.recorder.status
+    with controller.guard:
+        status = controller.recorder.status
         if not moving(status):
-            raise Conflict(f"{line.pipeline}: nothing is under way", hint="console status", code="E_STATE")
+            raise Conflict(f"{controller.pipeline}: nothing is under way", hint="console status", code="E_STATE")
         if status.console != console:
-            line.recorder.store(TakenOver(by, host, console))
-        return line.recorder.status
+            controller.recorder.store(TakenOver(by, host, console))
+        return controller.recorder.status
 
 
 def moving(status: Status) -> bool:

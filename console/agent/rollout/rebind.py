@@ -35,7 +35,9 @@ def moves(releases: Iterable[StoredRelease], to: str, resolve: Resolve) -> tuple
     now = next((h.release for h in held if h.row.id == to), None)
     if was is None or now is None or not any(feed.moved for release in (was, now) for feed in release.feeds):
         return ()
-    before = {(edge.target_path, edge.feed.materialization): edge for edge in live_feeds_of(was, resolve)}
+    before = {
+        (live_feed.target_path, live_feed.feed.materialization): live_feed for live_feed in live_feeds_of(was, resolve)
+    }
     pairs = [(before.get((e.target_path, e.feed.materialization)), e) for e in live_feeds_of(now, resolve)]
     return tuple(Rebinding(old, new) for old, new in pairs if old is not None and old.source_path != new.source_path)
 
@@ -52,10 +54,10 @@ def owned(releases: Iterable[tuple[LiveFeed, ...]]) -> tuple[LiveFeed, ...]:
     """
     owners: dict[str, int] = {}
     found = []
-    for place, edges in enumerate(releases):
-        for edge in edges:
-            if owners.setdefault(edge.target_path, place) == place:
-                found.append(edge)
+    for place, live_feeds in enumerate(releases):
+        for live_feed in live_feeds:
+            if owners.setdefault(live_feed.target_path, place) == place:
+                found.append(live_feed)
     return tuple(found)
 
 
@@ -67,9 +69,9 @@ def drain(follower: FeedFollower, pipeline: str, releases: Iterable[StoredReleas
     raises  the reason for which a feed of the release stands still; CheckFailed E_LAG while one cannot keep up
     """
     release = next((held.release for held in releases if held.row.id == to), None)
-    edges = {edge.key: edge for edge in live_feeds_of(release, resolve)} if release else {}
-    follower.heed(pipeline, edges.values())
-    with follower.still(pipeline, ALIGN_SECONDS, needed=lambda edge: edge.key in edges):
+    live_feeds = {live_feed.key: live_feed for live_feed in live_feeds_of(release, resolve)} if release else {}
+    follower.heed(pipeline, live_feeds.values())
+    with follower.still(pipeline, ALIGN_SECONDS, needed=lambda live_feed: live_feed.key in live_feeds):
         pass
 
 
@@ -102,15 +104,15 @@ def moved(
             yield
         finally:
             refollow()
-            for edge in follower.edges(pipeline):
-                if edge.health.stopped is _MOVING:
-                    edge.health.fine()
+            for live_feed in follower.edges(pipeline):
+                if live_feed.health.stopped is _MOVING:
+                    live_feed.health.fine()
 
 
 def _move(session: Any, follower: FeedFollower, pipeline: str, move: Rebinding) -> None:
     old, new = move.old, move.new
     start = log.latest_version(new.source_path)
-    followed = next((edge for edge in follower.edges(pipeline) if edge.key == old.key), None)
+    followed = next((live_feed for live_feed in follower.edges(pipeline) if live_feed.key == old.key), None)
     if (followed is None or _left(followed)) and not planted_bugs.early():
         raise CheckFailed(
             f"{old.target_path} has not taken everything of {old.source_path} yet",
@@ -125,7 +127,7 @@ def _move(session: Any, follower: FeedFollower, pipeline: str, move: Rebinding) 
     commit.place_feed(session, new.app_id, new.target_path, start, note)
 
 
-def _left(edge: LiveFeed) -> bool:
+def _left(live_feed: LiveFeed) -> bool:
     """Whether the source has rows that the edge has not passed; what maintenance committed since does not count."""
-    found = log.commits(edge.source_path, edge.seen + 1, log.latest_version(edge.source_path))
+    found = log.commits(live_feed.source_path, live_feed.seen + 1, log.latest_version(live_feed.source_path))
     return any(commit.kind == "append" for commit in found)

@@ -29,7 +29,7 @@ class Recorder:
         self._ops = Ops(rollouts.path.parent)
         self._guard = threading.RLock()
         self._watchers: list[Watcher] = []
-        self._owed: tuple[Recorded, ...] = ()  # to the receipts
+        self._unmirrored: tuple[Recorded, ...] = ()  # to the receipts
         self.rollout = rollouts.latest()
         events = rollouts.events(self.rollout)
         self._status = replay(events)
@@ -59,15 +59,15 @@ class Recorder:
 
     def accept(self, rollout: str, plan: Plan, event: Accepted) -> Recorded:
         with self._guard:
-            if self._owed:  # of the rollout that was newest, which no later agent looks at
-                self._ops.mirror(self.rollout, self._owed, owed=True)
-                self._owed = ()
+            if self._unmirrored:  # of the rollout that was newest, which no later agent looks at
+                self._ops.mirror(self.rollout, self._unmirrored, owed=True)
+                self._unmirrored = ()
             crash.point("before-Accepted")
             recorded = self._rollouts.append(rollout, 1, event, plan)
             crash.point("after-Accepted")
             self.rollout, self._plan = rollout, plan
-            self._tell(recorded)
-            self._keep(recorded)
+            self._apply(recorded)
+            self._mirror(recorded)
             return recorded
 
     def store(self, event: Event) -> Recorded:
@@ -77,18 +77,18 @@ class Recorder:
             crash.point(f"before-{name}")
             recorded = self._rollouts.append(self.rollout, self._status.seq + 1, event)
             crash.point(f"after-{name}")
-            self._tell(recorded)
-            self._keep(recorded)
+            self._apply(recorded)
+            self._mirror(recorded)
             return recorded
 
-    def tell(self, event: Event) -> None:
+    def publish(self, event: Event) -> None:
         """A fleeting event: told, not stored."""
         with self._guard:
-            self._tell(Recorded(self.rollout, 0, time.time(), event))
+            self._apply(Recorded(self.rollout, 0, time.time(), event))
 
     def log(self, text: str, level: str = "info") -> None:
         text = redacted(text)
-        self.tell(Logged(text, "error" if level == "error" else "warning" if level == "warning" else "info"))
+        self.publish(Logged(text, "error" if level == "error" else "warning" if level == "warning" else "info"))
 
     def watch(self, after: int, watcher: Watcher) -> Callable[[], None]:
         """Tell every stored event after `after`, then all that come; returns how to stop."""
@@ -104,17 +104,17 @@ class Recorder:
 
         return stop
 
-    def _keep(self, recorded: Recorded) -> None:
+    def _mirror(self, recorded: Recorded) -> None:
         """A decision also among the receipts. One that a full disk keeps out comes with the next event, or by the next agent."""
-        late, self._owed = bool(self._owed), (*self._owed, recorded)
+        late, self._unmirrored = bool(self._unmirrored), (*self._unmirrored, recorded)
         with suppress(OSError, DeltaError, RegionError):
             if late:
-                self._ops.mirror(self.rollout, self._owed, owed=True)
+                self._ops.mirror(self.rollout, self._unmirrored, owed=True)
             else:
                 self._ops.decided(recorded)
-            self._owed = ()
+            self._unmirrored = ()
 
-    def _tell(self, recorded: Recorded) -> None:
+    def _apply(self, recorded: Recorded) -> None:
         self._status = fold(self._status, recorded)
         for watcher in tuple(self._watchers):
             watcher(recorded)

@@ -44,16 +44,16 @@ class Watchdog:
         self._started = self._watched = self.clock.elapsed()
         self._ahead = self.clock.now() - self._started
 
-    def mind(self, line: "PipelineController", carrying: bool) -> None:
+    def mind(self, controller: "PipelineController", carrying: bool) -> None:
         """Warn of what expires and begin what is due: beside the agent's loop, since others may hold the guard for long."""
-        recorder = line.recorder
+        recorder = controller.recorder
         if warning := expiring(recorder.status, self.clock.now()):
             with suppress(Exception):  # a disk that is full now must not end the agent for the sake of a warning
                 recorder.store(warning)
         status = recorder.status
         due = self.due(status, bool(recorder.watchers), carrying)
         if due and (self._deed is None or not self._deed.is_alive()):
-            self._deed = threading.Thread(target=self._do, args=(line, status, *due), daemon=True)
+            self._deed = threading.Thread(target=self._do, args=(controller, status, *due), daemon=True)
             self._deed.start()
 
     def due(self, status: Status, watched: bool, carrying: bool) -> tuple[Literal["pause", "discard"], str] | None:
@@ -80,17 +80,17 @@ class Watchdog:
             self._ahead, self._age = now - elapsed, 0.0
         return self._age + elapsed - self._seen > self.keep_failed_hours * HOUR and elapsed - self._started >= HOUR
 
-    def _do(self, line: "PipelineController", seen: Status, verb: Literal["pause", "discard"], by: str) -> None:
+    def _do(self, controller: "PipelineController", seen: Status, verb: Literal["pause", "discard"], by: str) -> None:
         """What was due, if it still is: while the guard was waited for, somebody may have decided, or begun the next rollout."""
-        with line.guard:
-            status = line.recorder.status
+        with controller.guard:
+            status = controller.recorder.status
             if status.rollout != seen.rollout:
                 return
             if verb == "discard" and status.seq == seen.seq:
-                line.control(verb, by)
-            alone = self.attached and not line.recorder.watchers
+                controller.control(verb, by)
+            alone = self.attached and not controller.recorder.watchers
             if verb == "pause" and alone and status.state in RUNNING and not status.held:
-                line.control(verb, by)
+                controller.control(verb, by)
                 self.attached = False
 
 

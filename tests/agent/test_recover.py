@@ -19,58 +19,58 @@ EVE = "eve from desk"
 
 
 def opened(place: Path) -> PipelineController:
-    """The line as a fresh agent finds it."""
+    """The pipeline as a fresh agent finds it."""
     spark = SparkHandle(Settings("eu"), -1)
     return PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
 
 
-def live(line: PipelineController) -> str:
-    held = line.releases.in_state("live")
+def live(controller: PipelineController) -> str:
+    held = controller.releases.in_state("live")
     return held.row.id if held else ""
 
 
-def at_the_gate(line: PipelineController, number: int = 0) -> str:
-    number, was = number or line._next_number(), live(line)
+def at_the_gate(controller: PipelineController, number: int = 0) -> str:
+    number, was = number or controller._next_number(), live(controller)
     release = Release(f"r{number}", "web", "d", (), ())
     plan = Plan(1, "t", "web", "eu", f"d{number}", was, "c", (), (Promote(),), release)
-    line.releases.propose(release, f"web-{number}", "ada", "laptop")
-    line.recorder.accept(f"web-{number}", plan, Accepted(release.id, was, "", "ada", "laptop", (("promote", 0),)))
-    line.recorder.store(Entered("awaiting-confirmation"))
+    controller.releases.propose(release, f"web-{number}", "ada", "laptop")
+    controller.recorder.accept(f"web-{number}", plan, Accepted(release.id, was, "", "ada", "laptop", (("promote", 0),)))
+    controller.recorder.store(Entered("awaiting-confirmation"))
     return f"web-{number}"
 
 
-def told(line: PipelineController, story: str) -> None:
+def told(controller: PipelineController, story: str) -> None:
     """promoted, cancelled, discarded, back: one after the other."""
     for deed in story.split():
         match deed:
             case "promoted":
-                line.promote(at_the_gate(line), live(line), "ada", "laptop")
+                controller.promote(at_the_gate(controller), live(controller), "ada", "laptop")
             case "cancelled" | "discarded":
-                at_the_gate(line)
-                line.control("cancel" if deed == "cancelled" else "discard", EVE)
+                at_the_gate(controller)
+                controller.control("cancel" if deed == "cancelled" else "discard", EVE)
             case "back":
-                line.rollback(live(line), "bob", "phone")
+                controller.rollback(live(controller), "bob", "phone")
 
 
-def broken_off(line: PipelineController) -> None:
+def broken_off(controller: PipelineController) -> None:
     """The way back of an agent that dies between its commit and its record."""
-    previous = line.releases.in_state("previous")
+    previous = controller.releases.in_state("previous")
     assert previous is not None
-    line.releases.swap(live(line), previous.row.id, "bob", "phone")
+    controller.releases.swap(live(controller), previous.row.id, "bob", "phone")
 
 
-def ends(line: PipelineController) -> dict[str, Any]:
+def ends(controller: PipelineController) -> dict[str, Any]:
     """Everything that a region remembers of its decisions, but the times."""
-    status = line.recorder.status
+    status = controller.recorder.status
     rows = [
         row
-        for name in {r.rollout for r in line.rollouts.all_events()}
-        for row in Ops(line.releases.path.parent).rows(name)
+        for name in {r.rollout for r in controller.rollouts.all_events()}
+        for row in Ops(controller.releases.path.parent).rows(name)
     ]
     return {
-        "live": live(line),
+        "live": live(controller),
         "status": (status.rollout, status.state, status.seq, status.decided_by),
-        "events": sorted((r.rollout, r.seq, repr(r.event)) for r in line.rollouts.all_events()),
+        "events": sorted((r.rollout, r.seq, repr(r.event)) for r in controller.rollouts.all_events()),
         "ops": sorted((row["rollout"], row["seq"], row["kind"], row["who"], row["release"]) for row in rows),
     }  # fmt: skip
 
@@ -86,23 +86,25 @@ def ends(line: PipelineController) -> dict[str, Any]:
 )
 def test_a_way_back_that_was_not_recorded_ends_like_an_unbroken_one(tmp_path: Path, story: str) -> None:
     whole, broken = opened(tmp_path / "whole"), opened(tmp_path / "broken")
-    for line in (whole, broken):
-        told(line, story)
+    for controller in (whole, broken):
+        told(controller, story)
     told(whole, "back")
     broken_off(broken)
     for missing in (True, False):  # the second agent finds it recorded
-        line = opened(tmp_path / "broken")
-        assert settle(line.recorder, line.releases, line.rollouts) is missing, "other feeds are followed then"
-        line.resume()
-        assert ends(line) == ends(whole)
-        assert (line.recorder.status.state, line.recorder.status.decided_by) == ("rolled-back", "bob")
+        controller = opened(tmp_path / "broken")
+        assert settle(controller.recorder, controller.releases, controller.rollouts) is missing, (
+            "other feeds are followed then"
+        )
+        controller.resume()
+        assert ends(controller) == ends(whole)
+        assert (controller.recorder.status.state, controller.recorder.status.decided_by) == ("rolled-back", "bob")
 
 
 @pytest.mark.parametrize("story", ["cancelled", "promoted cancelled", "promoted promoted back cancelled"])
 def test_where_nothing_is_missing_nothing_is_recorded(tmp_path: Path, story: str) -> None:
-    line = opened(tmp_path)
-    told(line, story)
-    before = ends(line)
+    controller = opened(tmp_path)
+    told(controller, story)
+    before = ends(controller)
     again = opened(tmp_path)
     assert not settle(again.recorder, again.releases, again.rollouts)
     again.resume()
@@ -110,13 +112,13 @@ def test_where_nothing_is_missing_nothing_is_recorded(tmp_path: Path, story: str
 
 
 def test_the_last_decision_is_that_of_the_newest_rollout_however_many_events_an_older_one_has(tmp_path: Path) -> None:
-    line = opened(tmp_path)
-    older = at_the_gate(line, 9)
+    controller = opened(tmp_path)
+    older = at_the_gate(controller, 9)
     for _ in range(4):
-        line.recorder.store(Entered("awaiting-confirmation"))
-    line.promote(older, "", "ada", "laptop")
-    told(line, "promoted cancelled")
-    before = ends(line)
+        controller.recorder.store(Entered("awaiting-confirmation"))
+    controller.promote(older, "", "ada", "laptop")
+    told(controller, "promoted cancelled")
+    before = ends(controller)
     again = opened(tmp_path)
     again.resume()
     assert ends(again) == before
@@ -127,12 +129,12 @@ def test_the_last_decision_is_that_of_the_newest_rollout_however_many_events_an_
 def test_a_rollout_that_was_cancelled_before_its_promotion_was_recorded_is_live_all_the_same(
     tmp_path: Path, story: str
 ) -> None:
-    line = opened(tmp_path)
-    told(line, story)
-    was, number = live(line), at_the_gate(line).rpartition("-")[2]
-    line.recorder.store(Entered("promoting"))
-    line.releases.swap(was, f"r{number}", "bob", "phone")
-    line.control("cancel", EVE)
+    controller = opened(tmp_path)
+    told(controller, story)
+    was, number = live(controller), at_the_gate(controller).rpartition("-")[2]
+    controller.recorder.store(Entered("promoting"))
+    controller.releases.swap(was, f"r{number}", "bob", "phone")
+    controller.control("cancel", EVE)
     for missing in (True, False):
         again = opened(tmp_path)
         assert settle(again.recorder, again.releases, again.rollouts) is missing
@@ -144,11 +146,11 @@ def test_a_rollout_that_was_cancelled_before_its_promotion_was_recorded_is_live_
 
 @pytest.mark.parametrize("swapped", [False, True])
 def test_an_agent_that_died_while_it_promoted_is_at_the_gate_again_or_through_it(tmp_path: Path, swapped: bool) -> None:
-    line = opened(tmp_path)
-    at_the_gate(line)
-    line.recorder.store(Entered("promoting"))
+    controller = opened(tmp_path)
+    at_the_gate(controller)
+    controller.recorder.store(Entered("promoting"))
     if swapped:
-        line.releases.swap("", "r1", "bob", "phone")
+        controller.releases.swap("", "r1", "bob", "phone")
     for missing in (swapped, False):
         again = opened(tmp_path)
         assert settle(again.recorder, again.releases, again.rollouts) is missing

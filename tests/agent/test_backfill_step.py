@@ -31,7 +31,9 @@ STEP = Backfill("every", "landing", "copy", "replay", "SELECT n, day FROM landin
 FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
 
 
-def work(place: Path, *feeds: Feed, rows_limit: int | None = None, landing: TableState | None = None) -> RolloutContext:
+def context(
+    place: Path, *feeds: Feed, rows_limit: int | None = None, landing: TableState | None = None
+) -> RolloutContext:
     """A rollout under way over a release of `landing` and `copy`, which is live as well."""
     release = Release("r1", "web", "d", (landing or state("landing", kind="landing"), state("copy")), feeds)
     recorder = Recorder(Rollouts(place, "web"))
@@ -58,7 +60,7 @@ def opened(place: Path, *feeds: Feed) -> str:
 
 def test_a_feed_goes_on_from_where_the_live_version_was_at_the_fence(tmp_path: Path) -> None:
     opened(tmp_path, FEED)
-    found = work(tmp_path, FEED)
+    found = context(tmp_path, FEED)
     assert [found.vector("copy", "every", fence) for fence in (1, 2)] == [5, 9]
     assert found.vector("copy", "by another name", 2) == 9, "of the only feed that it has"
     with pytest.raises(RegionError, match="no position of every at version 0"):
@@ -69,7 +71,7 @@ def test_of_two_feeds_each_goes_on_from_its_own_position(tmp_path: Path) -> None
     more = replace(FEED, materialization="more")
     path = opened(tmp_path, FEED, more)
     commit_rows(path, commit.live_id(path, more), number(4, 11), rows())
-    found = work(tmp_path, FEED, more)
+    found = context(tmp_path, FEED, more)
     assert [found.vector("copy", name, 5) for name in ("every", "more")] == [9, 11]
     with pytest.raises(RegionError, match="no position of by another name"):
         found.vector("copy", "by another name", 5)
@@ -77,7 +79,7 @@ def test_of_two_feeds_each_goes_on_from_its_own_position(tmp_path: Path) -> None
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     opened(tmp_path)
-    found = work(tmp_path)
+    found = context(tmp_path)
     assert found.state("copy").table.name == found.live_state("copy").table.name == "copy"
     assert found.stats("copy", str(tmp_path / "copy")).name == "copy"
     with pytest.raises(RegionError, match="release r1 has no table other"):
@@ -116,7 +118,7 @@ def test_else_they_are_counted_and_share_the_bytes_by_their_rows(monkeypatch: py
 
 
 def test_a_day_of_many_rows_is_cut_into_hours_unless_it_has_none(tmp_path: Path) -> None:
-    found = work(tmp_path, rows_limit=10)
+    found = context(tmp_path, rows_limit=10)
     times = state("landing", kind="landing")
     times = replace(times, table=replace(times.table, columns=(replace(times.table.columns[1], type="timestamp"),)))
     days = (Day("2026-11-01", 20, 1),)
@@ -136,7 +138,7 @@ def test_times_that_spark_would_cut_are_looked_for_in_what_others_write_before_a
     pq.write_table(times, file)  # deltalake itself writes microseconds
     foreign = state("landing", columns, kind="landing", managed=managed, partition_by=())
     step = replace(STEP, time="")
-    found = work(tmp_path, FEED, landing=foreign)
+    found = context(tmp_path, FEED, landing=foreign)
     opened(tmp_path)
     if managed:  # lines with such times were refused when they came
         assert backfill_step.open_history(found, step, None).fence == 0
@@ -154,7 +156,7 @@ def test_what_was_committed_of_this_history_and_not_told_is_told_by_the_next_age
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Beside it others carried theirs into the same table: feeds whose names sort before and after its own."""
-    found, path, own = work(tmp_path), str(tmp_path / "copy"), "history/t/every@3"
+    found, path, own = context(tmp_path), str(tmp_path / "copy"), "history/t/every@3"
     DeltaTable.create(path, schema=SCHEMA, partition_by=["day"])
     slices = tuple(Slice(n, f"2026-11-0{9 - n}", "", "", n, n) for n in range(1, 7))
     for feed, first, last in (
@@ -184,7 +186,7 @@ def test_what_was_committed_of_this_history_and_not_told_is_told_by_the_next_age
 
 def test_a_history_can_be_read_for_as_long_as_its_source_and_its_target_keep_what_is_removed(tmp_path: Path) -> None:
     target = opened(tmp_path)
-    found, now = work(tmp_path), time.time()
+    found, now = context(tmp_path), time.time()
 
     def until(**source: str) -> float:
         settings = tuple((f"delta.{name}", f"interval {text}") for name, text in source.items())
@@ -218,7 +220,7 @@ def test_batches_grow_and_shrink_towards_the_time_that_they_are_to_take(
     tmp_path: Path, rows_in: int, seconds: float, before: float, limit: int | None, then: float
 ) -> None:
     receipt = backfill.BatchResult(rows_in, commit.CommitResult(1, rows_in, 1), seconds)
-    assert backfill_step._budget(work(tmp_path, rows_limit=limit), before, receipt) == pytest.approx(then)
+    assert backfill_step._budget(context(tmp_path, rows_limit=limit), before, receipt) == pytest.approx(then)
 
 
 def test_a_batch_tells_how_far_it_has_come_until_it_is_done_and_its_jvm_may_go_away() -> None:
@@ -231,7 +233,7 @@ def test_a_batch_tells_how_far_it_has_come_until_it_is_done_and_its_jvm_may_go_a
             raise ConnectionError("the JVM is gone")
         return found
 
-    watched = SimpleNamespace(recorder=SimpleNamespace(tell=told.append))
+    watched = SimpleNamespace(recorder=SimpleNamespace(publish=told.append))
     backfill_step._poll(
         cast(Any, watched), cast(Any, SimpleNamespace(fraction=fraction)), STEP.id, "x", 1000, cast(Any, finished)
     )

@@ -24,19 +24,19 @@ DISCARD = ("discard", "the agent, 24 h after the failure")
 
 def running(clock: Hands, hours: float = 10.0) -> Watchdog:
     """Of an agent that has been running for so long; it keeps what failed for a day."""
-    vigil = Watchdog(24.0, clock=clock)
+    watchdog = Watchdog(24.0, clock=clock)
     clock.go(hours * HOUR)
-    return vigil
+    return watchdog
 
 
 def failure(at: float, seq: int = 7) -> Status:
     return Status(rollout="web-1", state="backfilling", held="failed", seq=seq, changed=at)
 
 
-def due_after(vigil: Watchdog, clock: Hands, status: Status, steps: dict[int, float] | None = None) -> float:
+def due_after(watchdog: Watchdog, clock: Hands, status: Status, steps: dict[int, float] | None = None) -> float:
     """Hours until it is discarded, asked every quarter of one; the wall clock is stepped by so much after so many hours."""
     begun, left = clock.steady, dict(steps or {})
-    while vigil.due(status, True, False) != DISCARD:
+    while watchdog.due(status, True, False) != DISCARD:
         clock.go(HOUR / 4)
         clock.wall += left.pop(int((clock.steady - begun) / HOUR), 0.0)
         assert clock.steady - begun < 400 * DAY
@@ -47,23 +47,23 @@ def due_after(vigil: Watchdog, clock: Hands, status: Status, steps: dict[int, fl
 @pytest.mark.parametrize("hour", [0, 1, 12, 23])
 def test_no_step_of_the_clock_ends_the_keeping_of_what_failed(step: float, hour: int) -> None:
     clock = Hands()
-    vigil = running(clock)
-    assert due_after(vigil, clock, failure(clock.wall - 60), {hour: step}) == pytest.approx(24.25, abs=0.26)
+    watchdog = running(clock)
+    assert due_after(watchdog, clock, failure(clock.wall - 60), {hour: step}) == pytest.approx(24.25, abs=0.26)
 
 
 def test_a_clock_stepped_between_a_failure_and_the_first_look_at_it_makes_it_no_older() -> None:
     clock = Hands()
-    vigil = running(clock)
+    watchdog = running(clock)
     failed = failure(clock.wall)
     clock.wall += DAY
-    assert due_after(vigil, clock, failed) == 24.25
+    assert due_after(watchdog, clock, failed) == 24.25
 
 
 def test_a_clock_that_is_stepped_to_and_fro_does_not_keep_what_failed_for_ever() -> None:
     clock = Hands()
-    vigil = running(clock)
+    watchdog = running(clock)
     steps = {hour: DAY if hour % 2 else -DAY for hour in range(24)}
-    assert due_after(vigil, clock, failure(clock.wall), steps) == 24.25
+    assert due_after(watchdog, clock, failure(clock.wall), steps) == 24.25
 
 
 @pytest.mark.parametrize("hours", [0.0, 1.0, 23.0, 23.9, 24.1, 10_000.0])
@@ -71,16 +71,16 @@ def test_an_agent_that_has_just_started_counts_what_was_kept_before_it_and_disca
     hours: float,
 ) -> None:
     clock = Hands()
-    vigil = running(clock, 0)
-    waited = due_after(vigil, clock, failure(clock.wall - hours * HOUR))
+    watchdog = running(clock, 0)
+    waited = due_after(watchdog, clock, failure(clock.wall - hours * HOUR))
     assert waited == pytest.approx(max(1.0, 24 - hours), abs=0.26)
     assert waited >= 1.0
 
 
 def test_a_clock_that_was_wrong_when_the_host_started_and_is_then_set_right_has_made_nothing_old() -> None:
     clock = Hands()
-    vigil = running(clock, 0)
-    assert due_after(vigil, clock, failure(clock.wall - 400 * DAY), {0: -400 * DAY}) == 24.25
+    watchdog = running(clock, 0)
+    assert due_after(watchdog, clock, failure(clock.wall - 400 * DAY), {0: -400 * DAY}) == 24.25
 
 
 def test_a_failure_in_the_future_of_a_clock_that_was_set_back_is_as_old_as_the_agent_saw_it() -> None:
@@ -90,43 +90,43 @@ def test_a_failure_in_the_future_of_a_clock_that_was_set_back_is_as_old_as_the_a
 
 def test_what_failed_again_is_kept_anew() -> None:
     clock = Hands()
-    vigil = running(clock)
-    assert vigil.due(failure(clock.wall), True, False) is None
+    watchdog = running(clock)
+    assert watchdog.due(failure(clock.wall), True, False) is None
     clock.go(DAY)
-    assert due_after(vigil, clock, failure(clock.wall, seq=9)) == 24.25
+    assert due_after(watchdog, clock, failure(clock.wall, seq=9)) == 24.25
 
 
-def opened(place: Path, vigil: Watchdog, first: int = 1) -> PipelineController:
-    """A region's pipeline under this vigil: its first rollout is accepted."""
+def opened(place: Path, watchdog: Watchdog, first: int = 1) -> PipelineController:
+    """A region's pipeline under this watchdog: its first rollout is accepted."""
     spark = SparkHandle(Settings("eu"), -1)
-    line = PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
-    line.vigil = vigil
-    accepted(line, first)
-    return line
+    controller = PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
+    controller.watchdog = watchdog
+    accepted(controller, first)
+    return controller
 
 
-def accepted(line: PipelineController, number: int) -> None:
+def accepted(controller: PipelineController, number: int) -> None:
     release = Release(f"r{number}", "web", "d", (), ())
     plan = Plan(1, "t", "web", "eu", f"d{number}", "", "c", (), (Promote(),), release)
-    line.releases.propose(release, f"web-{number}", "ada", "laptop")
-    line.recorder.accept(f"web-{number}", plan, Accepted(release.id, "", "", "ada", "laptop", (("promote", 0),)))
+    controller.releases.propose(release, f"web-{number}", "ada", "laptop")
+    controller.recorder.accept(f"web-{number}", plan, Accepted(release.id, "", "", "ada", "laptop", (("promote", 0),)))
 
 
 def over(place: Path, first: int = 1) -> PipelineController:
     """A failed rollout that was kept long enough."""
     clock = Hands()
-    line = opened(place, Watchdog(24.0, clock=clock), first)
-    line.recorder.store(Failed("promote", "disk full"))
-    line.recorder._status = replace(line.recorder.status, changed=clock.wall)
-    line.mind()
+    controller = opened(place, Watchdog(24.0, clock=clock), first)
+    controller.recorder.store(Failed("promote", "disk full"))
+    controller.recorder._status = replace(controller.recorder.status, changed=clock.wall)
+    controller.mind()
     clock.go(DAY + 1)
-    return line
+    return controller
 
 
-def begun(line: PipelineController) -> list[threading.Thread]:
-    """What a look at the line begins."""
+def begun(controller: PipelineController) -> list[threading.Thread]:
+    """What one tick begins."""
     before = set(threading.enumerate())
-    line.vigil.mind(line, True)
+    controller.watchdog.mind(controller, True)
     return [thread for thread in threading.enumerate() if thread not in before]
 
 
@@ -138,43 +138,43 @@ def over_with(threads: list[threading.Thread]) -> None:
 
 @pytest.mark.parametrize("first", [1, 9])  # web-10 sorts before web-9
 def test_a_discard_that_waited_while_somebody_decided_leaves_the_next_rollout_alone(tmp_path: Path, first: int) -> None:
-    line = over(tmp_path, first)
-    with line.guard:  # as `cleanup` holds it, for long
-        waiting = begun(line)
-        line.control("cancel", "eve from desk")
-        accepted(line, first + 1)
-        line.recorder.store(Failed("promote", "disk full again"))
+    controller = over(tmp_path, first)
+    with controller.guard:  # as `cleanup` holds it, for long
+        waiting = begun(controller)
+        controller.control("cancel", "eve from desk")
+        accepted(controller, first + 1)
+        controller.recorder.store(Failed("promote", "disk full again"))
     over_with(waiting)
     assert len(waiting) == 1
-    status = line.recorder.status
+    status = controller.recorder.status
     assert (status.rollout, status.state, status.held) == (f"web-{first + 1}", "planned", "failed")
-    assert [held.row.id for held in line.releases.all()] == [f"r{first + 1}"]
+    assert [held.row.id for held in controller.releases.all()] == [f"r{first + 1}"]
 
 
 def test_a_discard_that_waited_while_the_rollout_was_retried_does_not_drop_it(tmp_path: Path) -> None:
-    line = over(tmp_path)
-    with line.guard:
-        waiting = begun(line)
-        line.recorder.store(Resumed("eve from desk"))
-        line.recorder.store(Failed("promote", "disk full again"))
+    controller = over(tmp_path)
+    with controller.guard:
+        waiting = begun(controller)
+        controller.recorder.store(Resumed("eve from desk"))
+        controller.recorder.store(Failed("promote", "disk full again"))
     over_with(waiting)
-    assert (line.recorder.status.held, line.recorder.status.why) == ("failed", "disk full again")
+    assert (controller.recorder.status.held, controller.recorder.status.why) == ("failed", "disk full again")
 
 
 def test_what_is_due_is_begun_once_however_long_it_waits_and_again_when_it_could_not_be_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = over(tmp_path)
+    controller = over(tmp_path)
     told = unheard(monkeypatch)
-    with line.guard:
-        waiting = [thread for _ in range(3) for thread in begun(line)]
-        aside = without(line)
+    with controller.guard:
+        waiting = [thread for _ in range(3) for thread in begun(controller)]
+        aside = without(controller)
     over_with(waiting)
     assert (len(waiting), len(told)) == (1, 1)
-    restored(line, aside)
-    assert line.recorder.status.shown == "failed"
-    over_with(begun(line))
-    assert line.recorder.status.decided_by == DISCARD[1]
+    restored(controller, aside)
+    assert controller.recorder.status.shown == "failed"
+    over_with(begun(controller))
+    assert controller.recorder.status.decided_by == DISCARD[1]
 
 
 def unheard(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
@@ -184,25 +184,25 @@ def unheard(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return told
 
 
-def without(line: PipelineController) -> Path:
+def without(controller: PipelineController) -> Path:
     """Nothing more can be stored of the rollout."""
-    aside = line.rollouts.path.rename(line.rollouts.path.with_name("aside"))
-    line.rollouts.path.touch()
+    aside = controller.rollouts.path.rename(controller.rollouts.path.with_name("aside"))
+    controller.rollouts.path.touch()
     return aside
 
 
-def restored(line: PipelineController, aside: Path) -> None:
-    line.rollouts.path.unlink()
-    aside.rename(line.rollouts.path)
+def restored(controller: PipelineController, aside: Path) -> None:
+    controller.rollouts.path.unlink()
+    aside.rename(controller.rollouts.path)
 
 
 def left_alone(place: Path) -> tuple[PipelineController, Hands]:
     """A rollout whose console has just left, for too long."""
     clock = Hands()
-    line = opened(place, Watchdog(24.0, attached=True, clock=clock))
-    line.recorder.store(Entered("backfilling"))
+    controller = opened(place, Watchdog(24.0, attached=True, clock=clock))
+    controller.recorder.store(Entered("backfilling"))
     clock.go(ATTACHED_SECONDS + 1)
-    return line, clock
+    return controller, clock
 
 
 @pytest.mark.parametrize(
@@ -219,17 +219,17 @@ def test_a_rollout_is_tied_to_its_console_until_it_paused_for_that(pauses: tuple
 def test_an_attached_rollout_stays_tied_until_its_pause_is_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line, clock = left_alone(tmp_path)
+    controller, clock = left_alone(tmp_path)
     told = unheard(monkeypatch)
-    aside = without(line)
-    over_with(begun(line))
-    assert (len(told), line.recorder.status.held) == (1, "")
-    restored(line, aside)
-    assert line.vigil.attached
+    aside = without(controller)
+    over_with(begun(controller))
+    assert (len(told), controller.recorder.status.held) == (1, "")
+    restored(controller, aside)
+    assert controller.watchdog.attached
     clock.go(ATTACHED_SECONDS + 1)
-    over_with(begun(line))
-    assert line.recorder.status.why == f"paused by {LEFT}"
-    assert not line.vigil.attached
+    over_with(begun(controller))
+    assert controller.recorder.status.why == f"paused by {LEFT}"
+    assert not controller.watchdog.attached
 
 
 @pytest.mark.parametrize(
@@ -238,31 +238,31 @@ def test_an_attached_rollout_stays_tied_until_its_pause_is_stored(
 def test_a_pause_that_waited_while_the_rollout_came_to_a_stand_is_not_stored(
     tmp_path: Path, meanwhile: list[Event]
 ) -> None:
-    line, _ = left_alone(tmp_path)
-    with line.guard:
-        waiting = begun(line)
+    controller, _ = left_alone(tmp_path)
+    with controller.guard:
+        waiting = begun(controller)
         for event in meanwhile:
-            line.recorder.store(event)
-        before = line.recorder.status
+            controller.recorder.store(event)
+        before = controller.recorder.status
     over_with(waiting)
     assert len(waiting) == 1
-    assert (line.recorder.status, line.vigil.attached) == (before, True)
+    assert (controller.recorder.status, controller.watchdog.attached) == (before, True)
 
 
 def test_a_pause_that_waited_until_the_console_was_back_or_the_next_rollout_began_is_not_stored(tmp_path: Path) -> None:
     for name in ("back", "next"):
-        line, _ = left_alone(tmp_path / name)
-        with line.guard:
-            waiting = begun(line)
+        controller, _ = left_alone(tmp_path / name)
+        with controller.guard:
+            waiting = begun(controller)
             if name == "back":
-                line.recorder.watch(0, lambda _: None)
+                controller.recorder.watch(0, lambda _: None)
             else:
-                line.control("cancel", "eve from desk")
-                accepted(line, 2)
+                controller.control("cancel", "eve from desk")
+                accepted(controller, 2)
         over_with(waiting)
         assert len(waiting) == 1
-        assert line.recorder.status.held == ""
-        assert line.vigil.attached
+        assert controller.recorder.status.held == ""
+        assert controller.watchdog.attached
 
 
 @pytest.mark.parametrize("up", [1.0, 5000.0])  # a host that has just started, and one that runs
@@ -271,16 +271,16 @@ def test_an_attached_rollout_pauses_only_once_its_console_has_been_gone_for_so_l
     left = Watchdog(24.0, attached=True, clock=clock)
     clock.go(ATTACHED_SECONDS + 1.0)
     assert left.due(Status(rollout="web-1", state="backfilling"), False, True) == ("pause", LEFT)
-    vigil = Watchdog(24.0, attached=True, clock=clock)
+    watchdog = Watchdog(24.0, attached=True, clock=clock)
     status = Status(rollout="web-1", state="backfilling")
     for seconds in (0.0, 3.0, ATTACHED_SECONDS - 3.0):
         clock.go(seconds)
-        assert vigil.due(status, False, True) is None
+        assert watchdog.due(status, False, True) is None
     for watched, carrying in ((True, True), (False, False)):  # it was back, or there is nothing to pause
         clock.go(1.0)
-        assert vigil.due(status, watched, carrying) is None
+        assert watchdog.due(status, watched, carrying) is None
         clock.go(ATTACHED_SECONDS)
-        assert vigil.due(status, False, True) is None
+        assert watchdog.due(status, False, True) is None
     clock.go(0.1)
-    assert vigil.due(status, False, True) == ("pause", LEFT)
-    assert vigil.due(status, False, True) is None, "asked for again later"
+    assert watchdog.due(status, False, True) == ("pause", LEFT)
+    assert watchdog.due(status, False, True) is None, "asked for again later"

@@ -34,7 +34,7 @@ from tests.agent.hands import Hands
 
 
 def opened(place: Path) -> PipelineController:
-    """The line as a fresh agent finds it."""
+    """The pipeline as a fresh agent finds it."""
     spark = SparkHandle(Settings("eu"), -1)
     return PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
 
@@ -42,65 +42,65 @@ def opened(place: Path) -> PipelineController:
 @pytest.fixture
 def promoting(tmp_path: Path) -> Path:
     """A region whose agent died while it promoted r1: the intention is recorded, the outcome is not."""
-    line = opened(tmp_path)
+    controller = opened(tmp_path)
     release = Release("r1", "web", "d", (), ())
     plan = Plan(1, "t", "web", "eu", "d", "", "c", (), (Promote(),), release)
-    line.releases.propose(release, "web-1", "ada", "laptop")
-    line.recorder.accept("web-1", plan, Accepted("r1", "", "digest", "ada", "laptop", (("promote", 0),)))
-    line.recorder.store(Entered("awaiting-confirmation"))
-    line.recorder.store(Entered("promoting"))
+    controller.releases.propose(release, "web-1", "ada", "laptop")
+    controller.recorder.accept("web-1", plan, Accepted("r1", "", "digest", "ada", "laptop", (("promote", 0),)))
+    controller.recorder.store(Entered("awaiting-confirmation"))
+    controller.recorder.store(Entered("promoting"))
     return tmp_path
 
 
 def test_a_promotion_whose_commit_was_made_is_recorded_once_by_the_next_agent(promoting: Path) -> None:
     opened(promoting).releases.swap("", "r1", "ada", "laptop")
     for _ in range(2):
-        line = opened(promoting)
-        line.resume()
-        line.halt()
-        assert line.recorder.status.state == "live"
-    assert len(line.recorder.events(Promoted)) == 1
+        controller = opened(promoting)
+        controller.resume()
+        controller.halt()
+        assert controller.recorder.status.state == "live"
+    assert len(controller.recorder.events(Promoted)) == 1
     with pytest.raises(Conflict, match="r1 was already promoted by ada from laptop at "):
-        line.promote("web-1", "", "eve", "desk")
+        controller.promote("web-1", "", "eve", "desk")
 
 
 def test_what_was_broken_off_is_gone_on_with_though_nobody_asks(promoting: Path) -> None:
-    line = opened(promoting)
-    line.releases.swap("", "r1", "ada", "laptop")
-    assert line.recorder.status.state == "promoting"
-    line.mind()
-    assert line.recorder.status.state == "live"
+    controller = opened(promoting)
+    controller.releases.swap("", "r1", "ada", "laptop")
+    assert controller.recorder.status.state == "promoting"
+    controller.mind()
+    assert controller.recorder.status.state == "live"
 
 
 def test_a_promotion_whose_commit_was_not_made_stands_at_its_gate_again(promoting: Path) -> None:
-    line = opened(promoting)
-    line.resume()
-    assert line.recorder.status.state == "awaiting-confirmation"
-    assert line.promote("web-1", "", "eve", "desk").by == "eve"
-    assert line.recorder.status.state == "live"
+    controller = opened(promoting)
+    controller.resume()
+    assert controller.recorder.status.state == "awaiting-confirmation"
+    assert controller.promote("web-1", "", "eve", "desk").by == "eve"
+    assert controller.recorder.status.state == "live"
 
 
 def failed(place: Path, ago_hours: float) -> PipelineController:
     """A rollout that failed so long ago, as the agent of today finds it."""
-    line = opened(place)
+    controller = opened(place)
     release = Release("r1", "web", "d", (), ())
-    line.releases.propose(release, "web-1", "ada", "laptop")
+    controller.releases.propose(release, "web-1", "ada", "laptop")
     plan = Plan(1, "t", "web", "eu", "d", "", "c", (), (Promote(),), release)
-    line.recorder.accept("web-1", plan, Accepted("r1", "", "digest", "ada", "laptop", (("promote", 0),)))
-    line.recorder.store(Failed("promote", "disk full", "make room"))
-    line.recorder._status = replace(line.recorder.status, changed=time.time() - ago_hours * 3600)
-    return line
+    controller.recorder.accept("web-1", plan, Accepted("r1", "", "digest", "ada", "laptop", (("promote", 0),)))
+    controller.recorder.store(Failed("promote", "disk full", "make room"))
+    controller.recorder._status = replace(controller.recorder.status, changed=time.time() - ago_hours * 3600)
+    return controller
 
 
 def test_a_failed_rollout_keeps_what_it_built_for_its_time_and_is_then_discarded(tmp_path: Path) -> None:
     clock = Hands(time.time())
     kept, over = failed(tmp_path / "kept", 70.9), failed(tmp_path / "over", 71.1)
-    for line in (kept, over):
-        line.vigil = Watchdog(72.0, clock=clock)
-        line.mind()
+    for controller in (kept, over):
+        controller.watchdog = Watchdog(72.0, clock=clock)
+        controller.mind()
     clock.go(HOUR)
-    for line in (kept, over):
-        line.mind()
+    for controller in (kept, over):
+        controller.mind()
     until = time.monotonic() + 10
     while over.recorder.status.state != "discarded" and time.monotonic() < until:
         time.sleep(0.01)
@@ -110,7 +110,7 @@ def test_a_failed_rollout_keeps_what_it_built_for_its_time_and_is_then_discarded
 
 
 def test_who_comes_too_late_learns_who_decided_before(tmp_path: Path) -> None:
-    line = failed(tmp_path, 1.0)
+    controller = failed(tmp_path, 1.0)
     told = []
     for event, verb in (
         (Failed("promote", "disk full"), "pause"),
@@ -123,9 +123,9 @@ def test_who_comes_too_late_learns_who_decided_before(tmp_path: Path) -> None:
         (Ended("discarded", "eve from desk"), "discard"),
         (Accepted("r2", "", "digest", "ada", "laptop", ()), "retry"),
     ):
-        line.recorder.store(event)
+        controller.recorder.store(event)
         with pytest.raises(Conflict) as refused:
-            line.control(verb, "ada from laptop")
+            controller.control(verb, "ada from laptop")
         assert refused.value.code == "E_STATE"
         told.append(str(refused.value))
     assert told == [
@@ -144,24 +144,24 @@ def test_who_comes_too_late_learns_who_decided_before(tmp_path: Path) -> None:
 
 
 def test_a_failure_grows_old_while_somebody_looks(tmp_path: Path) -> None:
-    line = failed(tmp_path, 1.0)
-    since = line.recorder.status.changed
-    line.recorder.tell(Lagging(1, 2, 3.0))
-    line.recorder.log("looked at")
-    assert line.recorder.status.lag_rows == 2
-    assert line.recorder.status.changed == since
-    line.recorder.store(Resumed("ada"))
-    assert line.recorder.status.changed > since
+    controller = failed(tmp_path, 1.0)
+    since = controller.recorder.status.changed
+    controller.recorder.publish(Lagging(1, 2, 3.0))
+    controller.recorder.log("looked at")
+    assert controller.recorder.status.lag_rows == 2
+    assert controller.recorder.status.changed == since
+    controller.recorder.store(Resumed("ada"))
+    assert controller.recorder.status.changed > since
 
 
 def test_an_attached_rollout_pauses_only_when_nobody_has_watched_for_a_while() -> None:
-    vigil = Watchdog(72.0, attached=True)
-    assert [vigil.due(Status(), watched, True) for watched in (True, False)] == [None, None]
-    vigil._watched -= ATTACHED_SECONDS + 1
-    assert vigil.due(Status(), True, True) is None
-    vigil._watched -= ATTACHED_SECONDS + 1
-    assert vigil.due(Status(), False, True) == ("pause", "the agent, since its console left")
-    assert vigil.due(Status(), False, True) is None
+    watchdog = Watchdog(72.0, attached=True)
+    assert [watchdog.due(Status(), watched, True) for watched in (True, False)] == [None, None]
+    watchdog._watched -= ATTACHED_SECONDS + 1
+    assert watchdog.due(Status(), True, True) is None
+    watchdog._watched -= ATTACHED_SECONDS + 1
+    assert watchdog.due(Status(), False, True) == ("pause", "the agent, since its console left")
+    assert watchdog.due(Status(), False, True) is None
 
 
 def test_a_rollout_is_warned_of_files_that_will_be_deleted_under_it_once_a_level(tmp_path: Path) -> None:
@@ -214,15 +214,15 @@ def test_a_rollout_that_would_end_too_late_is_warned_long_before(tmp_path: Path)
 def test_a_warning_is_kept_with_the_rollout_and_a_disk_that_is_full_does_not_end_the_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = failed(tmp_path, 1.0)
-    line.recorder.store(Entered("backfilling"))
-    line.recorder.store(Fenced("backfill/requests", "landing", 3, 2, 10, time.time() + 60))
+    controller = failed(tmp_path, 1.0)
+    controller.recorder.store(Entered("backfilling"))
+    controller.recorder.store(Fenced("backfill/requests", "landing", 3, 2, 10, time.time() + 60))
     broken = Broken()
-    monkeypatch.setattr(line.rollouts, "append", broken)
-    line.mind()
+    monkeypatch.setattr(controller.rollouts, "append", broken)
+    controller.mind()
     assert broken.asked == 1
     monkeypatch.undo()
-    line.mind()
+    controller.mind()
     assert [warning.level for warning in opened(tmp_path).recorder.events(Expiring)] == [2]
     assert opened(tmp_path).recorder.status.expiring == 2
 
