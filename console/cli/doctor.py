@@ -54,7 +54,7 @@ def _journal() -> Prerequisite:
     except ConsoleError as error:
         if error.code != "E_JOURNAL_DAMAGED":
             return Prerequisite("journal", False, str(error), error.hint)
-        aside = journal.set_aside()
+        aside = journal.move_damaged()
         fix = "console status shows how the regions stand; they hold all that is needed"
         return Prerequisite("journal", None, f"it was damaged and lies aside as {aside}; a new one begins", fix)
     finally:

@@ -14,7 +14,7 @@ from console.model.event import Ailing, Checked
 from console.model.region import Region
 from console.model.status import Status, StepStatus
 from console.runner.view import Outcome, RegionView
-from console.runner.waves import Turn
+from console.runner.waves import QueuedRegion
 from console.text import safe_text
 
 Kind = Literal[
@@ -49,7 +49,7 @@ def status_text(
     errors: Mapping[str, str],
     now: float | None = None,
     *,
-    waits: Mapping[str, Turn] = MappingProxyType({}),
+    waits: Mapping[str, QueuedRegion] = MappingProxyType({}),
 ) -> str:
     """One line per region; below it why it stands still and what to do, and its checks once they are made.
 
@@ -68,28 +68,28 @@ def status_text(
             continue
         rows.append([name, *_cells(view)])
         notes += [f"{name}: {text}" for text in _notes(view, now)]
-        if turn := waits.get(view.region.name):
-            notes.append(f"{name}: {turn_text(turn)}")
+        if queued := waits.get(view.region.name):
+            notes.append(f"{name}: {queued_text(queued)}")
     shown = table(heads, rows, right=(2, 3, 4))
     return "\n".join([shown, *(["", *notes] if notes else [])])
 
 
-def turn_text(turn: Turn) -> str:
+def queued_text(queued: QueuedRegion) -> str:
     """What a region waits for whose wave has not begun, and the command that goes on."""
-    if turn.after:
-        return safe_text(f"wave {turn.wave} has not begun, it waits for {', '.join(turn.after)}")
-    live = f": {', '.join(turn.ahead)} {'is' if len(turn.ahead) == 1 else 'are'} live" if turn.ahead else ""
-    return safe_text(f"wave {turn.wave} has not begun, and may{live}; console apply --regions {turn.region}")
+    if queued.after:
+        return safe_text(f"wave {queued.wave} has not begun, it waits for {', '.join(queued.after)}")
+    live = f": {', '.join(queued.ahead)} {'is' if len(queued.ahead) == 1 else 'are'} live" if queued.ahead else ""
+    return safe_text(f"wave {queued.wave} has not begun, and may{live}; console apply --regions {queued.region}")
 
 
 def status_data(
-    views: Sequence[RegionView], errors: Mapping[str, str], *, waits: Mapping[str, Turn] = MappingProxyType({})
+    views: Sequence[RegionView], errors: Mapping[str, str], *, waits: Mapping[str, QueuedRegion] = MappingProxyType({})
 ) -> dict[str, Any]:
     """For `--output json`: the whole status of each region."""
     regions = [region_data(view, errors.get(view.region.name, "")) for view in views]
     for region in regions:
-        turn = waits.get(region["region"])
-        region["waits_for_wave"] = {"wave": turn.wave, "after": list(turn.after)} if turn else None
+        queued = waits.get(region["region"])
+        region["waits_for_wave"] = {"wave": queued.wave, "after": list(queued.after)} if queued else None
     return {"regions": regions}
 
 
@@ -229,7 +229,7 @@ def told(before: RegionView, after: RegionView) -> list[StatusLine]:
         back = after.link != "unreachable"
         text = "reached again" if back else f"unreachable, a batch may be running: {safe_text(after.link_why)}"
         said.append(StatusLine("link", text, {"link": after.link, "why": after.link_why}))
-    if after.note != before.note and after.note.startswith("waits:"):
+    if after.note != before.note and after.waits:
         said.append(StatusLine("apply_waiting", safe_text(after.note), {"why": after.note}))
     old, new = before.status, after.status
     if new.rollout and new.rollout != old.rollout:

@@ -1,4 +1,4 @@
-"""Asking a region to change something: the intent is on disk before the question leaves. And who may open a gate."""
+"""Actions that change a region, journaled: the intent is on disk before the request is sent. And the gate's policy."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class JournaledActions:
-    """Where this console's actions begin: each is written down, asked, and its outcome written down."""
+    """Performs this console's actions: writes the intent, sends the request, writes the outcome."""
 
     def __init__(self, journal: Journal, pipeline: str, who: Who) -> None:
         self.who = who
@@ -25,64 +25,64 @@ class JournaledActions:
         self._pipeline = pipeline
         self._own: set[int] = set()
 
-    async def act(self, region: str, verb: str, body: Mapping[str, Any], ask: Callable[[], Awaitable[T]]) -> T:
-        """Ask a region for something.
+    async def perform(self, region: str, verb: str, body: Mapping[str, Any], request: Callable[[], Awaitable[T]]) -> T:
+        """Send a request to a region, with its intent and its outcome in the journal.
 
-        raises  ConsoleError if the intent cannot be written: then nothing was asked; else what the region answered
+        raises  ConsoleError if the intent cannot be written, and then sends nothing; else the region's error
         """
-        known = {"by": self.who.name, "host": self.who.host, "pid": os.getpid(), "born": birth(os.getpid()), **body}
-        intent = await asyncio.to_thread(self._journal.intent, region, self._pipeline, verb, known)
+        facts = {"by": self.who.name, "host": self.who.host, "pid": os.getpid(), "born": birth(os.getpid()), **body}
+        intent = await asyncio.to_thread(self._journal.intent, region, self._pipeline, verb, facts)
         self._own.add(intent)
         try:
-            answer = await ask()
+            result = await request()
         except Unreachable as error:
-            await self._settle(intent, region, "unknown", str(error))
+            await self._record_outcome(intent, region, "unknown", str(error))
             raise
         except ConsoleError as error:
-            await self._settle(intent, region, "refused", str(error))
+            await self._record_outcome(intent, region, "refused", str(error))
             raise
-        await self._settle(intent, region, "done", "")
-        return answer
+        await self._record_outcome(intent, region, "done", "")
+        return result
 
     async def roll_back(self, driver: Driver, region: str, live: str, previous: str) -> RolledBack:
-        """Go back, once: the same asked again would undo it.
+        """Roll back exactly once: repeating the request would undo it.
 
-        So a lost answer is asked for, and who asks again because nobody could tell, or because the console died, is told
-        that it is done.
+        So a lost answer is looked up in the region; and if an earlier rollback from this machine was carried out
+        although its answer was lost or the console died, that one is returned.
 
-        raises  what the region answered; Unreachable if it cannot be told whether it was done
+        raises  the region's error; Unreachable if it cannot be determined whether the rollback was carried out
         """
-        if asked := await asyncio.to_thread(self._unanswered, region, live):
-            await self._settle(asked.id, region, "done", "found done when asked again")
-            return RolledBack(live, str(asked.body["live"]), self.who.name, self.who.host, -1)
-        known = {"live": live, "to": previous}
-        return await self.act(
-            region, "rollback", known, lambda: _went_back(driver, self._pipeline, live, previous, self.who)
+        if earlier := await asyncio.to_thread(self._unanswered_rollback, region, live):
+            await self._record_outcome(earlier.id, region, "done", "found done when asked again")
+            return RolledBack(live, str(earlier.body["live"]), self.who.name, self.who.host, -1)
+        facts = {"live": live, "to": previous}
+        return await self.perform(
+            region, "rollback", facts, lambda: _rollback_once(driver, self._pipeline, live, previous, self.who)
         )
 
-    def _unanswered(self, region: str, live: str) -> Any:
-        """The last way back from this machine, if nobody was told what came of it and it led to what is live."""
+    def _unanswered_rollback(self, region: str, live: str) -> Any:
+        """The last rollback from this machine, if its result is unknown and its target is live."""
         intents = [entry for entry in self._journal.entries("intent", region) if entry.pipeline == self._pipeline]
         last = next((entry for entry in reversed(intents) if entry.body.get("verb") == "rollback"), None)
         if last is None or last.body.get("to") != live:
             return None
-        told = {entry.about: entry.body.get("result") for entry in self._journal.entries("outcome", region)}
-        return last if told.get(last.id, "unknown") == "unknown" else None
+        results = {entry.about: entry.body.get("result") for entry in self._journal.entries("outcome", region)}
+        return last if results.get(last.id, "unknown") == "unknown" else None
 
     async def note_fleet(self, waves: tuple[tuple[str, ...], ...], body: Mapping[str, Any]) -> None:
         """Write down the waves of a run."""
-        known = {"by": self.who.name, "host": self.who.host, **body}
-        await asyncio.to_thread(self._journal.fleet, self._pipeline, waves, known)
+        facts = {"by": self.who.name, "host": self.who.host, **body}
+        await asyncio.to_thread(self._journal.fleet, self._pipeline, waves, facts)
 
     def tried(self, region: str, verb: str, rollout: str) -> bool:
-        """True if this very console asked for it: a lost answer may have been a yes."""
+        """True if this very process requested it: a lost answer may have been a success."""
         return any(entry.id in self._own for entry in self._intents(region, verb, rollout))
 
     def tried_elsewhere(self, region: str, verb: str, rollout: str) -> bool:
-        """True if another console of this machine asked for it and lives, or was told that it is done."""
+        """True if another console of this machine requested it and still runs, or recorded it as done."""
         outcomes = {entry.about: entry.body.get("result") for entry in self._journal.entries("outcome", region)}
         return any(
-            outcomes.get(entry.id) == "done" or _lives(entry.body)
+            outcomes.get(entry.id) == "done" or _is_running(entry.body)
             for entry in self._intents(region, verb, rollout)
             if entry.id not in self._own
         )
@@ -91,14 +91,14 @@ class JournaledActions:
         entries = self._journal.entries("intent", region)
         return [e for e in entries if e.body.get("verb") == verb and e.body.get("rollout") == rollout]
 
-    async def _settle(self, intent: int, region: str, result: str, told: str) -> None:
-        # the deed is done or refused already; an intent without an outcome says "ask the region", which is true
+    async def _record_outcome(self, intent: int, region: str, result: str, message: str) -> None:
+        # the action is done or refused already; an intent without an outcome means "ask the region", which is true
         with suppress(ConsoleError):
-            await asyncio.to_thread(self._journal.outcome, intent, region, self._pipeline, result, told)
+            await asyncio.to_thread(self._journal.outcome, intent, region, self._pipeline, result, message)
 
 
-async def _went_back(driver: Driver, pipeline: str, live: str, previous: str, who: Who) -> RolledBack:
-    """raises  what the region answered; Unreachable if it cannot be told whether it was done"""
+async def _rollback_once(driver: Driver, pipeline: str, live: str, previous: str, who: Who) -> RolledBack:
+    """raises  the region's error; Unreachable if it cannot be determined whether it was carried out"""
     try:
         return await driver.rollback(pipeline, live, who)
     except Unreachable:
@@ -107,16 +107,16 @@ async def _went_back(driver: Driver, pipeline: str, live: str, previous: str, wh
         return RolledBack(previous, live, who.name, who.host, -1)
 
 
-def _lives(body: Mapping[str, Any]) -> bool:
-    """Whether the console that wrote an intent still runs here."""
+def _is_running(body: Mapping[str, Any]) -> bool:
+    """Whether the console that wrote an intent is still running on this machine."""
     pid, born = body.get("pid"), body.get("born")
     return isinstance(pid, int) and born not in (None, "") and birth(pid) == born
 
 
 def gate(view: RegionView, yes: bool) -> AtGate | CheckFailed | None:
-    """Why the run stops at this region's gate; None where it may open it.
+    """The error with which the run stops at this region's gate; None if it may promote.
 
-    yes  the operator lets gates open by themselves: where the policy is not `never`, and every check passed
+    yes  gates open without a person, where the policy is not `never` and every check passed
     """
     name, policy = view.region.name, view.region.policy.promote
     bad = [check for check in view.status.checks if check.ok is False]
@@ -124,15 +124,15 @@ def gate(view: RegionView, yes: bool) -> AtGate | CheckFailed | None:
     release = view.status.release
     if bad:
         first = bad[0]
-        told = f"{name}: {first.table}: {first.check}: {first.detail}"
-        return CheckFailed(told, hint=f"console status, then console discard --region {name}", code="E_GATE_CHECK")
+        message = f"{name}: {first.table}: {first.check}: {first.detail}"
+        return CheckFailed(message, hint=f"console status, then console discard --region {name}", code="E_GATE_CHECK")
     if unsure:
         first = unsure[0]
-        told = f"{name}: {first.table}: {first.check} is inconclusive: {first.detail}"
-        return AtGate(told, hint=f"console retry --region {name} checks again", code="E_GATE_CHECK")
-    ask = f"console promote --region {name}"
+        message = f"{name}: {first.table}: {first.check} is inconclusive: {first.detail}"
+        return AtGate(message, hint=f"console retry --region {name} checks again", code="E_GATE_CHECK")
+    request = f"console promote --region {name}"
     if policy == "never":
-        return AtGate(f"{name}: {release} waits for a person: its policy is never", hint=ask, code="E_GATE_POLICY")
+        return AtGate(f"{name}: {release} waits for a person: its policy is never", hint=request, code="E_GATE_POLICY")
     if not yes:
-        return AtGate(f"{name}: {release} is ready and waits at the gate", hint=ask, code="E_GATE")
+        return AtGate(f"{name}: {release} is ready and waits at the gate", hint=request, code="E_GATE")
     return None

@@ -1,4 +1,4 @@
-"""All regions of one pipeline: what they hold, what is planned, and carrying it, wave after wave."""
+"""All regions of one pipeline: their state, their pending plans, and running those plans wave by wave."""
 
 import asyncio
 from collections import Counter
@@ -24,9 +24,9 @@ from console.runner.view import Outcome, RegionView
 from console.runner.watch import Changes, RegionBoard, RegionWatcher, WitnessSearch, under_way
 from console.runner.waves import Waves, may_go_on, ready, skipped, waves
 
-HEARD_SECONDS = 30.0  # for the event of a promotion to arrive after its answer
-SEEN_SECONDS = 2.0  # for what a control changed to be told to our own view
-PAUSED_SECONDS = 1.0  # between two looks for the pause file
+PROMOTION_SEEN_SECONDS = 30.0  # wait for the event of a promotion after its answer
+CONTROL_SEEN_SECONDS = 2.0  # wait for a control's effect to reach our own view
+PAUSED_SECONDS = 1.0  # between two checks for the pause file
 Planner = Callable[[Pipeline, Live, Region], Plan]
 
 
@@ -35,10 +35,10 @@ class Fleet:
 
     drivers, pipelines  by region name; the same names
     planner      pure; runs in a thread
-    parallelism  regions of one wave carried at once
-    patience     seconds for which a run waits for a region whose link is lost
-    without      regions that a run goes on without where they are away
-    on_failure   what becomes of a failed rollout, whatever the regions' policies say; "" leaves it to them
+    parallelism  regions of one wave that run at the same time
+    reconnect_seconds  how long a run waits for a region whose link is lost
+    without      regions that a run may leave out if they are unreachable
+    on_failure   keep or discard a failed rollout, overriding the regions' policies; None leaves it to them
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class Fleet:
         who: Who,
         *,
         parallelism: int = 8,
-        patience: float = 600.0,
+        reconnect_seconds: float = 600.0,
         without: Collection[str] = (),
         on_failure: OnFailure | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -63,19 +63,19 @@ class Fleet:
         self._planner = planner
         self._journal = journal
         self._parallelism = parallelism
-        self._desk = JournaledActions(journal, pipeline, who)
+        self._actions = JournaledActions(journal, pipeline, who)
         regions = {name: driver.region for name, driver in drivers.items()}
         self._board = RegionBoard(pipeline, (regions[name] for wave in waves(regions.values()) for name in wave))
-        self._followers = {
-            name: RegionWatcher(driver, self._board, journal, sleep=sleep, decided=self._decided)
+        self._watchers = {
+            name: RegionWatcher(driver, self._board, journal, sleep=sleep, on_live_changed=self._on_live_changed)
             for name, driver in self._drivers.items()
         }
         self._sleep = sleep
-        manner = RunOptions(patience, frozenset(without), on_failure)
-        self._carrier = RegionRun(self, self._board, self._followers, self._desk, manner, sleep=sleep)
-        self._proofs = WitnessSearch(self._board)
+        options = RunOptions(reconnect_seconds, frozenset(without), on_failure)
+        self._region_run = RegionRun(self, self._board, self._watchers, self._actions, options, sleep=sleep)
+        self._witness_search = WitnessSearch(self._board)
         self._errors: dict[str, ConsoleError] = {}
-        self._going: Counter[str] = Counter()  # regions of the runs that are under way here
+        self._running: Counter[str] = Counter()  # regions of the runs that are under way here
         self._tasks: set[asyncio.Task[Any]] = set()
 
     @property
@@ -92,7 +92,7 @@ class Fleet:
             raise UsageError(f"there is no region {region!r:.80}", hint=f"one of {known}")
         return self._drivers[region]
 
-    # -- looking
+    # -- survey and plan
 
     async def refresh(self, regions: Sequence[str] = ()) -> None:
         await asyncio.gather(*(self._refresh(name) for name in self._named(regions)))
@@ -105,13 +105,13 @@ class Fleet:
             plan = await asyncio.to_thread(self._planner, self._pipelines[name], live, self._board[name].region)
         except ConsoleError as error:
             self._errors[name] = error
-            link = "unreachable" if error.exit_code == 5 else self._board[name].link
             why = str(error)
+            link = "unreachable" if isinstance(error, Unreachable) else self._board[name].link
             self._board.set(name, plan=None, problem=why, link=link, link_why=why if link == "unreachable" else "")
         else:
             self._errors.pop(name, None)
-            self._board.set(name, plan=plan, problem="", witness=self._proofs.beside(name, plan, live))
-            if again and plan.live != self._board[name].live:  # which changed meanwhile
+            self._board.set(name, plan=plan, problem="", witness=self._witness_search.beside(name, plan, live))
+            if again and plan.live != self._board[name].live:  # promoted while we planned
                 await self._refresh(name, again - 1)
         if self._board[name].link == "connecting":
             self._board.set(name, link="idle")
@@ -121,8 +121,8 @@ class Fleet:
         both = driver.survey(*asked), driver.state(self.pipeline)
         live, state = await asyncio.gather(*both, return_exceptions=True)
         if isinstance(state, RegionState):
-            self._followers[name].meet(state)
-            self._followers[name].start()
+            self._watchers[name].adopt_state(state)
+            self._watchers[name].start()
         if isinstance(live, BaseException):
             raise live
         if isinstance(state, BaseException):
@@ -130,68 +130,69 @@ class Fleet:
         return live
 
     async def witness(self, region: str) -> None:
-        await self._proofs.seek(self.driver(region).region, self.pending(region))
+        await self._witness_search.seek(self.driver(region).region, self.pending(region))
 
-    def _decided(self, name: str) -> None:
-        """What is live has changed there: so has the plan."""
+    def _on_live_changed(self, name: str) -> None:
+        """Plan the region again: its live release has changed."""
         self._spawn(self._refresh(name), f"refresh {name}")
 
-    # -- carrying
+    # -- run
 
     async def run(
         self, regions: Sequence[str] = (), *, yes: bool = False, attached: bool = False
     ) -> tuple[Outcome, ...]:
         names = self._named(regions)
         order = waves(self._board[name].region for name in names)
-        away = sorted(self._carrier.manner.without)
-        await self._desk.note_fleet(order, {"yes": yes, "attached": attached, **({"without": away} if away else {})})
+        away = sorted(self._region_run.options.without)
+        await self._actions.note_fleet(order, {"yes": yes, "attached": attached, **({"without": away} if away else {})})
         reviewed = tuple((name, self._desired(name)) for name in names)
-        return await self._waves(order, FleetWaves(uuid4().hex[:12], order, reviewed, attached), yes)
+        return await self._run_waves(order, FleetWaves(uuid4().hex[:12], order, reviewed, attached), yes)
 
-    async def _waves(self, order: Waves, fleet: FleetWaves, yes: bool) -> tuple[Outcome, ...]:
+    async def _run_waves(self, order: Waves, fleet: FleetWaves, yes: bool) -> tuple[Outcome, ...]:
         names = [name for wave in order for name in wave]
-        self._going.update(names)
+        self._running.update(names)
         try:
-            return await self._one_by_one(order, fleet, yes)
+            return await self._wave_by_wave(order, fleet, yes)
         finally:
-            self._going.subtract(names)
+            self._running.subtract(names)
 
-    async def _one_by_one(self, order: Waves, fleet: FleetWaves, yes: bool) -> tuple[Outcome, ...]:
+    async def _wave_by_wave(self, order: Waves, fleet: FleetWaves, yes: bool) -> tuple[Outcome, ...]:
         outcomes: tuple[Outcome, ...] = ()
         slots = asyncio.Semaphore(self._parallelism)
 
         async def one(name: str) -> Outcome:
             async with slots:
-                await self._unpaused(name)
-                return await self._carrier.carry(name, fleet, yes=yes)
+                await self._until_unpaused(name)
+                return await self._region_run.run(name, fleet, yes=yes)
 
         for index, wave in enumerate(order):
-            told = await asyncio.gather(*(one(name) for name in wave))
-            outcomes += tuple(told)
-            if not may_go_on([self._since(outcome) for outcome in told]):
+            ended = await asyncio.gather(*(one(name) for name in wave))
+            outcomes += tuple(ended)
+            if not may_go_on([self._as_of_now(outcome) for outcome in ended]):
                 return outcomes + skipped(order[index + 1 :])
         return outcomes
 
-    def _since(self, outcome: Outcome) -> Outcome:
-        """An outcome as it is by now: a person may have opened the gate while others of its wave were still on their way."""
+    def _as_of_now(self, outcome: Outcome) -> Outcome:
+        """The outcome as of now: a person may have opened the gate while other regions of the wave were still running."""
         opened = isinstance(outcome.error, AtGate) and self._board[outcome.region].status.state == "live"
         return Outcome(outcome.region, "live") if opened else outcome
 
-    async def _unpaused(self, name: str) -> None:
-        """Return once this machine's pause file is gone; no region begins meanwhile."""
+    async def _until_unpaused(self, name: str) -> None:
+        """Wait until this machine's pause file is gone; no region begins while it is there."""
         while (why := paths.paused(paths.pause_file())) is not None:
-            self._board.set(name, note=f"waits: all regions are paused by {paths.pause_file()}{why and f': {why}'}")
+            note = f"waits: all regions are paused by {paths.pause_file()}{why and f': {why}'}"
+            self._board.set(name, note=note, waits=True)
             await self._sleep(PAUSED_SECONDS)
-        if self._board[name].note.startswith("waits:"):
-            self._board.set(name, note="")
+        if self._board[name].waits:
+            self._board.set(name, note="", waits=False)
 
     async def start(self, region: str) -> None:
-        await self.hand_over(region)
+        await self.submit(region)
 
-    async def hand_over(self, region: str, fleet: FleetWaves | None = None) -> str:
-        """Give the region its pending plan, with the waves that it is part of; returns the rollout's id, `web-7`.
+    async def submit(self, region: str, fleet: FleetWaves | None = None) -> str:
+        """Submit the region's pending plan, with the waves that it is part of; returns the rollout's id, `web-7`.
 
-        raises  Problems with the plan's refusals, UsageError if nothing is to do; Conflict as `Driver.accept`
+        raises  Problems with the plan's refusals, UsageError if there is nothing to do; Conflict as `Driver.accept`
         """
         driver, plan = self.driver(region), self.pending(region)
         if plan.refusals:
@@ -201,28 +202,28 @@ class Fleet:
         body = {"plan": plan.digest(), "desired": plan.desired, "live": plan.live}
         attached, later = fleet is not None and fleet.attached, fleet if fleet and len(fleet.waves) > 1 else None
         try:
-            rollout = await self._desk.act(
+            rollout = await self._actions.perform(
                 region, "accept", body, lambda: driver.accept(plan, self.who, attached=attached, fleet=later)
             )
         except Conflict as error:
-            rollout = await self._joined(region, plan, error)
-        with suppress(Unreachable):  # it is accepted all the same; the follower goes on asking
-            self._followers[region].meet(await driver.state(self.pipeline))
-        self._followers[region].start()
+            rollout = await self._join(region, plan, error)
+        with suppress(Unreachable):  # the plan is accepted all the same; the watcher keeps trying
+            self._watchers[region].adopt_state(await driver.state(self.pipeline))
+        self._watchers[region].start()
         return rollout
 
-    async def _joined(self, region: str, plan: Plan, error: Conflict) -> str:
-        """The rollout that another console began for the same change; estimates in its plan may differ from ours."""
+    async def _join(self, region: str, plan: Plan, error: Conflict) -> str:
+        """Join the rollout that another console began for the same change; its plan's estimates may differ from ours."""
         state = await self._drivers[region].state(self.pipeline)
-        self._followers[region].meet(state)
-        if under_way(state.status) and await self.carries(region, plan):
+        self._watchers[region].adopt_state(state)
+        if under_way(state.status) and await self.carries_same_change(region, plan):
             return state.status.rollout
         raise error
 
     def pending(self, region: str) -> Plan:
         """The plan that would run.
 
-        raises  what kept the region from being surveyed or planned
+        raises  the error that kept the region from being surveyed or planned
         """
         if error := self._errors.get(region):
             raise error
@@ -232,29 +233,29 @@ class Fleet:
         return plan
 
     def _desired(self, region: str) -> str:
-        """Digest of the region's pipeline as the files say."""
+        """Digest of the region's pipeline according to the files."""
         plan = self._board[region].plan
         return plan.desired if plan else self._pipelines[region].digest()
 
-    async def carries(self, region: str, plan: Plan) -> bool:
-        """True if the plan that the region carries makes the same change from the same release."""
-        accepted = await self._followers[region].accepted()
+    async def carries_same_change(self, region: str, plan: Plan) -> bool:
+        """True if the plan under way in the region makes the same change from the same release."""
+        accepted = await self._watchers[region].accepted()
         return accepted is not None and (accepted.desired, accepted.live) == (plan.desired, plan.live)
 
-    # -- steering
+    # -- control
 
     async def control(self, region: str, verb: Verb) -> Status:
         driver = self.driver(region)
         rollout = self._board[region].status.rollout
-        status = await self._desk.act(
+        status = await self._actions.perform(
             region, verb, {"rollout": rollout}, lambda: driver.control(self.pipeline, verb, self.who)
         )
-        self._followers[region].start()
-        with suppress(TimeoutError):  # a run that begins now must not meet the status from before the deed
+        self._watchers[region].start()
+        with suppress(TimeoutError):  # a run that begins now must not see the status from before the control
             await self._board.until(
                 region,
                 lambda view: view.status.seq >= status.seq or view.status.rollout != status.rollout,
-                SEEN_SECONDS,
+                CONTROL_SEEN_SECONDS,
             )
         return status
 
@@ -263,33 +264,33 @@ class Fleet:
         if not under_way(status) and status.state != "live":
             raise Conflict(f"{region}: nothing waits at its gate: {status.shown}", hint="console status")
         body = {"rollout": status.rollout, "live": status.was}
-        promoted = await self._desk.act(
+        promoted = await self._actions.perform(
             region,
             "promote",
             body,
             lambda: driver.promote(self.pipeline, status.rollout, status.was, self.who),
         )
-        await self._heard(region, promoted.release)
-        self._go_on(region)
+        await self._until_live(region, promoted.release)
+        self._start_next_waves(region)
         return promoted
 
     async def rollback(self, region: str) -> RolledBack:
         driver, live, previous = self.driver(region), self._board[region].live, self._board[region].previous
-        rolled = await self._desk.roll_back(driver, region, live, previous)
-        await self._heard(region, rolled.release)
+        rolled = await self._actions.roll_back(driver, region, live, previous)
+        await self._until_live(region, rolled.release)
         return rolled
 
-    async def _heard(self, region: str, release: str) -> None:
-        """Wait until the view knows what is live now, so that the next act starts from it."""
-        self._followers[region].start()
+    async def _until_live(self, region: str, release: str) -> None:
+        """Wait until the view shows the release that is live now, so that the next action starts from it."""
+        self._watchers[region].start()
         with suppress(TimeoutError):
-            await self._board.until(region, lambda view: view.live == release, HEARD_SECONDS)
+            await self._board.until(region, lambda view: view.live == release, PROMOTION_SEEN_SECONDS)
 
     async def cleanup(self, region: str, *, dry_run: bool = False, previous: bool = False) -> tuple[str, ...]:
         driver = self.driver(region)
         if dry_run:
             return await driver.cleanup(self.pipeline, self.who, dry_run=True, previous=previous)
-        return await self._desk.act(
+        return await self._actions.perform(
             region,
             "cleanup",
             {"previous": previous},
@@ -303,32 +304,32 @@ class Fleet:
 
     async def trigger(self, region: str, kind: Literal["copy", "sink"], name: str) -> dict[str, Any]:
         driver = self.driver(region)
-        return await self._desk.act(
+        return await self._actions.perform(
             region, kind, {"name": name}, lambda: driver.run(self.pipeline, kind, name, self.who)
         )
 
-    def _go_on(self, promoted: str) -> None:
-        """After a promotion by hand: the waves whose turn it is now begin, whichever console began the rollout."""
+    def _start_next_waves(self, promoted: str) -> None:
+        """Start the waves that a promotion by hand made due, whichever console began the rollout."""
         fleet = self._board[promoted].status.fleet
         wanted = {name: self._desired(name) for name in self.views}
-        if fleet and (rest := ready(self.views, wanted, fleet, self._going)):
-            self._spawn(self._later_waves(rest, fleet), "waves")
+        if fleet and (rest := ready(self.views, wanted, fleet, self._running)):
+            self._spawn(self._run_next_waves(rest, fleet), "waves")
 
-    async def _later_waves(self, rest: Waves, fleet: FleetWaves) -> None:
+    async def _run_next_waves(self, rest: Waves, fleet: FleetWaves) -> None:
         try:
-            outcomes = await self._waves(rest, fleet, False)
+            outcomes = await self._run_waves(rest, fleet, False)
         except ConsoleError as error:
             outcomes = tuple(Outcome(name, "skipped", error) for name in rest[0])
         for outcome in outcomes:
-            if outcome.error and outcome.error.exit_code != 3:
-                self._board.set(outcome.region, note=str(outcome.error))
+            if outcome.error and not isinstance(outcome.error, AtGate):
+                self._board.set(outcome.region, note=str(outcome.error), waits=False)
 
     async def close(self) -> None:
-        self._proofs.stop()
+        self._witness_search.stop()
         for task in tuple(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(follower.stop() for follower in self._followers.values()))
+        await asyncio.gather(*(watcher.stop() for watcher in self._watchers.values()))
         self._board.close()
         for driver in self._drivers.values():
             with suppress(ConsoleError):

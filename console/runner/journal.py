@@ -1,4 +1,4 @@
-"""What this console set out to do and what became of it, on this machine. The regions stay the truth (docs/design.md, P2)."""
+"""Journal of this machine's consoles: intents and their outcomes. The regions remain the truth (docs/design.md, P2)."""
 
 import hashlib
 import json
@@ -21,7 +21,7 @@ from console.text import redacted_data
 
 VERSION = 1
 Kind = Literal["intent", "outcome", "event", "fleet"]
-_BUSY_SECONDS = 10.0  # how long another console of this machine may hold the file
+_BUSY_SECONDS = 10.0  # how long another console of this machine may lock the file
 _EVENTS_KEPT = 50_000
 _COLUMNS = ("id", "at", "kind", "region", "pipeline", "about")
 _RUINED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_FORMAT, sqlite3.SQLITE_ERROR)
@@ -36,9 +36,9 @@ CREATE TABLE entries (
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """One line of the journal.
+    """One entry of the journal.
 
-    kind   intent: about to ask a region for `body["verb"]` · outcome: what came of the intent `about` ·
+    kind   intent: about to send `body["verb"]` to a region · outcome: the result of the intent `about` ·
            event: one stored event of a region (`about` its seq) · fleet: the waves of one run
     at     seconds since 1970, UTC
     """
@@ -53,9 +53,9 @@ class JournalEntry:
 
 
 class Journal:
-    """SQLite, written through before anyone acts. Opened at the first use, so that a plan needs no journal.
+    """SQLite, flushed to disk before any action. Opened at the first use, so that planning needs no journal.
 
-    Calls block for a disk's flush: give them to a thread. One connection, one writer at a time.
+    Calls block for a disk flush: run them in a thread. One connection, one writer at a time.
 
     path   the file; default `journal.db` in the state directory, 0600
     clock  seconds since 1970, UTC
@@ -74,37 +74,37 @@ class Journal:
         return self._path
 
     def intent(self, region: str, pipeline: str, verb: str, body: Mapping[str, Any]) -> int:
-        """Write down what is about to be asked; only then ask it. Returns the entry's id.
+        """Record a request before it is sent. Returns the entry's id.
 
-        raises  ConsoleError if that is not durable: then nothing may be done
+        raises  ConsoleError if the entry is not durable: then nothing may be sent
         """
         crash.point(f"console-before-intent-{verb}")
         written = self._write("intent", region, pipeline, 0, {"verb": verb, **body})
         crash.point(f"console-intent-{verb}")
         return written
 
-    def outcome(self, intent: int, region: str, pipeline: str, result: str, told: str = "") -> None:
-        """result is `done`, `refused` or `unknown` (the answer was lost: the region knows)."""
+    def outcome(self, intent: int, region: str, pipeline: str, result: str, message: str = "") -> None:
+        """Record the result of an intent: `done`, `refused` or `unknown` (the answer was lost; the region knows)."""
         crash.point("console-before-outcome")
-        self._write("outcome", region, pipeline, intent, {"result": result, "told": told})
+        self._write("outcome", region, pipeline, intent, {"result": result, "told": message})
         crash.point("console-outcome")
 
-    def saw(self, region: str, pipeline: str, recorded: Recorded) -> None:
-        """Keep a stored event of a region."""
+    def record_event(self, region: str, pipeline: str, recorded: Recorded) -> None:
+        """Record a stored event of a region."""
         crash.point(f"console-before-saw-{point(recorded.event)}")
         self._write("event", region, pipeline, recorded.seq, loads(dumps(recorded)))
         crash.point(f"console-saw-{point(recorded.event)}")
 
     def fleet(self, pipeline: str, waves: Sequence[Sequence[str]], body: Mapping[str, Any]) -> int:
-        """Keep the waves of a run, before its first region is asked anything."""
+        """Record the waves of a run, before any request to its regions."""
         crash.point("console-before-fleet")
         written = self._write("fleet", "", pipeline, 0, {"waves": [list(wave) for wave in waves], **body})
         crash.point("console-fleet")
         return written
 
     def entries(self, kind: Kind | None = None, region: str = "") -> tuple[JournalEntry, ...]:
-        """What was written, oldest first."""
-        with self._reading() as connection:
+        """Entries, oldest first."""
+        with self._connected() as connection:
             rows = connection.execute(
                 "SELECT id, at, kind, region, pipeline, about, body FROM entries"
                 " WHERE (?1 IS NULL OR kind = ?1) AND (?2 = '' OR region = ?2) ORDER BY id",
@@ -113,7 +113,7 @@ class Journal:
         return tuple(self._entry(row) for row in rows)
 
     def _entry(self, row: tuple[Any, ...]) -> JournalEntry:
-        """A line as written by us: its hash says only that nobody changed it by accident."""
+        """Decode a row: its hash proves only that it was not changed by accident."""
         *facts, text = row
         try:
             return decode(JournalEntry, {**dict(zip(_COLUMNS, facts, strict=True)), "body": loads(text)})
@@ -121,20 +121,20 @@ class Journal:
             raise self._damaged(f"entry {facts[0]}: {error}") from None
 
     def events(self, region: str) -> tuple[Recorded, ...]:
-        """The events seen of one region, in the order in which they were seen."""
+        """The recorded events of one region, in the order in which they were received."""
         try:
             return tuple(decode(Recorded, entry.body) for entry in self.entries("event", region))
         except DataError as error:
             raise error if error.code else self._damaged(str(error)) from None
 
-    def unsettled(self) -> tuple[JournalEntry, ...]:
-        """Intents without an outcome: this console died between the two. The region knows what became of them."""
-        settled = {entry.about for entry in self.entries("outcome")}
-        return tuple(entry for entry in self.entries("intent") if entry.id not in settled)
+    def open_intents(self) -> tuple[JournalEntry, ...]:
+        """Intents without an outcome: the console died between the two. The region knows what became of them."""
+        with_outcome = {entry.about for entry in self.entries("outcome")}
+        return tuple(entry for entry in self.entries("intent") if entry.id not in with_outcome)
 
     def check(self) -> None:
         """raises  ConsoleError if the file is damaged, of a newer version, or cannot be written"""
-        with self._reading():
+        with self._connected():
             pass
 
     def close(self) -> None:
@@ -143,20 +143,20 @@ class Journal:
             if connection:
                 connection.close()
 
-    def set_aside(self) -> Path:
-        """Move a damaged journal out of the way; the next use begins a new one. Returns where the old one lies."""
+    def move_damaged(self) -> Path:
+        """Move a damaged journal out of the way; the next use begins a new one. Returns the old one's new path."""
         self.close()
         with self._guard:
-            aside = self.path.with_name(f"{self.path.name}.damaged-{self._clock():.0f}")
+            moved = self.path.with_name(f"{self.path.name}.damaged-{self._clock():.0f}")
             for suffix in ("", "-wal", "-shm"):
                 old = self.path.with_name(self.path.name + suffix)
                 with suppress(FileNotFoundError):
-                    old.replace(aside.with_name(aside.name + suffix))
-            return aside
+                    old.replace(moved.with_name(moved.name + suffix))
+            return moved
 
     def _write(self, kind: Kind, region: str, pipeline: str, about: int, body: Mapping[str, Any]) -> int:
         text, at = json.dumps(redacted_data(dict(body)), sort_keys=True, allow_nan=False), self._clock()
-        with self._guard, self._telling():
+        with self._guard, self._translating_errors():
             connection = self._open()
             row = (at, kind, region, pipeline, about, text)
             with connection:
@@ -169,12 +169,12 @@ class Journal:
             return cursor.lastrowid
 
     @contextmanager
-    def _reading(self) -> Iterator[sqlite3.Connection]:
-        with self._guard, self._telling():
+    def _connected(self) -> Iterator[sqlite3.Connection]:
+        with self._guard, self._translating_errors():
             yield self._open()
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _translating_errors(self) -> Iterator[None]:
         try:
             yield
         except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
@@ -182,10 +182,10 @@ class Journal:
             raise self._unwritable(error) from None
 
     def _unwritable(self, error: Exception) -> ConsoleError:
-        # a text that is none has no code of SQLite's own
+        # text that is not UTF-8 comes without an SQLite error code
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-        ruined = not isinstance(error, sqlite3.OperationalError) or code in _RUINED
-        if isinstance(error, UnicodeDecodeError) or (isinstance(error, sqlite3.DatabaseError) and ruined):
+        corrupt = not isinstance(error, sqlite3.OperationalError) or code in _RUINED
+        if isinstance(error, UnicodeDecodeError) or (isinstance(error, sqlite3.DatabaseError) and corrupt):
             return self._damaged(str(error))
         try:
             free = f"{shutil.disk_usage(self.path.parent).free:,} bytes free"
@@ -238,14 +238,14 @@ class Journal:
         self._verify(connection)
 
     def _verify(self, connection: sqlite3.Connection) -> None:
-        (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-        if found != "ok":
-            raise self._damaged(str(found))
+        (integrity,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+        if integrity != "ok":
+            raise self._damaged(str(integrity))
         with closing(
             connection.execute("SELECT at, kind, region, pipeline, about, body, hash, id FROM entries")
         ) as rows:
-            for *row, told, id in rows:
-                if _hash(tuple(row)) != told:
+            for *row, recorded_hash, id in rows:
+                if _hash(tuple(row)) != recorded_hash:
                     raise self._damaged(f"entry {id} is not what was written")
         connection.execute(
             "DELETE FROM entries WHERE kind = 'event' AND id <= (SELECT max(id) FROM entries) - ?", (_EVENTS_KEPT,)

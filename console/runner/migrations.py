@@ -1,4 +1,4 @@
-"""Migrations carried into many stores: wave by wave, each store through its gate, each deed journalled."""
+"""Migrations applied to many stores: wave by wave, each store through its gate, each step journaled."""
 
 import fcntl
 import hashlib
@@ -20,17 +20,17 @@ from console.stores.files import Site
 from console.stores.lock import held
 from console.stores.protocol import Store
 
-AT_ONCE = 8  # stores of one wave
+AT_ONCE = 8  # stores of one wave that are migrated at the same time
 
 SiteState = Literal["applied", "unchanged", "waiting", "failed", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
 class SiteOutcome:
-    """What became of one store.
+    """The result for one store.
 
-    state  applied · unchanged (nothing was left) · waiting (its gate is shut) · failed · skipped (its wave never began)
-    done   in the order in which it was done
+    state  applied · unchanged (nothing to do) · waiting (its gate is closed) · failed · skipped (its wave never began)
+    done   completed steps, in order
     """
 
     site: str
@@ -41,10 +41,10 @@ class SiteOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
-    """What was asked for.
+class MigrationRequest:
+    """Which steps to run, and what the operator allows.
 
-    recorded  only write down that it is there already
+    recorded  only record the steps as applied: the stores have them already
     """
 
     phase: Phase
@@ -56,9 +56,9 @@ class Order:
 class MigrationRun:
     """One run over the stores of one pipeline.
 
-    carrier  a site's opened store → who carries migrations into it
-    gate     why a site's work may not begin, or None; asked in the caller's thread, site by site
-    told     hears of every operation, from any thread
+    runner   returns the migration runner for a site's opened store
+    gate     the error that keeps a site from starting, or None; called in the caller's thread, site by site
+    on_step  called after every step, from any thread
     """
 
     def __init__(
@@ -67,49 +67,49 @@ class MigrationRun:
         journal: Journal,
         who: Who,
         *,
-        carrier: Callable[[Site, Store], MigrationRunner],
+        runner: Callable[[Site, Store], MigrationRunner],
         gate: Callable[[Site, Sequence[StepPlan]], ConsoleError | None],
-        told: Callable[[Site, StepResult], None],
+        on_step: Callable[[Site, StepResult], None],
     ) -> None:
         self._pipeline = pipeline
         self._journal = journal
         self._who = who
-        self._carrier = carrier
+        self._runner = runner
         self._gate = gate
-        self._told = told
+        self._on_step = on_step
 
-    def run(self, sites: Sequence[Site], order: Order) -> Iterator[SiteOutcome]:
-        """One outcome a site, wave by wave; a wave that is not wholly through is the last one."""
+    def run(self, sites: Sequence[Site], request: MigrationRequest) -> Iterator[SiteOutcome]:
+        """Yield one outcome a site, wave by wave; a wave with an error is the last one."""
         order_of = waves({site.region.name: site.region for site in sites}.values())
-        self._journal.fleet(self._pipeline, order_of, {"what": f"schema-{order.phase}", "by": self._who.name})
+        self._journal.fleet(self._pipeline, order_of, {"what": f"schema-{request.phase}", "by": self._who.name})
         for rank, names in enumerate(order_of):
-            mine = [site for site in sites if site.region.name in names]
-            outcomes = self._wave(mine, order)
+            members = [site for site in sites if site.region.name in names]
+            outcomes = self._wave(members, request)
             yield from outcomes
             if any(outcome.error for outcome in outcomes):
                 yield from _skipped(sites, order_of[rank + 1 :])
                 return
 
-    def _wave(self, sites: Sequence[Site], order: Order) -> list[SiteOutcome]:
+    def _wave(self, sites: Sequence[Site], request: MigrationRequest) -> list[SiteOutcome]:
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            looked = list(pool.map(lambda site: self._look(site, order), sites))
+            inspected = list(pool.map(lambda site: self._inspect(site, request), sites))
             ready: list[Site] = []
-            for rank, (site, outcome) in enumerate(zip(sites, looked, strict=True)):
+            for rank, (site, outcome) in enumerate(zip(sites, inspected, strict=True)):
                 if outcome.error is None and outcome.todo:
-                    shut = self._gate(site, outcome.todo)
-                    looked[rank] = SiteOutcome(site.name, "waiting", outcome.todo, (), shut) if shut else outcome
-                    ready += [] if shut else [site]
-            carried = {outcome.site: outcome for outcome in pool.map(lambda site: self._carry(site, order), ready)}
-        return [carried.get(outcome.site, outcome) for outcome in looked]
+                    closed = self._gate(site, outcome.todo)
+                    inspected[rank] = SiteOutcome(site.name, "waiting", outcome.todo, (), closed) if closed else outcome
+                    ready += [] if closed else [site]
+            applied = {outcome.site: outcome for outcome in pool.map(lambda site: self._apply(site, request), ready)}
+        return [applied.get(outcome.site, outcome) for outcome in inspected]
 
-    def _look(self, site: Site, order: Order) -> SiteOutcome:
-        """What is left at a site: its first word, before anything is asked of a person."""
+    def _inspect(self, site: Site, request: MigrationRequest) -> SiteOutcome:
+        """Find the steps left for a site, before a person is asked anything."""
         store = site.open()
         try:
-            todo = self._carrier(site, store).todo(order.phase, recorded=order.recorded)
-            if all(one.waits for one in todo):
-                refuse_waiting(site.name, todo, recorded=order.recorded)
-            if not (order.allow_destructive or order.recorded):
+            todo = self._runner(site, store).todo(request.phase, recorded=request.recorded)
+            if all(step.waits for step in todo):
+                refuse_waiting(site.name, todo, recorded=request.recorded)
+            if not (request.allow_destructive or request.recorded):
                 refuse_lossy(site.name, todo)
             return SiteOutcome(site.name, "unchanged", todo)
         except ConsoleError as error:
@@ -117,20 +117,22 @@ class MigrationRun:
         finally:
             store.close()
 
-    def _carry(self, site: Site, order: Order) -> SiteOutcome:
+    def _apply(self, site: Site, request: MigrationRequest) -> SiteOutcome:
         store, done = site.open(), []
-        verb = f"schema-{order.phase}"
+        verb = f"schema-{request.phase}"
         try:
             intent = self._journal.intent(site.region.name, self._pipeline, verb, {"store": site.target.name})
             try:
-                with alone(store, self._who, take_over=order.take_over):
-                    for one in self._deeds(self._carrier(site, store), order):
-                        done.append(one)
-                        self._told(site, one)
+                with exclusive_access(store, self._who, take_over=request.take_over):
+                    for step in self._steps(self._runner(site, store), request):
+                        done.append(step)
+                        self._on_step(site, step)
             except ConsoleError as error:
-                self._settle(intent, site, "unknown" if isinstance(error, Unreachable) else "refused", str(error))
+                self._record_outcome(
+                    intent, site, "unknown" if isinstance(error, Unreachable) else "refused", str(error)
+                )
                 raise
-            self._settle(intent, site, "done", "")
+            self._record_outcome(intent, site, "done", "")
             return SiteOutcome(site.name, "applied", (), tuple(done))
         except ConsoleError as error:
             return SiteOutcome(site.name, "failed", (), tuple(done), error)
@@ -138,15 +140,15 @@ class MigrationRun:
             store.close()
 
     @staticmethod
-    def _deeds(carrier: MigrationRunner, order: Order) -> Iterator[StepResult]:
-        if order.recorded:
-            return carrier.skip(order.phase)
-        return carrier.apply(order.phase, allow_destructive=order.allow_destructive)
+    def _steps(runner: MigrationRunner, request: MigrationRequest) -> Iterator[StepResult]:
+        if request.recorded:
+            return runner.skip(request.phase)
+        return runner.apply(request.phase, allow_destructive=request.allow_destructive)
 
-    def _settle(self, intent: int, site: Site, result: str, told: str) -> None:
-        # an intent without an outcome says "ask the store", which is true
+    def _record_outcome(self, intent: int, site: Site, result: str, message: str) -> None:
+        # an intent without an outcome means "ask the store", which is true
         with suppress(ConsoleError):
-            self._journal.outcome(intent, site.region.name, self._pipeline, result, told)
+            self._journal.outcome(intent, site.region.name, self._pipeline, result, message)
 
 
 def _skipped(sites: Sequence[Site], rest: Waves) -> Iterator[SiteOutcome]:
@@ -155,10 +157,10 @@ def _skipped(sites: Sequence[Site], rest: Waves) -> Iterator[SiteOutcome]:
 
 
 @contextmanager
-def alone(store: Store, who: Who, *, take_over: bool) -> Iterator[None]:
-    """Be the only one of all consoles that changes this store.
+def exclusive_access(store: Store, who: Who, *, take_over: bool) -> Iterator[None]:
+    """Keep all other consoles from changing this store.
 
-    Those of one user and machine are told apart by a lock that dies with its process; all others by the store's own mark.
+    Consoles of the same user and machine are kept out by a lock that ends with its process, all others by the store's own mark.
 
     raises  Conflict
     """

@@ -1,4 +1,4 @@
-"""One region's rollout as a run sees it: handed over, waited for, and let through its gate."""
+"""One region's part of a run: submit its plan, wait for the rollout, and open its gate where that is allowed."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
@@ -17,21 +17,21 @@ from console.runner.actions import JournaledActions, gate
 from console.runner.view import Outcome, RegionView
 from console.runner.watch import FIRST_SECONDS, LAST_SECONDS, RegionBoard, RegionWatcher, under_way
 
-AWAY_SECONDS = 30.0  # for which a run waits for a region that it may go on without
+AWAY_SECONDS = 30.0  # wait for an unreachable region that the run may leave out
 OnFailure = Literal["keep", "discard"]
-HAND_OVERS = 4  # attempts to hand a plan over, each repeating the same request
+SUBMIT_ATTEMPTS = 4  # each repeats the same request
 
 
 class RegionOps(Protocol):
-    """What a run may do in a region: the fleet's own acts."""
+    """Operations of the fleet that a run uses in one region."""
 
     async def refresh(self, regions: Sequence[str] = ()) -> None: ...
 
     def pending(self, region: str) -> Plan: ...
 
-    async def carries(self, region: str, plan: Plan) -> bool: ...
+    async def carries_same_change(self, region: str, plan: Plan) -> bool: ...
 
-    async def hand_over(self, region: str, fleet: FleetWaves | None = None) -> str: ...
+    async def submit(self, region: str, fleet: FleetWaves | None = None) -> str: ...
 
     async def promote(self, region: str) -> Promoted: ...
 
@@ -42,61 +42,64 @@ class RegionOps(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How a run goes, whatever the region.
+    """Options of a run, the same for all regions.
 
-    patience    seconds for which it waits while a link is lost
-    without     regions that it goes on without where they are away: their outcome is `behind`, and their plan waits
-    on_failure  what becomes of a failed rollout; None leaves it to the region's policy
+    reconnect_seconds  how long it waits while a link is lost
+    without            regions to leave out if they are unreachable: their outcome is `behind`, and their plan waits
+    on_failure         keep or discard a failed rollout; None leaves it to the region's policy
     """
 
-    patience: float
+    reconnect_seconds: float
     without: frozenset[str] = frozenset()
     on_failure: OnFailure | None = None
 
     def waits(self, name: str) -> float:
-        return min(self.patience, AWAY_SECONDS) if name in self.without else self.patience
+        return min(self.reconnect_seconds, AWAY_SECONDS) if name in self.without else self.reconnect_seconds
 
 
 class RegionRun:
-    """Carries one region's pending plan to its gate, or through it; one outcome a region, whatever happens."""
+    """Runs one region's pending plan up to its gate, or through it. Every run ends in exactly one outcome."""
 
     def __init__(
         self,
-        hands: RegionOps,
+        ops: RegionOps,
         board: RegionBoard,
-        followers: Mapping[str, RegionWatcher],
-        desk: JournaledActions,
-        manner: RunOptions,
+        watchers: Mapping[str, RegionWatcher],
+        actions: JournaledActions,
+        options: RunOptions,
         *,
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
-        self._hands = hands
+        self._ops = ops
         self._board = board
-        self._followers = followers
-        self._desk = desk
-        self.manner = manner
+        self._watchers = watchers
+        self._actions = actions
+        self.options = options
         self._sleep = sleep
 
-    async def carry(self, name: str, fleet: FleetWaves, *, yes: bool) -> Outcome:
-        """See docs/design.md, how a rollout runs. Every ConsoleError ends in the outcome. fleet: what it is part of."""
-        follower = self._followers[name]
-        follower.carrying += 1
+    async def run(self, name: str, fleet: FleetWaves, *, yes: bool) -> Outcome:
+        """Run the plan; a ConsoleError becomes the outcome's error.
+
+        fleet  the waves that the region's rollout is part of
+        """
+        watcher = self._watchers[name]
+        watcher.active_runs += 1
         try:
             view = self._board[name]
             if view.plan is None and not view.problem:
-                await self._hands.refresh([name])
-            return await self._carried(name, fleet, yes)
+                await self._ops.refresh([name])
+            return await self._run_rollout(name, fleet, yes)
         except ConsoleError as error:
-            if away(error) and name in self.manner.without:
+            if away(error) and name in self.options.without:
                 return Outcome(name, "behind")
             return Outcome(name, self._board[name].status.shown, error)
         finally:
-            follower.carrying -= 1
+            watcher.active_runs -= 1
 
-    async def _carried(self, name: str, fleet: FleetWaves, yes: bool) -> Outcome:
-        plan, status = self._hands.pending(name), self._board[name].status
+    async def _run_rollout(self, name: str, fleet: FleetWaves, yes: bool) -> Outcome:
+        plan, status = self._ops.pending(name), self._board[name].status
         if under_way(status):
-            if not await self._hands.carries(name, plan):
+            if not await self._ops.carries_same_change(name, plan):
                 raise Conflict(
                     f"{name}: another rollout, {status.rollout} by {status.by}, is under way ({status.shown})",
                     hint=f"let it end, or console cancel --region {name}",
@@ -104,113 +107,117 @@ class RegionRun:
                 )
             if status.held == "paused":
                 raise RegionError(f"{name}: {status.rollout} is {status.why}", hint=f"console resume --region {name}")
-            await self._wake(name)
-            return await self._to_the_end(name, status.rollout, yes)
+            await self._wake_agent(name)
+            return await self._until_decided(name, status.rollout, yes)
         if nothing_to_do(plan):
             return Outcome(name, "unchanged")
-        return await self._to_the_end(name, await self._handed_over(name, fleet), yes)
+        return await self._until_decided(name, await self._submit_with_retries(name, fleet), yes)
 
-    async def _handed_over(self, name: str, fleet: FleetWaves) -> str:
-        """Repeating it is harmless: a region that has accepted the plan names its rollout again."""
-        pause = FIRST_SECONDS
-        for _ in range(HAND_OVERS - 1):
+    async def _submit_with_retries(self, name: str, fleet: FleetWaves) -> str:
+        """Repeating the request is harmless: a region that has accepted the plan returns the same rollout."""
+        backoff = FIRST_SECONDS
+        for _ in range(SUBMIT_ATTEMPTS - 1):
             try:
-                return await self._hands.hand_over(name, fleet)
+                return await self._ops.submit(name, fleet)
             except Unreachable as error:
                 self._board.set(name, link="unreachable", link_why=str(error))
-            await self._sleep(pause)
-            pause *= 4
-        return await self._hands.hand_over(name, fleet)
+            await self._sleep(backoff)
+            backoff *= 4
+        return await self._ops.submit(name, fleet)
 
-    async def _wake(self, name: str) -> None:
-        # out of reach is no end: the follower goes on trying, and the wait below has its own patience
+    async def _wake_agent(self, name: str) -> None:
+        # unreachable is not final: the watcher keeps trying, and the wait below has its own timeout
         with suppress(Unreachable):
-            await self._hands.driver(name).wake()
-        self._followers[name].start()
+            await self._ops.driver(name).wake()
+        self._watchers[name].start()
 
-    async def _to_the_end(self, name: str, rollout: str, yes: bool) -> Outcome:
-        pause, lost = FIRST_SECONDS, False
+    async def _until_decided(self, name: str, rollout: str, yes: bool) -> Outcome:
+        backoff, answer_lost = FIRST_SECONDS, False
         while True:
-            status = await self._stands(name, rollout)
+            status = await self._await_decision(name, rollout)
             if status.state == "live":
-                await self._see_winner(name, yes)
+                await self._check_promoter(name, yes)
                 return Outcome(name, "live")
             if status.held == "failed":
                 raise await self._failed(name, status)
             if not under_way(status):
                 raise Conflict(f"{name}: {status.rollout} was ended ({status.state}) by {status.decided_by}")
-            if shut := gate(self._board[name], yes):
-                raise shut
+            if blocked := gate(self._board[name], yes):
+                raise blocked
             try:
-                await self._hands.promote(name)
+                await self._ops.promote(name)
             except Conflict:
-                # ours may be the promotion that it collides with, if an answer was lost
-                if not lost or not await self._won(name):
+                # if an answer was lost, the conflicting promotion may be our own
+                if not answer_lost or not await self._promoted_by_us(name):
                     raise
                 return Outcome(name, "live")
             except Unreachable:
-                lost = True
-                await self._sleep(pause)
-                pause = min(LAST_SECONDS, pause * 2)
-                await self._meet_again(name)
+                answer_lost = True
+                await self._sleep(backoff)
+                backoff = min(LAST_SECONDS, backoff * 2)
+                await self._refresh_state(name)
 
-    async def _meet_again(self, name: str) -> None:
+    async def _refresh_state(self, name: str) -> None:
         with suppress(Unreachable):
-            self._followers[name].meet(await self._hands.driver(name).state(self._board.pipeline))
+            self._watchers[name].adopt_state(await self._ops.driver(name).state(self._board.pipeline))
 
-    async def _stands(self, name: str, rollout: str) -> Status:
-        """The rollout's status once it asks for a decision.
+    async def _await_decision(self, name: str, rollout: str) -> Status:
+        """Wait until the rollout needs a decision; returns its status then.
 
-        raises  Unreachable if the link stays lost; what broke the following
+        raises  Unreachable if the link stays lost; the error that ended the watching
         """
-        follower = self._followers[name]
+        watcher = self._watchers[name]
 
-        def decides(view: RegionView) -> bool:
+        def needs_decision(view: RegionView) -> bool:
             status = view.status
-            stands = status.shown in ("awaiting-confirmation", "failed") or not under_way(status) or self._taken(status)
-            return (stands and status.rollout == rollout) or follower.broken is not None
+            stands = (
+                status.shown in ("awaiting-confirmation", "failed")
+                or not under_way(status)
+                or self._steered_elsewhere(status)
+            )
+            return (stands and status.rollout == rollout) or watcher.fatal_error is not None
 
         while True:
-            view = await self._board.until(name, lambda view: decides(view) or view.link == "unreachable")
-            if not decides(view):
+            view = await self._board.until(name, lambda view: needs_decision(view) or view.link == "unreachable")
+            if not needs_decision(view):
                 try:
                     view = await self._board.until(
-                        name, lambda view: decides(view) or view.link != "unreachable", self.manner.waits(name)
+                        name, lambda view: needs_decision(view) or view.link != "unreachable", self.options.waits(name)
                     )
                 except TimeoutError:
                     raise Unreachable(
-                        f"{name}: out of reach for {self.manner.waits(name):g} s ({self._board[name].link_why}); a batch may be running",
+                        f"{name}: out of reach for {self.options.waits(name):g} s ({self._board[name].link_why}); a batch may be running",
                         hint="the same command goes on where the region is",
                     ) from None
-            if follower.broken:
-                raise follower.broken
-            if self._taken(view.status):
+            if watcher.fatal_error:
+                raise watcher.fatal_error
+            if self._steered_elsewhere(view.status):
                 raise _taken_over(name, view.status)
-            if decides(view):
+            if needs_decision(view):
                 return view.status
 
-    def _taken(self, status: Status) -> bool:
-        """Whether another console steers by now, and this one only looks."""
-        return under_way(status) and status.console not in ("", self._desk.who.console)
+    def _steered_elsewhere(self, status: Status) -> bool:
+        """Whether another console controls the rollout by now, and this one only watches."""
+        return under_way(status) and status.console not in ("", self._actions.who.console)
 
     async def _failed(self, name: str, status: Status) -> RegionError:
         hint = status.hint or f"console retry --region {name}"
-        if (self.manner.on_failure or self._board[name].region.policy.on_failure) == "discard":
-            await self._hands.control(name, "discard")
-            said = "as --on-failure says" if self.manner.on_failure else "as its policy says"
-            hint = f"what it built was discarded, {said}"
+        if (self.options.on_failure or self._board[name].region.policy.on_failure) == "discard":
+            await self._ops.control(name, "discard")
+            reason = "as --on-failure says" if self.options.on_failure else "as its policy says"
+            hint = f"what it built was discarded, {reason}"
         return RegionError(f"{name}: {status.why}", hint=hint, code="E_FAILED")
 
-    async def _see_winner(self, name: str, yes: bool) -> None:
-        """raises  Conflict if this run was to promote, and someone else did"""
+    async def _check_promoter(self, name: str, yes: bool) -> None:
+        """raises  Conflict if this run was to promote and someone else did"""
         status = self._board[name].status
-        if not yes or self._desk.tried(name, "promote", status.rollout):
+        if not yes or self._actions.tried(name, "promote", status.rollout):
             return
-        row = await self._promoted(name)
+        row = await self._promoted_row(name)
         if row is None:
             return
-        if self._ours(row) and not self._desk.tried_elsewhere(name, "promote", status.rollout):
-            return  # an earlier process of ours, which did not live to hear the answer
+        if self._ours(row) and not self._actions.tried_elsewhere(name, "promote", status.rollout):
+            return  # an earlier process of ours promoted, and died before it received the answer
         when = datetime.fromtimestamp(row.at, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
         raise Conflict(
             f"{name}: {row.id} was promoted by {row.by} from {row.host} at {when}",
@@ -218,18 +225,18 @@ class RegionRun:
             code="E_PROMOTED",
         )
 
-    async def _won(self, name: str) -> bool:
-        row = await self._promoted(name)
+    async def _promoted_by_us(self, name: str) -> bool:
+        row = await self._promoted_row(name)
         return row is not None and self._ours(row)
 
-    async def _promoted(self, name: str) -> ReleaseRow | None:
-        """The line of the rollout's release, once it is live."""
-        state = await self._hands.driver(name).state(self._board.pipeline)
+    async def _promoted_row(self, name: str) -> ReleaseRow | None:
+        """The row of the rollout's release, if it is live."""
+        state = await self._ops.driver(name).state(self._board.pipeline)
         release = state.status.release
         return next((row for row in state.releases if row.id == release and row.state == "live"), None)
 
     def _ours(self, row: ReleaseRow) -> bool:
-        return (row.by, row.host) == (self._desk.who.name, self._desk.who.host)
+        return (row.by, row.host) == (self._actions.who.name, self._actions.who.host)
 
 
 def _taken_over(name: str, status: Status) -> Conflict:
@@ -242,5 +249,5 @@ def _taken_over(name: str, status: Status) -> Conflict:
 
 
 def nothing_to_do(plan: Plan) -> bool:
-    """True where the region already is what the files say."""
+    """True if the region already is what the files say."""
     return not plan.changes or not plan.steps

@@ -1,4 +1,4 @@
-"""What the faces draw of each region, and what they may ask: one frozen value and one protocol."""
+"""The interface between runner and faces: a frozen view of each region, and a protocol of operations."""
 
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -21,15 +21,16 @@ Link = Literal["idle", "connecting", "connected", "unreachable"]
 
 @dataclass(frozen=True, slots=True)
 class RegionView:
-    """One region, now.
+    """The current state of one region.
 
     plan     the pending plan, computed from the files against the live release; None before the first survey
     problem  why there is no plan (an error of the survey or the planner), or ""
-    attended whether an agent runs there; None where that is not known
-    accepted the plan that the region's rollout carries; None where the region has not told it
-    behind   another release than the files say answers there; None where that is not known
-    note     a word from outside the rollout that deserves the state column ("building the demo: 3 of 14 days")
-    witness  how far the search for the pending plan's witnesses has come; None where none was asked for
+    attended whether an agent runs there; None if unknown
+    accepted the plan that the region's rollout runs; None if the region has not sent it
+    behind   the live release is not the one that the files describe; None if unknown
+    note     a message from outside the rollout for the state column ("building the demo: 3 of 14 days")
+    waits    the note says why the region may not begin yet
+    witness  progress of the search for the pending plan's witnesses; None if there was no search
     """
 
     region: Region
@@ -45,20 +46,21 @@ class RegionView:
     behind: bool | None = None
     accepted: Plan | None = None
     attended: bool | None = None
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How one region's part of a headless run ended. error is None when it is live or had nothing to do."""
+    """How a headless run ended in one region. error is None if it is live or had nothing to do."""
 
     region: str
-    # a state of the rollout, or `unchanged`, `skipped` (its wave never began), `behind` (away, and gone on without)
+    # a state of the rollout, or `unchanged`, `skipped` (its wave never began), `behind` (unreachable and left out)
     state: str
     error: ConsoleError | None = None
 
 
 class Cockpit(Protocol):
-    """All that a face can do. `Fleet` is the one implementation; it never blocks the caller's loop."""
+    """Operations offered to the faces. `Fleet` implements them; none blocks the caller's event loop."""
 
     @property
     def views(self) -> Mapping[str, RegionView]:
@@ -74,16 +76,16 @@ class Cockpit(Protocol):
         ...
 
     async def witness(self, region: str) -> None:
-        """Seek the smallest rows that the pending plan's edited queries turn into others; how far it is lands in the view.
+        """Search for the smallest rows on which the pending plan's edited queries differ; progress appears in the view.
 
-        Starts a Spark of this machine, none of the region's. What was found for the same edits is not sought again.
+        Starts a local Spark, none in the region. Results for the same edits are reused.
         """
         ...
 
     async def run(
         self, regions: Sequence[str] = (), *, yes: bool = False, attached: bool = False
     ) -> tuple[Outcome, ...]:
-        """Carry the pending plans through these regions, wave after wave, canaries first, up to the gate or (yes) live.
+        """Run the pending plans in these regions, wave by wave, canaries first, up to the gate or (yes) to live.
 
         A wave starts when every region of the one before is live. Without `yes` the run ends for a region at its gate;
         with it the gate opens where the policy is `ask` or `auto` and every check passed.
@@ -91,7 +93,7 @@ class Cockpit(Protocol):
         ...
 
     async def start(self, region: str) -> None:
-        """Hand one region's pending plan over and follow it; returns when the region has accepted it."""
+        """Submit one region's pending plan and follow it; returns when the region has accepted it."""
         ...
 
     async def control(self, region: str, verb: Verb) -> Status: ...
@@ -115,10 +117,10 @@ class Cockpit(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Regions whose plans say the same, figures aside. People review these, not regions.
+    """Regions whose plans are the same apart from figures. People review groups, not regions.
 
     label    `A` for the largest group that changes something, `B` …
-    differs  in what it is another plan than A; () for A itself
+    differs  differences from the plan of A; () for A itself
     """
 
     label: str
@@ -135,10 +137,10 @@ class Group:
 
 
 def grouped(plans: Iterable[Plan]) -> tuple[Group, ...]:
-    """Those that change something first, then the largest, else in the order of the first region of each."""
+    """Groups with changes first, then by size, then in the order of their first regions."""
     alike: dict[object, list[Plan]] = {}
     for plan in plans:
-        alike.setdefault(_said(plan), []).append(plan)
+        alike.setdefault(_content(plan), []).append(plan)
     ordered = sorted(alike.values(), key=lambda same: (bool(same[0].changes), len(same)), reverse=True)
     return tuple(
         Group(_label(i), tuple(same), _differs(same[0], ordered[0][0]) if i else ()) for i, same in enumerate(ordered)
@@ -155,8 +157,8 @@ def _label(number: int) -> str:
             return letters
 
 
-def _said(plan: Plan) -> object:
-    """What a plan says but for figures: rows and days are its region's, and no reason to read it twice."""
+def _content(plan: Plan) -> object:
+    """A plan without its figures: rows and days differ from region to region, and are no reason to read it twice."""
     nodes = tuple((n.kind, n.name, n.action, _FIGURE.sub("#", n.why), n.columns, n.source) for n in plan.nodes)
     problems = tuple((p.code, p.severity, p.node, p.where) for p in plan.problems)
     drift = tuple((d.table, d.what, d.name, d.said if d.name else "", d.found) for d in plan.drift)
@@ -168,18 +170,22 @@ def _overridden(plan: Plan) -> frozenset[tuple[str, str]]:
 
 
 def _differs(plan: Plan, main: Plan) -> tuple[str, ...]:
-    """In words, what makes it another plan than the main one."""
-    told = [f"another {path}: {value or 'absent'}" for path, value in sorted(_overridden(plan) - _overridden(main))]
-    told += [f"not {path}: {value or 'absent'}" for path, value in sorted(_overridden(main) - _overridden(plan))]
+    """Differences from the main plan, in words."""
+    differences = [
+        f"another {path}: {value or 'absent'}" for path, value in sorted(_overridden(plan) - _overridden(main))
+    ]
+    differences += [f"not {path}: {value or 'absent'}" for path, value in sorted(_overridden(main) - _overridden(plan))]
     if drift := [d for d in plan.drift if d not in main.drift]:
-        told.append(f"drifted: {', '.join(dict.fromkeys('.'.join(filter(None, (d.table, d.name))) for d in drift))}")
+        differences.append(
+            f"drifted: {', '.join(dict.fromkeys('.'.join(filter(None, (d.table, d.name))) for d in drift))}"
+        )
     known = {(p.code, p.node) for p in main.problems}
-    told += [f"{p.code} {p.node}".rstrip() for p in plan.problems if (p.code, p.node) not in known]
+    differences += [f"{p.code} {p.node}".rstrip() for p in plan.problems if (p.code, p.node) not in known]
     if main.changes and not plan.changes:
-        return tuple(dict.fromkeys([*told, "nothing to do"]))
+        return tuple(dict.fromkeys([*differences, "nothing to do"]))
     actions = {(n.kind, n.name): n.action for n in main.nodes}
     for node in plan.nodes:
         was = actions.get((node.kind, node.name))
         if was != node.action:
-            told.append(f"{node.name}: {node.action}" + (f", not {was}" if was else ""))
-    return tuple(dict.fromkeys(told)) or ("its tables or its live release are others",)
+            differences.append(f"{node.name}: {node.action}" + (f", not {was}" if was else ""))
+    return tuple(dict.fromkeys(differences)) or ("its tables or its live release are others",)

@@ -1,4 +1,4 @@
-"""The latest view of every region: who keeps it in step with the region, and who waits for the next one."""
+"""The latest view of every region, the watchers that keep it up to date, and the readers that wait for changes."""
 
 import asyncio
 import random
@@ -27,7 +27,7 @@ FIRST_SECONDS, LAST_SECONDS = 0.25, 15.0  # between two attempts to reach a regi
 
 
 class Changes:
-    """Every change after its making, region by region; a slow reader gets the latest of each, not all."""
+    """Changes since this reader was created, region by region; a slow reader gets the latest of each, not all."""
 
     def __init__(self) -> None:
         self._latest: dict[str, RegionView] = {}
@@ -84,7 +84,7 @@ class RegionBoard:
         return reader
 
     async def until(self, name: str, test: Callable[[RegionView], bool], seconds: float | None = None) -> RegionView:
-        """The first view of a region that passes the test, the present one included.
+        """The first view of a region that passes the test; the current one counts.
 
         raises  TimeoutError after `seconds`
         """
@@ -101,7 +101,7 @@ class RegionBoard:
 
 
 class WitnessSearch:
-    """Witnesses of the pending plans, for those who ask."""
+    """Searches for witnesses of the pending plans, on request."""
 
     def __init__(self, board: RegionBoard) -> None:
         self._board = board
@@ -109,37 +109,37 @@ class WitnessSearch:
         self._prover: WitnessWorker | None = None
 
     def beside(self, name: str, plan: Plan, live: Live) -> "WitnessProgress | None":
-        """What is known of a region's new plan, which was computed against `live`."""
+        """The known witnesses of a region's new plan, which was computed against `live`."""
         self._lives[name] = live
         return self._prover.of(name, plan, live.release) if self._prover else None
 
     async def seek(self, region: Region, plan: Plan) -> None:
-        """What is found lands in the view."""
+        """Search; the results appear in the view."""
         if self._prover is None:
-            from console.witness import WitnessWorker  # loads an engine that nobody else needs
+            from console.witness import WitnessWorker  # loads an engine that nothing else needs
 
             self._prover = WitnessWorker(lambda name, witness: self._board.set(name, witness=witness))
         await self._prover.seek(region, plan, self._lives[region.name].release)
 
     def stop(self) -> None:
-        """End what is being sought, for good."""
+        """End the search, for good."""
         if self._prover:
             self._prover.stop()
 
 
 def under_way(status: Status) -> bool:
-    """True while a rollout is being carried, waits at its gate, or is held."""
+    """True while a rollout is running, waits at its gate, or is paused or failed."""
     return status.state not in ENDED and status.state != "none"
 
 
 class RegionWatcher:
-    """Keeps one region's view in step with the region; a lost link is shown as that and tried again, with back-off.
+    """Keeps one region's view up to date. A lost link is shown as such and retried with back-off.
 
-    Nothing is believed to have failed or to be done because the link is lost (docs/design.md, P2).
+    A lost link never means that a rollout has failed or finished (docs/design.md, P2).
 
-    carrying  someone here wants the rollout carried: each new attempt also sees that an agent runs
-    broken    why following ended for good: the agent speaks nonsense or is not ours to talk to
-    decided   called after an event that changed what is live
+    active_runs      runs of this console that wait for the region: while there are any, each attempt also wakes the agent
+    fatal_error      why watching ended for good: the agent's answers make no sense, or we may not talk to it
+    on_live_changed  called after an event that changed the live release
     """
 
     def __init__(
@@ -149,24 +149,24 @@ class RegionWatcher:
         journal: Journal,
         *,
         sleep: Callable[[float], Awaitable[None]],
-        decided: Callable[[str], None],
+        on_live_changed: Callable[[str], None],
     ) -> None:
-        self.carrying = 0
-        self.broken: ConsoleError | None = None
+        self.active_runs = 0
+        self.fatal_error: ConsoleError | None = None
         self._driver = driver
         self._name = driver.region.name
         self._pipeline = board.pipeline
         self._board = board
         self._journal = journal
         self._sleep = sleep
-        self._decided = decided
+        self._on_live_changed = on_live_changed
         self._accepted: tuple[str, Plan | None] = ("", None)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin, if not yet begun or ended."""
+        """Start watching, unless already started."""
         if self._task is None or self._task.done():
-            self.broken = None
+            self.fatal_error = None
             self._task = asyncio.create_task(self._follow(), name=f"follow {self._name}")
 
     async def stop(self) -> None:
@@ -176,20 +176,20 @@ class RegionWatcher:
             with suppress(asyncio.CancelledError):
                 await task
 
-    def meet(self, state: RegionState) -> None:
-        """Take over what the region says it is, unless our view is already further: what is live is then ours, too."""
-        mine, told = self._board[self._name].status, state.status
-        if mine.rollout == told.rollout and told.rollout:
-            if told.seq < mine.seq:
+    def adopt_state(self, state: RegionState) -> None:
+        """Replace the view by the region's own state, unless the view is already newer, its live release included."""
+        ours, theirs = self._board[self._name].status, state.status
+        if ours.rollout == theirs.rollout and theirs.rollout:
+            if theirs.seq < ours.seq:
                 return
-            if not (
-                told.lag_commits or told.lag_seconds
-            ):  # what is fleeting the region does not keep, and we may have heard it
-                told = replace(told, lag_commits=mine.lag_commits, lag_rows=mine.lag_rows, lag_seconds=mine.lag_seconds)
-            told = replace(told, log=told.log or mine.log)
+            if not (theirs.lag_commits or theirs.lag_seconds):
+                # the region does not store fleeting events, and we may have received some
+                commits, rows, seconds = ours.lag_commits, ours.lag_rows, ours.lag_seconds
+                theirs = replace(theirs, lag_commits=commits, lag_rows=rows, lag_seconds=seconds)
+            theirs = replace(theirs, log=theirs.log or ours.log)
         self._board.set(
             self._name,
-            status=told,
+            status=theirs,
             live=state.live,
             previous=state.previous,
             accepted=state.plan,
@@ -197,59 +197,59 @@ class RegionWatcher:
         )
         self._accepted = (state.status.rollout, state.plan)
 
-    def _met(self, state: RegionState) -> None:
-        """Likewise, where nobody plans anew of himself: a plan from another release is none."""
-        self.meet(state)
+    def _resync(self, state: RegionState) -> None:
+        """Adopt the region's state, and plan again if the pending plan is for another release than the live one."""
+        self.adopt_state(state)
         view = self._board[self._name]
         if view.plan is not None and view.plan.live != view.live:
-            self._decided(self._name)
+            self._on_live_changed(self._name)
 
     async def accepted(self) -> Plan | None:
-        """The plan that the region carries, asked for where the last one told is of another rollout."""
+        """The plan that the region's rollout runs; asked for if the last one received is of another rollout."""
         if self._accepted[0] != self._board[self._name].status.rollout:
-            self.meet(await self._driver.state(self._pipeline))
+            self.adopt_state(await self._driver.state(self._pipeline))
         return self._accepted[1]
 
     async def _follow(self) -> None:
-        pause = FIRST_SECONDS
+        backoff = FIRST_SECONDS
         while True:
             going = under_way(self._board[self._name].status)
             try:
-                if self.carrying:
+                if self.active_runs:
                     await self._driver.wake()
-                self._met(await self._driver.state(self._pipeline))
-                self._board.set(self._name, link="connected" if self.carrying else "connecting", link_why="")
+                self._resync(await self._driver.state(self._pipeline))
+                self._board.set(self._name, link="connected" if self.active_runs else "connecting", link_why="")
                 async with aclosing(self._watched()) as events:
                     async for recorded in events:
-                        pause = FIRST_SECONDS
+                        backoff = FIRST_SECONDS
                         self._board.set(self._name, link="connected", link_why="")
-                        if not await self._take(recorded):
+                        if not await self._handle(recorded):
                             break  # something is missing: ask for the whole state again
             except Unreachable as error:
-                if self._at_rest(error):
+                if self._needs_no_agent(error):
                     return
-                # before a rollout begins nobody need be there: whoever hands it over starts an agent
+                # before a rollout begins no agent need be there: submitting a plan starts one
                 lost = error.code != "E_NO_AGENT" or going
                 self._board.set(self._name, link="unreachable" if lost else "connecting", link_why=str(error))
             except ConsoleError as error:
                 if not (away(error) and under_way(self._board[self._name].status)):
-                    self._break(error)
+                    self._give_up(error)
                     return
                 self._board.set(self._name, link="unreachable", link_why=str(error))
-            except Exception as error:  # ours to mend; who waits for this region must hear of it all the same
-                told = f"{self._name}: following it broke: {type(error).__name__}: {safe_text(str(error))[:300]}"
-                self._break(ConsoleError(told, hint="console status; what the region carries goes on", code="E_BUG"))
+            except Exception as error:  # a bug of ours; runs that wait for this region must learn of it all the same
+                reason = f"{self._name}: watching it failed: {type(error).__name__}: {safe_text(str(error))[:300]}"
+                self._give_up(ConsoleError(reason, hint="console status; the region's rollout goes on", code="E_BUG"))
                 return
-            # what went away together must not come back to its host together
-            await self._sleep(pause * random.uniform(0.5, 1.0))
-            pause = min(LAST_SECONDS, pause * 2)
+            # links that were lost together must not all reconnect to their host at once
+            await self._sleep(backoff * random.uniform(0.5, 1.0))
+            backoff = min(LAST_SECONDS, backoff * 2)
 
-    def _break(self, error: ConsoleError) -> None:
-        self.broken = error
+    def _give_up(self, error: ConsoleError) -> None:
+        self.fatal_error = error
         self._board.set(self._name, link="unreachable", link_why=str(error))
 
     async def _watched(self) -> AsyncGenerator[Recorded, None]:
-        """The region's events from where our view stands; the link behind them is dropped with this generator."""
+        """The region's events after our view's last one; closing this generator drops the link."""
         events = self._driver.watch(self._pipeline, self._board[self._name].status.seq)
         try:
             async for recorded in events:
@@ -258,14 +258,14 @@ class RegionWatcher:
             if isinstance(events, AsyncGenerator):
                 await events.aclose()
 
-    def _at_rest(self, error: Unreachable) -> bool:
-        """True where no agent runs and none is needed: then there is nothing to follow."""
-        if error.code != "E_NO_AGENT" or self.carrying or under_way(self._board[self._name].status):
+    def _needs_no_agent(self, error: Unreachable) -> bool:
+        """True if no agent runs and none is needed: then there is nothing to watch."""
+        if error.code != "E_NO_AGENT" or self.active_runs or under_way(self._board[self._name].status):
             return False
         self._board.set(self._name, link="idle", link_why=str(error))
         return True
 
-    async def _take(self, recorded: Recorded) -> bool:
+    async def _handle(self, recorded: Recorded) -> bool:
         status = self._board[self._name].status
         same = recorded.rollout == status.rollout
         if recorded.seq and same and recorded.seq <= status.seq:
@@ -276,19 +276,19 @@ class RegionWatcher:
         if recorded.seq and not begins and not (same and recorded.seq == status.seq + 1):
             return False
         if recorded.seq:
-            await self._keep(recorded)
+            await self._record(recorded)
         self._board.set(self._name, status=fold(self._board[self._name].status, recorded))
         match recorded.event:
             case Promoted(release, was) | RolledBack(release, was):
                 self._board.set(self._name, live=release, previous=was)
-                self._decided(self._name)
+                self._on_live_changed(self._name)
             case Ended():
-                self._decided(self._name)
+                self._on_live_changed(self._name)
         return True
 
-    async def _keep(self, recorded: Recorded) -> None:
+    async def _record(self, recorded: Recorded) -> None:
         try:
-            await asyncio.to_thread(self._journal.saw, self._name, self._pipeline, recorded)
+            await asyncio.to_thread(self._journal.record_event, self._name, self._pipeline, recorded)
         except ConsoleError as error:
-            # following goes on: the region keeps its events, and no action passes without an intent
-            self._board.set(self._name, note=str(error))
+            # watching goes on: the region keeps its events, and no action is taken without an intent
+            self._board.set(self._name, note=str(error), waits=False)

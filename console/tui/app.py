@@ -17,7 +17,7 @@ from textual.theme import Theme
 
 from console.errors import ConsoleError
 from console.runner.view import Cockpit
-from console.runner.waves import turns
+from console.runner.waves import queued_regions
 from console.text import safe_text
 from console.tui.actions import ActionRequest, RegionAction
 from console.tui.dialogs.content import DialogFactory
@@ -88,7 +88,7 @@ class ConsoleApp(App[int]):
         title, coach, readonly = self._fixed
         views = dict(self._cockpit.views)
         desired = {name: view.plan.desired for name, view in views.items() if view.plan}
-        waiting = turns(views, desired)
+        waiting = queued_regions(views, desired)
         return ScreenState(views, title, coach, readonly, self._clock(), self._grouping.of(views), waiting)
 
     def get_line_filters(self) -> list[LineFilter]:

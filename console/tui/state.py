@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from console.runner.view import Group, RegionView
-from console.runner.waves import Turn
+from console.runner.waves import QueuedRegion
 from console.tui.labels import state_label
 
 
@@ -27,7 +27,7 @@ class ScreenState:
     readonly: bool = False
     at: float = 0.0
     groups: tuple[Group, ...] = ()
-    turns: Mapping[str, Turn] = field(default_factory=dict)
+    turns: Mapping[str, QueuedRegion] = field(default_factory=dict)
 
 
 def needs_attention(before: ScreenState, now: ScreenState) -> bool:

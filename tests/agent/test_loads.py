@@ -29,7 +29,7 @@ from console.model.live import Release, TableState, Version
 from console.model.load import EventRun, LoadState
 from console.model.schema import Column, Table
 from console.runner.ingest import events as cutting
-from console.runner.ingest.sending import Carried, Sending
+from console.runner.ingest.upload import Carried, Sending
 from tests.agent.sent import File, Ledger
 
 COLUMNS = (Column("id", "string"), Column("n", "bigint"))

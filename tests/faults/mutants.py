@@ -117,7 +117,7 @@ UNDER_FIRE = (
            "tests/runner/test_races.py::test_a_console_that_asked_and_was_not_answered_lives_if_its_pid_is_still_the_same_process",
            "console/runner/actions.py", "birth(pid) == born", "bool(birth(pid))"),
     Mutant("a region that had nothing to do holds the next wave", "tests/runner/test_fleet.py", "console/runner/waves.py",
-           "    return not _pending(view) and not _moves(view)\n", "    return False\n"),
+           "    return not _has_pending_change(view) and not _is_moving(view)\n", "    return False\n"),
     Mutant("what only a newer version understands is passed over", "tests/versions/test_ahead.py", "console/model/codec.py",
            "            elif newer:\n", "            elif False:\n"),
     Mutant("a table that loses its settings has not drifted",

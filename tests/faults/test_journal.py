@@ -28,7 +28,7 @@ from console.runner.journal import Journal
 journal = Journal(Path(sys.argv[1]))
 journal.intent("eu", "web", "promote", {})
 for line in sys.stdin:
-    journal.saw("eu", "web", decode(Recorded, loads(line)))
+    journal.record_event("eu", "web", decode(Recorded, loads(line)))
 """
 
 
@@ -56,8 +56,8 @@ def test_killed_around_what_it_saw_the_journal_is_whole_up_to_there_and_goes_on(
     again = Journal(place)
     again.check()
     assert again.events("eu") == SEEN[:kept]
-    assert [entry.body["verb"] for entry in again.unsettled()] == ["promote"], "the region knows what became of it"
+    assert [entry.body["verb"] for entry in again.open_intents()] == ["promote"], "the region knows what became of it"
     for recorded in SEEN[kept:]:
-        again.saw("eu", "web", recorded)
+        again.record_event("eu", "web", recorded)
     again.close()
     assert Journal(place).events("eu") == SEEN

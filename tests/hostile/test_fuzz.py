@@ -206,9 +206,11 @@ def test_s08_spoilt_journals_are_not_acted_upon(tmp_path: Path) -> None:
     journal.outcome(intent, "eu", "web", "done")
     journal.intent("us", "web", "promote", {"rollout": "web-1"})
     for seq in range(1, 20):
-        journal.saw("eu", "web", Recorded("web-1", seq, 5.0, Entered("preparing") if seq % 2 else Progress("s", 5)))
+        journal.record_event(
+            "eu", "web", Recorded("web-1", seq, 5.0, Entered("preparing") if seq % 2 else Progress("s", 5))
+        )
     journal.fleet("web", [["eu"], ["us"]], {"yes": True})
-    assert (len(journal.events("eu")), len(journal.unsettled())) == (19, 1)
+    assert (len(journal.events("eu")), len(journal.open_intents())) == (19, 1)
     journal.close()
     whole = good.read_bytes()
     path = tmp_path / "j.db"
@@ -228,7 +230,7 @@ def test_s08_spoilt_journals_are_not_acted_upon(tmp_path: Path) -> None:
             try:
                 damaged.entries()
                 damaged.events("eu")
-                damaged.unsettled()
+                damaged.open_intents()
             finally:
                 damaged.close()
         if seen.error:

@@ -26,7 +26,7 @@ from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.region import Policy, Region
 from console.runner.exit_codes import exit_code
-from console.runner.waves import turns
+from console.runner.waves import queued_regions
 from tests.runner.worlds import BOB, NEW, Brake, World, at_event, ends, fake, plan, refreshed, refusing, until
 
 
@@ -170,9 +170,9 @@ async def test_a_region_out_of_reach_is_that_and_nothing_else(folder: Path) -> N
     await fleet.close()
 
 
-async def test_patience_ends_and_the_rollout_is_not_called_failed(folder: Path) -> None:
+async def test_a_link_that_stays_lost_ends_the_wait_and_the_rollout_is_not_called_failed(folder: Path) -> None:
     eu = fake("eu")
-    fleet = await refreshed(World(folder, eu), patience=0.05)
+    fleet = await refreshed(World(folder, eu), reconnect_seconds=0.05)
     eu.drop_link(after=12)
     outcomes = await fleet.run(yes=True)
     assert exit_code(outcomes) == 5
@@ -308,7 +308,7 @@ async def test_an_agent_that_talks_nonsense_is_a_failure_and_other_regions_go_on
         yield
 
     monkeypatch.setattr(driver, "watch", nonsense)
-    await fleet._followers["eu"].stop()
+    await fleet._watchers["eu"].stop()
     assert ends(await fleet.run(yes=True))["us"] == ("live", None)
     assert fleet.views["eu"].link == "unreachable"
     assert fleet.views["eu"].status.held == ""
@@ -342,7 +342,7 @@ async def test_a_wave_of_which_one_region_is_not_live_yet_holds_the_next(folder:
     second = await refreshed(world)
     await second.promote("us")
     assert second.views["eu"].status.state == "none"
-    assert turns(second.views, {"eu": NEW})["eu"].after == ("uk",)
+    assert queued_regions(second.views, {"eu": NEW})["eu"].after == ("uk",)
     changes = second.changes()
     await second.promote("uk")
     async with asyncio.timeout(5):
@@ -357,7 +357,7 @@ async def test_a_region_that_was_started_alone_begins_no_other(folder: Path) -> 
     fleet = await refreshed(world)
     await fleet.run(["us"])
     await fleet.promote("us")
-    assert turns(fleet.views, dict.fromkeys(fleet.views, NEW)) == {}
+    assert queued_regions(fleet.views, dict.fromkeys(fleet.views, NEW)) == {}
     assert not eu.disk.stored
     await fleet.close()
 
@@ -374,8 +374,8 @@ async def test_a_region_whose_files_have_changed_since_waits_for_a_person(folder
 
     second = await refreshed(world, planner=edited)
     await second.promote("us")
-    assert turns(second.views, dict.fromkeys(second.views, "edited")) == {}
-    assert turns(second.views, dict.fromkeys(second.views, NEW)).keys() == {"eu", "ap"}
+    assert queued_regions(second.views, dict.fromkeys(second.views, "edited")) == {}
+    assert queued_regions(second.views, dict.fromkeys(second.views, NEW)).keys() == {"eu", "ap"}
     await asyncio.sleep(0.05)
     assert not eu.disk.stored
     await second.close()

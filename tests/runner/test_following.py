@@ -40,8 +40,8 @@ async def test_a_mistake_of_ours_in_following_ends_the_run_with_its_words_and_no
         (outcome,) = await fleet.run(yes=True)
     assert outcome.error is not None
     assert (type(outcome.error), outcome.error.code) == (ConsoleError, "E_BUG")
-    assert str(outcome.error) == "eu: following it broke: ValueError: a \\x1b[2Jbug"
-    assert outcome.error.hint == "console status; what the region carries goes on"
+    assert str(outcome.error) == "eu: watching it failed: ValueError: a \\x1b[2Jbug"
+    assert outcome.error.hint == "console status; the region's rollout goes on"
     assert fleet.views["eu"].link == "unreachable"
     assert eu.disk.status.state == "preparing", "what the region carries goes on"
     brake.release()

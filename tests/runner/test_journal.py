@@ -22,13 +22,13 @@ def test_what_is_written_is_read_back_by_the_next_process(folder: Path) -> None:
     intent = journal.intent("eu", "web", "accept", {"plan": "abc"})
     lost = journal.intent("us", "web", "accept", {"plan": "abc"})
     journal.outcome(intent, "eu", "web", "done")
-    journal.saw("eu", "web", Recorded("web-2", 2, 4.0, Entered("preparing")))
+    journal.record_event("eu", "web", Recorded("web-2", 2, 4.0, Entered("preparing")))
     journal.fleet("web", [["us"], ["eu"]], {"yes": True})
     journal.close()
 
     again = Journal(folder / "journal.db")
     assert [entry.kind for entry in again.entries()] == ["intent", "intent", "outcome", "event", "fleet"]
-    assert [entry.id for entry in again.unsettled()] == [lost]
+    assert [entry.id for entry in again.open_intents()] == [lost]
     assert again.events("eu") == (Recorded("web-2", 2, 4.0, Entered("preparing")),)
     assert again.entries("fleet")[0].body["waves"] == [["us"], ["eu"]]
     again.close()
@@ -110,7 +110,7 @@ def test_a_damaged_journal_is_not_acted_upon_and_can_be_set_aside(damage: object
         journal.intent("eu", "web", "promote", {})
     assert "console doctor" in caught.value.hint
 
-    aside = journal.set_aside()
+    aside = journal.move_damaged()
     assert aside.exists()
     journal.intent("eu", "web", "promote", {})
     assert [entry.body["verb"] for entry in journal.entries()] == ["promote"]
@@ -138,6 +138,6 @@ def test_two_consoles_and_many_threads_lose_no_line(folder: Path) -> None:
     for thread in threads:
         thread.join()
     assert len(journals[0].entries()) == 2 * 20 * 6
-    assert not journals[1].unsettled()
+    assert not journals[1].open_intents()
     for journal in journals:
         journal.close()

@@ -91,7 +91,7 @@ async def test_no_region_begins_while_this_machines_pause_file_is_there_and_the_
     eu = fake("eu")
     fleet = await refreshed(World(folder, eu))
     run = asyncio.create_task(fleet.run(yes=True))
-    await until(lambda: fleet.views["eu"].note.startswith("waits:"))
+    await until(lambda: fleet.views["eu"].waits)
     for _ in range(200):
         await asyncio.sleep(0)
     assert fleet.views["eu"].note == f"waits: all regions are paused by {file}: freeze until Monday"

@@ -105,7 +105,7 @@ class World:
         self._consoles += 1
         drivers = {name: driver(world) for name, world in self.regions.items()}
         kept = journal or Journal(self._folder / f"journal-{self._consoles}.db")
-        options: dict[str, Any] = {"sleep": fast, "patience": 5.0, **more}
+        options: dict[str, Any] = {"sleep": fast, "reconnect_seconds": 5.0, **more}
         planner = options.pop("planner", plan)
         return Fleet("web", drivers, dict.fromkeys(drivers, PIPELINE), planner, kept, who, **options)
 

@@ -45,29 +45,33 @@ def ingest(file: str, table: str | None, load: str | None) -> int:
     from console.cli.format import count
     from console.cli.interrupt import carry
     from console.runner.ingest.events import examine
-    from console.runner.ingest.sending import Carried, Sending
+    from console.runner.ingest.upload import FileUpload, UploadResult
 
     desk = open_desk(one=True)
     voice = Output(session().flags)
     region = desk.names[0]
     target = _landing(desk, region, table)
 
-    def told(rows: int) -> None:
+    def on_progress(rows: int) -> None:
         voice.detail(f"{region}  {target}: {rows:,} rows added")
 
     if load is not None and not valid_name(load):
         raise UsageError(f"{load!r:.60} is no name for a load", hint=f"up to {NAME_LENGTH} letters on one line")
     with _opened(file) as source:
         events = examine(source, "stdin" if file == "-" else file)
-        sending: list[Sending] = []
+        uploads: list[FileUpload] = []
 
-        async def work() -> Carried:
+        async def work() -> UploadResult:
             async with desk.reach() as drivers:
                 driver, name = drivers[region], load or _known_by(file, events)
-                sending.append(Sending(driver, desk.name, target, events, load=name, named=load is not None, told=told))
-                return await sending[0].carry()
+                uploads.append(
+                    FileUpload(
+                        driver, desk.name, target, events, load=name, named=load is not None, on_progress=on_progress
+                    )
+                )
+                return await uploads[0].run()
 
-        done = carry(work(), lambda: sending[0].landed() if sending else "")
+        done = carry(work(), lambda: uploads[0].landed() if uploads else "")
     already = not done.rows
     if voice.json:
         about = {"region": region, "table": target, "batch": events.batch, "lines": events.count}

@@ -215,7 +215,7 @@ def show_plans(
         more: dict[str, Any] = {}
         if states is not None:
             more["rollouts"] = [standing_data(*one) for one in stands]
-            more["waits_for_wave"] = [waiting_data(turn) for turn in waits.values()]
+            more["waits_for_wave"] = [waiting_data(queued) for queued in waits.values()]
         more |= {} if sought is None else {"witnesses": witnesses_data(sought)}
         voice.document({**plan_data(plans), **more})
         return

@@ -3,13 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from console.cli.status_text import turn_text
+from console.cli.status_text import queued_text
 from console.drivers.protocol import RegionState
 from console.model.plan import Plan
 from console.model.region import Region
 from console.runner.view import RegionView
 from console.runner.watch import under_way
-from console.runner.waves import Turn, turns
+from console.runner.waves import QueuedRegion, queued_regions
 from console.text import safe_text
 
 
@@ -43,7 +43,9 @@ def standing_text(plan: Plan, state: RegionState) -> str:
     return f"{which} {now}{with_what}; {then}"
 
 
-def waiting(regions: Iterable[Region], plans: Iterable[Plan], states: Mapping[str, RegionState]) -> dict[str, Turn]:
+def waiting(
+    regions: Iterable[Region], plans: Iterable[Plan], states: Mapping[str, RegionState]
+) -> dict[str, QueuedRegion]:
     """The regions whose wave of a rollout has not begun."""
     planned = {plan.region: plan for plan in plans}
     views = {
@@ -51,17 +53,17 @@ def waiting(regions: Iterable[Region], plans: Iterable[Plan], states: Mapping[st
         for region in regions
         if region.name in planned and region.name in states
     }
-    return turns(views, {name: plan.desired for name, plan in planned.items()})
+    return queued_regions(views, {name: plan.desired for name, plan in planned.items()})
 
 
-def waiting_text(turn: Turn) -> str:
+def waiting_text(queued: QueuedRegion) -> str:
     """`eu: wave 2 has not begun, …`."""
-    return f"{safe_text(turn.region)}: {turn_text(turn)}"
+    return f"{safe_text(queued.region)}: {queued_text(queued)}"
 
 
-def waiting_data(turn: Turn) -> dict[str, Any]:
+def waiting_data(queued: QueuedRegion) -> dict[str, Any]:
     """For `--output json`."""
-    return {"region": turn.region, "wave": turn.wave, "after": list(turn.after)}
+    return {"region": queued.region, "wave": queued.wave, "after": list(queued.after)}
 
 
 def standing_data(plan: Plan, state: RegionState) -> dict[str, Any]:

@@ -1,5 +1,5 @@
-"""A file of events, read from its start as often as need be and never held whole: checked, cut into what fits a frame,
-and compared with what has landed of it.
+"""A file of events, read from its start as often as needed and never whole into memory: checked, cut into pieces that fit
+a frame, and compared with the part of it that has landed.
 """
 
 import hashlib
@@ -31,10 +31,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Events:
-    """A file that was looked through once.
+    """A file that was read through once.
 
-    length  its bytes by then: what is written to it later does not count
-    batch   sha256 of these
+    length  its size at that time: bytes appended later do not count
+    batch   sha256 of these bytes
     count   lines that hold an event
     first   the chain of the first event
     """
@@ -47,62 +47,62 @@ class Events:
     first: bytes
 
     def pieces(self, after: int = 0, *, gap_bytes: int = GAP_BYTES) -> Iterator[Piece]:
-        """The events after the first so many. The same content is always cut at the same places, wherever one begins."""
-        seen, room, held, at = 0, PIECE_BYTES, list[str](), list[tuple[int, int]]()
+        """The events after the first `after`. The same content is always cut at the same places, wherever it starts."""
+        counted, room, buffer, at = 0, PIECE_BYTES, list[str](), list[tuple[int, int]]()
         for line, event in self._events():
             follows = bool(at) and sum(at[-1]) == line
             cost = _cost(event) + (0 if follows else gap_bytes)
-            if held and (cost > room or len(held) == PIECE_LINES):
-                if seen > after:
-                    yield _after(held, at, max(0, after - (seen - len(held))))
-                room, held, at, follows = PIECE_BYTES, [], [], False
-            held.append(event)
+            if buffer and (cost > room or len(buffer) == PIECE_LINES):
+                if counted > after:
+                    yield _after(buffer, at, max(0, after - (counted - len(buffer))))
+                room, buffer, at, follows = PIECE_BYTES, [], [], False
+            buffer.append(event)
             at[-1:] = [(at[-1][0], at[-1][1] + 1)] if follows else [*at[-1:], (line, 1)]
             room -= cost
-            seen += 1
-        if held and seen > after:
-            yield _after(held, at, max(0, after - (seen - len(held))))
+            counted += 1
+        if buffer and counted > after:
+            yield _after(buffer, at, max(0, after - (counted - len(buffer))))
 
     def chains(self, wanted: Collection[int]) -> dict[int, bytes]:
-        """The chains up to the events of these numbers, as far as there are so many."""
-        chain, found, last = START, {0: START}, max(wanted, default=0)
+        """The chains up to the events of these numbers, as far as the file has them."""
+        chain, chains, highest = START, {0: START}, max(wanted, default=0)
         for number, (_, event) in enumerate(self._events(), 1):
-            if number > last:
+            if number > highest:
                 break
             chain = link(chain, event)
             if number in wanted:
-                found[number] = chain
-        return found
+                chains[number] = chain
+        return chains
 
     def marks(self, after: int, last: int) -> bytes:
-        """The marks of the events after the first so many, up to event `last`."""
+        """The marks of the events after the first `after`, up to event `last`."""
         chain = self.chains((after,)).get(after, START)
         events = (event for number, (_, event) in enumerate(self._events(), 1) if after < number <= last)
         return chain_of(chain, events)[1]
 
     def line(self, event: int) -> int:
-        """The line of an event, counted from 1; of the last one, where there are fewer."""
-        found = 0
+        """The line of an event, counted from 1; the line of the last event if there are fewer."""
+        last = 0
         for number, (line, _) in enumerate(self._events(), 1):
-            found = line
+            last = line
             if number == event:
                 break
-        return found
+        return last
 
     def older_end(self, commits: int) -> int:
-        """How many events the first so many commits of a console without loads held."""
+        """Number of events in the first `commits` commits of a console that knew no loads."""
         pieces = zip(range(commits), self.pieces(gap_bytes=0), strict=False)
         return sum(len(piece.events) for _, piece in pieces)
 
     def _events(self) -> Iterator[tuple[int, str]]:
         """(line, event) for every line that holds one.
 
-        raises  Conflict E_FILE_CHANGED, at the end at the latest, where these are no longer the bytes that were looked through
+        raises  Conflict E_FILE_CHANGED, at the end at the latest, if the bytes differ from those read first
         """
         self.source.seek(0)
         digest, read = hashlib.sha256(), 0
-        for number, whole in enumerate(_lines(self.source), 1):
-            raw = whole[: self.length - read]
+        for number, full_line in enumerate(_lines(self.source), 1):
+            raw = full_line[: self.length - read]
             read += len(raw)
             digest.update(raw)
             try:
@@ -124,20 +124,20 @@ class Events:
         )
 
 
-def _after(held: list[str], at: list[tuple[int, int]], skipped: int) -> Piece:
-    """A piece without its first so many events."""
-    left, gone = [], skipped
+def _after(buffer: list[str], at: list[tuple[int, int]], skipped: int) -> Piece:
+    """A piece without its first `skipped` events."""
+    remaining, to_skip = [], skipped
     for line, count in at:
-        if gone < count:
-            left.append((line + gone, count - gone))
-        gone = max(0, gone - count)
-    return Piece(tuple(held[skipped:]), tuple(left))
+        if to_skip < count:
+            remaining.append((line + to_skip, count - to_skip))
+        to_skip = max(0, to_skip - count)
+    return Piece(tuple(buffer[skipped:]), tuple(remaining))
 
 
 def examine(source: IO[bytes], name: str) -> Events:
-    """Read everything once before anything is sent; a file that grows meanwhile is taken up to here.
+    """Read and check the whole file before anything is sent; of a file that grows meanwhile, only what was read counts.
 
-    raises  DataError naming the first lines that are no JSON object, or too long to be sent
+    raises  DataError naming the first lines that are not JSON objects, or too long to be sent
     """
     digest, length, events, first = hashlib.sha256(), 0, 0, START
     wrong: list[str] = []
@@ -161,7 +161,7 @@ def examine(source: IO[bytes], name: str) -> Events:
 
 
 def _lines(source: IO[bytes]) -> Iterator[bytes]:
-    """Line by line, a too long one in pieces: a file that is no text must not fill the memory."""
+    """Line by line, with lines that are too long in pieces: a file that is not text must not fill the memory."""
     while line := source.readline(PIECE_BYTES + 1):
         yield line
 
@@ -179,5 +179,5 @@ def _fault(raw: bytes) -> str:
 
 
 def _cost(line: str) -> int:
-    """Bytes of a line inside a request: it is escaped there as a JSON string."""
+    """Bytes of a line in a request, where it is escaped as a JSON string."""
     return len(json.dumps(line)) + 1

@@ -22,7 +22,7 @@ EDGE = "console/agent/feeds/live_feed.py"
 APPENDED, BY_LOG = "console/agent/rows/appended.py", f"{RULES}/test_read_by_log.py"
 FOLLOW, HEALTH = "console/agent/feeds/follower.py", "console/agent/resilience/health.py"
 READING, CARRY, KILLED = "console/agent/queries.py", "console/agent/rollout/executor.py", f"{RULES}/test_killed.py"
-LOAD, SENDING, LOADS = "console/model/load.py", "console/runner/ingest/sending.py", "tests/agent/test_loads.py"
+LOAD, SENDING, LOADS = "console/model/load.py", "console/runner/ingest/upload.py", "tests/agent/test_loads.py"
 AT_GATE = "tests/faults/test_gate.py"
 FENCE, BY_HAND = "tests/faults/test_fence.py", f"{RULES}/test_by_hand.py"
 VERIFY, DOUBLES, DOUBLE_SUMS = (
@@ -152,7 +152,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a copy is not read back", READING, "    raise RegionError(f\"{path}: the run's commit", "    return 0\n    raise RegionError(f\"{path}: the run's commit", f"{KILLED}::test_a_copys_commit_that_is_not_in_the_log_is_no_success"),
     bug("columns are added beside those that are", CARRY, "commit.nothing(self.context.spark.session(), path)", 'self.work.spark.session().range(0).drop("id")', f"{KILLED}::test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with_that_column_once"),
     # files into a landing table
-    bug("lines are written before all are checked", SENDING, "if self._file.count == stand.rows or _alone(self._file, stand.rows):", "if True:", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
+    bug("lines are written before all are checked", SENDING, "if self._file.count == progress.rows or _fits_one_request(self._file, progress.rows):", "if True:", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("a file that differs goes on", SENDING, "end.rows in chains and chains[end.rows].hex() == end.chain", "end.rows in chains", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("lines follow wherever their sender believes", LOAD, "fits = (head.rows, head.chain) == (run.after, run.before)", "fits = True", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("a new load asks nobody", LOAD, "new = run.named or not self.alike(run.load, run.first)", "new = True", f"{LOADS}::test_one_file_sent_under_several_names_at_once_lands_once"),
@@ -166,6 +166,6 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a region's lock is shared", "console/agent/lock.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", f"{RIVALS}/test_holding.py"),
     bug("a swap commits over another's", "console/agent/store/ledger.py", SWAP, "        try:\n            DeltaTable(str(self.path)).update(", f"{RIVALS}/test_rounds.py"),
     bug("who was deposed may go on", "console/agent/rollout/ownership.py", "if console and status.console and console != status.console and moving(status):", "if False:", f"{RIVALS}/test_steering.py::test_a_console_whose_rollout_was_taken_over_is_refused_and_told_by_whom"),
-    bug("the first is not told", "console/runner/region_run.py", 'return under_way(status) and status.console not in ("", self._desk.who.console)', "return False", f"{RIVALS}/test_attach.py"),
+    bug("the first is not told", "console/runner/region_run.py", 'return under_way(status) and status.console not in ("", self._actions.who.console)', "return False", f"{RIVALS}/test_attach.py"),
     bug("anybody may promote again", "console/agent/pipeline.py", "if isinstance(decided, Promoted) and (status.rollout != rollout or status.state == \"live\"):", "if False:", f"{RIVALS}/test_steering.py::test_of_two_who_promote_or_roll_back_at_once_exactly_one_does_and_the_other_learns_who"),
 )  # fmt: skip

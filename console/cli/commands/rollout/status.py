@@ -29,13 +29,15 @@ def status() -> int:
     from console.cli.commands.schema.unstored import arriving, arriving_data, arriving_text
     from console.cli.interrupt import carry
     from console.cli.status_text import status_data, status_text
-    from console.runner.waves import turns
+    from console.runner.waves import queued_regions
 
     desk = open_desk()
     voice = Output(session().flags)
     views, errors = carry(views_of(desk))
     texts = {name: str(error) for name, error in errors.items()}
-    waits = turns({view.region.name: view for view in views}, {n: desk.pipelines[n].digest() for n in desk.names})
+    waits = queued_regions(
+        {view.region.name: view for view in views}, {n: desk.pipelines[n].digest() for n in desk.names}
+    )
     if not voice.json:
         voice.data(status_text(views, texts, waits=waits))  # before a store is asked: they may take their time
     left_out = arriving(desk.project.root, desk.name, desk.regions)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from console.cli.commands.schema.landing import Landing
     from console.model.region import Region
     from console.propagation.migration import Phase
-    from console.runner.migrations import Order, SiteOutcome
+    from console.runner.migrations import MigrationRequest, SiteOutcome
     from console.stores.apply import MigrationRunner, StepPlan, StepResult
     from console.stores.files import MigrationFile, ReplicationConfig, Site
     from console.stores.protocol import Store
@@ -54,14 +54,14 @@ def apply(
     Wave by wave; a wave that is not wholly through is the last one. Each store keeps what was applied to it: doing it
     twice, or again after a kill at any statement, ends the same. Without --yes it stops at each region's gate.
     """
-    from console.runner.migrations import Order
+    from console.runner.migrations import MigrationRequest
 
     work = ApplyCall.open(stores)
     voice = Output(session().flags)
-    order = Order(phase, allow_destructive, take_over, recorded)
+    request = MigrationRequest(phase, allow_destructive, take_over, recorded)
     if dry_run:
-        return work.preview(voice, order)
-    return work.carry(voice, order)
+        return work.preview(voice, request)
+    return work.carry(voice, request)
 
 
 class ApplyCall:
@@ -88,7 +88,7 @@ class ApplyCall:
         changes = concerning(plan, read_changes(root, plan.pipeline)) if migrations else ()
         return cls(root, plan, sites(plan, regions, stores), changes)
 
-    def carrier(self, site: "Site", store: "Store") -> "MigrationRunner":
+    def runner(self, site: "Site", store: "Store") -> "MigrationRunner":
         from console.stores.apply import MigrationRunner
 
         asker = who()
@@ -103,22 +103,22 @@ class ApplyCall:
             host=asker.host,
         )
 
-    def preview(self, voice: Output, order: "Order") -> int:
+    def preview(self, voice: Output, request: "MigrationRequest") -> int:
         """Print what is left, store by store."""
         from console.cli.commands.schema import landing
 
-        shown = [self._seen(site, order) for site in self.sites]
-        files = self._files(order)
+        shown = [self._seen(site, request) for site in self.sites]
+        files = self._files(request)
         if voice.json:
             found = {"stores": [todo_data(*entry) for entry in shown], "edits": list(map(landing.data, files.edits))}
-            voice.document({"phase": order.phase, **found})
+            voice.document({"phase": request.phase, **found})
         else:
             lines = [line for text in folded(shown) for line in text]
             lines += [line for edit in files.edits for line in landing.lines(edit)]
             voice.data("\n".join(lines) or "nothing to do")
         return _complained(voice, [*(refusal for _, _, refusal in shown), files.refusal])
 
-    def _files(self, order: "Order") -> "Landing":
+    def _files(self, request: "MigrationRequest") -> "Landing":
         """What the phase changes in the files of pipelines that own a store's tables."""
         from console.cli.commands.schema.landing import landing
 
@@ -128,46 +128,46 @@ class ApplyCall:
             self.plan,
             owned,
             self.changes,
-            phase=order.phase,
-            allow_destructive=order.allow_destructive,
-            recorded=order.recorded,
+            phase=request.phase,
+            allow_destructive=request.allow_destructive,
+            recorded=request.recorded,
         )
 
-    def _seen(self, site: "Site", order: "Order") -> "Seen":
+    def _seen(self, site: "Site", request: "MigrationRequest") -> "Seen":
         from console.stores.apply import refuse_waiting
 
         todo: tuple[StepPlan, ...] = ()
         store = site.open()
         try:
-            todo = self.carrier(site, store).todo(order.phase, recorded=order.recorded)
-            refuse_waiting(site.name, todo, recorded=order.recorded)
+            todo = self.runner(site, store).todo(request.phase, recorded=request.recorded)
+            refuse_waiting(site.name, todo, recorded=request.recorded)
         except ConsoleError as error:
             return site, todo, error
         finally:
             store.close()
         return site, todo, None
 
-    def carry(self, voice: Output, order: "Order") -> int:
+    def carry(self, voice: Output, request: "MigrationRequest") -> int:
         """Apply, and tell what became of each store."""
         from console.cli.commands.schema import landing
         from console.runner.journal import Journal
         from console.runner.migrations import MigrationRun
 
-        def told(site: "Site", done: "StepResult") -> None:
+        def on_step(site: "Site", done: "StepResult") -> None:
             voice.talk(f"{site.name}: {safe_text(done.change.id)}: {_did(done)}")
 
-        files = self._files(order)
+        files = self._files(request)
         journal = Journal()
-        carriage = MigrationRun(
+        migrations = MigrationRun(
             self.plan.pipeline,
             journal,
             who(),
-            carrier=self.carrier,
-            gate=lambda site, todo: gate(voice, site, todo, order),
-            told=told,
+            runner=self.runner,
+            gate=lambda site, todo: gate(voice, site, todo, request),
+            on_step=on_step,
         )
         try:
-            outcomes = list(carriage.run(self.sites, order))
+            outcomes = list(migrations.run(self.sites, request))
         finally:
             journal.close()
         errors = [outcome.error for outcome in outcomes]
@@ -176,7 +176,7 @@ class ApplyCall:
             landing.write(self.root, edit)
         if voice.json:
             found = {"stores": list(map(outcome_data, outcomes)), "edits": list(map(landing.data, edits))}
-            voice.document({"phase": order.phase, **found})
+            voice.document({"phase": request.phase, **found})
         else:
             lines = [outcome_text(outcome) for outcome in outcomes]
             lines += [line for edit in edits for line in landing.lines(edit)]
@@ -206,15 +206,15 @@ def regions_of(root: Path) -> "tuple[Region, ...]":
     return load(root).select(session().flags.regions or "all")
 
 
-def gate(voice: Output, site: "Site", todo: "Sequence[StepPlan]", order: "Order") -> ConsoleError | None:
+def gate(voice: Output, site: "Site", todo: "Sequence[StepPlan]", request: "MigrationRequest") -> ConsoleError | None:
     """Why a store's work waits for a person, or None: the region's own policy decides."""
     policy = site.region.policy.promote
     left = count(sum(not one.waits for one in todo), "migration")
-    again = f"console schema apply --phase {order.phase} --store {site.target.name} --regions {site.region.name}"
+    again = f"console schema apply --phase {request.phase} --store {site.target.name} --regions {site.region.name}"
     flags = {
-        " --recorded": order.recorded,
-        " --allow-destructive": order.allow_destructive,
-        " --take-over": order.take_over,
+        " --recorded": request.recorded,
+        " --allow-destructive": request.allow_destructive,
+        " --take-over": request.take_over,
     }
     again += "".join(flag for flag, given in flags.items() if given)
     if policy == "auto" or (voice.flags.yes and policy != "never"):

@@ -62,8 +62,8 @@ def _try(work: ApplyCall, site: "Site", change: "MigrationFile") -> Tried:
 
     store = site.open()
     try:
-        carrier = work.carrier(site, store)
-        return site, change, on_a_copy(store, carrier.existing(change), change, carrier.translate), None
+        runner = work.runner(site, store)
+        return site, change, on_a_copy(store, runner.existing(change), change, runner.translate), None
     except ConsoleError as error:
         return site, change, None, error
     finally:

@@ -1,4 +1,4 @@
-"""A file carried into a landing table, once: on after what has landed of it, refused where it differs there."""
+"""Upload of a file into a landing table, once: resumed after the part that has landed, refused if that part differs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from console.errors import Conflict, ConsoleError, DataError, Unreachable
 from console.model.load import MARK_BYTES, MOVED, SCHEMA_MOVED, START, EventRun, Landed, LoadState, first_difference
 from console.runner.ingest.events import Events, Piece
 
-TRIES = 20  # each of them after somebody else's commit
+TRIES = 20  # each after a conflict with another writer's commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Carried:
-    """rows were added now, `before` of the file's had landed earlier."""
+class UploadResult:
+    """rows added by this upload, and `before`, the file's rows that had landed earlier."""
 
     load: str
     rows: int
@@ -21,10 +21,10 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Stand:
+class _Progress:
     """How far a file has landed.
 
-    older  the batch under which a console without loads sent what has
+    older  the batch under which a console that knew no loads sent the landed part
     """
 
     load: str
@@ -34,11 +34,11 @@ class _Stand:
     older: str = ""
 
 
-class Sending:
-    """One file on its way into one table.
+class FileUpload:
+    """Upload of one file into one table.
 
-    load  the name of its load, which a person gave if `named`
-    told  hears how many rows were added so far
+    load         the name of its load, given by the operator if `named`
+    on_progress  called with the number of rows added so far
     """
 
     def __init__(
@@ -50,26 +50,26 @@ class Sending:
         *,
         load: str,
         named: bool,
-        told: Callable[[int], None],
+        on_progress: Callable[[int], None],
     ) -> None:
         self._driver = driver
         self._pipeline, self._table = pipeline, table
         self._file = file
         self._load, self._named = load, named
-        self._told = told
+        self._on_progress = on_progress
         self._rows = 0  # added by us
-        self._stand = _Stand(load=load, first=file.first.hex())
+        self._progress = _Progress(load=load, first=file.first.hex())
         self._in_flight: Piece | None = None
 
-    async def carry(self) -> Carried:
-        """raises  what the region raises, saying which lines have landed; DataError E_LOAD_DIFFERS"""
+    async def run(self) -> UploadResult:
+        """raises  the region's errors, extended by the lines that have landed; DataError E_LOAD_DIFFERS"""
         before = -1
         for attempt in range(TRIES):
-            stand = self._stand = await self._found()
-            before = stand.rows if before < 0 else before
+            progress = self._progress = await self._find_progress()
+            before = progress.rows if before < 0 else before
             try:
-                schema = await self._checked(stand)
-                await self._send(stand, schema)
+                schema = await self._checked(progress)
+                await self._send(progress, schema)
             except Conflict as error:
                 if error.code not in (MOVED, SCHEMA_MOVED) or attempt == TRIES - 1:
                     raise self._landed_by_then(error) from None
@@ -77,43 +77,43 @@ class Sending:
                 raise self._landed_by_then(error) from None
             else:
                 break
-        return Carried(load=self._stand.load, rows=self._rows, before=before)
+        return UploadResult(load=self._progress.load, rows=self._rows, before=before)
 
     def landed(self) -> str:
-        """What has landed for certain, in words; "" for nothing."""
-        if not self._stand.rows:
+        """Which lines have landed for certain, in words; "" for none."""
+        if not self._progress.rows:
             return ""
-        rows = f"{self._stand.rows:,} rows"
+        rows = f"{self._progress.rows:,} rows"
         try:
-            first, last = self._file.line(1), self._file.line(self._stand.rows)
+            first, last = self._file.line(1), self._file.line(self._progress.rows)
         except Conflict:  # its lines are others by now
-            return f"{rows} have landed as load {self._stand.load}"
-        return f"lines {first:,}–{last:,} ({rows}) have landed as load {self._stand.load}"
+            return f"{rows} have landed as load {self._progress.load}"
+        return f"lines {first:,}–{last:,} ({rows}) have landed as load {self._progress.load}"
 
-    # -- where it stands
+    # -- progress
 
-    async def _found(self) -> _Stand:
+    async def _find_progress(self) -> _Progress:
         """raises  DataError E_LOAD_DIFFERS"""
         file, first = self._file, self._file.first.hex()
-        found = await self._ask(self._load, named=self._named)
-        chains = file.chains({file.count, *(head.rows for head in found.heads)})
-        if same := [head for head in found.heads if _is(head, chains)]:
-            best = max(same, key=lambda head: (head.rows, head.load == self._load))
-            return _Stand(load=best.load, first=best.first, rows=best.rows, chain=chains[best.rows])
-        if found.older:
-            rows = file.older_end(found.older)
-            if rows == file.count or not found.heads:
-                return _Stand(
+        state = await self._ask(self._load, named=self._named)
+        chains = file.chains({file.count, *(head.rows for head in state.heads)})
+        if common := [head for head in state.heads if _is(head, chains)]:
+            best = max(common, key=lambda head: (head.rows, head.load == self._load))
+            return _Progress(load=best.load, first=best.first, rows=best.rows, chain=chains[best.rows])
+        if state.older:
+            rows = file.older_end(state.older)
+            if rows == file.count or not state.heads:
+                return _Progress(
                     load=self._load, first=first, rows=rows, chain=file.chains((rows,))[rows], older=file.batch
                 )
-        for head in found.heads:
+        for head in state.heads:
             ends = (await self._ask(head.load, named=True, after=file.count - 1)).ends
             if ends and _is(ends[0], chains):
-                return _Stand(load=head.load, first=first, rows=file.count, chain=chains[file.count])
-        if found.heads:
-            own = next((head for head in found.heads if head.load == self._load), found.heads[-1])
+                return _Progress(load=head.load, first=first, rows=file.count, chain=chains[file.count])
+        if state.heads:
+            own = next((head for head in state.heads if head.load == self._load), state.heads[-1])
             raise await self._differs(own)
-        return _Stand(load=self._load, first=first)
+        return _Progress(load=self._load, first=first)
 
     async def _ask(self, load: str, *, named: bool, after: int = 0) -> LoadState:
         file = self._file
@@ -122,42 +122,40 @@ class Sending:
         )
 
     async def _differs(self, head: Landed) -> DataError:
-        """Names the first line that is not the one which landed."""
-        same, other = 0, head
-        while ends := (await self._ask(head.load, named=True, after=same)).ends:
+        """The error that names the first line that differs from the landed one."""
+        common, other = 0, head
+        while ends := (await self._ask(head.load, named=True, after=common)).ends:
             chains = self._file.chains({end.rows for end in ends})
             if part := next((end for end in ends if not _is(end, chains)), None):
                 other = part
                 break
-            same = ends[-1].rows
+            common = ends[-1].rows
         marks = await self._driver.marks(self._pipeline, self._table, head.load, other.rows)
         after = other.rows - len(marks) // MARK_BYTES
         event = first_difference(self._file.marks(after, other.rows), marks) if marks else 0
         landed = f"what load {head.load} has landed ({head.rows:,} rows)"
-        if event > 1 or (event and after == same):
-            said = f"line {self._file.line(after + event):,} differs from {landed}"
+        if event > 1 or (event and after == common):
+            difference = f"line {self._file.line(after + event):,} differs from {landed}"
         elif marks and not event:
-            said = f"it ends after line {self._file.line(self._file.count):,}, before {landed}"
+            difference = f"it ends after line {self._file.line(self._file.count):,}, before {landed}"
         else:
-            said = (
-                f"one of the lines {self._file.line(same + 1):,}–{self._file.line(other.rows):,} differs from {landed}"
-            )
+            difference = f"one of the lines {self._file.line(common + 1):,}–{self._file.line(other.rows):,} differs from {landed}"
         return DataError(
-            f"{self._file.name}: {said}; nothing was written",
+            f"{self._file.name}: {difference}; nothing was written",
             hint="with the lines that landed in their place it goes on after them; --load NAME lands it whole, as another load",
             code="E_LOAD_DIFFERS",
         )
 
-    # -- on its way
+    # -- transfer
 
-    async def _checked(self, stand: _Stand) -> str:
-        """What all its lines that have not landed fit; "" where they are few enough to be refused or written together."""
+    async def _checked(self, progress: _Progress) -> str:
+        """The schema that all remaining lines fit; "" if they fit one request, which is refused or written as a whole."""
         self._in_flight = None
-        if self._file.count == stand.rows or _alone(self._file, stand.rows):
+        if self._file.count == progress.rows or _fits_one_request(self._file, progress.rows):
             return ""
         while True:
             fits = ""
-            for piece in self._file.pieces(stand.rows):
+            for piece in self._file.pieces(progress.rows):
                 schema = await self._driver.check(self._pipeline, self._table, piece.events, piece.at)
                 if fits not in ("", schema):
                     break  # the table's columns changed meanwhile
@@ -165,23 +163,25 @@ class Sending:
             else:
                 return fits
 
-    async def _send(self, stand: _Stand, schema: str) -> None:
-        rows, chain = stand.rows, stand.chain
-        for piece in self._file.pieces(stand.rows):
+    async def _send(self, progress: _Progress, schema: str) -> None:
+        rows, chain = progress.rows, progress.chain
+        for piece in self._file.pieces(progress.rows):
             run = EventRun(
-                load=stand.load, first=stand.first, after=rows, before=chain.hex(), at=piece.at,
-                schema=schema, named=self._named, older=stand.older,
+                load=progress.load, first=progress.first, after=rows, before=chain.hex(), at=piece.at,
+                schema=schema, named=self._named, older=progress.older,
             )  # fmt: skip
             self._in_flight = piece
-            done = await self._driver.ingest(self._pipeline, self._table, f"{stand.load}/{rows}", piece.events, run)
+            done = await self._driver.ingest(self._pipeline, self._table, f"{progress.load}/{rows}", piece.events, run)
             end, _ = run.end(piece.events)
             rows, chain, self._in_flight = end.rows, bytes.fromhex(end.chain), None
-            self._stand = _Stand(load=stand.load, first=stand.first, rows=rows, chain=chain, older=stand.older)
+            self._progress = _Progress(
+                load=progress.load, first=progress.first, rows=rows, chain=chain, older=progress.older
+            )
             self._rows += int(done["rows"])
-            self._told(self._rows)
+            self._on_progress(self._rows)
 
     def _landed_by_then(self, error: ConsoleError) -> ConsoleError:
-        """The error, with what it leaves behind."""
+        """The error, extended by what has landed and what may have."""
         landed, unsure = self.landed(), self._in_flight if isinstance(error, Unreachable) else None
         if error.code in (MOVED, SCHEMA_MOVED):
             error.hint = ""  # which says no more than is said below
@@ -199,12 +199,12 @@ class Sending:
 
 
 def _is(end: Landed, chains: dict[int, bytes]) -> bool:
-    """Whether the file begins with what a load had landed by then."""
+    """Whether the file begins with the rows that a load had landed at that point."""
     return end.rows in chains and chains[end.rows].hex() == end.chain
 
 
-def _alone(file: Events, after: int) -> bool:
-    """Whether one request takes all that is left."""
+def _fits_one_request(file: Events, after: int) -> bool:
+    """Whether one request holds all remaining events."""
     pieces = file.pieces(after)
     next(pieces)
     return next(pieces, None) is None
