@@ -23,6 +23,7 @@ from console.model.load import NAME_LENGTH, valid_name
 
 if TYPE_CHECKING:
     from console.runner.ingest.events import Events
+    from console.runner.ingest.upload import UploadResult
 
 FOLLOW_TICK_SECONDS = 0.5
 
@@ -42,7 +43,6 @@ def ingest(file: str, table: str | None, load: str | None) -> int:
     again, whole or after an interruption, adds nothing twice; a file that begins with lines that have landed goes on
     after them, and one that differs there is refused unless --load names another load. `-` reads stdin.
     """
-    from console.cli.format import count
     from console.cli.interrupt import carry
     from console.runner.ingest.events import examine
     from console.runner.ingest.upload import FileUpload, UploadResult
@@ -72,17 +72,23 @@ def ingest(file: str, table: str | None, load: str | None) -> int:
                 return await uploads[0].run()
 
         done = carry(work(), lambda: uploads[0].landed() if uploads else "")
+    _print_result(voice, region, target, events, done)
+    return 0
+
+
+def _print_result(voice: Output, region: str, table: str, events: "Events", done: "UploadResult") -> None:
+    from console.cli.format import count
+
     already = not done.rows
     if voice.json:
-        about = {"region": region, "table": target, "batch": events.batch, "lines": events.count}
+        about = {"region": region, "table": table, "batch": events.batch, "lines": events.count}
         loaded = {"rows": done.rows, "already": already, "load": done.load, "landed_before": done.before}
         voice.document({**about, **loaded})
     elif already:
-        voice.data(f"{target}: already there, nothing added ({count(events.count, 'line')})")
+        voice.data(f"{table}: already there, nothing added ({count(events.count, 'line')})")
     else:
         after = f", after {count(done.before, 'row')} that had landed" if done.before else ""
-        voice.data(f"{target}: {count(done.rows, 'row')} added{after}")
-    return 0
+        voice.data(f"{table}: {count(done.rows, 'row')} added{after}")
 
 
 def _known_by(file: str, events: "Events") -> str:
