@@ -16,6 +16,7 @@ from console.errors import ConsoleError, UsageError
 # section → command → (module below console.cli.commands, first line of its help)
 COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
     "Begin": {
+        "init": ("init", "Write a commented inventory and a small pipeline into an empty folder."),
         "setup": ("setup", "Fetch Delta's jars for the agents of this machine, each checked by its hash."),
     },
     "Change the regions": {

@@ -44,7 +44,10 @@ class Demo:
         """raises UsageError if the project is not the demo's, Problems if its files are wrong"""
         demo = cls(root, load(root))
         if PIPELINE not in demo.project.names:
-            raise UsageError(f"{root} holds no pipeline {PIPELINE}", hint="the demo runs in a checkout of console")
+            raise UsageError(
+                f"{root} holds no pipeline {PIPELINE}",
+                hint="console demo --project NEW writes its own project into a new folder",
+            )
         if not demo.regions:
             raise UsageError(f"no region of {root} is the demo's", hint=f"their warehouses lie in {demo.home}")
         return demo

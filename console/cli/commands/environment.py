@@ -38,14 +38,16 @@ def demo(
 ) -> int:
     """Three regions on this machine with live traffic and a change to make.
 
-    Without a terminal, or on a dumb one, it runs headless to the end and checks itself.
+    In an empty folder it begins with a project of its own. Without a terminal, or on a dumb one, it runs headless to the end and checks itself.
     """
     import console.demo
     from console.cli.wiring import screenless
+    from console.demo.folder import project_root
 
+    named = session().flags.project
     screen = None if headless or screenless() else session().wiring.screen
     return console.demo.command(
-        root_of(session().flags),
+        root_of(session().flags) if stop else project_root(named),
         prepare=prepare,
         live=live,
         stop=stop,
