@@ -329,7 +329,7 @@ class PipelineController:
             for held in doomed:
                 self.releases.mark(held.row.id, "retired")
             self._refollow()
-            self._follower.settle()
+            self._follower.finish_tick()
             dropped = tuple(path for path in paths if drop_version(self.warehouse, path))
             for held in doomed:  # forgotten last, so that whoever goes on after a death still knows what is to go
                 self.releases.drop(held.row.id)
@@ -341,7 +341,7 @@ class PipelineController:
         if held is None:
             return
         paths = housekeeping.own_versions(self.releases, held.release, {release})
-        self._follower.settle()
+        self._follower.finish_tick()
         for path in paths:
             drop_version(self.warehouse, path)
         self.releases.drop(release)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from console import crash
-from console.agent.feeds.live_feed import logical
+from console.agent.feeds.live_feed import logical_rows
 from console.agent.pipeline import PipelineController
 from console.agent.spark_session import SparkHandle
 from console.agent.store import exports, log
@@ -76,7 +76,7 @@ def register(controller: PipelineController, session: Any, release: Release, tab
         state = release.table(name)
         if state is not None:
             stored = session.read.format("delta").load(controller.path(state.version.path))
-            logical(session, state, stored).createOrReplaceTempView(name)
+            logical_rows(session, state, stored).createOrReplaceTempView(name)
         elif any(copy.into == name for copy in release.copies):
             path = copy_path(controller.warehouse, name)
             if not log.exists(path):

@@ -41,7 +41,7 @@ def by_arrow(monkeypatch: pytest.MonkeyPatch, look: Callable[[pa.Table], None] =
 
     def alive(session: Any, edge: edges.LiveFeed, *_: Any) -> Checked:
         return Checked(
-            edge.feed.target, f"feed {edge.feed.materialization}", True, "not computed again: there is no Spark"
+            edge.spec.target, f"feed {edge.spec.materialization}", True, "not computed again: there is no Spark"
         )
 
     monkeypatch.setattr(gate, "alive", alive)

@@ -68,7 +68,7 @@ def test_a_range_of_few_rows_and_bytes_is_written_without_spark(
     part = ranges.next_range(carried.edge.source_path, 0, 1, 100)
     assert part is not None
     part = replace(part, rows=rows_in, files=tuple(replace(file, bytes=size) for file in part.files))
-    carried.edge._carry(None, carried.edge.open(None), part, tmp_path)
+    carried.edge._copy_range(None, carried.edge.open(None), part, tmp_path)
     assert (carried.writers, carried.tasks) == ([writer], tasks)
     assert held(carried.edge.target_path) == ([1] if writer == "deltalake" else [])
 
@@ -78,7 +78,7 @@ def test_a_target_that_deltalake_cannot_write_is_left_to_spark_and_asked_about_o
 ) -> None:
     asked: list[str] = []
     carried.edge.open(None)
-    monkeypatch.setattr(commit, "takes_small", lambda target: bool(asked.append(target)))
+    monkeypatch.setattr(commit, "supports_small_appends", lambda target: bool(asked.append(target)))
     write_deltalake(carried.edge.source_path, rows(2), mode="append", partition_by=["day"])
     for end in (1, 2):
         assert carried.edge.step(None, end) == 1
@@ -90,7 +90,7 @@ def test_one_commit_alone_is_computed_again(carried: Carried) -> None:
     for n in range(2, 6):
         write_deltalake(carried.edge.source_path, rows(n), mode="append", partition_by=["day"])
     for version in range(6):
-        with carried.edge.dry(None, version, {}) as out:
+        with carried.edge.dry_run(None, version, {}) as out:
             assert out.table.column("n").to_pylist() == [version]
     assert held(carried.edge.target_path) == []
 
@@ -98,7 +98,7 @@ def test_one_commit_alone_is_computed_again(carried: Carried) -> None:
 def test_two_declarations_differ_where_other_commits_flow_or_other_rows_come_of_them() -> None:
     one = edge("landing", "copy")
     other_sql, other_read, other_policy = edge("landing", "copy"), edge("landing", "copy"), edge("landing", "copy")
-    other_sql.feed = replace(one.feed, sql="SELECT n + 1 AS n, day FROM landing")
+    other_sql.spec = replace(one.spec, sql="SELECT n + 1 AS n, day FROM landing")
     other_read.source = replace(one.source, read="SELECT n, day FROM stored")
     other_policy.source = replace(one.source, table=replace(one.source.table, on_rewrite="ignore"))
     same = edge("landing", "copy")
@@ -112,4 +112,4 @@ def test_two_declarations_differ_where_other_commits_flow_or_other_rows_come_of_
 
 def test_a_version_that_joined_tables_are_pinned_at_is_their_newest(tmp_path: Path) -> None:
     joined = ((edge("landing", "copy").source, foreign(tmp_path / "landing", rows(0), rows(1))),)
-    assert edges.pinned(joined) == {"landing": 1}
+    assert edges.join_versions(joined) == {"landing": 1}

@@ -66,7 +66,7 @@ def test_a_wish_means_the_edges_that_were_followed_when_it_was_made(tmp_path: Pa
     def build_reaches_validation() -> None:
         if not answers:
             follower.follow("mixed", (old, new))
-            answers.append(follower.aligned("mixed"))
+            answers.append(follower.align("mixed"))
 
     follower.follow("column", (edge(tmp_path, landing, "other", build_reaches_validation),))
     follower.follow("mixed", (old,))
@@ -80,7 +80,7 @@ def test_a_wish_means_the_edges_that_were_followed_when_it_was_made(tmp_path: Pa
 
 def test_a_pipeline_without_feeds_is_aligned_at_once(tmp_path: Path, follower: FeedFollower) -> None:
     follower.follow("web", (edge(tmp_path, table(tmp_path, "landing", 2), "old"),))
-    wish = follower.aligned("web")
+    wish = follower.align("web")
     follower.follow("web", ())
     follower.start()
     assert wish.result(10) == {}
@@ -151,7 +151,7 @@ def test_a_position_over_commits_without_rows_is_committed_after_so_many_or_so_l
 
     def beats(end: int, after: float = 0.0) -> int:
         clock[0] += after
-        assert follower._move_edge("web", beating, {source: end}, True), said
+        assert follower._move_feed("web", beating, {source: end}, True), said
         return beating.beats
 
     many, first, later = HEARTBEAT_COMMITS, FIRST_HEARTBEAT_SECONDS, HEARTBEAT_SECONDS
@@ -172,5 +172,5 @@ def test_a_position_that_stands_since_the_start_is_committed_within_the_hour(
     beating = Beating(Feed("copy", "copy", "landing", "SELECT 1"), nothing, nothing, (), source, str(tmp_path / "copy"))
     for after, beats in ((0.0, 0), (3599.0, 0), (1.0, 1)):
         clock[0] += after
-        assert follower._move_edge("web", beating, {source: 1}, True)
+        assert follower._move_feed("web", beating, {source: 1}, True)
         assert beating.beats == beats

@@ -83,7 +83,7 @@ class Region:
             self.until(lambda: self.line.recorder.status.shown in ("awaiting-confirmation", "failed"))
 
     def stands(self) -> str:
-        (edge, *_) = self.follower.edges("web")
+        (edge, *_) = self.follower.feeds("web")
         return edge.health.stopped.code if edge.health.stopped else ""
 
     def until(self, true: Any) -> None:
@@ -180,13 +180,13 @@ def test_a_promotion_that_fails_gives_live_its_own_word_back(region: Region) -> 
     with pytest.raises(FeedStopped) as refused:
         region.line.promote("web-2", "r1", "ada", "laptop")
     assert refused.value.code == "E_FOREIGN"
-    policies = {edge.feed.target: edge.source.table.on_rewrite for edge in region.follower.edges("web")}
+    policies = {edge.spec.target: edge.source.table.on_rewrite for edge in region.follower.feeds("web")}
     assert policies == {"copy": "stop", "other": "ignore"}
 
 
 def test_an_agent_that_ends_while_a_rollout_waits_for_its_feeds_fails_nothing(region: Region) -> None:
     region.build(release("r2", "copy/a-1"), Validate(()), start=False)
-    region.until(lambda: region.follower._wishes)
+    region.until(lambda: region.follower._requests)
     carrier = region.line._executor
     assert carrier is not None
     region.follower.stop()
@@ -221,7 +221,7 @@ def test_who_waits_for_one_landing_position_says_so_once_a_second(monkeypatch: p
             wish.set_result({"landing": 7})
 
     monkeypatch.setattr(validation, "time", SimpleNamespace(monotonic=lambda: clock[0], sleep=sleep))
-    follower = SimpleNamespace(aligned=lambda _: wish, edges=lambda _: ())
+    follower = SimpleNamespace(align=lambda _: wish, feeds=lambda _: ())
     recorder = SimpleNamespace(publish=lambda _: told.append(clock[0]))
     context = SimpleNamespace(
         follower=follower,
@@ -256,7 +256,7 @@ def test_a_managed_landing_table_without_traffic_gets_a_heartbeat_and_no_other_d
             assert path == self.path
             write_deltalake(path, rows(), mode="append", commit_properties=self.note, partition_by=["day"])
 
-    monkeypatch.setattr(commit, "nothing", lambda _, path: Nothing(path))
+    monkeypatch.setattr(commit, "empty_rows", lambda _, path: Nothing(path))
     feeds = []
     for name, kind, managed, moved in (
         ("quiet", "landing", True, 0), ("busy", "landing", True, 3), ("theirs", "landing", False, 0), ("copied", "append", False, 0)

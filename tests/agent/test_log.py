@@ -11,7 +11,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
 from console.agent.feeds import ranges
 from console.agent.store import log
-from console.agent.store.shape import shape_of
+from console.agent.store.shape import layout_of
 from console.agent.store.survey import table_stats
 from console.errors import FeedStopped, RegionError, Unreachable
 from console.model.schema import OnRewrite
@@ -225,7 +225,7 @@ def test_what_is_left_of_a_cleaned_log_is_not_taken_for_the_whole(tmp_path: Path
     changed.write_text(f"{protocol}\n{changed.read_text()}")
     for number in range(4, 7):
         write_deltalake(path, pa.table({"id": [number], "more": [number]}), mode="append")
-    whole = [log.reaches(path, version) for version in range(8)]
+    whole = [log.covers(path, version) for version in range(8)]
     DeltaTable(path).create_checkpoint()
     for number in range(3):
         (commits / f"{number:020}.json").unlink()
@@ -233,7 +233,7 @@ def test_what_is_left_of_a_cleaned_log_is_not_taken_for_the_whole(tmp_path: Path
     assert len(DeltaTable(path, version=4).get_add_actions().column("path")) == 2, (
         "deltalake asks by itself: `reaches` may go"
     )
-    assert [log.reaches(path, version) for version in range(8)] == [False] * 6 + [True, False]
+    assert [log.covers(path, version) for version in range(8)] == [False] * 6 + [True, False]
 
 
 def test_a_range_behind_which_the_log_was_cleaned_has_the_schema_of_later_versions_until_it_changes(
@@ -245,12 +245,12 @@ def test_a_range_behind_which_the_log_was_cleaned_has_the_schema_of_later_versio
         write_deltalake(place, pa.table({"n": [n], **more}), mode="append", schema_mode="merge")
         if n in (3, 5):
             DeltaTable(place).create_checkpoint()
-    told = shape_of(place, 2)
+    told = layout_of(place, 2)
     for gone in (0, 1):
         (tmp_path / f"t/_delta_log/{gone:020}.json").unlink()
-    assert shape_of(place, 2) == told  # from version 3, which a checkpoint tells
+    assert layout_of(place, 2) == told  # from version 3, which a checkpoint tells
     (tmp_path / f"t/_delta_log/{3:020}.checkpoint.parquet").unlink()
     with pytest.raises(RegionError) as caught:  # what tells more begins behind another schema
-        shape_of(place, 2)
+        layout_of(place, 2)
     assert caught.value.code == "E_LOG_GONE"
-    assert '"m"' in shape_of(place, 5).schema
+    assert '"m"' in layout_of(place, 5).schema

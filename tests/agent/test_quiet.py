@@ -47,7 +47,7 @@ class Scene:
 
     def after(self, seconds: float) -> None:
         self.now += seconds
-        self.follower._move("web")
+        self.follower._move_pipeline("web")
 
     def arrive(self, *numbers: int) -> None:
         write_deltalake(self.landing, rows(*numbers), mode="append", partition_by=["day"])

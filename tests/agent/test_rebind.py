@@ -89,11 +89,11 @@ class Region:
         self.follower.follow("web", tuple(self._copying(edge) for edge in rebind.owned(each)))
 
     def _copying(self, edge: LiveFeed) -> LiveFeed:
-        start = -1 if edge.feed.moved else 0  # a feed that moved begins where it was placed, and nowhere else
-        return Copying(edge.feed, edge.source, edge.target, edge.joins, edge.source_path, edge.target_path, start)
+        start = -1 if edge.spec.moved else 0  # a feed that moved begins where it was placed, and nowhere else
+        return Copying(edge.spec, edge.source, edge.target, edge.joins, edge.source_path, edge.target_path, start)
 
     def tick(self) -> None:
-        self.follower._move("web")
+        self.follower._move_pipeline("web")
 
     def arrive(self) -> None:
         write_deltalake(self.path("landing"), pa.table({"n": [self.rows]}, SCHEMA), mode="append")
@@ -117,7 +117,7 @@ class Region:
     def settle(self) -> None:
         for _ in range(3):
             self.tick()
-        assert [edge.health.stopped for edge in self.follower.edges("web")] == [None] * 3
+        assert [edge.health.stopped for edge in self.follower.feeds("web")] == [None] * 3
 
 
 @pytest.fixture
@@ -154,7 +154,7 @@ def test_whatever_breaks_off_the_shared_table_has_every_row_once(
             region.settle()
             for _ in range(rng.randrange(3)):
                 region.arrive()  # what came since the tick is taken up by whoever feeds the table then
-        if not region.follower.level("web"):
+        if not region.follower.is_aligned("web"):
             continue
         to = "r2" if region.live == "r1" else "r1"
         at, cut = rng.choice(["", "", "before", "after"]), rng.choice(CUTS)
@@ -175,7 +175,7 @@ def test_the_new_feed_begins_after_what_the_old_one_brought(region: Region) -> N
         region.arrive()
     region.settle()
     region.swap("r2")
-    assert [edge.key[0] for edge in region.follower.edges("web")] == [
+    assert [edge.key[0] for edge in region.follower.feeds("web")] == [
         region.path(name) for name in ("landing", "parsed2", "landing")
     ]
     region.arrive()
@@ -190,7 +190,7 @@ def test_the_new_feed_begins_after_what_the_old_one_brought(region: Region) -> N
 def test_a_late_commit_of_the_feed_that_was_closed_is_refused(region: Region) -> None:
     region.arrive()
     region.settle()
-    late = next(edge for edge in region.follower.edges("web") if edge.target_path == region.path("counted")).writer
+    late = next(edge for edge in region.follower.feeds("web") if edge.target_path == region.path("counted")).writer
     assert late is not None
     writer = replace(late)
     region.arrive()
@@ -254,7 +254,7 @@ def test_a_version_that_several_releases_name_is_fed_by_the_first_of_them(region
 
 def standing(region: Region, *names: str) -> None:
     """The feeds into these tables stand still from now on."""
-    for edge in region.follower.edges("web"):
+    for edge in region.follower.feeds("web"):
         if Path(edge.target_path).name in names:
             edge.health.stop(FeedStopped(f"{Path(edge.target_path).name} stands", code="E_REWRITE"))
 
@@ -301,7 +301,7 @@ def test_a_feed_that_stands_still_goes_on_by_what_the_release_to_come_says_of_it
         region.follower.stop()
         region.follower.join(30)
     assert region.shared() == [0, 1]
-    assert {edge.source.table.on_rewrite for edge in region.follower.edges("web") if edge.feed.target == "parsed"} == {
+    assert {edge.source.table.on_rewrite for edge in region.follower.feeds("web") if edge.spec.target == "parsed"} == {
         "ignore",
         "stop",
     }

@@ -113,7 +113,7 @@ def test_a_position_never_goes_back(writer: commit.FeedWriter) -> None:
 
 
 def test_beside_a_write_of_sparks_nothing_is_written(writer: commit.FeedWriter) -> None:
-    with write_lock.spark(writer.target):
+    with write_lock.shared(writer.target):
         assert in_a_thread(lambda: commit.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"})) is None
     assert stored(writer) == []
     assert writer.position == 0
@@ -124,10 +124,10 @@ def test_a_write_of_sparks_waits_for_one_of_deltalakes(writer: commit.FeedWriter
     order = []
 
     def by_spark() -> None:
-        with write_lock.spark(writer.target):
+        with write_lock.shared(writer.target):
             order.append("spark")
 
-    with write_lock.alone(writer.target) as ours:
+    with write_lock.exclusive(writer.target) as ours:
         other = threading.Thread(target=by_spark)
         other.start()
         other.join(0.2)
@@ -138,7 +138,7 @@ def test_a_write_of_sparks_waits_for_one_of_deltalakes(writer: commit.FeedWriter
 
 
 def test_a_call_that_broke_without_the_jvms_answer_keeps_its_turn(writer: commit.FeedWriter) -> None:
-    with pytest.raises(ConnectionError), write_lock.spark(writer.target):
+    with pytest.raises(ConnectionError), write_lock.shared(writer.target):
         raise ConnectionError("the job may go on")
     assert commit.append_small(Computed({"id": "a"}), writer, 7, {"kind": "live"}) is None
     assert stored(writer) == []
@@ -161,8 +161,8 @@ def test_types_that_deltalake_writes_as_spark_does(tmp_path: Path) -> None:
     plain = [("m", pa.map_(pa.string(), pa.list_(pa.decimal128(38, 4)))), ("t", pa.timestamp("us", "UTC"))]
     for name, columns in (("plain", plain), ("zoneless", [*plain, ("z", pa.struct([("t", pa.timestamp("us"))]))])):
         write_deltalake(str(tmp_path / name), pa.Table.from_pylist([], pa.schema(columns)))
-    assert commit.takes_small(str(tmp_path / "plain"))
-    assert not commit.takes_small(str(tmp_path / "zoneless"))
+    assert commit.supports_small_appends(str(tmp_path / "plain"))
+    assert not commit.supports_small_appends(str(tmp_path / "zoneless"))
 
 
 @pytest.mark.parametrize("kind", [pa.decimal128(10, 2), pa.float32(), pa.float64(), pa.binary()])
@@ -170,8 +170,8 @@ def test_partitions_that_deltalake_spells_in_its_own_way_are_left_to_spark(tmp_p
     schema = pa.schema([("id", pa.string()), ("part", kind)])
     for name, by in (("ours", ["part"]), ("other", ["id"])):
         write_deltalake(str(tmp_path / name), pa.Table.from_pylist([], schema), partition_by=by)
-    assert not commit.takes_small(str(tmp_path / "ours"))
-    assert commit.takes_small(str(tmp_path / "other"))
+    assert not commit.supports_small_appends(str(tmp_path / "ours"))
+    assert commit.supports_small_appends(str(tmp_path / "other"))
 
 
 @pytest.mark.parametrize("text", ["", "__HIVE_DEFAULT_PARTITION__"])
@@ -181,7 +181,7 @@ def test_a_text_in_a_partition_that_spark_writes_as_null_is_null(tmp_path: Path,
     taken_over(target, 3, 0)
     commit.append_small(Computed({"id": text, "n": 1}), commit.FeedWriter(FEED, target, 3, 0), 7, {"kind": "live"})
     assert [dict(file.values) for file in log.commit(target, 2).added] == [{"id": None}]
-    assert '"partitionValues":{"id":null}' in "".join(log.lines_of(target, 2))
+    assert '"partitionValues":{"id":null}' in "".join(log.action_lines(target, 2))
 
 
 def in_a_thread(do: Any) -> Any:

@@ -52,7 +52,7 @@ class Scene:
 
     def tick(self, times: int = 1) -> None:
         for _ in range(times):
-            self.follower._move("web")
+            self.follower._move_pipeline("web")
 
     def arrive(self, *numbers: int) -> None:
         write_deltalake(self.landing, rows(*numbers), mode="append", **PARTS)
@@ -130,8 +130,8 @@ def test_a_live_row_that_does_not_convert_stops_its_feed_at_once_and_its_value_i
     assert "C301" in scene.said[0][2]
     assert "4111" not in scene.said[0][2]
     assert log.latest_version(scene.copy) == 2, "nothing is committed while it stands still"
-    assert scene.follower.aligned("web").done() is False
-    wish = scene.follower.aligned("web")
+    assert scene.follower.align("web").done() is False
+    wish = scene.follower.align("web")
     scene.tick()
     assert wish.result(0) == {scene.landing: 3}, "nobody waits for it, and nobody takes it for level"
 
@@ -147,7 +147,7 @@ def test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause
     place = str(scene.place / "below")
     DeltaTable.create(place, schema=SCHEMA, **PARTS)
     below = edge(scene.copy, place)
-    below.feed = replace(below.feed, source="copy", target="below")
+    below.spec = replace(below.spec, source="copy", target="below")
     scene.start(below)
     scene.tick(4)
     assert told() == []
@@ -171,7 +171,7 @@ def test_what_may_pass_is_tried_again_after_ever_longer_rests_and_told_after_som
 
     scene.meets = full
     scene.arrive(3)
-    wish = scene.follower.aligned("web")
+    wish = scene.follower.align("web")
     rests = []
     for tries in range(1, 12):
         scene.tick(10)
@@ -243,7 +243,7 @@ def test_what_hangs_below_a_feed_that_stands_still_is_not_taken_for_level(scene:
     scene.start(edge(scene.copy, below, start=0))
     scene.tick(2)
     scene.health.stop(FeedStopped("somebody deleted rows", code="E_REWRITE"))
-    wish = scene.follower.aligned("web")
+    wish = scene.follower.align("web")
     scene.tick()
     assert wish.result(0) == {scene.landing: 2}
 
@@ -252,11 +252,11 @@ def test_a_feed_that_goes_on_is_not_taken_for_level_before_it_has_moved(scene: S
     scene.arrive(3)
     scene.health.stop(FeedStopped("somebody deleted rows", code="E_REWRITE"))
     scene.tick()
-    assert scene.follower.level("web")
+    assert scene.follower.is_aligned("web")
     scene.health.fine()
-    assert not scene.follower.level("web")
+    assert not scene.follower.is_aligned("web")
     scene.tick()
-    assert (scene.follower.level("web"), held(scene.copy)) == (True, [1, 2, 3])
+    assert (scene.follower.is_aligned("web"), held(scene.copy)) == (True, [1, 2, 3])
 
 
 # -- who waits
@@ -266,11 +266,11 @@ def test_who_needs_a_feed_that_stands_still_is_told_its_own_reason_at_once(scene
     scene.health.stop(FeedStopped("somebody deleted rows", hint="on_rewrite: ignore", code="E_REWRITE"))
     scene.tick()
     for _ in range(2):
-        with pytest.raises(FeedStopped, match="deleted") as told, scene.follower.still("web", 600):
+        with pytest.raises(FeedStopped, match="deleted") as told, scene.follower.hold("web", 600):
             pass
         assert (told.value.code, told.value.hint) == ("E_REWRITE", "on_rewrite: ignore")
         assert told.value is not scene.health.stopped
-    with scene.follower.still("web", 600, needed=lambda _: False):
+    with scene.follower.hold("web", 600, needed=lambda _: False):
         pass
 
 
@@ -280,19 +280,19 @@ def test_nobody_waits_for_a_follower_that_ends(scene: Scene) -> None:
 
     def drain() -> None:
         try:
-            with scene.follower.still("web", 600):
+            with scene.follower.hold("web", 600):
                 pass
         except CheckFailed as error:
             met.append(error)
 
     waiting = threading.Thread(target=drain, daemon=True)
     waiting.start()
-    while waiting.is_alive() and not scene.follower._wishes:
+    while waiting.is_alive() and not scene.follower._requests:
         waiting.join(0.01)
     scene.follower.stop()
     waiting.join(30)
     assert [error.code for error in met] == [ENDING]
-    assert isinstance(scene.follower.aligned("web").exception(0), CheckFailed)
+    assert isinstance(scene.follower.align("web").exception(0), CheckFailed)
 
 
 def test_a_wish_that_was_being_granted_when_the_follower_ended_is_not_forgotten(scene: Scene) -> None:
@@ -301,7 +301,7 @@ def test_a_wish_that_was_being_granted_when_the_follower_ended_is_not_forgotten(
     below = str(scene.place / "below")
     DeltaTable.create(below, schema=SCHEMA, **PARTS)
     scene.follower.follow("web", (scene.edge, edge(scene.copy, below)))
-    wish = scene.follower.aligned("web")
+    wish = scene.follower.align("web")
     scene.tick()
     assert isinstance(wish.exception(0), CheckFailed)
 
@@ -311,14 +311,14 @@ def test_a_failure_of_the_follower_itself_does_not_end_it(scene: Scene, monkeypa
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patched:
-        patched.setattr(scene.follower, "_move_edge", broken)
-        wish = scene.follower.aligned("web")
+        patched.setattr(scene.follower, "_move_feed", broken)
+        wish = scene.follower.align("web")
         scene.follower.start()
         while scene.follower.is_alive() and not scene.said:
             scene.follower.join(0.01)
     scene.arrive(3)
     assert wish.result(30)[scene.landing] >= 2, "nor is who waits for it forgotten"
-    assert scene.follower.aligned("web").result(30)[scene.landing] == 3
+    assert scene.follower.align("web").result(30)[scene.landing] == 3
     scene.follower.stop()
     scene.follower.join(30)
     assert held(scene.copy) == [1, 2, 3]

@@ -97,7 +97,7 @@ def test_a_failure_that_cannot_be_logged_holds_up_no_other_feed(
     monkeypatch.setattr(sys, "stderr", unwritable)
     feeds = [failing(tmp_path, name) for name in ("first", "second")]
     service.follower.follow("web", tuple(feeds))
-    service.follower._move("web")
+    service.follower._move_pipeline("web")
     assert [each.health.tries for each in feeds] == [1, 1]
 
 

@@ -88,7 +88,7 @@ def history_batches(spark: SparkHandle, session: Any, jvm: int, folder: Path) ->
         commit.create(session, target, path, 24)
         writer = commit.open_feed(session, commit.history_id(path, step.materialization, fence), path, 0)
         history = backfill.History(step, read, source, target, path, fence, slices, writer)
-        done = backfill.carry(spark, session, history, slices, lambda _: None)
+        done = backfill.run_batch(spark, session, history, slices, lambda _: None)
         assert (done.rows_in, done.written.rows) == (BATCH_ROWS, BATCH_ROWS)
 
     return [costs(jvm, partial(batch, n)) for n in range(BATCHES + 1)][1:]

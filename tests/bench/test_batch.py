@@ -62,7 +62,7 @@ def test_a_batch_costs_little_more_than_the_bare_insert(tmp_path: Path, capsys: 
         commit.create(session, target, path, 24)
         writer = commit.open_feed(session, commit.history_id(path, step.materialization, fence), path, 0)
         history = backfill.History(step, state, source, target, path, fence, slices, writer)
-        done = backfill.carry(spark, session, history, slices, lambda _: None)
+        done = backfill.run_batch(spark, session, history, slices, lambda _: None)
         assert (done.rows_in, done.written.rows) == (ROWS, ROWS)
 
     def bare(n: int) -> None:

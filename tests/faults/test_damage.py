@@ -68,7 +68,7 @@ def looked_at(project: Path, table: str) -> Any:
     match table:
         case "landing":
             path = str(warehouse / table)
-            log.whole(path)
+            log.check_intact(path)
             return log.commit(path, log.latest_version(path)).added
         case "_console/web/releases":
             return survey(warehouse, "eu", "web", ["landing"]).release

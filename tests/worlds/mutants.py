@@ -33,7 +33,7 @@ MUTANTS = (
            "tests/faults/rules/test_read_by_log.py::test_a_value_of_a_partition_that_nobody_can_read_is_no_null",
            "console/agent/rows/appended.py", "    return f\"CAST(CAST(", "    return f\"try_cast(CAST("),
     Mutant("live rows are read by the schema of now", READ, "console/agent/feeds/ranges.py",
-           "    shape = shape_of(source, part.last)", "    shape = shape_of(source, log.latest_version(source))", SWAPPED),
+           "    layout = layout_of(source, commits.last)", "    layout = layout_of(source, log.latest_version(source))", SWAPPED),
     Mutant("columns of a mapped table are read by the names they show", READ, "console/agent/rows/appended.py",
            '    if mapping == "none":\n        return str(field["name"])', '    if mapping:\n        return str(field["name"])', SWAPPED),
 )  # fmt: skip

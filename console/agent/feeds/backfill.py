@@ -1,4 +1,4 @@
-"""History of one new version: fenced, cut into slices, carried batch by batch (P1)."""
+"""History of one new version: fenced, cut into slices, copied batch by batch (P1)."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from console.agent.feeds import commit
-from console.agent.feeds.live_feed import logical, pinned, register
+from console.agent.feeds.live_feed import join_versions, logical_rows, register_joins
 from console.agent.rows.snapshot import stored_at
 from console.agent.spark_session import JobGroup, SparkHandle
 from console.agent.store import days
@@ -18,10 +18,14 @@ from console.model.step import Backfill
 
 @dataclass(slots=True)
 class History:
-    """One backfill under way: where from, as of when, into what, how far."""
+    """A backfill in progress: source, fence, target, and the position of its writer.
+
+    source       table whose stored rows are read
+    quarantined  rows of the current batch that do not convert and are left out
+    """
 
     step: Backfill
-    source: TableState  # whose stored rows are read
+    source: TableState
     source_path: str
     target: TableState
     target_path: str
@@ -29,7 +33,7 @@ class History:
     slices: tuple[Slice, ...]
     writer: commit.FeedWriter
     joins: tuple[tuple[TableState, str], ...] = ()
-    aside: int = 0  # rows of the batch at hand that do not convert, and are left out
+    quarantined: int = 0
 
     @property
     def done(self) -> bool:
@@ -38,30 +42,30 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class BatchResult:
-    """What one batch did."""
+    """Source rows, commit and duration of one batch."""
 
     rows_in: int
     written: commit.CommitResult
     seconds: float
 
 
-def carry(
+def run_batch(
     spark: SparkHandle, session: Any, history: History, run: Sequence[Slice], watch: Callable[[JobGroup], None]
 ) -> BatchResult:
     """Copy a run of slices of the pinned source into the target, exactly once.
 
-    Rows committed to the source after the fence are the follower's, never ours, so the two together leave no gap
-    and no duplicate. Rows and position enter in one commit: a batch run again writes nothing.
+    Rows committed to the source after the fence belong to the follower, so backfill and follower together leave no gap
+    and no duplicate. Rows and position are one commit: a repeated batch writes nothing.
 
-    watch    told the job group before the write starts, to show its progress
-    raises   FeedStopped if another writer is ahead; what Spark raises
+    watch    called with the job group before the write starts, to show its progress
+    raises   FeedStopped if another writer is ahead; errors of Spark
     """
     from pyspark.sql import Observation
 
     started = time.monotonic()
     counted = Observation()
-    joined = pinned(history.joins)
-    out = rows_of(session, history, run, counted, joined)
+    joined = join_versions(history.joins)
+    out = target_rows(session, history, run, counted, joined)
     if spark.slots:
         out = out.coalesce(max(1, spark.slots - 1))  # a slot stays free for live (rule 10)
     out = clustered(out, history.target)
@@ -70,7 +74,7 @@ def carry(
         "feed": history.writer.app_id,
         "step": history.step.id,
         "slices": [run[0].index, run[-1].index],
-        **({"quarantined": history.aside} if history.aside else {}),
+        **({"quarantined": history.quarantined} if history.quarantined else {}),
         **({"joins": joined} if joined else {}),
     }
     with spark.job(session, f"{history.target_path}#{run[-1].index}") as group:
@@ -79,94 +83,98 @@ def carry(
     return BatchResult(int(counted.get["rows"]), written, time.monotonic() - started)
 
 
-def rows_of(
+def target_rows(
     session: Any,
     history: History,
     run: Sequence[Slice],
     counted: Any = None,
     joined: Mapping[str, int] | None = None,
 ) -> Any:
-    """The target's rows for a run of slices; `counted` observes how many source rows went in, `joined` is as `pinned` gave it."""
+    """The target's rows for a run of slices.
+
+    counted  Observation that receives the number of source rows
+    joined   table → version, from `join_versions`; the latest where it is None
+    """
     from pyspark.sql.functions import count, lit
 
-    rows = part(session, history, run)
+    rows = source_rows(session, history, run)
     if counted is not None:
         rows = rows.observe(counted, count(lit(1)).alias("rows"))
-    if history.aside and history.step.fragile:
+    if history.quarantined and history.step.fragile:
         rows = rows.where(f"NOT coalesce({history.step.fragile.predicate}, false)")
-    register(session, history.joins, pinned(history.joins) if joined is None else joined)
+    register_joins(session, history.joins, join_versions(history.joins) if joined is None else joined)
     rows.createOrReplaceTempView(history.step.source)
     return session.sql(history.step.sql).selectExpr(*days.stored(history.target))
 
 
 def clustered(rows: Any, target: TableState) -> Any:
-    """The rows of each task in the order in which a table's files keep them."""
-    held = {column.name for column in target.version.columns}
-    order = [name for name in target.table.cluster_by if name in held]
+    """The rows of each task sorted by the table's clustering columns."""
+    stored = {column.name for column in target.version.columns}
+    order = [name for name in target.table.cluster_by if name in stored]
     if not order:
         return rows
-    # the writer would sort by the partitions alone, and undo ours
+    # with the partition columns first: the writer would otherwise sort by them alone and undo this order
     return rows.sortWithinPartitions(*map(quoted, (*target.version.partition_by, *order)))
 
 
 def count_rows(session: Any, history: History, run: Sequence[Slice]) -> int:
     """Source rows in a run of slices, as of the fence."""
-    return int(part(session, history, run).count())
+    return int(source_rows(session, history, run).count())
 
 
-def count_half(session: Any, step: Backfill, source: TableState, place: tuple[str, int], run: Sequence[Slice]) -> int:
-    """Rows of a source, given as its path and the fence, in one half of a hybrid."""
-    stored = stored_at(session, *place)
-    return int(within(logical(session, source, stored), step.time, run).count())
+def count_half(session: Any, step: Backfill, source: TableState, pinned: tuple[str, int], run: Sequence[Slice]) -> int:
+    """Rows of a source in one half of a hybrid. pinned: its path and the fence"""
+    stored = stored_at(session, *pinned)
+    return int(in_slices(logical_rows(session, source, stored), step.time, run).count())
 
 
 def count_days(session: Any, source: TableState, path: str, fence: int, time: str) -> list[tuple[str, int]]:
-    """Day (by its name, "" for NULL) and rows of a source as of a version; reads one column."""
+    """(day, rows) of a source as of a version; day is a name of `model/slices`, "" for NULL. Reads one column."""
     from pyspark.sql.functions import col
 
     stored = stored_at(session, path, fence)
-    counted = logical(session, source, stored).groupBy(days.clamped(col(time)).alias("day")).count()
-    found = counted.select(days.named(col("day")).alias("day"), "count").collect()
-    return sorted((row["day"] or "", int(row["count"])) for row in found)
+    counted = logical_rows(session, source, stored).groupBy(days.clamped(col(time)).alias("day")).count()
+    counts = counted.select(days.named(col("day")).alias("day"), "count").collect()
+    return sorted((row["day"] or "", int(row["count"])) for row in counts)
 
 
-def part(session: Any, history: History, run: Sequence[Slice]) -> Any:
-    """The source's rows of a run of slices as of the fence, as its release shows them."""
+def source_rows(session: Any, history: History, run: Sequence[Slice]) -> Any:
+    """The source's rows in a run of slices as of the fence, as its release presents them."""
     stored = stored_at(session, history.source_path, history.fence)
-    rows = stored if history.step.stored else logical(session, history.source, stored)
-    return within(rows, history.step.time, run)
+    rows = stored if history.step.stored else logical_rows(session, history.source, stored)
+    return in_slices(rows, history.step.time, run)
 
 
-def within(rows: Any, column: str, run: Sequence[Slice]) -> Any:
-    """The rows of a run of consecutive slices: one half-open range, with the NULL rows if the run ends with them."""
+def in_slices(rows: Any, column: str, run: Sequence[Slice]) -> Any:
+    """Rows in consecutive slices: one half-open range of the column, and the NULL rows if the run ends with them."""
     from pyspark.sql.functions import col
 
     if not column:
         return rows
-    ranged = [piece for piece in run if not piece.null]
+    bounded = [piece for piece in run if not piece.null]
     condition = None
-    if ranged:
-        day = rows.select(col(column).alias("time")).schema["time"].dataType.typeName() == "date"
+    if bounded:
+        is_date = rows.select(col(column).alias("time")).schema["time"].dataType.typeName() == "date"
         condition = col(column).isNotNull()
-        if first := ranged[-1].first:
-            condition = condition & (col(column) >= _bound(first, day))
-        if end := ranged[0].end:
-            condition = condition & (col(column) < _bound(end, day))
-    if len(ranged) < len(run):
-        empty = col(column).isNull()
-        condition = empty if condition is None else condition | empty
+        if first := bounded[-1].first:
+            condition = condition & (col(column) >= _bound(first, is_date))
+        if end := bounded[0].end:
+            condition = condition & (col(column) < _bound(end, is_date))
+    if len(bounded) < len(run):
+        nulls = col(column).isNull()
+        condition = nulls if condition is None else condition | nulls
     return rows.where(condition)
 
 
-def _bound(text: str, day: bool) -> Any:
-    """A slice's end as a literal of the column's own kind: a day cast to a time would not hold every day that Spark knows."""
+def _bound(text: str, is_date: bool) -> Any:
+    """A slice's bound as a literal of the column's own type: a timestamp does not reach every day that a date does."""
     from pyspark.sql.functions import date_from_unix_date, lit, timestamp_micros
 
     at = moment(text)
-    return date_from_unix_date(lit(at // MICROS_A_DAY)) if day else timestamp_micros(lit(at))
+    return date_from_unix_date(lit(at // MICROS_A_DAY)) if is_date else timestamp_micros(lit(at))
 
 
 def label(run: Sequence[Slice]) -> str:
     """`2026-11-07 … 2026-11-05`"""
-    named = [piece.label for piece in run if not piece.null] or [run[-1].label]
-    return named[0] if len(named) == 1 else f"{named[0]} … {named[-1]}"
+    labels = [piece.label for piece in run if not piece.null] or [run[-1].label]
+    return labels[0] if len(labels) == 1 else f"{labels[0]} … {labels[-1]}"

@@ -1,4 +1,4 @@
-"""Order-free checksums of one table, per day: one module for comparison and receipts (docs/design.md, rule 12)."""
+"""Order-independent checksums of a table per day, for comparison and receipts alike (docs/design.md, rule 12)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ from typing import Any
 from console.agent.store import days
 from console.model.schema import quoted
 
-_LOW = 4294967295
+_LOW_BITS = 4294967295
 
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Rows, and two partial sums of their hashes. Sums of disjoint rows add up."""
+    """Number of rows, and the sums of the low and the high halves of their hashes. Sums of disjoint rows add up."""
 
     rows: int = 0
     low: int = 0
@@ -26,34 +26,34 @@ class Sum:
         return f"{self.low:x}-{self.high:x}" if self.rows else ""
 
 
-def per_day(rows: Any, time: str, columns: Sequence[tuple[str, str]]) -> Any:
-    """One row a day: `day`, `rows`, then of every column its count and two partial sums of its hash.
+def sums_per_day(rows: Any, time: str, columns: Sequence[tuple[str, str]]) -> Any:
+    """One row per day: `day`, `rows`, and for every column its count and the two partial sums of its hash.
 
-    rows     a DataFrame
-    time     the column that tells the day (UTC); "" puts all rows under one NULL day
+    rows     DataFrame
+    time     column that determines the day (UTC); "" puts all rows under one NULL day
     columns  (column, Spark type to cast to before hashing): both sides must hash the same type
-    returns  a DataFrame: day as its name, rows bigint, and per column i `n<i>`, `lo<i>`, `hi<i>`; `lo`/`hi` without a
-             number are of the whole row, NULL flags interleaved
+    returns  DataFrame: day by its name, rows bigint, and per column i `n<i>`, `lo<i>`, `hi<i>`; `lo` and `hi` without a
+             number are of the whole row, with NULL flags interleaved
 
-    XOR would let duplicates cancel, sum(xxhash64) overflows, and a plain row hash skips NULLs.
+    With XOR duplicates would cancel out, sum(xxhash64) overflows, and a plain row hash skips NULLs.
     """
     from pyspark.sql.functions import count, xxhash64
 
-    values = _values(columns)
+    values = _hashables(columns)
     sums = []
     for i, value in enumerate(values):
-        sums += [count(value).alias(f"n{i}"), *_halves(xxhash64(value), str(i))]
-    return _grouped(rows, time, [*sums, *_whole(values)])
+        sums += [count(value).alias(f"n{i}"), *_partial_sums(xxhash64(value), str(i))]
+    return _grouped(rows, time, [*sums, *_row_hash_sums(values)])
 
 
-def of_days(rows: Any, time: str, columns: Sequence[tuple[str, str]]) -> dict[str, Sum]:
-    """The same of whole rows alone, which costs one hash a row: day (ISO, "" for NULL) → its sum."""
-    found = _grouped(rows, time, _whole(_values(columns))).collect()
+def row_sums_per_day(rows: Any, time: str, columns: Sequence[tuple[str, str]]) -> dict[str, Sum]:
+    """Day (by its name, "" for NULL) → sum over whole rows; one hash per row."""
+    found = _grouped(rows, time, _row_hash_sums(_hashables(columns))).collect()
     return {str(row["day"] or ""): Sum(row["rows"], *((row["lo"], row["hi"]) if columns else ())) for row in found}
 
 
 def can_hash(kind: str) -> bool:
-    """Whether values of a type have a checksum: Spark hashes no map, and we sort the entries of an outermost one only."""
+    """Whether values of a type can be hashed: Spark hashes no maps, and only an outermost map is converted here."""
     inner = kind.removeprefix("map<")
     return not any(word in inner for word in ("map<", "variant", "interval", "void"))
 
@@ -66,28 +66,30 @@ def _grouped(rows: Any, time: str, sums: Sequence[Any]) -> Any:
     return grouped.withColumn("day", days.named(col("day")))
 
 
-def _values(columns: Sequence[tuple[str, str]]) -> list[Any]:
+def _hashables(columns: Sequence[tuple[str, str]]) -> list[Any]:
     from pyspark.sql.functions import col
 
     return [_hashable(col(quoted(name)).cast(kind), kind) for name, kind in columns]
 
 
-def _whole(values: Sequence[Any]) -> list[Any]:
+def _row_hash_sums(values: Sequence[Any]) -> list[Any]:
     from pyspark.sql.functions import xxhash64
 
-    return _halves(xxhash64(*(part for value in values for part in (value.isNull(), value))), "") if values else []
+    return (
+        _partial_sums(xxhash64(*(part for value in values for part in (value.isNull(), value))), "") if values else []
+    )
 
 
-def _halves(h: Any, name: str) -> list[Any]:
+def _partial_sums(hashed: Any, name: str) -> list[Any]:
     from pyspark.sql.functions import lit, shiftrightunsigned
     from pyspark.sql.functions import sum as total
 
-    low, high = total(h.bitwiseAND(lit(_LOW))), total(shiftrightunsigned(h, 32))
+    low, high = total(hashed.bitwiseAND(lit(_LOW_BITS))), total(shiftrightunsigned(hashed, 32))
     return [low.alias(f"lo{name}"), high.alias(f"hi{name}")]
 
 
 def _hashable(value: Any, kind: str) -> Any:
-    """Spark refuses to hash maps, whose entries have no order."""
+    """The value in a form that Spark hashes: a map as its sorted entries."""
     from pyspark.sql.functions import array_sort, map_entries
 
     return array_sort(map_entries(value)) if kind.startswith("map<") else value

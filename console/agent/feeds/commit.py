@@ -1,4 +1,4 @@
-"""Rows and their position in one commit, exactly once: the only place that writes to a version (docs/design.md, rules 1, 2)."""
+"""Rows and feed position in one commit, exactly once: the only writer of a version's rows (docs/design.md, rules 1, 2)."""
 
 import json
 from collections.abc import Sequence
@@ -16,37 +16,41 @@ from console.model.live import Feed, TableState
 from console.model.schema import quoted
 
 EPOCH_BITS = 40
-POSITION = (1 << EPOCH_BITS) - 1
-_PLAIN = {
+POSITION_MASK = (1 << EPOCH_BITS) - 1
+_PLAIN_TYPES = {
     "string", "byte", "short", "integer", "long", "float", "double", "boolean", "binary", "date", "timestamp",
 }  # fmt: skip
-_NULLS = ("", "__HIVE_DEFAULT_PARTITION__")  # texts of a partition that Spark writes as NULL
-_SPELLED = {"float", "double", "binary"}
+_NULL_TEXTS = ("", "__HIVE_DEFAULT_PARTITION__")  # partition values that Spark writes as NULL
+_UNSAFE_PARTITIONS = {"float", "double", "binary"}
 
 
 @dataclass(slots=True)
 class FeedWriter:
-    """One feed's right to write: its app id, the epoch this process took, and the position it has reached.
+    """The right to write for one feed: its app id, the epoch taken by this process, and the position reached.
 
-    Whoever takes a feed over commits an empty append with the next epoch; from then on every late commit of
-    an earlier writer carries a smaller number, which Delta skips.
+    target  absolute path
+    seen    version of the target's log up to which no foreign rewrite was found
+    source  Delta id of the table that the feed reads, recorded in each commit; "" where none is recorded
+
+    Taking a feed over commits an empty append with the next epoch. From then on, late commits of earlier writers carry
+    smaller numbers, which Delta skips.
     """
 
     app_id: str
-    target: str  # absolute path
+    target: str
     epoch: int
     position: int
-    seen: int = -1  # up to which version of the target's log no foreign hand was found
-    source: str = ""  # Delta's id of the table that it reads, which each commit names; "" where none does
+    seen: int = -1
+    source: str = ""
 
-    def told(self, note: dict[str, Any]) -> str:
-        """A commit's note as it is stored."""
+    def encoded(self, note: dict[str, Any]) -> str:
+        """A commit's note as stored in its userMetadata."""
         return json.dumps({**note, "source": self.source} if self.source else note)
 
 
 @dataclass(frozen=True, slots=True)
 class CommitResult:
-    """What one commit did. version is -1 where nothing had to be written."""
+    """Version, rows and bytes of one commit. version is -1 where nothing had to be written."""
 
     version: int
     rows: int
@@ -54,9 +58,9 @@ class CommitResult:
 
 
 def live_id(target: str, feed: Feed, source: str = "") -> str:
-    """Positions in two versions of one source are two feeds: one that moved has the id of its source in its name.
+    """App id of a live feed. Positions in two versions of a source are two feeds, so a moved feed's id names its source.
 
-    source  absolute path of the version that it reads; needed where the feed has moved
+    source  absolute path of the source version; needed for a moved feed
     """
     own = f"live/{log.table_id(target)}/{feed.materialization}"
     return f"{own}/{log.table_id(source)}" if feed.moved else own
@@ -68,14 +72,14 @@ def history_id(target: str, materialization: str, fence: int) -> str:
 
 def split(number: int) -> tuple[int, int]:
     """Epoch and position of a committed number."""
-    return number >> EPOCH_BITS, number & POSITION
+    return number >> EPOCH_BITS, number & POSITION_MASK
 
 
 def create(session: Any, state: TableState, path: str, keep_hours: float) -> None:
-    """Create a version, empty; a second call finds it and does nothing.
+    """Create an empty version; does nothing where it exists already.
 
-    keep_hours  as `created.table_settings`, for a version whose release says nothing of its settings: 0.1.0's and landing tables
-    raises      RegionError if something else is there
+    keep_hours  as in `created.table_settings`; for releases of 0.1.0 and landing tables, which record no settings
+    raises      RegionError E_OTHER_TABLE if a table with other columns is there
     """
     if log.exists(path):
         found = [(f["name"]) for f in json.loads(log.schema_json(path))["fields"]]
@@ -85,57 +89,59 @@ def create(session: Any, state: TableState, path: str, keep_hours: float) -> Non
             )
         return
     types = ", ".join(f"CAST(NULL AS {column.type}) AS {quoted(column.name)}" for column in state.version.columns)
-    nothing = session.sql(f"SELECT {types} WHERE 1 = 0")
+    empty_rows = session.sql(f"SELECT {types} WHERE 1 = 0")
     properties = dict(state.version.settings or created.table_settings(keep_hours))
     note = json.dumps({"kind": "create", "content": state.version.content})
     crash.point("before-commit-create")
-    schema = nothing.schema.json()
-    if _plain(json.loads(schema)):
+    schema = empty_rows.schema.json()
+    if _is_plain(json.loads(schema)):
         own = CommitProperties(custom_metadata={"userMetadata": note})
         by = list(state.version.partition_by)
         DeltaTable.create(path, Schema.from_json(schema), "error", by, configuration=properties, commit_properties=own)
     else:
         writer = (
-            nothing.write.format("delta").mode("errorifexists").options(**properties, **created.OFF, userMetadata=note)
+            empty_rows.write.format("delta")
+            .mode("errorifexists")
+            .options(**properties, **created.OFF, userMetadata=note)
         )
         writer.partitionBy(*state.version.partition_by).save(path)
     crash.point("after-commit-create")
 
 
 def open_feed(session: Any, app_id: str, target: str, start: int, source: str = "") -> FeedWriter:
-    """Take a feed over, or open it at `start` where nobody has written under its id yet.
+    """Take a feed over, or open it at `start` if nothing was committed under its id yet.
 
-    source  Delta's id of the table that the feed's position is in; "" for a history, whose id names its fence
-    raises  FeedStopped E_REPLACED if that is not the table which the feed has read so far;
-            E_NO_POSITION if the target holds rows but no position: never taken for 0;
-            E_FOREIGN if somebody took rows of the target away since the feed's last commit;
-            E_TXN_RETENTION if the target may forget positions
+    source  Delta id of the table that the position refers to; "" for a history, whose app id names its fence
+    raises  FeedStopped E_REPLACED if the feed has read another table so far;
+            E_NO_POSITION if the target holds rows but no position (never taken as 0);
+            E_FOREIGN if rows of the target were removed by others since the feed's last commit;
+            E_TXN_RETENTION if the target's positions may expire; E_RIVAL if another process keeps writing
     """
-    log.whole(target)
-    foreign_commits.keeps_positions(target)
+    log.check_intact(target)
+    foreign_commits.check_retains_positions(target)
     for _ in range(8):
         seen = log.latest_version(target)
-        epoch, position = _reached(target, app_id, seen, start, source)
+        epoch, position = _last_position(target, app_id, seen, start, source)
         writer = FeedWriter(app_id, target, epoch + 1, position, seen, source)
         note = {"kind": "take-over", "feed": app_id, "read": seen}
         try:
-            done = _commit_nothing(session, writer, position, note)
+            result = _commit_position(session, writer, position, note)
         except FeedStopped as error:
             if error.code != "E_SKIPPED":
                 raise
-            continue  # a rival took it over while we did
-        if not any(app_id in between.txn for between in log.commits(target, seen + 1, done.version - 1)):
+            continue  # a rival took the feed over in the meantime
+        if not any(app_id in commit.txn for commit in log.commits(target, seen + 1, result.version - 1)):
             return writer
     raise FeedStopped(
-        f"{target}: somebody else keeps writing under {app_id}", hint="console follow --stop", code="E_RIVAL"
+        f"{target}: another process keeps writing under {app_id}", hint="console follow --stop", code="E_RIVAL"
     )
 
 
-def _reached(target: str, app_id: str, seen: int, start: int, source: str) -> tuple[int, int]:
+def _last_position(target: str, app_id: str, seen: int, start: int, source: str) -> tuple[int, int]:
     """Epoch and position of a feed as of version `seen` of its target.
 
-    A rival's commit between what a take-over read and the take-over itself counts too, although the take-over repeats
-    the position before it: whoever made that take-over may have died before it could look.
+    A rival may have committed between the version that the last take-over read and the take-over itself. That commit
+    counts, although the take-over repeats the position before it: its process may have died before it could check.
     """
     number = log.position(target, app_id, as_of=seen)
     if number is None:
@@ -145,14 +151,14 @@ def _reached(target: str, app_id: str, seen: int, start: int, source: str) -> tu
                 hint="the table was replaced or cloned; `console plan` rebuilds it",
                 code="E_NO_POSITION",
             )
-        foreign_commits.unclaimed(target, app_id)
+        foreign_commits.check_unclaimed(target, app_id)
         return 0, start
     epoch, position = split(number)
     last = foreign_commits.last_own(target, app_id, seen)
-    if last is not None and source and (was := last.note.get("source", source)) != source:
+    if last is not None and source and (recorded := last.note.get("source", source)) != source:
         raise FeedStopped(
-            f"{target}: {app_id} has read table {was}, and {source} stands in its place: it was dropped and written anew",
-            hint="compare it with its copies, then rebuild what hangs below it",
+            f"{target}: {app_id} has read table {recorded}, but {source} is in its place: the table was dropped and recreated",
+            hint="compare it with its copies, then rebuild the tables downstream of it",
             code="E_REPLACED",
         )
     if last is not None and last.note.get("kind") == "take-over":
@@ -163,62 +169,62 @@ def _reached(target: str, app_id: str, seen: int, start: int, source: str) -> tu
 
 
 def close_feed(session: Any, app_id: str, target: str) -> int:
-    """Commit a final position with a new epoch, that any late writer collides with or is skipped by."""
+    """Commit a final position with a new epoch: late writers conflict with it or are skipped. Returns the position."""
     return open_feed(session, app_id, target, -1).position
 
 
 def place_feed(session: Any, app_id: str, target: str, position: int, note: dict[str, Any]) -> None:
-    """Commit where a feed will begin that nobody moves now, whatever position it had before.
+    """Commit the position at which an inactive feed will begin, whatever its position was before.
 
-    raises  FeedStopped E_SKIPPED if somebody else writes under its id
+    raises  FeedStopped E_SKIPPED if another process writes under its id
     """
     number = log.position(target, app_id)
     epoch = split(number)[0] + 1 if number is not None else 1
-    _commit_nothing(session, FeedWriter(app_id, target, epoch, position), position, note)
+    _commit_position(session, FeedWriter(app_id, target, epoch, position), position, note)
 
 
 def append(session: Any, rows: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult:
     """Append rows and move the feed to `position`, in one commit that is read back.
 
-    rows      a DataFrame with the target's stored columns
-    raises    FeedStopped E_SKIPPED if Delta skipped the write because another writer is ahead
+    rows    DataFrame with the target's stored columns
+    raises  FeedStopped E_SKIPPED if Delta skipped the write because another writer is ahead
     """
-    _in_order(writer, position)
-    done = _commit(session, rows, writer, position, note)
+    _check_order(writer, position)
+    result = _commit(session, rows, writer, position, note)
     writer.position = position
-    return done
+    return result
 
 
 def heartbeat(session: Any, writer: FeedWriter, position: int) -> None:
-    """Commit a position reached over commits without rows."""
-    _in_order(writer, position)
-    _commit_nothing(session, writer, position, {"kind": "position"})
+    """Commit a position without rows."""
+    _check_order(writer, position)
+    _commit_position(session, writer, position, {"kind": "position"})
     writer.position = position
 
 
 def append_small(rows: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult | None:
-    """As `append`, for rows that fit in memory: Spark computes them, deltalake commits them.
+    """As `append`, for rows that fit in memory: computed by Spark, committed by deltalake.
 
-    A fifth of the processor time: the JVM rebuilds a table's state before each append (docs/decisions/0005).
+    It takes a fifth of the processor time: the JVM rebuilds the table's state before each append (docs/decisions/0005).
 
-    returns  None, with nothing written, where Spark must write them: one of its writes is under way on the table,
-             Arrow has no exact way into the table's columns, or a partition cannot have the day of a row
-    raises   FeedStopped E_SKIPPED as `append`; here nothing was written
+    returns  None, with nothing written, where Spark has to write the rows: a Spark write on the table is in progress,
+             Arrow cannot convert exactly to the table's columns, or a row's day is no valid partition
+    raises   FeedStopped E_SKIPPED as `append`; nothing was written
     """
-    _in_order(writer, position)
-    done = _by_deltalake(rows.toArrow(), writer, position, note)
-    if done is not None:
+    _check_order(writer, position)
+    result = _append_by_deltalake(rows.toArrow(), writer, position, note)
+    if result is not None:
         writer.position = position
-    return done
+    return result
 
 
-def _by_deltalake(data: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult | None:
-    """data: an Arrow table, or None for no rows"""
+def _append_by_deltalake(data: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult | None:
+    """data: Arrow table, or None for no rows"""
     import pyarrow as pa
 
     number = writer.epoch << EPOCH_BITS | position
-    with write_lock.alone(writer.target) as ours:
-        if not ours:
+    with write_lock.exclusive(writer.target) as locked:
+        if not locked:
             return None
         table = DeltaTable(writer.target)
         before = table.version()
@@ -227,62 +233,68 @@ def _by_deltalake(data: Any, writer: FeedWriter, position: int, note: dict[str, 
         schema = pa.schema(table.schema().to_arrow())
         try:
             data = schema.empty_table() if data is None else data.cast(schema)
-        except (pa.ArrowException, ValueError):  # the plain one: somebody added a column, which Spark fills with NULL
+        except (
+            pa.ArrowException,
+            ValueError,
+        ):  # ValueError: the table has an added column, which Spark fills with NULL
             return None
-        by = table.metadata().partition_columns
-        if not all(days.nameable(data.column(name)) for name in by):
+        partition_by = table.metadata().partition_columns
+        if not all(days.nameable(data.column(name)) for name in partition_by):
             return None
-        data = _blank_is_null(data, by)
+        data = _nulls_for_blanks(data, partition_by)
         crash.point(f"before-commit-{note.get('kind', '')}")
         properties = CommitProperties(
-            custom_metadata={"userMetadata": writer.told(note)}, app_transactions=[Transaction(writer.app_id, number)]
+            custom_metadata={"userMetadata": writer.encoded(note)},
+            app_transactions=[Transaction(writer.app_id, number)],
         )
         write_deltalake(table, data, mode="append", commit_properties=properties)
         crash.point(f"after-commit-{note.get('kind', '')}")
     return _read_back(writer, before, number, position)
 
 
-def _blank_is_null(data: Any, by: Sequence[str]) -> Any:
-    """Empty text in the partition columns as Spark writes it: deltalake would spell it out in the log, where it is no value."""
+def _nulls_for_blanks(data: Any, partition_by: Sequence[str]) -> Any:
+    """Empty text in partition columns becomes NULL, as in Spark's writes: deltalake would write it into the log as is."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     for at, field in enumerate(data.schema):
-        if field.name in by and field.type in (pa.string(), pa.large_string()):
-            held = data.column(at)
+        if field.name in partition_by and field.type in (pa.string(), pa.large_string()):
+            values = data.column(at)
             data = data.set_column(
-                at, field, pc.if_else(pc.is_in(held, pa.array(_NULLS, held.type)), pa.scalar(None, field.type), held)
+                at,
+                field,
+                pc.if_else(pc.is_in(values, pa.array(_NULL_TEXTS, values.type)), pa.scalar(None, field.type), values),
             )
     return data
 
 
-def takes_small(target: str) -> bool:
+def supports_small_appends(target: str) -> bool:
     """Whether deltalake writes every column of the table as Spark would.
 
-    Of a partition column it spells a negative decimal `-1.-25`, which nobody reads, bytes as `\\u0061`, which is other bytes, and 1e300
-    in so many digits that no folder can have them for a name.
+    In partition columns it does not: a negative decimal becomes `-1.-25`, which no reader understands, bytes become
+    `\\u0061`, and 1e300 has more digits than a folder name can hold.
     """
     opened = DeltaTable(target)
-    schema, by = json.loads(opened.schema().to_json()), opened.metadata().partition_columns
-    spelled = [field["type"] for field in schema["fields"] if field["name"] in by]
-    return _plain(schema) and not any(kind in _SPELLED or kind.startswith("decimal(") for kind in spelled)
+    schema, partition_by = json.loads(opened.schema().to_json()), opened.metadata().partition_columns
+    kinds = [field["type"] for field in schema["fields"] if field["name"] in partition_by]
+    return _is_plain(schema) and not any(kind in _UNSAFE_PARTITIONS or kind.startswith("decimal(") for kind in kinds)
 
 
-def _plain(kind: Any) -> bool:
-    """kind: a type of Delta's schema, as its JSON says it"""
+def _is_plain(kind: Any) -> bool:
+    """kind: a type in Delta's schema JSON"""
     match kind:
         case {"type": "struct", "fields": fields}:
-            return all(_plain(field["type"]) for field in fields)
+            return all(_is_plain(field["type"]) for field in fields)
         case {"type": "array", "elementType": element}:
-            return _plain(element)
+            return _is_plain(element)
         case {"type": "map", "keyType": key, "valueType": value}:
-            return _plain(key) and _plain(value)
+            return _is_plain(key) and _is_plain(value)
         case str():
-            return kind in _PLAIN or kind.startswith("decimal(")
+            return kind in _PLAIN_TYPES or kind.startswith("decimal(")
     return False
 
 
-def _in_order(writer: FeedWriter, position: int) -> None:
+def _check_order(writer: FeedWriter, position: int) -> None:
     if position <= writer.position:
         raise FeedStopped(
             f"{writer.target}: position {position} is not after {writer.position}", code="E_ORDER", hint="console retry"
@@ -292,19 +304,19 @@ def _in_order(writer: FeedWriter, position: int) -> None:
     writer.seen = latest
 
 
-def _commit_nothing(session: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult:
-    """A position without rows."""
-    small = _by_deltalake(None, writer, position, note) if takes_small(writer.target) else None
-    return small or _commit(session, nothing(session, writer.target), writer, position, note)
+def _commit_position(session: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult:
+    """Commit a position without rows, by deltalake if it supports the table, else by Spark."""
+    result = _append_by_deltalake(None, writer, position, note) if supports_small_appends(writer.target) else None
+    return result or _commit(session, empty_rows(session, writer.target), writer, position, note)
 
 
 def _commit(session: Any, rows: Any, writer: FeedWriter, position: int, note: dict[str, Any]) -> CommitResult:
     before = log.latest_version(writer.target)
     number = writer.epoch << EPOCH_BITS | position
-    once = {"txnAppId": writer.app_id, "txnVersion": str(number), "userMetadata": writer.told(note)}
-    with write_lock.spark(writer.target):
+    options = {"txnAppId": writer.app_id, "txnVersion": str(number), "userMetadata": writer.encoded(note)}
+    with write_lock.shared(writer.target):
         crash.point(f"before-commit-{note.get('kind', '')}")
-        rows.write.format("delta").mode("append").options(**once).save(writer.target)
+        rows.write.format("delta").mode("append").options(**options).save(writer.target)
         crash.point(f"after-commit-{note.get('kind', '')}")
     return _read_back(writer, before, number, position)
 
@@ -319,13 +331,13 @@ def _read_back(writer: FeedWriter, before: int, number: int, position: int) -> C
 def _skipped(writer: FeedWriter, position: int) -> FeedStopped:
     return FeedStopped(
         f"{writer.target}: the write at {position} was skipped: another writer of {writer.app_id} is ahead",
-        hint="console retry, for a rollout; a live feed is taken over again by itself within minutes",
+        hint="console retry, for a rollout; a live feed is taken over again within minutes",
         code="E_SKIPPED",
     )
 
 
-def nothing(session: Any, target: str) -> Any:
-    """No rows in the target's schema, without a Python worker and without reading a file."""
+def empty_rows(session: Any, target: str) -> Any:
+    """An empty DataFrame in the target's schema, made without a Python worker and without reading a file."""
     from pyspark.sql.types import StructType
 
     schema = StructType.fromJson(json.loads(log.schema_json(target)))

@@ -1,9 +1,9 @@
-"""Old and new of one table at the same landing position: equal where nothing changed, or the promotion stops."""
+"""Comparison of the old and the new version of a table at the same landing position. A difference stops the promotion."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from console.agent.feeds.checksum import per_day
+from console.agent.feeds.checksum import sums_per_day
 from console.agent.recount import sums
 from console.agent.recount.doubles import apart
 from console.agent.recount.pinned_tables import Pinned, PinnedSource
@@ -11,12 +11,12 @@ from console.model.event import Checked
 from console.model.schema import types
 from console.model.step import Comparison, Pair
 
-# Sketches are estimates: two ways of merging the same rows differ by their error. HLL with lgK 12: 1.6 %, KLL with
-# k 200: 1.3 % of rank. Five standard errors of HLL; and two units, since small counts have no room for a percentage.
+# Sketches are estimates: the same rows merged in two ways differ by the sketch's error (HLL with lgK 12: 1.6 %, KLL with
+# k 200: 1.3 % of rank). Allowed are five standard errors of HLL, plus two units for small counts.
 TOLERANCE = 0.08
 SLACK = 2.0
 EXAMPLES = 3
-QUANTILES = "__kll"  # how the planner names a quantile's state
+QUANTILES = "__kll"  # suffix of a quantile's state, as the planner names it
 SKETCHES = (QUANTILES, "__hll")
 
 
@@ -25,26 +25,29 @@ def compare(
 ) -> Iterator[Checked]:
     """Compare two versions of a table.
 
-    sources  what the feeds of the new version read, as of the same landing position: sums of doubles are settled by it
-    returns  one `Checked` for the rows, one for the columns; differences name the first days or keys
+    sources  tables read by the new version's feeds, as of the same landing position, to decide about sums of doubles
+    returns  one `Checked` for the rows and one for the columns; differences name the first days or keys
     """
     if plan.keys:
         yield from _by_key(session, plan, old, new, sources)
         return
     kinds = types(new.state.table.columns)
     exact = [pair for pair in plan.pairs if pair.exact]
-    left = per_day(old.rows(session), _renamed(plan, plan.time), [(pair.old, kinds[pair.new]) for pair in exact])
-    right = per_day(new.rows(session), plan.time, [(pair.new, kinds[pair.new]) for pair in exact])
+    left = sums_per_day(old.rows(session), _old_name(plan, plan.time), [(pair.old, kinds[pair.new]) for pair in exact])
+    right = sums_per_day(new.rows(session), plan.time, [(pair.new, kinds[pair.new]) for pair in exact])
     was = {row["day"]: row.asDict() for row in left.collect()}
     now = {row["day"]: row.asDict() for row in right.collect()}
     days = sorted({*was, *now}, key=str)
-    off = [d for d in days if was.get(d, {}).get("rows", 0) != now.get(d, {}).get("rows", 0)]
+    unequal = [d for d in days if was.get(d, {}).get("rows", 0) != now.get(d, {}).get("rows", 0)]
     total = sum(row["rows"] for row in now.values())
     some = ", ".join(
-        f"{d}: {was.get(d, {}).get('rows', 0):,} → {now.get(d, {}).get('rows', 0):,}" for d in off[:EXAMPLES]
+        f"{d}: {was.get(d, {}).get('rows', 0):,} → {now.get(d, {}).get('rows', 0):,}" for d in unequal[:EXAMPLES]
     )
     yield Checked(
-        plan.table, "rows per day", not off, f"{some}" if off else f"{total:,} rows in {len(days)} days are equal"
+        plan.table,
+        "rows per day",
+        not unequal,
+        f"{some}" if unequal else f"{total:,} rows in {len(days)} days are equal",
     )
     differing = {pair.new: [d for d in days if not _same(was.get(d), now.get(d), i)] for i, pair in enumerate(exact)}
     yield _columns(plan, exact, {name: found for name, found in differing.items() if found})
@@ -63,38 +66,38 @@ def _same(was: dict[str, Any] | None, now: dict[str, Any] | None, i: int) -> boo
     return all((was or {}).get(f"{part}{i}") == (now or {}).get(f"{part}{i}") for part in ("n", "lo", "hi"))
 
 
-def _renamed(plan: Comparison, column: str) -> str:
+def _old_name(plan: Comparison, column: str) -> str:
     return next((pair.old for pair in plan.pairs if pair.new == column), column)
 
 
 def _by_key(
     session: Any, plan: Comparison, old: Pinned, new: Pinned, sources: Sequence[PinnedSource]
 ) -> Iterator[Checked]:
-    """Aggregates: the merged values, key by key; sums of doubles as they are kept."""
-    added = sums.summed(plan.pairs, old, new)
-    quantiles = [pair for pair in plan.pairs if _kept_as_quantiles(pair, old, new)]
-    estimates = [pair for pair in plan.pairs if pair not in quantiles and _sketched_in(pair, old, new)]
-    apart_from = {*plan.keys, *(pair.new for pair in quantiles), *(each.pair.new for each in added)}
-    values = [pair for pair in plan.pairs if pair.new not in apart_from or pair in estimates]
-    found = _joined(session, plan, old, new, values, estimates)
-    ok = not found["gone"] and not found["extra"]
-    missing = f"{found['gone']:,} groups only in the old version, {found['extra']:,} only in the new"
-    yield Checked(plan.table, "groups", ok, f"{found['keys']:,} groups are equal" if ok else missing)
-    yield _values(plan, values, estimates, found)
-    if added:
-        yield sums.compare(session, plan, old, new, added, sources)
+    """Aggregates: the merged values, key by key; sums of doubles by their stored states."""
+    sum_states = sums.summed(plan.pairs, old, new)
+    quantiles = [pair for pair in plan.pairs if _stored_as_quantiles(pair, old, new)]
+    estimates = [pair for pair in plan.pairs if pair not in quantiles and _uses_sketch(pair, old, new)]
+    others = {*plan.keys, *(pair.new for pair in quantiles), *(each.pair.new for each in sum_states)}
+    values = [pair for pair in plan.pairs if pair.new not in others or pair in estimates]
+    counts = _joined(session, plan, old, new, values, estimates)
+    ok = not counts["gone"] and not counts["extra"]
+    missing = f"{counts['gone']:,} groups only in the old version, {counts['extra']:,} only in the new"
+    yield Checked(plan.table, "groups", ok, f"{counts['keys']:,} groups are equal" if ok else missing)
+    yield _values(plan, values, estimates, counts)
+    if sum_states:
+        yield sums.compare(session, plan, old, new, sum_states, sources)
     for pair in quantiles:
-        yield _counted(session, plan, pair, old, new)
+        yield _quantile_counts(session, plan, pair, old, new)
 
 
 def _joined(
     session: Any, plan: Comparison, old: Pinned, new: Pinned, values: Sequence[Pair], estimates: Sequence[Pair]
 ) -> dict[str, int]:
-    """Groups that one side lacks, `gone` and `extra`; all, `keys`; and of each value how many differ, `d<i>`."""
+    """Numbers of groups: missing in the new version `gone`, in the old `extra`, all `keys`, with value i differing `d<i>`."""
     from pyspark.sql.functions import col, count_if, lit
 
     kinds = types(new.state.table.columns)
-    old_keys = [_renamed(plan, key) for key in plan.keys]
+    old_keys = [_old_name(plan, key) for key in plan.keys]
     left = old.rows(session).select(
         *(col(k).cast(kinds[n]).alias(f"k{i}") for i, (k, n) in enumerate(zip(old_keys, plan.keys, strict=True))),
         *(col(pair.old).cast(kinds[pair.new]).alias(f"a{i}") for i, pair in enumerate(values)),
@@ -116,18 +119,18 @@ def _joined(
     return found
 
 
-def _values(plan: Comparison, values: Sequence[Pair], estimates: Sequence[Pair], found: dict[str, int]) -> Checked:
-    off = [(pair, found[f"d{i}"]) for i, pair in enumerate(values) if found[f"d{i}"]]
+def _values(plan: Comparison, values: Sequence[Pair], estimates: Sequence[Pair], counts: dict[str, int]) -> Checked:
+    off = [(pair, counts[f"d{i}"]) for i, pair in enumerate(values) if counts[f"d{i}"]]
     left_out = "".join(f"; left out: {name} ({why})" for name, why in plan.left_out)
     same = f"{len(values) - len(estimates)} equal" + (
         f", {len(estimates)} estimates within {TOLERANCE:.0%}" if estimates else ""
     )
-    told = f"differ: {'; '.join(f'{pair.new}: {groups:,} groups' for pair, groups in off)}" if off else same
-    return Checked(plan.table, "values", not off, told + left_out)
+    detail = f"differ: {'; '.join(f'{pair.new}: {groups:,} groups' for pair, groups in off)}" if off else same
+    return Checked(plan.table, "values", not off, detail + left_out)
 
 
 def _differs(pair: Pair, estimate: bool, kind: str, a: Any, b: Any) -> Any:
-    """Not equal; for an estimate: one is NULL and the other not, or they are further apart than its error allows."""
+    """Column: values differ. Estimates differ where only one is NULL, or by more than the tolerance."""
     from pyspark.sql.functions import abs as magnitude
     from pyspark.sql.functions import coalesce, greatest, lit
 
@@ -137,13 +140,13 @@ def _differs(pair: Pair, estimate: bool, kind: str, a: Any, b: Any) -> Any:
     return apart(a, b) if not pair.exact and kind in ("double", "float") else ~a.eqNullSafe(b)
 
 
-def _kept_as_quantiles(pair: Pair, old: Pinned, new: Pinned) -> bool:
+def _stored_as_quantiles(pair: Pair, old: Pinned, new: Pinned) -> bool:
     stored = [{column.name for column in side.state.version.columns} for side in (old, new)]
     return pair.old + QUANTILES in stored[0] and pair.new + QUANTILES in stored[1]
 
 
-def _sketched_in(pair: Pair, old: Pinned, new: Pinned) -> bool:
-    """Whether a sketch takes part in a column's value; one of several states has a number: `share__2__hll`."""
+def _uses_sketch(pair: Pair, old: Pinned, new: Pinned) -> bool:
+    """Whether a column's value is computed from a sketch. One of several states carries a number: `share__2__hll`."""
     names = ((pair.old, old), (pair.new, new))
     return not pair.exact and any(
         stored.name.startswith(f"{name}__") and stored.name.endswith(SKETCHES)
@@ -152,11 +155,11 @@ def _sketched_in(pair: Pair, old: Pinned, new: Pinned) -> bool:
     )
 
 
-def _counted(session: Any, plan: Comparison, pair: Pair, old: Pinned, new: Pinned) -> Checked:
-    """Quantile sketches err in rank and by chance, so two right ones may differ in value; what went into them may not."""
+def _quantile_counts(session: Any, plan: Comparison, pair: Pair, old: Pinned, new: Pinned) -> Checked:
+    """Compare how many values the quantile sketches have seen: two correct sketches may differ in value, not in number."""
     from pyspark.sql.functions import col
 
-    was, now = _sketched(session, plan, pair.old, old, "was"), _sketched(session, plan, pair.new, new, "now")
+    was, now = _sketch_sizes(session, plan, pair.old, old, "was"), _sketch_sizes(session, plan, pair.new, new, "now")
     on = [col(f"was{i}").eqNullSafe(col(f"now{i}")) for i in range(len(plan.keys))]
     off = was.join(now, on, "full_outer").where("NOT was <=> now").count()
     name = f"values behind {pair.new}"
@@ -165,13 +168,13 @@ def _counted(session: Any, plan: Comparison, pair: Pair, old: Pinned, new: Pinne
     )
 
 
-def _sketched(session: Any, plan: Comparison, column: str, side: Pinned, name: str) -> Any:
-    """Keys as `<name>0`, `<name>1` …, and how many values the merged sketch of each group has seen."""
+def _sketch_sizes(session: Any, plan: Comparison, column: str, side: Pinned, name: str) -> Any:
+    """Keys as `<name>0`, `<name>1` …, and the number of values in the merged sketch of each group as `<name>`."""
     from pyspark.sql.functions import coalesce, col, lit
     from pyspark.sql.functions import kll_merge_agg_double as merged
     from pyspark.sql.functions import kll_sketch_get_n_double as size
 
     stored = side.stored(session)
-    keys = [_renamed(plan, key) if name == "was" else key for key in plan.keys]
+    keys = [_old_name(plan, key) if name == "was" else key for key in plan.keys]
     groups = stored.groupBy(*(col(key).alias(f"{name}{i}") for i, key in enumerate(keys)))
     return groups.agg(coalesce(size(merged(col(column + QUANTILES))), lit(0)).alias(name))

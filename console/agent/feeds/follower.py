@@ -1,4 +1,4 @@
-"""The live service: moves every feed of the releases that are kept current, tick by tick. Never stops for a build."""
+"""The live service: moves all feeds of the current releases, tick by tick. It never stops for a build."""
 
 import os
 import threading
@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from console.agent.feeds.live_feed import LiveFeed, below, standing
+from console.agent.feeds.live_feed import LiveFeed, downstream, stalled_targets
 from console.agent.resilience.failure import cause, is_retryable, message
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log
@@ -19,131 +19,142 @@ from console.model.event import Ailing, Lagging
 from console.text import redacted, safe_text
 
 HEARTBEAT_COMMITS = 200
-# A position over commits without rows is committed by then as well, for the logs after it may be cleaned up in time: a day
-# after it last moved, and sooner after a start, for an agent that is started anew each night must get there too.
+# Log clean-up waits for committed positions, so a position is also committed a day after it last changed, however few commits
+# it has passed; sooner after a start, so that an agent restarted every night commits one too.
 HEARTBEAT_SECONDS, FIRST_HEARTBEAT_SECONDS = 24 * 3600.0, 3600.0
-ENDING = "E_ENDING"  # the code of what nobody need wait for any more, since the agent ends
-# After a tick the follower rests three times as long as the tick took, and longer on a machine that has more to do than
-# cores: so following takes at most a quarter of a core from builds, queries and neighbours, and rows are some seconds late.
-REST = 3.0
-MOST_CROWDED = 4.0
+ENDING = "E_ENDING"  # error code of requests that were pending when the agent ended
+# After a tick the follower rests three times as long as the tick took, longer on an overloaded machine. So following takes at
+# most a quarter of a core from builds, queries and other processes, and rows arrive a few seconds late.
+REST_FACTOR = 3.0
+MAX_LOAD_FACTOR = 4.0
 MAX_REST_SECONDS = 12.0
-# A lag that is asked for is measured anew where it is older than this, and than ten times what measuring took.
+# A measured lag is reused for this long, or for ten times the duration of its measurement if that is longer.
 LAG_SECONDS = 1.0
 LAG_SHARE = 10.0
 
 
 @dataclass(slots=True)
 class Followed:
-    """The edges of one pipeline that the follower moves, in order: sources before what hangs below them."""
+    """The followed feeds of one pipeline, upstream before downstream, and their lag as last measured."""
 
-    edges: tuple[LiveFeed, ...] = ()
-    lag: Lagging | None = None  # not measured yet
-    behind: dict[tuple[str, str, str], tuple[int, int, float]] = field(default_factory=dict)  # the same by edge
-    unmeasured: frozenset[tuple[str, str, str]] = frozenset()  # edges that could not be; it was said
-    stale_at: float = 0.0  # monotonic: from then on the lag says nothing of now
-    level: bool = False  # the last tick left no edge behind the position at which it began, but for these
-    late: tuple[LiveFeed, ...] = ()  # which stood still
+    feeds: tuple[LiveFeed, ...] = ()
+    lag: Lagging | None = None  # None: not measured yet
+    behind: dict[tuple[str, str, str], tuple[int, int, float]] = field(default_factory=dict)  # lag by feed
+    unmeasured: frozenset[tuple[str, str, str]] = frozenset()  # feeds whose lag could not be measured; already reported
+    stale_at: float = 0.0  # monotonic: the lag has to be measured again after that
+    aligned: bool = (
+        False  # the last tick brought all feeds, but for the stalled ones, to the position at which it began
+    )
+    stalled: tuple[LiveFeed, ...] = ()
 
 
 class FeedFollower(threading.Thread):
-    """One thread a region. Each tick: take a snapshot of every landing table's version, then move each edge towards it."""
+    """One thread per region. Each tick takes a snapshot of the landing tables' versions, then moves every feed towards it.
 
-    def __init__(self, spark: SparkHandle, tick_seconds: float, said: Callable[[str, str, str], None]) -> None:
+    report  called with (pipeline, level, text)
+    """
+
+    def __init__(self, spark: SparkHandle, tick_seconds: float, report: Callable[[str, str, str], None]) -> None:
         super().__init__(name="follower", daemon=True)
         self._spark = spark
         self._tick = tick_seconds
-        self._said = said  # (pipeline, level, text)
+        self._report = report
         self._guard = threading.Lock()
-        self._moving = threading.Lock()
-        self._pipelines: dict[str, Followed] = {}
-        self._wishes: list[tuple[str, Future[dict[str, int]]]] = []
+        self._tick_lock = threading.Lock()
+        self._followed: dict[str, Followed] = {}
+        self._requests: list[tuple[str, Future[dict[str, int]]]] = []
         self._wake = threading.Event()
         self._ended = False
         self._session: Any = None
-        self._stands: dict[tuple[str, str, str], tuple[int, float]] = {}  # edge → position, due (monotonic) if it stays
+        self._heartbeats: dict[tuple[str, str, str], tuple[int, float]] = {}  # feed → position, due (monotonic)
 
-    def follow(self, pipeline: str, edges: tuple[LiveFeed, ...]) -> None:
-        """From the next tick on, keep exactly these edges current; ones already followed keep their place."""
+    def follow(self, pipeline: str, feeds: tuple[LiveFeed, ...]) -> None:
+        """Follow exactly these feeds from the next tick on; feeds that were followed before keep their progress."""
         with self._guard:
-            old = {edge.key: edge for edge in self._pipelines.get(pipeline, Followed()).edges}
+            old = {feed.key: feed for feed in self._followed.get(pipeline, Followed()).feeds}
             kept: dict[tuple[str, str, str], LiveFeed] = {}
-            for edge in edges:
-                kept.setdefault(edge.key, _as_now(old.get(edge.key), edge))
-            self._pipelines[pipeline] = Followed(tuple(kept.values()))
+            for feed in feeds:
+                kept.setdefault(feed.key, _refreshed(old.get(feed.key), feed))
+            self._followed[pipeline] = Followed(tuple(kept.values()))
         self._wake.set()
 
-    def edges(self, pipeline: str) -> tuple[LiveFeed, ...]:
+    def feeds(self, pipeline: str) -> tuple[LiveFeed, ...]:
         with self._guard:
-            return self._pipelines.get(pipeline, Followed()).edges
+            return self._followed.get(pipeline, Followed()).feeds
 
     def lag(self, pipeline: str) -> Lagging:
-        """How far the pipeline's feeds are behind, by the logs of now, for between two ticks rows land as well; and which fail."""
+        """Lag of the pipeline's feeds by the current logs (rows also land between two ticks), and the feeds that fail."""
         with self._guard:
-            followed = self._pipelines.get(pipeline, Followed())
+            followed = self._followed.get(pipeline, Followed())
         if followed.lag is None or time.monotonic() > followed.stale_at:
             self._measure(pipeline, followed)
-        return replace(followed.lag or Lagging(0, 0, 0.0), ailing=_ailing(followed.edges))
+        return replace(followed.lag or Lagging(0, 0, 0.0), ailing=_ailing(followed.feeds))
 
-    def aligned(self, pipeline: str) -> "Future[dict[str, int]]":
-        """A future of table path → Delta version at which every followed feed of the pipeline has drained its source
-        up to one common landing position. Landing paths carry that position; tables below a feed that stands still are
-        left out. It ends with `ENDING` if the agent does."""
-        wish: Future[dict[str, int]] = Future()
+    def align(self, pipeline: str) -> "Future[dict[str, int]]":
+        """Request the Delta versions at which all followed feeds of the pipeline have reached one common landing position.
+
+        returns  a future of table path → version; a landing table's is that position, tables downstream of a stalled feed
+                 are left out; it fails with `ENDING` if the agent ends
+        """
+        request: Future[dict[str, int]] = Future()
         with self._guard:
             if self._ended:
-                wish.set_exception(_ending())
-                return wish
-            if not self._pipelines.get(pipeline, Followed()).edges:
-                wish.set_result({})
-                return wish
-            self._wishes.append((pipeline, wish))
+                request.set_exception(_ending_error())
+                return request
+            if not self._followed.get(pipeline, Followed()).feeds:
+                request.set_result({})
+                return request
+            self._requests.append((pipeline, request))
         self._wake.set()
-        return wish
+        return request
 
-    def level(self, pipeline: str) -> bool:
-        """Whether all followed feeds of the pipeline that move stand at one landing position, as the last tick left them."""
+    def is_aligned(self, pipeline: str) -> bool:
+        """Whether the last tick left all feeds of the pipeline, but for the stalled ones, at one landing position."""
         with self._guard:
-            followed = self._pipelines.get(pipeline, Followed())
-        return followed.level and all(edge.health.standing for edge in followed.late)
+            followed = self._followed.get(pipeline, Followed())
+        return followed.aligned and all(feed.health.standing for feed in followed.stalled)
 
-    def settle(self) -> None:
-        """Return when the tick that was under way has ended: from now on only what is followed is touched."""
+    def finish_tick(self) -> None:
+        """Wait for the end of the current tick: afterwards only feeds that are followed now are touched."""
         if self.is_alive() and threading.current_thread() is not self:
-            with self._moving:
+            with self._tick_lock:
                 pass
 
-    def heed(self, pipeline: str, edges: Iterable[LiveFeed]) -> None:
-        """Let feeds go by these definitions from now on; one that stands still by another goes on."""
-        given = {edge.key: edge for edge in edges}
-        with self._moving:
-            for held in self.edges(pipeline):
-                if (edge := given.get(held.key)) and held.differs(edge):
-                    _as_now(held, edge)
+    def redefine(self, pipeline: str, feeds: Iterable[LiveFeed]) -> None:
+        """Give followed feeds new definitions; a feed that had stopped by its old one is tried again."""
+        by_key = {feed.key: feed for feed in feeds}
+        with self._tick_lock:
+            for current in self.feeds(pipeline):
+                if (feed := by_key.get(current.key)) and current.differs(feed):
+                    _refreshed(current, feed)
 
     @contextmanager
-    def still(
-        self, pipeline: str, seconds: float, *, level: bool = True, needed: Callable[[LiveFeed], bool] = lambda _: True
+    def hold(
+        self,
+        pipeline: str,
+        seconds: float,
+        *,
+        aligned: bool = True,
+        needed: Callable[[LiveFeed], bool] = lambda _: True,
     ) -> Iterator[None]:
         """Hold the follower between two ticks, with all feeds of the pipeline at one landing position.
 
-        level   False: wherever they are
-        needed  feeds that have to be there; another may stand still
-        raises  what a needed feed stands still by; CheckFailed E_LAG if they did not come there in time, E_ENDING if the
-                agent ends meanwhile
+        aligned  False: hold it at once, wherever the feeds are
+        needed   feeds that must be there; others may have stalled
+        raises   the error of a needed feed that has stalled; CheckFailed E_LAG after `seconds`, E_ENDING if the agent ends
         """
         deadline = time.monotonic() + seconds
         while True:
-            with self._moving:
-                if level and (
-                    stuck := [e.health.standing for e in self.edges(pipeline) if needed(e) and e.health.standing]
+            with self._tick_lock:
+                if aligned and (
+                    errors := [e.health.standing for e in self.feeds(pipeline) if needed(e) and e.health.standing]
                 ):
-                    raise is_retryable(stuck[0])
-                if not level or not self.edges(pipeline) or (self.level(pipeline) and not self._ended):
+                    raise is_retryable(errors[0])
+                if not aligned or not self.feeds(pipeline) or (self.is_aligned(pipeline) and not self._ended):
                     yield
                     return
             try:
-                self.aligned(pipeline).result(max(deadline - time.monotonic(), 0.0))
+                self.align(pipeline).result(max(deadline - time.monotonic(), 0.0))
             except FutureTimeout:
                 lag = self.lag(pipeline)
                 raise CheckFailed(
@@ -155,119 +166,125 @@ class FeedFollower(threading.Thread):
     def stop(self) -> None:
         with self._guard:
             self._ended = True
-            wishes, self._wishes = [wish for _, wish in self._wishes], []
-        _fail(wishes)  # who waits for a feed must not keep the agent from ending
+            requests, self._requests = [request for _, request in self._requests], []
+        _fail(requests)  # waiting requests must not keep the agent from ending
         self._wake.set()
 
     def run(self) -> None:
         while not self._ended:
             started = time.monotonic()
             with self._guard:
-                names = list(self._pipelines)
+                names = list(self._followed)
             for name in names:
                 if not self._ended:
-                    self._tick_of(name)
-            spent = time.monotonic() - started
+                    self._tick_pipeline(name)
+            elapsed = time.monotonic() - started
             with self._guard:
-                awaited = bool(
-                    self._wishes
-                )  # a build, or a gate that is being opened, stands still until we are through
+                awaited = bool(self._requests)  # a build or a promotion is waiting: no long rest
             self._wake.wait(
-                self._tick if awaited else max(self._tick, min(spent * REST * _crowded(), MAX_REST_SECONDS))
+                self._tick
+                if awaited
+                else max(self._tick, min(elapsed * REST_FACTOR * _load_factor(), MAX_REST_SECONDS))
             )
             self._wake.clear()
 
-    def _tick_of(self, name: str) -> None:
-        """No failure may end the thread on which every feed of the region hangs."""
+    def _tick_pipeline(self, name: str) -> None:
+        """Move one pipeline's feeds. No failure may end the thread: all feeds of the region depend on it."""
         try:
-            with self._moving:
-                self._move(name)
+            with self._tick_lock:
+                self._move_pipeline(name)
         except Exception as error:
             with suppress(Exception):
-                self._said(name, "error", f"following: {cause(error)}")
+                self._report(name, "error", f"following: {cause(error)}")
 
-    def _move(self, name: str) -> None:
-        with self._guard:  # edges and wishes of one moment: who follows a release and then asks means its feeds as well
-            followed = self._pipelines[name]
-            wishes = [wish for pipeline, wish in self._wishes if pipeline == name]
-        if not followed.edges:
-            self._grant(wishes, {})
+    def _move_pipeline(self, name: str) -> None:
+        with (
+            self._guard
+        ):  # feeds and requests as of one moment: a request made after `follow` includes the feeds given there
+            followed = self._followed[name]
+            requests = [request for pipeline, request in self._requests if pipeline == name]
+        if not followed.feeds:
+            self._answer(requests, {})
             return
-        targets = {edge.target_path for edge in followed.edges}
-        # one snapshot of all landing tables; one that is missing is its feeds' own failure
-        landing = {edge.source_path for edge in followed.edges} - targets
+        targets = {feed.target_path for feed in followed.feeds}
+        # one snapshot of all landing tables; a missing one fails in its own feeds
+        landing = {feed.source_path for feed in followed.feeds} - targets
         ends = {path: end for path in landing if (end := log.latest_version(path, missing_ok=True)) >= 0}
-        level = True
-        for edge in followed.edges:
+        aligned = True
+        for feed in followed.feeds:
             if self._ended:
                 return
-            level &= self._move_edge(name, edge, ends, bool(wishes)) or edge.health.standing is not None
-        if wishes and level:
-            late = standing(followed.edges)
-            self._grant(wishes, {**ends, **{path: log.latest_version(path) for path in targets if path not in late}})
+            aligned &= self._move_feed(name, feed, ends, bool(requests)) or feed.health.standing is not None
+        if requests and aligned:
+            stalled = stalled_targets(followed.feeds)
+            self._answer(
+                requests, {**ends, **{path: log.latest_version(path) for path in targets if path not in stalled}}
+            )
         with self._guard:
-            followed.level, followed.late = level, tuple(edge for edge in followed.edges if edge.health.standing)
+            followed.aligned, followed.stalled = aligned, tuple(feed for feed in followed.feeds if feed.health.standing)
         self._measure(name, followed)
 
-    def _grant(self, wishes: list["Future[dict[str, int]]"], pins: dict[str, int]) -> None:
+    def _answer(self, requests: list["Future[dict[str, int]]"], pins: dict[str, int]) -> None:
         with self._guard:
-            granted = [wish for _, wish in self._wishes if wish in wishes]  # the others ended with the follower
-            self._wishes = [entry for entry in self._wishes if entry[1] not in wishes]
-        for wish in granted:
-            wish.set_result(pins)
+            answered = [request for _, request in self._requests if request in requests]  # the others failed in `stop`
+            self._requests = [entry for entry in self._requests if entry[1] not in requests]
+        for request in answered:
+            request.set_result(pins)
 
-    def _move_edge(self, name: str, edge: LiveFeed, ends: Mapping[str, int], fully: bool) -> bool:
-        """Move one edge; returns whether it has drained its source up to the end."""
-        if not edge.health.due():
+    def _move_feed(self, name: str, feed: LiveFeed, ends: Mapping[str, int], fully: bool) -> bool:
+        """Move one feed by a range, or `fully` to the end; returns whether it has reached the end of its source."""
+        if not feed.health.due():
             return False
         try:
-            end = ends[edge.source_path] if edge.source_path in ends else log.latest_version(edge.source_path)
+            end = ends[feed.source_path] if feed.source_path in ends else log.latest_version(feed.source_path)
             if self._session is None:
                 self._session = self._spark.session()
-            if edge.writer is None:
-                edge.open(self._session)
-            # also where the source is shorter than what was seen of it: the step says so
-            while edge.seen != end and edge.step(self._session, end) >= 0:
+            if feed.writer is None:
+                feed.open(self._session)
+            # `!=`: where the source has become shorter than `seen`, the step reports it
+            while feed.seen != end and feed.step(self._session, end) >= 0:
                 if not fully:
                     break
-            if edge.writer and edge.seen - edge.writer.position > (0 if self._overdue(edge) else HEARTBEAT_COMMITS):
-                edge.heartbeat(self._session)
+            if feed.writer:
+                limit = 0 if self._heartbeat_due(feed) else HEARTBEAT_COMMITS
+                if feed.seen - feed.writer.position > limit:
+                    feed.heartbeat(self._session)
         except Exception as error:
-            self._failed(name, edge, error)
+            self._failed(name, feed, error)
             return False
-        if edge.health.stopped:
-            self._said(name, "info", f"{edge.feed.materialization} goes on")
-        edge.health.fine()
-        return edge.seen >= end
+        if feed.health.stopped:
+            self._report(name, "info", f"{feed.spec.materialization} goes on")
+        feed.health.fine()
+        return feed.seen >= end
 
-    def _overdue(self, edge: LiveFeed) -> bool:
-        """Whether the committed position has stood where it is for long enough."""
-        now, position = time.monotonic(), edge.writer.position if edge.writer else -1
-        at, due = self._stands.get(edge.key, (position, now + FIRST_HEARTBEAT_SECONDS))
-        self._stands[edge.key] = (position, due if at == position else now + HEARTBEAT_SECONDS)
+    def _heartbeat_due(self, feed: LiveFeed) -> bool:
+        """Whether the committed position has not changed for so long that it has to be committed anew."""
+        now, position = time.monotonic(), feed.writer.position if feed.writer else -1
+        at, due = self._heartbeats.get(feed.key, (position, now + FIRST_HEARTBEAT_SECONDS))
+        self._heartbeats[feed.key] = (position, due if at == position else now + HEARTBEAT_SECONDS)
         return at == position and now >= due
 
-    def _failed(self, name: str, edge: LiveFeed, error: Exception) -> None:
-        self._session = None  # the next try asks for a new one, which tells a Spark that is of no more use
-        edge.writer = None  # what it was about to commit may be in the log: whoever goes on takes the feed over first
-        edge.health.fails(error, edge.feed.target)
-        if why := edge.health.stopped:
-            self._said(name, "error", f"{edge.feed.materialization} stopped: {message(why)}")
+    def _failed(self, name: str, feed: LiveFeed, error: Exception) -> None:
+        self._session = None  # the next try opens a new one, and that detects a dead JVM
+        feed.writer = None  # its last commit may be in the log or not: the next try takes the feed over first
+        feed.health.fails(error, feed.spec.target)
+        if why := feed.health.stopped:
+            self._report(name, "error", f"{feed.spec.materialization} stopped: {message(why)}")
         else:
-            self._said(name, "warning", f"{edge.feed.materialization}: {cause(error)}; try {edge.health.tries}")
+            self._report(name, "warning", f"{feed.spec.materialization}: {cause(error)}; try {feed.health.tries}")
 
     def _measure(self, name: str, followed: Followed) -> None:
-        """A feed whose logs cannot be read just now counts by what was last known of it, if anything was."""
+        """Measure the lag. A feed whose logs cannot be read at the moment counts with its last known lag, if any."""
         started, behind, failed = time.monotonic(), {}, {}
-        for edge in followed.edges:
+        for feed in followed.feeds:
             try:
-                behind[edge.key] = edge.pending(log.latest_version(edge.source_path))
+                behind[feed.key] = feed.pending(log.latest_version(feed.source_path))
             except ConsoleError:
                 continue
             except Exception as error:
-                failed[edge.key] = f"{edge.feed.materialization}: its lag cannot be measured: {cause(error)}"
-                if edge.key in followed.behind:
-                    behind[edge.key] = followed.behind[edge.key]
+                failed[feed.key] = f"{feed.spec.materialization}: its lag cannot be measured: {cause(error)}"
+                if feed.key in followed.behind:
+                    behind[feed.key] = followed.behind[feed.key]
         known = behind.values()
         with self._guard:
             new = failed.keys() - followed.unmeasured
@@ -278,51 +295,52 @@ class FeedFollower(threading.Thread):
             now = time.monotonic()
             followed.stale_at = now + max(LAG_SECONDS, LAG_SHARE * (now - started))
         for key in new:
-            self._said(name, "warning", failed[key])
+            self._report(name, "warning", failed[key])
 
 
-def _as_now(held: LiveFeed | None, edge: LiveFeed) -> LiveFeed:
-    """An edge keeps its place, and reads what its release names now: a joined table's version may be another, and what
-    it stands still by may be allowed."""
-    if held is None:
-        return edge
-    if held.health.stopped and held.differs(edge):
-        held.health.fine()
-    held.feed, held.source, held.joins = edge.feed, edge.source, edge.joins
-    return held
+def _refreshed(current: LiveFeed | None, feed: LiveFeed) -> LiveFeed:
+    """A followed feed keeps its progress and takes the definition of the new release: a joined table may have another
+    version, and the error that stopped the feed may be allowed now."""
+    if current is None:
+        return feed
+    if current.health.stopped and current.differs(feed):
+        current.health.fine()
+    current.spec, current.source, current.joins = feed.spec, feed.source, feed.joins
+    return current
 
 
-def _ailing(edges: Iterable[LiveFeed]) -> tuple[Ailing, ...]:
-    """The feeds whose last try failed, and what hangs below them. edges: sources before what hangs below them"""
-    edges = tuple(edges)
-    return tuple(_ill(edge, below(edge, edges)) for edge in edges if edge.health.tries or edge.health.standing)
+def _ailing(feeds: Iterable[LiveFeed]) -> tuple[Ailing, ...]:
+    """The feeds whose last try failed, with the tables downstream of them. feeds: upstream before downstream"""
+    feeds = tuple(feeds)
+    failing = [feed for feed in feeds if feed.health.tries or feed.health.standing]
+    return tuple(_ailing_feed(feed, downstream(feed, feeds)) for feed in failing)
 
 
-def _ill(edge: LiveFeed, below: tuple[str, ...]) -> Ailing:
-    why = edge.health.standing
-    told = str(why) if why else edge.health.trouble
+def _ailing_feed(feed: LiveFeed, tables: tuple[str, ...]) -> Ailing:
+    error = feed.health.standing
+    reason = str(error) if error else feed.health.trouble
     return Ailing(
-        feed=edge.feed.materialization,
-        target=edge.feed.target,
-        path=edge.target.version.path,
-        tries=edge.health.tries,
-        standing=why is not None,
-        why=safe_text(redacted(told)),
-        hint=safe_text(redacted(why.hint)) if why else "",
-        code=why.code if why else "",
-        below=below,
+        feed=feed.spec.materialization,
+        target=feed.spec.target,
+        path=feed.target.version.path,
+        tries=feed.health.tries,
+        standing=error is not None,
+        why=safe_text(redacted(reason)),
+        hint=safe_text(redacted(error.hint)) if error else "",
+        code=error.code if error else "",
+        below=tables,
     )
 
 
-def _crowded() -> float:
-    """Processes that want to run, a core; between 1 and `MOST_CROWDED`."""
-    return min(max(os.getloadavg()[0] / (os.cpu_count() or 1), 1.0), MOST_CROWDED)
+def _load_factor() -> float:
+    """Runnable processes per core, between 1 and `MAX_LOAD_FACTOR`."""
+    return min(max(os.getloadavg()[0] / (os.cpu_count() or 1), 1.0), MAX_LOAD_FACTOR)
 
 
-def _ending() -> CheckFailed:
+def _ending_error() -> CheckFailed:
     return CheckFailed("the agent is ending", hint="try again when it runs", code=ENDING)
 
 
-def _fail(wishes: Iterable["Future[dict[str, int]]"]) -> None:
-    for wish in wishes:
-        wish.set_exception(_ending())
+def _fail(requests: Iterable["Future[dict[str, int]]"]) -> None:
+    for request in requests:
+        request.set_exception(_ending_error())

@@ -1,4 +1,4 @@
-"""One live feed of one release: source version → target version, and how it moves by one range."""
+"""A live feed of a release: one source version → one target version, moved range by range of the source's commits."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,42 +22,46 @@ SMALL_ROWS = 10_000
 
 @dataclass(slots=True)
 class LiveFeed:
-    """A feed with its places. `seen` is the source version looked at; the committed position may lag behind it over
-    commits without rows. Only one thread at a time moves an edge: first the build, then the follower.
+    """A feed with the paths and states of its tables, and the progress it has made in this process.
+
+    start  position at which a new feed is opened; -1 where the feed must exist already
+    seen   last source version examined; the committed position may be behind it by commits without rows
+
+    Only one thread moves a feed at a time: the build first, then the follower.
     """
 
-    feed: Feed
+    spec: Feed
     source: TableState
     target: TableState
     joins: tuple[tuple[TableState, str], ...]
     source_path: str
     target_path: str
-    start: int = -1  # position to open at where the feed is new; -1: it must exist
+    start: int = -1
     writer: commit.FeedWriter | None = None
     seen: int = -1
     rows_moved: int = 0
     health: Health = field(default_factory=Health)
-    small: bool | None = None  # whether the target takes small appends; not asked yet
+    small_appends: bool | None = None  # whether the target supports them; None: not checked yet
 
     @property
     def key(self) -> tuple[str, str, str]:
-        return (self.source_path, self.target_path, self.feed.materialization)
+        return (self.source_path, self.target_path, self.spec.materialization)
 
     @property
     def app_id(self) -> str:
-        return commit.live_id(self.target_path, self.feed, self.source_path)
+        return commit.live_id(self.target_path, self.spec, self.source_path)
 
     def differs(self, other: "LiveFeed") -> bool:
-        """Whether the other's release lets other commits flow between the same two versions, or makes other rows of them."""
+        """Whether the other feed's release selects other commits of the same source version, or computes other rows from them."""
         ours, theirs = self.source, other.source
-        return (self.feed.sql, ours.read, ours.table.on_rewrite) != (
-            other.feed.sql,
+        return (self.spec.sql, ours.read, ours.table.on_rewrite) != (
+            other.spec.sql,
             theirs.read,
             theirs.table.on_rewrite,
         )
 
     def open(self, session: Any) -> commit.FeedWriter:
-        """Take the feed over (epoch + 1), once a process."""
+        """Take the feed over with the next epoch; once per process."""
         if self.writer is None:
             source = log.table_id(self.source_path)
             self.writer = commit.open_feed(session, self.app_id, self.target_path, self.start, source)
@@ -65,147 +69,156 @@ class LiveFeed:
         return self.writer
 
     def step(self, session: Any, end: int, rows_limit: int = RANGE_ROWS) -> int:
-        """Move by one range towards source version `end`; returns the rows that arrived, -1 if there was nothing to do.
+        """Copy one range of commits, up to source version `end` at most.
 
-        raises  FeedStopped in front of what must not flow, or where the source ends before what was looked at
+        returns  source rows read, -1 where there was no new commit
+        raises   FeedStopped in front of a commit that must not flow, or where the source ends before `seen`
         """
         writer = self.open(session)
-        part = ranges.next_range(self.source_path, self.seen, end, rows_limit, policy=self.source.table.on_rewrite)
-        if part is None:
+        commits = ranges.next_range(self.source_path, self.seen, end, rows_limit, policy=self.source.table.on_rewrite)
+        if commits is None:
             return -1
         moved = 0
-        if part.files:
+        if commits.files:
             with log_excerpt.place(self.target_path) as scratch:
-                self._carry(session, writer, part, scratch)
-            moved = part.rows
-        self.seen = part.last
+                self._copy_range(session, writer, commits, scratch)
+            moved = commits.rows
+        self.seen = commits.last
         self.rows_moved += moved
         return moved
 
-    def _carry(self, session: Any, writer: commit.FeedWriter, part: ranges.Range, scratch: Path) -> None:
-        joined = pinned(self.joins)
-        out = compute(session, self, ranges.read(session, self.source_path, part, scratch, self._foreign()), joined)
-        size = sum(file.bytes for file in part.files)
-        if size < ONE_TASK_BYTES:
-            out = out.coalesce(1)  # one small file and one task instead of several
-        note = {"kind": "live", "feed": writer.app_id, "from": part.first, "to": part.last, "rows_in": part.rows}
-        if part.skipped:
-            note["passed_over"] = list(part.skipped)
-        if joined:
-            note["joins"] = joined
-        small = 0 <= part.rows <= SMALL_ROWS and size < ONE_TASK_BYTES and self._takes_small()
-        if not (small and commit.append_small(out, writer, part.last, note)):
-            commit.append(session, out.selectExpr(*days.stored(self.target)), writer, part.last, note)
+    def _copy_range(self, session: Any, writer: commit.FeedWriter, commits: ranges.Range, scratch: Path) -> None:
+        join_pins = join_versions(self.joins)
+        appended = ranges.read(session, self.source_path, commits, scratch, self._foreign_columns())
+        rows = compute(session, self, appended, join_pins)
+        bytes_read = sum(file.bytes for file in commits.files)
+        if bytes_read < ONE_TASK_BYTES:
+            rows = rows.coalesce(1)  # one small file and one task instead of several
+        note = {
+            "kind": "live",
+            "feed": writer.app_id,
+            "from": commits.first,
+            "to": commits.last,
+            "rows_in": commits.rows,
+        }
+        if commits.skipped:
+            note["passed_over"] = list(commits.skipped)
+        if join_pins:
+            note["joins"] = join_pins
+        small = 0 <= commits.rows <= SMALL_ROWS and bytes_read < ONE_TASK_BYTES and self._fits_small_append()
+        if not (small and commit.append_small(rows, writer, commits.last, note)):
+            commit.append(session, rows.selectExpr(*days.stored(self.target)), writer, commits.last, note)
 
     @contextmanager
-    def dry(self, session: Any, version: int, joined: Mapping[str, int]) -> Iterator[Any]:
-        """What a live step would append for one commit of the source, to be read inside; nothing is written."""
+    def dry_run(self, session: Any, version: int, joined: Mapping[str, int]) -> Iterator[Any]:
+        """Rows that a live step would append for one source commit, readable within the context; nothing is written."""
         policy = self.source.table.on_rewrite
-        part = ranges.next_range(self.source_path, version - 1, version, RANGE_ROWS, policy=policy)
-        assert part is not None
+        commits = ranges.next_range(self.source_path, version - 1, version, RANGE_ROWS, policy=policy)
+        assert commits is not None
         with log_excerpt.place(self.target_path) as scratch:
-            yield compute(session, self, ranges.read(session, self.source_path, part, scratch), joined)
+            yield compute(session, self, ranges.read(session, self.source_path, commits, scratch), joined)
 
-    def _foreign(self) -> tuple[str, ...]:
-        """Columns of a source that others write."""
+    def _foreign_columns(self) -> tuple[str, ...]:
+        """Columns of a source that is written by other programs; none for a table of ours."""
         table = self.source.table
-        theirs = table.kind == "landing" and not table.managed
-        return tuple(column.name for column in self.source.version.columns) if theirs else ()
+        foreign = table.kind == "landing" and not table.managed
+        return tuple(column.name for column in self.source.version.columns) if foreign else ()
 
-    def _takes_small(self) -> bool:
-        if self.small is None:
-            self.small = commit.takes_small(self.target_path)
-        return self.small
+    def _fits_small_append(self) -> bool:
+        if self.small_appends is None:
+            self.small_appends = commit.supports_small_appends(self.target_path)
+        return self.small_appends
 
     def heartbeat(self, session: Any) -> None:
-        """Commit the position reached over commits without rows, so that it is never far behind the log."""
+        """Commit the position without rows, so that it stays close to the end of the source's log."""
         writer = self.open(session)
         if self.seen > writer.position:
             commit.heartbeat(session, writer, self.seen)
 
     def pending(self, end: int) -> tuple[int, int, float]:
-        """Commits with rows, rows, and seconds behind `end`; told from the log where the feed was not opened yet."""
+        """Backlog up to `end`: commits with rows, rows, seconds. Read from the target's log where the feed is not open."""
         seen = self.seen if self.seen >= 0 else self.committed()
         return ranges.pending(self.source_path, seen, end) if end > seen >= 0 else (0, 0, 0.0)
 
     def committed(self) -> int:
-        """The position in the target's log, or where the feed is to open."""
+        """Position in the target's log, or the start position of a new feed."""
         number = log.position(self.target_path, self.app_id)
         return self.start if number is None else commit.split(number)[1]
 
 
-def standing(edges: Iterable[LiveFeed]) -> dict[str, ConsoleError]:
-    """Tables whose rows end too early, since a feed of theirs stands still or one above it: target path → why.
+def stalled_targets(feeds: Iterable[LiveFeed]) -> dict[str, ConsoleError]:
+    """Target path → error, for tables with a stalled feed and for all tables downstream of one.
 
-    edges  sources before what hangs below them
+    feeds  upstream before downstream
     """
-    found: dict[str, ConsoleError] = {}
-    for edge in edges:
-        if why := edge.health.standing or found.get(edge.source_path):
-            found.setdefault(edge.target_path, why)
-    return found
+    stalled: dict[str, ConsoleError] = {}
+    for feed in feeds:
+        if error := feed.health.standing or stalled.get(feed.source_path):
+            stalled.setdefault(feed.target_path, error)
+    return stalled
 
 
-def below(top: LiveFeed, edges: Iterable[LiveFeed]) -> tuple[str, ...]:
-    """Logical tables that hang below what a feed fills."""
-    reached, names = {top.target_path}, dict[str, None]()
-    for edge in edges:
-        if edge.source_path in reached:
-            reached.add(edge.target_path)
-            names[edge.feed.target] = None
+def downstream(top: LiveFeed, feeds: Iterable[LiveFeed]) -> tuple[str, ...]:
+    """Logical tables downstream of a feed's target."""
+    paths, names = {top.target_path}, dict[str, None]()
+    for feed in feeds:
+        if feed.source_path in paths:
+            paths.add(feed.target_path)
+            names[feed.spec.target] = None
     return tuple(names)
 
 
-def compute(session: Any, edge: LiveFeed, stored: Any, joined: Mapping[str, int]) -> Any:
-    """The rows of the target, in its stored columns, that these stored rows of the source give.
+def compute(session: Any, feed: LiveFeed, stored: Any, joined: Mapping[str, int]) -> Any:
+    """Target rows, in the target's stored columns, computed from stored rows of the source.
 
-    stored  a DataFrame with the source's stored columns
-    joined  as `pinned` gave it
+    stored  DataFrame with the source's stored columns
+    joined  table → version, from `join_versions`
     """
-    logical(session, edge.source, stored).createOrReplaceTempView(edge.feed.source)
-    register(session, edge.joins, joined)
-    columns = [quoted(column.name) for column in edge.target.version.columns]
-    return session.sql(edge.feed.sql).selectExpr(*columns)  # as SQL: each call into the JVM costs a live step time
+    logical_rows(session, feed.source, stored).createOrReplaceTempView(feed.spec.source)
+    register_joins(session, feed.joins, joined)
+    columns = [quoted(column.name) for column in feed.target.version.columns]
+    return session.sql(feed.spec.sql).selectExpr(*columns)  # as SQL: every call into the JVM slows a live step
 
 
-def logical(session: Any, state: TableState, stored: Any) -> Any:
-    """Stored rows as the release shows them: renames, defaults, merged states."""
+def logical_rows(session: Any, state: TableState, stored: Any) -> Any:
+    """Stored rows as the release presents them: columns renamed, defaults filled in, partial states merged."""
     stored.createOrReplaceTempView("stored")
     return session.sql(state.read)
 
 
-def pinned(joins: Iterable[tuple[TableState, str]]) -> dict[str, int]:
-    """Joined table → the version at which one commit reads it; its note keeps them, so that it can be computed again."""
+def join_versions(joins: Iterable[tuple[TableState, str]]) -> dict[str, int]:
+    """Joined table → its latest version. One commit reads these; its note records them, so that it can be recomputed."""
     return {state.table.name: log.latest_version(path) for state, path in joins}
 
 
-def register(session: Any, joins: Iterable[tuple[TableState, str]], joined: Mapping[str, int]) -> None:
-    """Joined tables as views, each at its version in `joined`."""
+def register_joins(session: Any, joins: Iterable[tuple[TableState, str]], versions: Mapping[str, int]) -> None:
+    """Register the joined tables as views. versions: table → Delta version"""
     for state, path in joins:
-        rows = stored_at(session, path, joined[state.table.name])
-        logical(session, state, rows).createOrReplaceTempView(state.table.name)
+        rows = stored_at(session, path, versions[state.table.name])
+        logical_rows(session, state, rows).createOrReplaceTempView(state.table.name)
 
 
 def live_feeds_of(release: Release, resolve: Callable[[str], str]) -> tuple[LiveFeed, ...]:
-    """The release's feeds with their places, sources before what hangs below them.
+    """The release's feeds, upstream before downstream.
 
     resolve  version path → absolute path
+    raises   FeedStopped E_CYCLE
     """
     by_name: Mapping[str, TableState] = {state.table.name: state for state in release.tables}
     ordered: list[LiveFeed] = []
-    waiting = list(release.feeds)
-    placed = {name for name in by_name if not release.feeds_into(name)}
-    while waiting:
-        ready = [feed for feed in waiting if feed.source in placed]
+    pending = list(release.feeds)
+    filled = {name for name in by_name if not release.feeds_into(name)}
+    while pending:
+        ready = [spec for spec in pending if spec.source in filled]
         if not ready:
-            raise FeedStopped(f"{release.id}: its feeds form a circle", code="E_CYCLE", hint="console plan")
-        for feed in ready:
-            source, target = by_name[feed.source], by_name[feed.target]
-            joins = tuple((by_name[name], resolve(by_name[name].version.path)) for name in feed.joins)
+            raise FeedStopped(f"{release.id}: its feeds form a cycle", code="E_CYCLE", hint="console plan")
+        for spec in ready:
+            source, target = by_name[spec.source], by_name[spec.target]
+            joins = tuple((by_name[name], resolve(by_name[name].version.path)) for name in spec.joins)
             ordered.append(
-                LiveFeed(feed, source, target, joins, resolve(source.version.path), resolve(target.version.path))
+                LiveFeed(spec, source, target, joins, resolve(source.version.path), resolve(target.version.path))
             )
-        waiting = [feed for feed in waiting if feed not in ready]
-        pending_targets = {feed.target for feed in waiting}
-        placed |= {feed.target for feed in ready if feed.target not in pending_targets}
+        pending = [spec for spec in pending if spec not in ready]
+        pending_targets = {spec.target for spec in pending}
+        filled |= {spec.target for spec in ready if spec.target not in pending_targets}
     return tuple(ordered)

@@ -1,7 +1,7 @@
-"""Which commits of a source flow next, and the rows they appended (docs/design.md, rules 3, 4).
+"""The next range of a source's commits to copy, and the rows they appended (docs/design.md, rules 3, 4).
 
-Ranges are read by file, from the log's add actions, on every source alike: a change feed clamps a range past the
-end, breaks at schema changes and costs more the more commits it unites (docs/decisions/0001).
+Ranges are read by file, from the log's add actions, on every source alike: Delta's change feed clamps a range past the
+end, breaks at schema changes, and costs more the more commits it spans (docs/decisions/0001).
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import Any
 
 from console.agent.rows import appended, nanoseconds
 from console.agent.store import log
-from console.agent.store.shape import shape_of
+from console.agent.store.shape import layout_of
 from console.errors import FeedStopped
 from console.model.schema import OnRewrite
 
@@ -20,29 +20,34 @@ MAX_COMMITS = 2000
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Commits first…last of one source, all of which may flow. files may be empty: nothing but quiet commits."""
+    """Commits first…last of one source, all of which may flow.
+
+    files    added files; none where all the commits are quiet
+    rows     counted by the files' statistics
+    skipped  rewriting commits ignored by the source's policy
+    """
 
     first: int
     last: int
     files: tuple[log.AddedFile, ...] = ()
     rows: int = 0
-    skipped: tuple[int, ...] = field(default=())  # rewriting commits that the source's policy passes over
+    skipped: tuple[int, ...] = field(default=())
 
 
 def next_range(
     source: str, position: int, end: int, rows_limit: int, *, policy: OnRewrite = "stop", bytes_limit: int = 1 << 40
 ) -> Range | None:
-    """The next run of commits after `position`, up to `end` (a version taken as a snapshot before).
+    """The next range of commits after `position`, up to `end` (a version taken as a snapshot before).
 
-    rows_limit, bytes_limit  a run stops before it would exceed them; a single larger commit goes alone
-    returns  None where position is already the end
+    rows_limit, bytes_limit  limits of a range; a single larger commit makes a range of its own
+    returns  None where `position` is the end already
     raises   FeedStopped E_REWRITE in front of a commit that removed or changed rows;
-             FeedStopped E_BEHIND if the source is shorter than the position: it was replaced
+             FeedStopped E_BEHIND if the source ends before the position: it was replaced
     """
     if end < position:
         raise FeedStopped(
             f"{source} ends at version {end}, before position {position}: it was replaced or restored",
-            hint="compare it with its copies, then rebuild what hangs below it",
+            hint="compare it with its copies, then rebuild the tables downstream of it",
             code="E_BEHIND",
         )
     if position == end:
@@ -56,12 +61,12 @@ def next_range(
             break  # a range never crosses a schema change
         flows = commit.kind == "append"
         if commit.kind == "rewrite":
-            if _stops(commit, policy):
+            if _needs_decision(commit, policy):
                 if last > position:
                     break
-                raise _rewrite(source, commit)
+                raise _rewrite_error(source, commit)
             skipped.append(commit.version)
-            flows = policy == "take_inserts" and not commit.expires
+            flows = policy == "take_inserts" and not commit.is_retention
         if flows:
             more_rows, more_bytes = sum(max(f.rows, 0) for f in commit.added), sum(f.bytes for f in commit.added)
             if files and (rows + more_rows > rows_limit or size + more_bytes > bytes_limit):
@@ -73,41 +78,41 @@ def next_range(
 
 
 def pending(source: str, position: int, end: int) -> tuple[int, int, float]:
-    """How far a feed is behind: commits with rows, rows, and the age (s) of the oldest of them measured from the newest."""
-    found = [c for c in log.commits(source, position + 1, end) if c.added]
-    if not found:
+    """Backlog of a feed: commits with rows, their rows, and the seconds from the oldest to the newest of them."""
+    commits = [c for c in log.commits(source, position + 1, end) if c.added]
+    if not commits:
         return 0, 0, 0.0
-    rows = sum(max(f.rows, 0) for c in found for f in c.added)
-    return len(found), rows, max(0.0, (found[-1].at_ms - found[0].at_ms) / 1000)
+    rows = sum(max(f.rows, 0) for c in commits for f in c.added)
+    return len(commits), rows, max(0.0, (commits[-1].at_ms - commits[0].at_ms) / 1000)
 
 
-def read(session: Any, source: str, part: Range, scratch: Path, foreign: Sequence[str] = ()) -> Any:
-    """The rows that a range appended, in the source's schema as of its end; exactly the files its commits added.
+def read(session: Any, source: str, commits: Range, scratch: Path, foreign: Sequence[str] = ()) -> Any:
+    """The rows appended by a range, in the source's schema as of its end; reads exactly the files that its commits added.
 
-    scratch  a folder that has to stay until they were read; see `excerpt.place`
-    foreign  columns that others write
-    raises   FeedStopped E_NANOSECONDS where a time in one of these would be cut
+    scratch  folder that has to exist until the rows are read; see `log_excerpt.place`
+    foreign  columns written by other programs
+    raises   FeedStopped E_NANOSECONDS where a time in one of these would be truncated
     """
-    shape = shape_of(source, part.last)
-    nanoseconds.refuse(source, (file.path for file in part.files), nanoseconds.timed(shape.schema, foreign))
-    return appended.rows(session, source, shape, part.files, scratch)
+    layout = layout_of(source, commits.last)
+    nanoseconds.refuse(source, (file.path for file in commits.files), nanoseconds.timed(layout.schema, foreign))
+    return appended.rows(session, source, layout, commits.files, scratch)
 
 
-def _stops(commit: log.Commit, policy: OnRewrite) -> bool:
-    """Whether a rewriting commit is for a person to decide.
+def _needs_decision(commit: log.Commit, policy: OnRewrite) -> bool:
+    """Whether a rewriting commit needs a decision by a person.
 
-    What RESTORE or REPLACE adds may have flowed before, and where files were removed as well, those that were added hold
-    the rows that stayed: nobody can take either for inserts.
+    Rows added by RESTORE or REPLACE may have flowed before. Where files were removed too, the added ones contain the rows
+    that stayed. Neither can be taken as inserts.
     """
-    if commit.expires or policy == "ignore":
+    if commit.is_retention or policy == "ignore":
         return False
     return policy != "take_inserts" or commit.replaces or (commit.removed > 0 and len(commit.added) > 0)
 
 
-def _rewrite(source: str, commit: log.Commit) -> FeedStopped:
+def _rewrite_error(source: str, commit: log.Commit) -> FeedStopped:
     return FeedStopped(
         f"{source}: version {commit.version} ({commit.operation}) removed {commit.removed} files and added {len(commit.added)}:"
         " only appends flow",
-        hint="if its rows need not flow, set `on_rewrite: ignore` for the table; else rebuild what hangs below it",
+        hint="if its rows need not flow, set `on_rewrite: ignore` for the table; else rebuild the tables downstream of it",
         code="E_REWRITE",
     )

@@ -82,7 +82,7 @@ class Intake:
         raises  DataError naming the first line that does not fit
         """
         path = self._landing(table)
-        log.whole(path)
+        log.check_intact(path)
         opened, numbers = DeltaTable(path), _lines(at, len(lines))
         typed(opened, parse_lines(lines, [field.name for field in opened.schema().fields], numbers), numbers)
         return {"schema": schema_id(opened)}
@@ -96,7 +96,7 @@ class Intake:
         after  list the commits of `load` beyond this event
         """
         path = self._landing(table)
-        log.whole(path)
+        log.check_intact(path)
         return loads.of(path).found(load, first, named=named, batch=batch, after=after, most=ENDS)
 
     def marks(self, table: str, load: str, rows: int) -> dict[str, str]:
@@ -115,10 +115,10 @@ class Intake:
 
     @contextmanager
     def _alone(self, path: str) -> Iterator[str]:
-        with write_lock.alone(path, seconds=TURN_SECONDS) as ours:
+        with write_lock.exclusive(path, seconds=TURN_SECONDS) as ours:
             if not ours:
                 raise RegionError(f"{path}: Spark has been writing it for {TURN_SECONDS:.0f} s", hint="send it again")
-            log.whole(path)
+            log.check_intact(path)
             yield path
 
     def _landing(self, table: str) -> str:
@@ -165,7 +165,7 @@ def _lines(at: Sequence[tuple[int, int]], count: int) -> Sequence[int]:
 
 
 def _marks(path: str, version: int) -> str:
-    for action in map(json.loads, log.lines_of(path, version)):
+    for action in map(json.loads, log.action_lines(path, version)):
         if "commitInfo" in action:
             return str(action["commitInfo"].get(MARKS, ""))
     return ""

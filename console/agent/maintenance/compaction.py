@@ -11,7 +11,7 @@ from deltalake import DeltaTable
 
 from console import crash
 from console.agent.feeds.backfill import clustered
-from console.agent.feeds.checksum import per_day
+from console.agent.feeds.checksum import sums_per_day
 from console.agent.store import days, log, write_lock
 from console.errors import RegionError
 from console.model.live import TableState
@@ -92,7 +92,7 @@ def compact(session: Any, table: str, crowd: Crowd, most_tasks: int = 1, state: 
     writer = out.write.format("delta").mode("overwrite").option("dataChange", "false")
     note = {"kind": "compact", "partition": crowd.label, "files": crowd.files}
     before = log.latest_version(table)
-    with write_lock.spark(table):
+    with write_lock.shared(table):
         crash.point("before-commit-compact")
         (writer.option("replaceWhere", where) if where else writer).option("userMetadata", json.dumps(note)).save(table)
         crash.point("after-commit-compact")
@@ -117,7 +117,7 @@ def _totals(session: Any, table: str, where: str, version: int) -> tuple[Any, ..
     pinned = session.read.format("delta").option("versionAsOf", version).load(table)
     types = [(field.name, field.dataType.simpleString()) for field in pinned.schema.fields]
     kinds = [(name, kind) for name, kind in types if "map<" not in kind.removeprefix("map<")]  # which nobody can hash
-    found = per_day(pinned.where(where) if where else pinned, "", kinds).collect()
+    found = sums_per_day(pinned.where(where) if where else pinned, "", kinds).collect()
     return tuple(found[0]) if found else ()
 
 

@@ -212,7 +212,7 @@ def needs(lines: Iterable[PipelineController]) -> dict[str, list[Need]]:
     for line in lines:
         for release in _kept(line):
             for edge in live_feeds_of(release, line.path):
-                why = f"{line.pipeline}: {edge.feed.materialization} into {edge.feed.target} of {release.id}"
+                why = f"{line.pipeline}: {edge.spec.materialization} into {edge.spec.target} of {release.id}"
                 reached = edge.committed() if log.exists(edge.target_path) else -1  # it may want everything
                 found[edge.source_path].append(Need(reached, why))
         if under_way(line):
@@ -233,12 +233,12 @@ def accept(line: PipelineController, follower: FeedFollower, table: str, by: str
     import pyarrow as pa
 
     paths = [path for path, state in ours(line).items() if state.table.name == table and state.table.kind != "landing"]
-    edges = [edge for edge in follower.edges(line.pipeline) if table in (edge.feed.source, edge.feed.target)]
+    edges = [edge for edge in follower.feeds(line.pipeline) if table in (edge.spec.source, edge.spec.target)]
     if not paths and not edges:
         raise DataError(f"{line.pipeline} keeps no table {table!r:.60}", hint="console status")
     note = {"userMetadata": json.dumps({"kind": foreign_commits.ACCEPTED, "by": by})}
     for path in paths:
-        with write_lock.alone(path, seconds=TURN_SECONDS) as ours_now:
+        with write_lock.exclusive(path, seconds=TURN_SECONDS) as ours_now:
             if not ours_now:
                 raise Conflict(f"{path}: Spark is writing it", hint="try again", code="E_BUSY")
             opened = DeltaTable(path)

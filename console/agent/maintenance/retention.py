@@ -39,7 +39,7 @@ def expire(session: Any, table: str, state: TableState, keep: date) -> int:
     if rows:
         note = json.dumps({"kind": log.RETENTION, "keep": keep.isoformat(), "rows": rows})
         session.conf.set("spark.databricks.delta.commitInfo.userMetadata", note)
-        with write_lock.spark(table):
+        with write_lock.shared(table):
             crash.point("before-commit-retention")
             DeltaTable.forPath(session, table).delete(_older(state, keep))
             crash.point("after-commit-retention")

@@ -54,13 +54,15 @@ def vacuum(session: Any, table: str) -> None:
 
     session.conf.set("spark.databricks.delta.commitInfo.userMetadata", json.dumps({"kind": "vacuum"}))
     session.conf.set("spark.databricks.delta.vacuum.parallelDelete.enabled", "false")
-    with write_lock.spark(table):
+    with write_lock.shared(table):
         Table.forPath(session, table).vacuum()
 
 
 def _removals(table: str, version: int) -> list[int]:
     """When (ms since 1970) the files that a commit removed were stamped as removed."""
-    lines = log.lines_of(table, version, hint="nothing was deleted: nobody can tell which files its readers still need")
+    lines = log.action_lines(
+        table, version, hint="nothing was deleted: nobody can tell which files its readers still need"
+    )
     found = (json.loads(line).get("remove") for line in lines if '"remove"' in line)
     return [int(remove.get("deletionTimestamp") or 0) for remove in found if remove]
 

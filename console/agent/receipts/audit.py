@@ -79,7 +79,7 @@ class Audit:
         if not all(log.exists(path) for path in paths):
             return Finding(*head, None, "a table of its release is gone")
         edges = live_feeds_of(self.plan.release, lambda path: resolve(self.warehouse, path))
-        edge = next(e for e in edges if (e.feed.target, e.feed.materialization) == (step.target, step.materialization))
+        edge = next(e for e in edges if (e.spec.target, e.spec.materialization) == (step.target, step.materialization))
         again = recount(self.session, lane(edge, {}), f"{rollout}/{log.latest_version(edge.target_path)}")
         if again is None and not told_whole(edge.target_path):
             return Finding(*head, None, "no live row in the commits that its log still tells")

@@ -38,13 +38,13 @@ def unreadable(path: str, place: Place) -> Gone:
     if log.table_id(path) != place.id:
         return Gone("another table stands in its place", table=True)
     for version in [place.version, place.before] if place.before >= 0 else [place.version]:
-        if not log.reaches(path, version):
+        if not log.covers(path, version):
             return Gone(f"its log no longer reaches back to version {version}")
         try:
             files = DeltaTable(path, version=version).get_add_actions().column("path").to_pylist()
         except (DeltaError, OSError):
             return Gone(f"its log no longer reaches back to version {version}")
-        missing = sum(not Path(log.place_of(log.local(path), file)).exists() for file in files)
+        missing = sum(not Path(log.absolute_path(log.local(path), file)).exists() for file in files)
         if missing:
             return Gone(f"{missing} of {len(files)} files of version {version} were removed, as VACUUM does")
     return Gone()
@@ -60,7 +60,7 @@ def taken_out(path: str, version: int) -> Taken:
     try:
         for commit in log.commits(path, version + 1, latest):
             if commit.kind == "rewrite":
-                (ours if commit.expires else others).append(commit)
+                (ours if commit.is_retention else others).append(commit)
     except RegionError as error:
         return Taken(vague=f"what happened since version {version} cannot be told: {error}")
     if others:

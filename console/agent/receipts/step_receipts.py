@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from console.agent.feeds import commit
-from console.agent.feeds.checksum import Sum, can_hash, of_days
+from console.agent.feeds.checksum import Sum, can_hash, row_sums_per_day
 from console.agent.receipts.ops import Ops
 from console.agent.rollout.context import RolloutContext
 from console.agent.store import log
@@ -86,7 +86,7 @@ def summed(session: Any, warehouse: Path, place: Place, version: int | None = No
 
     def at(pinned: int) -> dict[str, Sum]:
         stored = session.read.format("delta").option("versionAsOf", pinned).load(path)
-        return of_days(stored, place.time, place.columns)
+        return row_sums_per_day(stored, place.time, place.columns)
 
     now = at(place.version if version is None else version)
     was = at(place.before) if place.before >= 0 else {}
@@ -108,7 +108,7 @@ def _places(work: RolloutContext, step: Backfill | CatchUp) -> tuple[Measured, i
     if isinstance(step, CatchUp):
         source = work.state(step.source)
         before, version, position = _reached(
-            path, commit.live_id(path, work.live_feed(step.target, step.materialization).feed)
+            path, commit.live_id(path, work.live_feed(step.target, step.materialization).spec)
         )
         read = _place(work, source, position, source.table.time)
         return Measured(read, _place(work, target, version, target.table.time, before=before)), position

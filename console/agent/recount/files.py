@@ -47,7 +47,7 @@ class VersionFiles:
         """raises  Unreadable"""
         if version < 0:
             return cls({})
-        if not log.reaches(table.path, version):
+        if not log.covers(table.path, version):
             raise Unreadable(f"version {version} can no longer be read")
         try:
             actions = DeltaTable(table.path, version=version).get_add_actions(flatten=True)

@@ -56,7 +56,7 @@ def lane(edge: "LiveFeed", pins: Mapping[str, int]) -> Lane:
     def at(state: TableState, path: str) -> Pinned:
         return Pinned(state, path, pins[path] if path in pins else log.latest_version(path))
 
-    source = PinnedSource(edge.feed, at(edge.source, edge.source_path))
+    source = PinnedSource(edge.spec, at(edge.source, edge.source_path))
     return Lane(source, at(edge.target, edge.target_path), edge.app_id, edge.joins)
 
 

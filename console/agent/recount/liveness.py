@@ -37,22 +37,22 @@ def alive(session: Any, edge: "LiveFeed", pins: Mapping[str, int], seed: str, be
     seed  which commits are computed again
     beat  the version of our heartbeat in a managed landing table without traffic
     """
-    name, lane = f"feed {edge.feed.materialization}", live.lane(edge, pins)
+    name, lane = f"feed {edge.spec.materialization}", live.lane(edge, pins)
     if why := samples.strays(edge.target_path):
-        return Checked(edge.feed.target, name, False, why)
+        return Checked(edge.spec.target, name, False, why)
     again = live.recount(session, lane, seed)
     if again is not None:
         told = f"alive: {again.moved:,} rows passed it live; {again.told}"
-        return Checked(edge.feed.target, name, again.ok, told, again.commits, again.rows)
+        return Checked(edge.spec.target, name, again.ok, told, again.commits, again.rows)
     if edge.source.table.kind != "landing":
-        return Checked(edge.feed.target, name, edge.writer is not None, "moves with the table above it")
+        return Checked(edge.spec.target, name, edge.writer is not None, "moves with the table above it")
     again = quiet(session, lane, dry)
     if beat is not None:
         passed = edge.seen >= beat
         told = f"no traffic; passed our heartbeat, version {beat}; {again.told}"
         ok = again.ok if passed else False
-        return Checked(edge.feed.target, name, ok, told, again.commits, again.rows)
-    return Checked(edge.feed.target, name, again.ok, again.told, again.commits, again.rows)
+        return Checked(edge.spec.target, name, ok, told, again.commits, again.rows)
+    return Checked(edge.spec.target, name, again.ok, again.told, again.commits, again.rows)
 
 
 def quiet(session: Any, lane: Lane, dry: Dry) -> Again:

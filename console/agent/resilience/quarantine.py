@@ -47,7 +47,7 @@ def count_failing(
     question = history.step.fragile
     if question is None or not run:
         return FailingRows(0)
-    bad = backfill.part(session, history, run).where(question.predicate)
+    bad = backfill.source_rows(session, history, run).where(question.predicate)
     with context.jobs(session, f"what does not convert in {history.step.id}"):
         rows = int(bad.count())
         keys = _keys(bad, question.keys, examples) if rows else ()

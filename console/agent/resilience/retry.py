@@ -57,7 +57,7 @@ class Tries:
             found = quarantine.count_failing(self.context, session, history, run)
             if found.rows > quarantine.without_failing(self.context):
                 raise quarantine.refused(self.context, history, run, found, cause=self._aside, what=self._what)
-            history.aside = found.rows
+            history.quarantined = found.rows
 
     def without(self, error: Exception) -> bool:
         """Whether the batch may be tried again without its rows that do not convert.

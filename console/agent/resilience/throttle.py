@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from zoneinfo import ZoneInfo
 
 from console import paths
-from console.agent.feeds.live_feed import logical
+from console.agent.feeds.live_feed import logical_rows
 from console.agent.rollout.context import RolloutContext
 from console.errors import ConsoleError
 from console.model.event import Waiting
@@ -61,7 +61,7 @@ def _answer(context: RolloutContext) -> Any:
         if state is None:
             raise ConsoleError(f"release {release.id} has no table {name}")
         stored = session.read.format("delta").load(context.path(state.version.path))
-        logical(session, state, stored).createOrReplaceTempView(name)
+        logical_rows(session, state, stored).createOrReplaceTempView(name)
     rows = session.sql(throttle.query).limit(2).collect()
     if len(rows) != 1:
         raise ConsoleError("it gives no row" if not rows else "it gives more than one row")

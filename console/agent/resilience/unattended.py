@@ -7,7 +7,7 @@ from pathlib import Path
 from deltalake.exceptions import DeltaError
 
 from console.agent.feeds import ranges
-from console.agent.feeds.live_feed import LiveFeed, below, live_feeds_of
+from console.agent.feeds.live_feed import LiveFeed, downstream, live_feeds_of
 from console.agent.rollout import rebind
 from console.agent.store import log
 from console.agent.store.ledger import StoredRelease
@@ -34,7 +34,7 @@ def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
             ailing.append(_ailing(live_feed, live_feeds, error))
             continue
         commits, rows, seconds = commits + more[0], rows + more[1], max(seconds, more[2])
-        waiting = f"{_count(more[0], 'commit')} ({_count(more[1], 'row')}) of {live_feed.feed.source}"
+        waiting = f"{_count(more[0], 'commit')} ({_count(more[1], 'row')}) of {live_feed.spec.source}"
         ailing.append(_ailing(live_feed, live_feeds, _nobody(waiting, warehouse)))
     return Lagging(commits, rows, seconds, tuple(ailing))
 
@@ -62,15 +62,15 @@ def _nobody(waiting: str, warehouse: Path) -> RegionError:
 def _ailing(live_feed: LiveFeed, live_feeds: tuple[LiveFeed, ...], error: Exception) -> Ailing:
     known = error if isinstance(error, ConsoleError) else RegionError(f"its lag cannot be told: {error}")
     return Ailing(
-        feed=live_feed.feed.materialization,
-        target=live_feed.feed.target,
+        feed=live_feed.spec.materialization,
+        target=live_feed.spec.target,
         path=live_feed.target.version.path,
         tries=0,
         standing=True,
         why=safe_text(redacted(str(known))),
         hint=safe_text(redacted(known.hint)),
         code=known.code,
-        below=below(live_feed, live_feeds),
+        below=downstream(live_feed, live_feeds),
     )
 
 

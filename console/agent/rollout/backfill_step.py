@@ -242,12 +242,12 @@ def _batch(
         ).start()
 
     try:
-        receipt = backfill.carry(context.spark, session, history, planted_bugs.skip_day(run), watch)
+        receipt = backfill.run_batch(context.spark, session, history, planted_bugs.skip_day(run), watch)
     finally:
         finished.set()
         context.job = None
     planted_bugs.double_batch(session, history, run)
-    if history.aside:
+    if history.quarantined:
         quarantine.of(context).keep(context, session, history, run)
     done = receipt.written
     context.recorder.store(
@@ -261,7 +261,7 @@ def _batch(
             done.bytes,
             receipt.seconds,
             done.version,
-            history.aside,
+            history.quarantined,
         )
     )
     return receipt

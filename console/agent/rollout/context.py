@@ -88,7 +88,7 @@ class RolloutContext:
         """The live feed of the new release, one object for the build and, later, the follower."""
         if not self.live_feeds:
             for live_feed in live_feeds_of(self.plan.release, self.path):
-                self.live_feeds[(live_feed.feed.target, live_feed.feed.materialization)] = live_feed
+                self.live_feeds[(live_feed.spec.target, live_feed.spec.materialization)] = live_feed
         return self.live_feeds[(target, materialization)]
 
     def live_feeds_in_order(self) -> tuple[LiveFeed, ...]:

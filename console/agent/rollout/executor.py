@@ -203,11 +203,11 @@ class PlanExecutor(threading.Thread):
             from pyspark.sql.functions import lit
 
             # with the columns that are there: a write must name those by which the table is partitioned
-            nothing = commit.nothing(self.context.spark.session(), path)
+            nothing = commit.empty_rows(self.context.spark.session(), path)
             for column in new:
                 nothing = nothing.withColumn(column.name, lit(None).cast(column.type))
             rows = nothing.write.format("delta").mode("append")
-            with write_lock.spark(path):
+            with write_lock.shared(path):
                 crash.point("before-commit-columns")
                 rows.option("mergeSchema", "true").option("userMetadata", '{"kind": "add columns"}').save(path)
                 crash.point("after-commit-columns")

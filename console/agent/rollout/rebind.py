@@ -36,9 +36,9 @@ def moves(releases: Iterable[StoredRelease], to: str, resolve: Resolve) -> tuple
     if was is None or now is None or not any(feed.moved for release in (was, now) for feed in release.feeds):
         return ()
     before = {
-        (live_feed.target_path, live_feed.feed.materialization): live_feed for live_feed in live_feeds_of(was, resolve)
+        (live_feed.target_path, live_feed.spec.materialization): live_feed for live_feed in live_feeds_of(was, resolve)
     }
-    pairs = [(before.get((e.target_path, e.feed.materialization)), e) for e in live_feeds_of(now, resolve)]
+    pairs = [(before.get((e.target_path, e.spec.materialization)), e) for e in live_feeds_of(now, resolve)]
     return tuple(Rebinding(old, new) for old, new in pairs if old is not None and old.source_path != new.source_path)
 
 
@@ -70,8 +70,8 @@ def drain(follower: FeedFollower, pipeline: str, releases: Iterable[StoredReleas
     """
     release = next((held.release for held in releases if held.row.id == to), None)
     live_feeds = {live_feed.key: live_feed for live_feed in live_feeds_of(release, resolve)} if release else {}
-    follower.heed(pipeline, live_feeds.values())
-    with follower.still(pipeline, ALIGN_SECONDS, needed=lambda live_feed: live_feed.key in live_feeds):
+    follower.redefine(pipeline, live_feeds.values())
+    with follower.hold(pipeline, ALIGN_SECONDS, needed=lambda live_feed: live_feed.key in live_feeds):
         pass
 
 
@@ -96,7 +96,7 @@ def moved(
     if not changing:
         yield
         return
-    with follower.still(pipeline, ALIGN_SECONDS, level=not planted_bugs.early()):
+    with follower.hold(pipeline, ALIGN_SECONDS, aligned=not planted_bugs.early()):
         session = spark.session()
         try:
             for move in changing:
@@ -104,7 +104,7 @@ def moved(
             yield
         finally:
             refollow()
-            for live_feed in follower.edges(pipeline):
+            for live_feed in follower.feeds(pipeline):
                 if live_feed.health.stopped is _MOVING:
                     live_feed.health.fine()
 
@@ -112,7 +112,7 @@ def moved(
 def _move(session: Any, follower: FeedFollower, pipeline: str, move: Rebinding) -> None:
     old, new = move.old, move.new
     start = log.latest_version(new.source_path)
-    followed = next((live_feed for live_feed in follower.edges(pipeline) if live_feed.key == old.key), None)
+    followed = next((live_feed for live_feed in follower.feeds(pipeline) if live_feed.key == old.key), None)
     if (followed is None or _left(followed)) and not planted_bugs.early():
         raise CheckFailed(
             f"{old.target_path} has not taken everything of {old.source_path} yet",

@@ -8,7 +8,7 @@ from typing import Any
 from console.agent.feeds import commit, planted_bugs
 from console.agent.feeds.comparison import compare
 from console.agent.feeds.follower import ENDING
-from console.agent.feeds.live_feed import LiveFeed, standing
+from console.agent.feeds.live_feed import LiveFeed, stalled_targets
 from console.agent.recount import liveness
 from console.agent.recount.pinned_tables import Pinned, PinnedSource
 from console.agent.rollout.context import RolloutContext, RolloutStopped
@@ -32,15 +32,15 @@ def validate(context: RolloutContext, step: Validate) -> None:
     if beats:
         pins = aligned(context)
     for live_feed in live_feeds:
-        with context.jobs(session, f"live rows of {live_feed.feed.target}"):
+        with context.jobs(session, f"live rows of {live_feed.spec.target}"):
             seed, beat = (
-                f"{context.recorder.rollout}/{live_feed.feed.materialization}",
+                f"{context.recorder.rollout}/{live_feed.spec.materialization}",
                 beats.get(live_feed.source_path),
             )
-            check = liveness.alive(session, live_feed, pins, seed, beat, live_feed.dry)
+            check = liveness.alive(session, live_feed, pins, seed, beat, live_feed.dry_run)
             context.check_halt()  # what a halt broke off tells nothing of the rows
         context.recorder.store(planted_bugs.blind(_but_for_quarantine(context, check)))
-    late = standing(context.follower.edges(context.plan.pipeline))
+    late = stalled_targets(context.follower.feeds(context.plan.pipeline))
     for comparison in step.comparisons:
         sides = (_path(context, comparison.table, release) for release in (context.live(), context.plan.release))
         if why := next((late[path] for path in sides if path in late), None):
@@ -59,8 +59,8 @@ def validate(context: RolloutContext, step: Validate) -> None:
 def _rebuilt(context: RolloutContext) -> list[LiveFeed]:
     """The feeds of rebuilt tables, as the follower moves them: after a restart these are of its own making."""
     tables = {step.table for step in context.plan.steps if isinstance(step, CreateTable)}
-    followed = {live_feed.key: live_feed for live_feed in context.follower.edges(context.plan.pipeline)}
-    ours = [live_feed for live_feed in context.live_feeds_in_order() if live_feed.feed.target in tables]
+    followed = {live_feed.key: live_feed for live_feed in context.follower.feeds(context.plan.pipeline)}
+    ours = [live_feed for live_feed in context.live_feeds_in_order() if live_feed.spec.target in tables]
     return [followed.get(live_feed.key, live_feed) for live_feed in ours]
 
 
@@ -73,8 +73,8 @@ def _heartbeats(context: RolloutContext, live_feeds: list[LiveFeed], session: An
     }
     versions = {}
     for path in quiet:
-        nothing = commit.nothing(session, path).write.format("delta").mode("append")
-        with write_lock.spark(path):
+        nothing = commit.empty_rows(session, path).write.format("delta").mode("append")
+        with write_lock.shared(path):
             nothing.option("userMetadata", HEARTBEAT).save(path)
             versions[path] = log.latest_version(path)
     return versions
@@ -87,7 +87,7 @@ def aligned(context: RolloutContext) -> dict[str, int]:
 
     raises  RegionError if a feed of the new release stands still; Stopped if the agent ends
     """
-    wish = context.follower.aligned(context.plan.pipeline)
+    wish = context.follower.align(context.plan.pipeline)
     told = 0.0
     while not wish.done():
         context.check_halt()
@@ -95,7 +95,7 @@ def aligned(context: RolloutContext) -> dict[str, int]:
         if time.monotonic() - told > 1:
             trouble = [
                 live_feed.health.trouble
-                for live_feed in context.follower.edges(context.plan.pipeline)
+                for live_feed in context.follower.feeds(context.plan.pipeline)
                 if live_feed.health.trouble
             ]
             why = "".join(f"; {text}" for text in trouble[:1])
@@ -115,7 +115,7 @@ def aligned(context: RolloutContext) -> dict[str, int]:
 def _see_moving(context: RolloutContext) -> None:
     """raises RegionError if a feed of the new release stands still, and not by what only the live one says"""
     ours = {live_feed.key: live_feed for live_feed in context.live_feeds_in_order()}
-    for live_feed in context.follower.edges(context.plan.pipeline):
+    for live_feed in context.follower.feeds(context.plan.pipeline):
         new, why = ours.get(live_feed.key), live_feed.health.standing
         if new is not None and why is not None and not live_feed.differs(new):
             raise RegionError(f"a feed stands still: {why}", hint=why.hint, code=why.code)
@@ -142,10 +142,10 @@ def _sources(context: RolloutContext, table: str, pins: dict[str, int]) -> tuple
     """What the feeds of a table of the new release read, where both sides are pinned."""
     found = []
     for live_feed in context.live_feeds_in_order():
-        if live_feed.feed.target == table:
+        if live_feed.spec.target == table:
             joins = tuple(Pinned(state, path, log.latest_version(path)) for state, path in live_feed.joins)
             version = pins.get(live_feed.source_path, log.latest_version(live_feed.source_path))
-            found.append(PinnedSource(live_feed.feed, Pinned(live_feed.source, live_feed.source_path, version), joins))
+            found.append(PinnedSource(live_feed.spec, Pinned(live_feed.source, live_feed.source_path, version), joins))
     return tuple(found)
 
 

@@ -56,7 +56,7 @@ def files(table: DeltaTable, path: str) -> list[str]:
     """The files of an open table, the newest first."""
     actions, root = table.get_add_actions(flatten=True), log.local(path)
     stamped = zip(actions.column("modification_time").to_pylist(), actions.column("path").to_pylist(), strict=True)
-    return [log.place_of(root, place) for _, place in sorted(stamped, reverse=True)]
+    return [log.absolute_path(root, place) for _, place in sorted(stamped, reverse=True)]
 
 
 def timed(schema: str, wanted: Iterable[str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 from functools import lru_cache
 from typing import Any
 
-from console.agent.store.shape import shape_of
+from console.agent.store.shape import layout_of
 from console.model.schema import quoted
 
 
@@ -18,7 +18,7 @@ def stored_at(session: Any, path: str, version: int) -> Any:
 @lru_cache(maxsize=256)
 def _texts(path: str, version: int) -> tuple[str, ...]:
     """For a joined table, which has the same version at most steps: opening one costs as much as it has files."""
-    return shape_of(path, version).texts
+    return layout_of(path, version).texts
 
 
 def blank_is_null(rows: Any, texts: tuple[str, ...]) -> Any:

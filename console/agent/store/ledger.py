@@ -57,7 +57,7 @@ def opened(path: Path) -> DeltaTable | None:
         raise RegionError(
             f"{path}: its log cannot be read: {first}", hint="console doctor", code="E_LOG_DAMAGED"
         ) from None
-    log.whole(str(path))
+    log.check_intact(str(path))
     return found
 
 

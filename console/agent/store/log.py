@@ -22,7 +22,7 @@ Kind = Literal["append", "quiet", "rewrite"]
 # A RESTORE after a DELETE only adds files, and none of their rows is new; a REPLACE of an emptied table looks like a write.
 REPLACING = ("RESTORE", "REPLACE", "CREATE OR REPLACE", "CLONE")
 RETENTION = "retention"  # the note of our own deletes
-LATE = "log retention was shorter than the feed's delay; rebuild the table (`console discard`, then plan again)"
+LATE_HINT = "log retention was shorter than the feed's delay; rebuild the table (`console discard`, then plan again)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Commit:
         return self.version > 0 and self.operation.upper().startswith(REPLACING)
 
     @property
-    def expires(self) -> bool:
+    def is_retention(self) -> bool:
         """Whether it only deletes what retention allows to go: readers keep what they have."""
         return self.note.get("kind") == RETENTION
 
@@ -102,7 +102,7 @@ def latest_version(table: str, *, missing_ok: bool = False) -> int:
     return newest
 
 
-def whole(table: str) -> None:
+def check_intact(table: str) -> None:
     """See that no commit since the last checkpoint is empty, as after a power loss: deltalake reads such a one as a
     commit that did nothing, and what it held would be gone without a word.
 
@@ -122,7 +122,7 @@ def whole(table: str) -> None:
         raise _empty(table, lost[0])
 
 
-def reaches(table: str, version: int) -> bool:
+def covers(table: str, version: int) -> bool:
     """Whether the log still tells all of a version: from a checkpoint, or the first commit, up to it without a hole.
 
     deltalake does not ask: it takes what is left of a cleaned log for the whole, where that begins with a commit that
@@ -149,7 +149,7 @@ def _empty(table: str, version: int) -> RegionError:
     )
 
 
-def lines_of(table: str, version: int, hint: str = LATE) -> list[str]:
+def action_lines(table: str, version: int, hint: str = LATE_HINT) -> list[str]:
     """A commit's actions, each as its line of JSON. Only a line feed ends one: a text within may have Unicode's other line ends.
 
     raises  RegionError E_LOG_GONE if the commit was cleaned up
@@ -177,13 +177,13 @@ def commit(table: str, version: int) -> Commit:
     try:
         found = os.stat(_json(table, version))
     except FileNotFoundError:
-        raise _gone(table, version, LATE) from None
+        raise _gone(table, version, LATE_HINT) from None
     return _commit(table, version, (found.st_ino, found.st_mtime_ns, found.st_size))
 
 
 @lru_cache(maxsize=4096)
 def _commit(table: str, version: int, _: tuple[int, int, int]) -> Commit:
-    lines = lines_of(table, version)
+    lines = action_lines(table, version)
     if not lines:
         raise _empty(table, version)
     try:
@@ -265,7 +265,7 @@ def _file(root: Path, add: dict[str, Any]) -> AddedFile:
     told = stats.get("numRecords")
     rows = -1 if told is None else int(told)
     return AddedFile(
-        place_of(root, str(add["path"])),
+        absolute_path(root, str(add["path"])),
         rows - int(vector["cardinality"]) if vector and rows >= 0 else rows,
         int(add.get("size") or 0),
         tuple(sorted((name, value or None) for name, value in (add.get("partitionValues") or {}).items())),
@@ -273,7 +273,7 @@ def _file(root: Path, add: dict[str, Any]) -> AddedFile:
     )
 
 
-def place_of(root: Path, path: str) -> str:
+def absolute_path(root: Path, path: str) -> str:
     """Where a file lies that a log names: relative to its table or by a URI, either way in the escapes of URIs.
 
     returns  an absolute path; of another store than the local disk the URI as it stands

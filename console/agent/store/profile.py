@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from console.agent.store import days, log
-from console.agent.store.shape import stored_as
+from console.agent.store.shape import physical_name
 from console.errors import DataError, RegionError
 from console.model.slices import day_name
 
@@ -110,13 +110,13 @@ def _files(place: str, column: str, when: str) -> tuple[list[_File], str, str]:
         raise DataError(f"{place} has no text column {column}", hint=f"--column, one of: {texts}")
     actions = table.get_add_actions(flatten=True)
     paths, counts = (actions.column(name).to_pylist() for name in ("path", "num_records"))
-    stored, stored_when = stored_as(schema, column), stored_as(schema, when)
+    stored, stored_when = physical_name(schema, column), physical_name(schema, when)
     ends = (f"partition.{when}", f"min.{stored_when}", f"max.{stored_when}")
     part, lows, highs = (
         days.names(actions.column(end)) if end in actions.column_names else [""] * len(paths) for end in ends
     )
     found = [
-        _File(log.place_of(log.local(place), path), rows or 0, day or low, day or high, day)
+        _File(log.absolute_path(log.local(place), path), rows or 0, day or low, day or high, day)
         for path, rows, day, low, high in zip(paths, counts, part, lows, highs, strict=True)
     ]
     return found, stored, stored_when

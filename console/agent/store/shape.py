@@ -31,7 +31,7 @@ class TableLayout:
         return tuple(f["name"] for f in fields if f["name"] in self.partition_by and f["type"] == "string")
 
 
-def shape_of(table: str, version: int) -> TableLayout:
+def layout_of(table: str, version: int) -> TableLayout:
     """raises  RegionError E_MAPPING where columns are found in a way that nobody knows; E_LOG_GONE as the log tells it no more"""
     opened = _opened(table, version)
     held = opened.metadata()
@@ -58,10 +58,10 @@ def _opened(table: str, version: int) -> DeltaTable:
             return DeltaTable(table, version=same)
         except DeltaError:
             gone = f"{table}: version {version} can no longer be read: the log below it was cleaned up"
-            raise RegionError(gone, hint=log.LATE, code="E_LOG_GONE") from None
+            raise RegionError(gone, hint=log.LATE_HINT, code="E_LOG_GONE") from None
 
 
-def stored_as(schema: dict[str, Any], column: str) -> str:
+def physical_name(schema: dict[str, Any], column: str) -> str:
     """The name that a column has in the files and their statistics. schema: Delta's"""
     metadata: dict[str, Any] = next((field["metadata"] for field in schema["fields"] if field["name"] == column), {})
     return str(metadata.get("delta.columnMapping.physicalName", column))

@@ -17,7 +17,7 @@ from console.agent.rows import nanoseconds
 from console.agent.rows.demands import demanded
 from console.agent.store import days, log
 from console.agent.store.ledger import Releases, Rollouts
-from console.agent.store.shape import stored_as
+from console.agent.store.shape import physical_name
 from console.errors import RegionError, Unreachable, no_warehouse
 from console.model.event import BatchDone
 from console.model.live import READABLE, Day, Live, Release, TableStats
@@ -115,7 +115,7 @@ def table_stats(name: str, path: str, time: str = "", version: int | None = None
         len(sizes),
         columns,
         tuple(table.metadata().partition_columns),
-        _days(files, time, stored_as(schema, time), counts),
+        _days(files, time, physical_name(schema, time), counts),
         tuple(sorted({*(protocol.reader_features or ()), *(protocol.writer_features or ())})),
         tuple(sorted((k, str(v)) for k, v in table.metadata().configuration.items() if k.startswith("delta."))),
         tuple(sorted(protocol.reader_features or ())),
@@ -142,9 +142,9 @@ def _left(table: DeltaTable, path: str, files: Sequence[str], counts: Sequence[i
     for batch in table.deletion_vectors():
         held = pa.record_batch(batch)
         for place, kept in zip(held.column("filepath").to_pylist(), held.column("selection_vector"), strict=True):
-            gone[log.place_of(root, place)] = len(kept.values) - (pc.sum(kept.values).as_py() or 0)
+            gone[log.absolute_path(root, place)] = len(kept.values) - (pc.sum(kept.values).as_py() or 0)
     return [
-        None if rows is None else rows - gone.get(log.place_of(root, file), 0)
+        None if rows is None else rows - gone.get(log.absolute_path(root, file), 0)
         for file, rows in zip(files, counts, strict=True)
     ]
 

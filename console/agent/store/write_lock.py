@@ -28,7 +28,7 @@ def _of(table: str) -> _Turn:
 
 
 @contextmanager
-def spark(table: str) -> Iterator[None]:
+def shared(table: str) -> Iterator[None]:
     """Around a write through Spark; several may be under way.
 
     If the call breaks without the JVM's own answer its job may go on and commit later, so the turn is never given back:
@@ -55,7 +55,7 @@ def _give_back(turn: _Turn) -> None:
 
 
 @contextmanager
-def alone(table: str, *, seconds: float = 0.0) -> Iterator[bool]:
+def exclusive(table: str, *, seconds: float = 0.0) -> Iterator[bool]:
     """Around a write through deltalake. Yields False, and the caller must not write, if a write of Spark's is still
     under way after `seconds`."""
     turn = _of(table)

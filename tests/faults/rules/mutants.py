@@ -36,9 +36,9 @@ EDGE, RECOUNT, RECOUNTED = (
     "console/agent/recount/rows.py",
 )
 RIGHT = "test_what_was_moved_right_is_equal_whatever_became_of_the_tables_since"
-MOVED = "out = compute(session, self, ranges.read(session, self.source_path, part, scratch, self._foreign()), joined)"
-NULLS = 'rows = ranges.read(session, self.source_path, part, scratch, self._foreign())\n        out = compute(session, self, rows.selectExpr(*(f"CAST(NULL AS {t}) AS `{c}`" for c, t in rows.dtypes)), joined)'
-MANGLED = 'rows = ranges.read(session, self.source_path, part, scratch, self._foreign())\n        out = compute(session, self, rows.selectExpr(*("reverse(city) AS city" if c == "city" else f"`{c}`" for c in rows.columns)), joined)'
+MOVED = "rows = compute(session, self, appended, join_pins)"
+NULLS = 'rows = compute(session, self, appended.selectExpr(*(f"CAST(NULL AS {t}) AS `{c}`" for c, t in appended.dtypes)), join_pins)'
+MANGLED = 'rows = compute(session, self, appended.selectExpr(*("reverse(city) AS city" if c == "city" else f"`{c}`" for c in appended.columns)), join_pins)'
 STANDING, GATE = "tests/agent/test_standing.py", "tests/agent/test_gate.py"
 SWAP = """        if table.version() != self.version():
             raise _lost(live, self.in_state("live"))
@@ -50,18 +50,18 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("restore is an append", LOG, "or put_back else", "else", f"{FLOWS}::test_a_restore_that_only_brings_rows_back_is_no_append"),
     bug("maintenance flows", LOG, 'if add.get("dataChange", True):', "if True:", f"{FLOWS}::test_maintenance_is_quiet_and_rows_around_it_flow_once"),
     bug("rewrites flow", RANGES, 'return policy != "take_inserts" or commit.replaces', "return False", f"{FLOWS}::test_a_rewriting_commit_stops_the_feed_in_front_of_it"),
-    bug("retention stops feeds", RANGES, 'if commit.expires or policy == "ignore":', 'if policy == "ignore":', f"{FLOWS}::test_deletes_by_our_own_retention_pass_without_a_word_under_every_policy"),
+    bug("retention stops feeds", RANGES, 'if commit.is_retention or policy == "ignore":', 'if policy == "ignore":', f"{FLOWS}::test_deletes_by_our_own_retention_pass_without_a_word_under_every_policy"),
     bug("a range crosses metaData", RANGES, "if commit.metadata and files:", "if False:", f"{FLOWS}::test_a_range_ends_in_front_of_a_metadata_action"),
     bug("a range is clamped", RANGES, "min(end, position + MAX_COMMITS)", "min(end, position + MAX_COMMITS, log.latest_version(source))", f"{FLOWS}::test_a_range_past_the_end_of_the_log_is_refused_and_never_clamped"),
     bug("a shorter source is drained", RANGES, "if end < position:", "if False:", f"{FLOWS}::test_a_source_shorter_than_its_feeds_position_was_replaced"),
     bug("no limit of bytes", RANGES, "or size + more_bytes > bytes_limit", "", f"{FLOWS}::test_one_range_holds_no_more_than_its_limits_of_rows_and_of_bytes"),
     bug("what the log lost is passed over", LOG, "        yield commit(table, version)", '        if (local(table) / "_delta_log" / f"{version:020}.json").exists():\n            yield commit(table, version)', f"{FLOWS}::test_commits_older_than_the_log_are_refused_and_never_passed_over"),
     # rules 1 and 2
-    bug("a missing position is 0", ONCE, "foreign_commits.unclaimed(target, app_id)", "pass", f"{TAKING}::test_a_missing_position_is_never_taken_for_zero"),
-    bug("positions may expire", ONCE, "foreign_commits.keeps_positions(target)", "pass", f"{TAKING}::test_a_table_that_may_forget_positions_is_not_fed"),
+    bug("a missing position is 0", ONCE, "foreign_commits.check_unclaimed(target, app_id)", "pass", f"{TAKING}::test_a_missing_position_is_never_taken_for_zero"),
+    bug("positions may expire", ONCE, "foreign_commits.check_retains_positions(target)", "pass", f"{TAKING}::test_a_table_that_may_forget_positions_is_not_fed"),
     bug("the id names no table", ONCE, 'own = f"live/{log.table_id(target)}/{feed.materialization}"', 'own = f"live/{feed.materialization}"', f"{TAKING}::test_a_replaced_table_never_looks_as_if_it_were_fed_already"),
     bug("nothing is taken over", ONCE, '        note = {"kind": "take-over", "feed": app_id, "read": seen}', '        return writer\n        note = {"kind": "take-over", "feed": app_id, "read": seen}', f"{TAKING}::test_a_zombie_that_writes_between_its_successors_read_and_write_changes_nothing"),
-    bug("the position is read before the version", ONCE, "epoch, position = _reached(target, app_id, seen, start, source)", "epoch, position = _reached(target, app_id, seen, start, source)\n        seen = log.latest_version(target)", f"{TAKING}::test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted"),
+    bug("the position is read before the version", ONCE, "epoch, position = _last_position(target, app_id, seen, start, source)", "epoch, position = _last_position(target, app_id, seen, start, source)\n        seen = log.latest_version(target)", f"{TAKING}::test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted"),
     bug("a dead one's take-over is believed", ONCE, 'if last is not None and last.note.get("kind") == "take-over":', "if False:", f"{TAKING}::test_a_take_over_whose_maker_died_before_it_could_look_hides_no_rival"),
     bug("a skipped write is not noticed", ONCE, "    raise _skipped(writer, position)\n\n\ndef _skipped", "    return Written(-1, 0, 0)\n\n\ndef _skipped", f"{TAKING}::test_a_late_position_is_refused_and_a_skipped_write_is_noticed"),
     bug("a late position is tried", ONCE, "if position <= writer.position:", "if False:", f"{TAKING}::test_a_late_position_is_refused_and_a_skipped_write_is_noticed"),
@@ -69,7 +69,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a clone is an append", LOG, '"CREATE OR REPLACE", "CLONE")', '"CREATE OR REPLACE")', f"{FLOWS}::test_a_clone_into_an_emptied_table_is_no_append"),
     bug("what a delete leaves is inserted", RANGES, " or (commit.removed > 0 and len(commit.added) > 0)", "", f"{FLOWS}::test_rows_that_a_delete_leaves_in_place_are_no_inserts"),
     # rule 5
-    bug("a restored target is fed on", FOREIGN, 'if commit.kind == "rewrite" and not commit.expires:', "if False:", f"{TAKING}::test_a_target_that_somebody_restored_or_overwrote_is_not_fed_on_until_a_person_decides"),
+    bug("a restored target is fed on", FOREIGN, 'if commit.kind == "rewrite" and not commit.is_retention:', "if False:", f"{TAKING}::test_a_target_that_somebody_restored_or_overwrote_is_not_fed_on_until_a_person_decides"),
     # rule 6
     bug("values of partitions come from folders", LOG, '(add.get("partitionValues") or {}).items()', '(part.split("=", 1) for part in unquote(str(add["path"])).split("/") if "=" in part)', f"{BY_LOG}::test_values_of_partitions_come_from_the_log_and_an_empty_one_is_null"),
     bug("an empty partition is a text", LOG, "(name, value or None)", "(name, value)", f"{BY_LOG}::test_values_of_partitions_come_from_the_log_and_an_empty_one_is_null"),
@@ -91,41 +91,41 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("the inventory's features", ONCE, "**properties, **created.OFF, userMetadata", "**properties, userMetadata", f"{BATCHES}::test_nor_have_those_that_only_spark_can_create"),
     bug("a batch takes every slot", BACKFILL, "out.coalesce(max(1, spark.slots - 1))", "out", f"{BATCHES}::test_a_batch_leaves_a_slot_to_live"),
     bug("days overlap", BACKFILL, "condition & (col(column) < _bound(", "condition & (col(column) <= _bound(", f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),
-    bug("no batch for rows without a time", BACKFILL, "if len(ranged) < len(run):", "if False:", f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),
+    bug("no batch for rows without a time", BACKFILL, "if len(bounded) < len(run):", "if False:", f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),
     bug("days do not prune", BACKFILL, "(col(column) < _bound(", '(col(column).cast("string").cast("timestamp") < _bound(', f"{BATCHES}::test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_no_other_days_files"),
     bug("sums by XOR", SUMS, "from pyspark.sql.functions import sum as total", "from pyspark.sql.functions import bit_xor as total", f"{BATCHES}::test_sums_tell_apart_what_weaker_sums_do_not"),
     bug("NULLs are not hashed", SUMS, "for part in (value.isNull(), value)", "for part in (value,)", f"{BATCHES}::test_sums_see_in_which_column_a_null_stands"),
     bug("states are not cast", "console/planning/sql/aggregates.py", "states.append((Column(stored, state.type), cast(partial, state.type)))", "states.append((Column(stored, state.type), partial))", f"{BATCHES}::test_states_keep_their_types_through_every_merge_and_end_in_the_declared_ones"),
     # feeds that stand still
-    bug("a follower passes over a shorter source", FOLLOW, "while edge.seen != end and", "while edge.seen < end and", STANDING),
-    bug("any source is believed", ONCE, "if last is not None and source and (was", "if last is None and source and (was", STANDING),
+    bug("a follower passes over a shorter source", FOLLOW, "while feed.seen != end and", "while feed.seen < end and", STANDING),
+    bug("any source is believed", ONCE, "if last is not None and source and (recorded", "if last is None and source and (recorded", STANDING),
     bug("a value is tried for ever", HEALTH, 'elif what in ("value", "day") or', "elif", STANDING),
     bug("no rest between tries", HEALTH, "return time.monotonic() >= self._rests_until", "return not self.stopped", STANDING),
     bug("one that fails for ever is waited for", HEALTH, "self.tries < TRIES", "True", STANDING),
     bug("nothing heals", HEALTH, "if why.code in HEALS:", "if False:", STANDING),
-    bug("what hangs below is level", FOLLOW, "if path not in late", "if True", STANDING),
-    bug("an ending agent is waited for", FOLLOW, "        _fail(wishes)  # who waits", "        # who waits", STANDING),
-    bug("the new policy is not heeded", "console/agent/rollout/rebind.py", "    follower.heed(pipeline, live_feeds.values())\n", "", GATE),
+    bug("what hangs below is level", FOLLOW, "if path not in stalled", "if True", STANDING),
+    bug("an ending agent is waited for", FOLLOW, "        _fail(requests)  # waiting", "        # waiting", STANDING),
+    bug("the new policy is not heeded", "console/agent/rollout/rebind.py", "    follower.redefine(pipeline, live_feeds.values())\n", "", GATE),
     bug("an old feed shuts the gate", "console/agent/rollout/rebind.py", "needed=lambda live_feed: live_feed.key in live_feeds", "needed=lambda live_feed: True", GATE),
-    bug("a feed that goes on is taken for level", FOLLOW, "return followed.level and all(edge.health.standing for edge in followed.late)", "return followed.level", STANDING),
+    bug("a feed that goes on is taken for level", FOLLOW, "return followed.aligned and all(feed.health.standing for feed in followed.stalled)", "return followed.aligned", STANDING),
     bug("an ending agent fails its rollout", "console/agent/rollout/validation.py", "if error.code == ENDING:", "if False:", GATE),
     bug("the first release's retention counts", "console/agent/maintenance/maintainer.py", "_longer(found[path], state) if path in found else state", "found.get(path, state)", f"{RULES}/test_keeper.py"),
     bug("a spoiled table is compacted again", "console/agent/maintenance/maintainer.py", "if error.code == SPOILED:", "if False:", f"{RULES}/test_keeper.py"),
     bug("a column that differs is none", "console/agent/feeds/comparison.py", "    if differing:\n", "    if False:\n", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
-    bug("rows a day are not compared", "console/agent/feeds/comparison.py", "off = [d for d in days if was.get", "off = [d for d in () if was.get", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
+    bug("rows a day are not compared", "console/agent/feeds/comparison.py", "unequal = [d for d in days if was.get", "unequal = [d for d in () if was.get", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
     bug("a check that failed opens the gate", "console/agent/pipeline.py", "for check in status.checks if check.ok is False]", "for check in () if check.ok is False]", f"{BY_HAND}::test_no_gate_opens_past_a_check_that_found_a_difference"),
     bug("hours of a day begin late", "console/model/slices.py", "start + timedelta(hours=hour)", "start + timedelta(hours=hour + 1)", "tests/faults/test_clocks.py"),
     bug("events are told by their time", "console/model/status.py", "if recorded.seq and recorded.seq <= status.seq and", "if recorded.seq and recorded.at <= status.changed and", "tests/faults/test_clocks.py"),
     bug("the first kept day expires", "console/agent/maintenance/retention.py", "< lit(keep)", "<= lit(keep)", f"{KEEPING}::test_the_first_kept_day_is_kept_from_its_first_moment"),
-    bug("a joined table is read as it stands", EDGE, "stored_at(session, path, joined[state.table.name])", 'session.read.format("delta").load(path)', f"{BATCHES}::test_a_joined_table_stays_at_one_version_while_a_commit_is_computed"),
+    bug("a joined table is read as it stands", EDGE, "stored_at(session, path, versions[state.table.name])", 'session.read.format("delta").load(path)', f"{BATCHES}::test_a_joined_table_stays_at_one_version_while_a_commit_is_computed"),
     bug("no history is incomplete", "console/agent/rollout/validation.py", "read == fenced.rows", "True", "tests/agent/test_gate.py::test_a_history_is_complete_when_its_batches_read_every_row_of_its_fence_once"),
     bug("days without a name are days", "console/agent/store/days.py", "if({shown} IS NULL OR ", "if(true OR ", "tests/days/test_far_days.py"),
     bug("days without a name have no slice", "console/model/slices.py", "    if late:\n", "    if False:\n", "tests/days/test_slices.py"),
-    bug("a feed that stands still is well", FOLLOW, "if edge.health.tries or edge.health.standing)", "if False)", f"{STANDING}::test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause_is_gone"),
+    bug("a feed that stands still is well", FOLLOW, "if feed.health.tries or feed.health.standing]", "if False]", f"{STANDING}::test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause_is_gone"),
     bug("no gate waits for rows", "console/agent/pipeline.py", "                self._drain(status.release)", "                pass", f"{AT_GATE}::test_while_rows_wait_the_gate_stays_shut_says_how_many_and_gives_up_unchanged"),
     bug("two releases stay previous", "console/agent/store/ledger.py", " WHEN state = 'previous' THEN 'retired'", "", f"{AT_GATE}::test_back_and_back_again_and_on_after_that_until_what_was_before_is_cleaned_up"),
     bug("a compaction before a death flows", COMPACT, '.option("dataChange", "false")', "", f"{RULES}/test_upkeep_killed.py"),
-    bug("retention before a death stops feeds", RANGES, 'if commit.expires or policy == "ignore":', 'if policy == "ignore":', f"{RULES}/test_upkeep_killed.py::test_killed_around_a_retention_delete_whole_days_are_gone_once_and_no_feed_below_notices"),
+    bug("retention before a death stops feeds", RANGES, 'if commit.is_retention or policy == "ignore":', 'if policy == "ignore":', f"{RULES}/test_upkeep_killed.py::test_killed_around_a_retention_delete_whole_days_are_gone_once_and_no_feed_below_notices"),
     bug("a fence's own commit is live as well", RANGES, "log.commits(source, position + 1, min(end", "log.commits(source, position, min(end", f"{FENCE}::test_of_a_thousand_fences_taken_among_rows_in_flight_each_parts_history_from_what_is_live"),
     bug("who takes a feed over begins anew", ONCE, "    return epoch, position\n\n\ndef close_feed", "    return epoch, start\n\n\ndef close_feed", f"{FENCE}::test_a_landing_row_that_was_delivered_twice_is_two_rows_and_a_step_done_twice_is_one"),
     # the gate's and `verify`'s own arithmetic
@@ -135,14 +135,14 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("the other half of a row's checksum is lost", SUMS, '(row["lo"],', "(0,", f"{RULES}/test_checksum.py"),
     bug("sums of doubles have the sketches' tolerance", DOUBLES, "NEAR = 1e-9", "NEAR = 0.08", f"{DOUBLE_SUMS}::test_sums_that_are_not_the_same_shut_the_gate"),
     bug("a sum near infinity is near", DOUBLES, "close = finite & (", "close = (", f"{DOUBLE_SUMS}::test_sums_that_are_not_the_same_shut_the_gate"),
-    bug("sums are taken for estimates", VERIFY, "    added = sums.summed(plan.pairs, old, new)\n", "    added: tuple[sums.Summed, ...] = ()\n", f"{DOUBLE_SUMS}::test_sums_that_are_not_the_same_shut_the_gate"),
+    bug("sums are taken for estimates", VERIFY, "    sum_states = sums.summed(plan.pairs, old, new)\n", "    sum_states: tuple[sums.Summed, ...] = ()\n", f"{DOUBLE_SUMS}::test_sums_that_are_not_the_same_shut_the_gate"),
     bug("whatever its source adds up to is right", DOUBLES, "<= self.n * UNIT * self.size", ">= 0", "tests/agent/test_doubles.py"),
     bug("a sum in another order is another sum", DOUBLES, "<= self.n * UNIT * self.size", "== 0", "tests/agent/test_doubles.py"),
     # live rows that went wrong, and a gate that looks
     bug("live rows are all NULL", EDGE, MOVED, NULLS, f"{RECOUNT}::{RIGHT}"),
-    bug("live rows come in twice", EDGE, MOVED, MOVED + "\n        out = out.union(out)", f"{RECOUNT}::{RIGHT}"),
+    bug("live rows come in twice", EDGE, MOVED, MOVED + "\n        rows = rows.union(rows)", f"{RECOUNT}::{RIGHT}"),
     bug("a live partition value is mangled", EDGE, MOVED, MANGLED, f"{RECOUNT}::{RIGHT}"),
-    bug("no joined version is noted", EDGE, 'note["joins"] = joined', "pass", f"{RECOUNT}::{RIGHT}"),
+    bug("no joined version is noted", EDGE, 'note["joins"] = join_pins', "pass", f"{RECOUNT}::{RIGHT}"),
     bug("rows are counted and not compared", RECOUNTED, '"missing > 0 OR extra > 0 OR estimates > 0 OR sums > 0"', '"false"', f"{RECOUNT}::test_a_bug_of_the_live_path_is_found_in_rows_and_in_states"),
     bug("a commit that was made twice is passed over", "console/agent/recount/sample.py", "if after.first <= before.last:", "if False:", f"{RECOUNT}::test_a_live_commit_that_was_made_twice_is_found"),
     # a copy, and a column added in place
@@ -150,7 +150,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a copy does not look whether its run is in", READING, "if log.position(path, app_id) is not None:", "if False:", f"{KILLED}::test_a_copy_that_replaces_is_not_done_anew_by_asking_again"),
     bug("two runs of one name at once", READING, "with _turn(path):", "with threading.Lock():", f"{KILLED}::test_two_who_ask_for_one_run_at_once_have_one"),
     bug("a copy is not read back", READING, "    raise RegionError(f\"{path}: the run's commit", "    return 0\n    raise RegionError(f\"{path}: the run's commit", f"{KILLED}::test_a_copys_commit_that_is_not_in_the_log_is_no_success"),
-    bug("columns are added beside those that are", CARRY, "commit.nothing(self.context.spark.session(), path)", 'self.work.spark.session().range(0).drop("id")', f"{KILLED}::test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with_that_column_once"),
+    bug("columns are added beside those that are", CARRY, "commit.empty_rows(self.context.spark.session(), path)", 'self.context.spark.session().range(0).drop("id")', f"{KILLED}::test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with_that_column_once"),
     # files into a landing table
     bug("lines are written before all are checked", SENDING, "if self._file.count == progress.rows or _fits_one_request(self._file, progress.rows):", "if True:", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("a file that differs goes on", SENDING, "end.rows in chains and chains[end.rows].hex() == end.chain", "end.rows in chains", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
@@ -160,7 +160,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a refusal names the line after", "console/model/load.py", "return next((at // MARK_BYTES + 1 for", "return next((at // MARK_BYTES + 2 for", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("nanoseconds are cut", "console/agent/ingest/values.py", "if _FINER.search(value):", "if False:", "tests/agent/test_intake.py"),
     bug("an empty text partitions", "console/agent/ingest/values.py", "        if field.name in partitions:", "        if False:", "tests/agent/test_ingest.py::test_what_delta_would_change_is_refused_by_its_line"),
-    bug("times of others are cut live", RANGES, "    nanoseconds.refuse(source, (file.path for file in part.files), nanoseconds.timed(shape.schema, foreign))\n", "", f"{RULES}/test_fine_times.py"),
+    bug("times of others are cut live", RANGES, "    nanoseconds.refuse(source, (file.path for file in commits.files), nanoseconds.timed(layout.schema, foreign))\n", "", f"{RULES}/test_fine_times.py"),
     bug("the old type is always fine", "console/agent/rows/nanoseconds.py", 'leaf.physical_type == "INT96" and', "False and", "tests/agent/test_fine.py"),
     # rivals
     bug("a region's lock is shared", "console/agent/lock.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", f"{RIVALS}/test_holding.py"),

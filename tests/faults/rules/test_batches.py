@@ -12,8 +12,8 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 
 from console.agent.feeds import backfill, commit, ranges
-from console.agent.feeds.checksum import per_day
-from console.agent.feeds.live_feed import pinned, register
+from console.agent.feeds.checksum import sums_per_day
+from console.agent.feeds.live_feed import join_versions, register_joins
 from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import log
 from console.model.created import changed, table_settings
@@ -52,11 +52,11 @@ def test_a_joined_table_stays_at_one_version_while_a_commit_is_computed(tmp_path
     """Rows of it that come in meanwhile would be seen by one branch of a query and not by the other."""
     table = foreign(tmp_path / "rates", rows(1), rows(2))
     joins = [(state("rates"), table)]
-    register(session, joins, pinned(joins))
+    register_joins(session, joins, join_versions(joins))
     seen = session.sql("SELECT n FROM rates")
     session.createDataFrame([(3, None)], "n bigint, day date").write.format("delta").mode("append").save(table)
     assert sorted(row["n"] for row in seen.collect()) == [1, 2]
-    register(session, joins, pinned(joins))
+    register_joins(session, joins, join_versions(joins))
     assert sorted(row["n"] for row in session.sql("SELECT n FROM rates").collect()) == [1, 2, 3]
 
 
@@ -131,7 +131,7 @@ def test_a_batch_leaves_a_slot_to_live(tmp_path: Path, session: Any, monkeypatch
     spark: Any = SimpleNamespace(slots=3, job=SparkHandle(Settings(), -1).job)
     history = history_of(table, state("copy"), log.latest_version(table), "")
     session.conf.set("spark.sql.files.openCostInBytes", str(1 << 30))  # a task a file, if it may
-    receipt = backfill.carry(spark, session, history, history.slices, lambda _: None)
+    receipt = backfill.run_batch(spark, session, history, history.slices, lambda _: None)
     assert receipt.rows_in == 6
     assert tasks == [2]
 
@@ -145,7 +145,7 @@ def test_a_batch_is_stored_in_the_order_by_which_its_table_is_clustered(tmp_path
     spark: Any = SimpleNamespace(slots=0, job=SparkHandle(Settings(), -1).job)
     history = history_of(source, target, log.latest_version(source), "")
     history = replace(history, target_path=path, writer=commit.open_feed(session, "history/x", path, 0))
-    backfill.carry(spark, session, history, history.slices, lambda _: None)
+    backfill.run_batch(spark, session, history, history.slices, lambda _: None)
     assert DeltaTable(path).to_pyarrow_table().num_rows == 12
     for file in (tmp_path / "copy").rglob("*.parquet"):
         assert pq.read_table(file).column("n").to_pylist() == sorted(numbers)
@@ -198,11 +198,11 @@ def test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_
         others = [Path(file.path) for version in versions for file in log.commit(table, version).added]
         for other in others:
             other.rename(other.with_suffix(".away"))  # a day that reads it breaks
-        found = backfill.rows_of(session, history, (run,)).collect()
+        found = backfill.target_rows(session, history, (run,)).collect()
         for other in others:
             other.with_suffix(".away").rename(other)
         assert len(found) == run.rows, run
-    assert len(backfill.rows_of(session, history, slices).collect()) == sum(map(len, EDGES))
+    assert len(backfill.target_rows(session, history, slices).collect()) == sum(map(len, EDGES))
 
 
 # -- rule 12
@@ -210,7 +210,7 @@ def test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_
 
 def sums(session: Any, values: str, kind: str) -> Any:
     rows = session.sql(f"SELECT CAST(col1 AS {kind}) AS c, CAST(col2 AS {kind}) AS d FROM VALUES {values}")
-    return tuple(per_day(rows, "", [("c", kind), ("d", kind)]).collect()[0])
+    return tuple(sums_per_day(rows, "", [("c", kind), ("d", kind)]).collect()[0])
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_sums_see_in_which_column_a_null_stands(session: Any) -> None:
 
     def of(values: str) -> Any:
         rows = session.sql(f"SELECT col1 AS a, col2 AS b, col3 AS c FROM VALUES {values}")
-        return tuple(per_day(rows, "", [(name, "int") for name in "abc"]).collect()[0])
+        return tuple(sums_per_day(rows, "", [(name, "int") for name in "abc"]).collect()[0])
 
     assert of("(1, NULL, 2), (3, 2, NULL)") != of("(1, 2, NULL), (3, NULL, 2)")
 
@@ -247,7 +247,7 @@ def test_sums_do_not_depend_on_order_take_maps_and_do_not_overflow(session: Any)
     assert sums(session, one, "map<string,int>") != sums(session, one.replace("'b', 2", "'b', 3"), "map<string,int>")
     session.conf.set("spark.sql.ansi.enabled", "true")  # an overflow is an error
     many = session.range(200_000).selectExpr("id AS c", "id AS d")
-    assert per_day(many, "", [("c", "bigint"), ("d", "bigint")]).collect()[0]["rows"] == 200_000
+    assert sums_per_day(many, "", [("c", "bigint"), ("d", "bigint")]).collect()[0]["rows"] == 200_000
 
 
 # -- rule 13
@@ -291,7 +291,7 @@ def test_states_keep_their_types_through_every_merge_and_end_in_the_declared_one
     stored = None
     for part in range(3):
         rows.where(f"i % 3 = {part}").createOrReplaceTempView("t")
-        states = session.sql(code.feed.sql)
+        states = session.sql(code.spec.sql)
         assert [(f.name, f.dataType.simpleString()) for f in states.schema.fields] == declared
         stored = states if stored is None else stored.unionByName(states)
     assert stored is not None

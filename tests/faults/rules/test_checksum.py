@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from console.agent.feeds.checksum import Sum, can_hash, of_days, per_day
+from console.agent.feeds.checksum import Sum, can_hash, row_sums_per_day, sums_per_day
 from console.agent.feeds.comparison import compare
 from console.agent.recount.pinned_tables import Pinned
 from console.agent.store import log
@@ -43,7 +43,7 @@ def test_two_values_with_one_half_of_a_hash_in_common_are_two_values(session: An
 @pytest.mark.parametrize("half", HALVES)
 def test_two_rows_with_one_half_of_a_hash_in_common_have_two_checksums(session: Any, half: str) -> None:
     pair = alike(session, HALVES[half], "xxhash64(false, id)")
-    sums = [of_days(session.range(n, n + 1), "", [("id", "bigint")])[""] for n in pair]
+    sums = [row_sums_per_day(session.range(n, n + 1), "", [("id", "bigint")])[""] for n in pair]
     assert sums[0].rows == sums[1].rows == 1
     assert sums[0].text != sums[1].text, pair
     assert sums[0] - sums[1] != sums[0] - sums[0]
@@ -86,21 +86,21 @@ def hashed(rows: Any, expression: str) -> dict[str, list[int]]:
 def test_a_days_checksum_is_what_its_rows_hashes_add_up_to(drawn: Any) -> None:
     expected = {day: Sum(len(found), *halves(found)) for day, found in hashed(drawn, WHOLE).items()}
     assert {day: sum.rows for day, sum in expected.items()} == DAYS
-    assert of_days(drawn, "t", COLUMNS) == expected
+    assert row_sums_per_day(drawn, "t", COLUMNS) == expected
     assert len({sum.text for sum in expected.values()}) == len(DAYS)
 
 
 def test_all_rows_are_one_day_where_no_column_tells_it(drawn: Any) -> None:
     everything = [hash for found in hashed(drawn, WHOLE).values() for hash in found]
-    assert of_days(drawn, "", COLUMNS) == {"": Sum(len(DRAWN), *halves(everything))}
+    assert row_sums_per_day(drawn, "", COLUMNS) == {"": Sum(len(DRAWN), *halves(everything))}
 
 
 def test_without_columns_rows_are_counted(drawn: Any) -> None:
-    assert of_days(drawn, "t", ()) == {day: Sum(count) for day, count in DAYS.items()}
+    assert row_sums_per_day(drawn, "t", ()) == {day: Sum(count) for day, count in DAYS.items()}
 
 
 def test_each_column_has_its_count_and_its_own_sums(drawn: Any) -> None:
-    found = {row["day"] or "": row.asDict() for row in per_day(drawn, "t", COLUMNS).collect()}
+    found = {row["day"] or "": row.asDict() for row in sums_per_day(drawn, "t", COLUMNS).collect()}
     whole = hashed(drawn, WHOLE)
     assert {day: (row["rows"], row["lo"], row["hi"]) for day, row in found.items()} == {
         day: (len(hashes), *halves(hashes)) for day, hashes in whole.items()
@@ -122,7 +122,7 @@ def _counts(rows: Any, value: str) -> list[Any]:
 
 def test_a_value_is_hashed_as_the_type_that_was_asked_for(session: Any) -> None:
     narrow, wide = (session.sql(f"SELECT CAST(7 AS {kind}) AS a") for kind in ("int", "bigint"))
-    assert of_days(narrow, "", [("a", "bigint")]) == of_days(wide, "", [("a", "bigint")])
+    assert row_sums_per_day(narrow, "", [("a", "bigint")]) == row_sums_per_day(wide, "", [("a", "bigint")])
 
 
 def test_sums_of_disjoint_rows_add_up_and_are_told_in_hex() -> None:

@@ -108,7 +108,7 @@ def test_of_commits_between_two_looks_each_is_looked_at(table: str) -> None:
     foreign_commits.check(table, 0, 1)
     foreign_commits.check(table, 3, 3)
     for first, last in ((2, 2), (1, 2), (2, 3)):
-        with pytest.raises(FeedStopped, match=r"version 2 \(DELETE\) is not ours and took 1 files away") as refused:
+        with pytest.raises(FeedStopped, match=r"version 2 \(DELETE\) is not ours and removed 1 files") as refused:
             foreign_commits.check(table, first, last)
         assert refused.value.code == "E_FOREIGN"
 
@@ -138,11 +138,11 @@ MINE = "history/t/every@4"
 def test_a_feed_begins_in_an_empty_table_and_beside_rows_of_other_feeds(tmp_path: Path, app_id: str) -> None:
     path = str(tmp_path / "copy")
     DeltaTable.create(path, schema=SCHEMA, partition_by=["day"])
-    foreign_commits.unclaimed(path, app_id)
+    foreign_commits.check_unclaimed(path, app_id)
     for other in (OTHER, "history/t/some@4", "history/t/everything@4"):
         commit_rows(path, other, 1, rows(1))
     DeltaTable(path).optimize.compact()
-    foreign_commits.unclaimed(path, app_id)
+    foreign_commits.check_unclaimed(path, app_id)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_feed_never_begins_where_rows_may_be_its_own_already(
         write_deltalake(path, rows(2), mode="append")
     commit_rows(path, OTHER, 2, rows(3))
     with pytest.raises(FeedStopped, match=f"version 2 holds rows {said}, so {app_id} cannot begin") as refused:
-        foreign_commits.unclaimed(path, app_id)
+        foreign_commits.check_unclaimed(path, app_id)
     assert refused.value.code == "E_NO_POSITION"
 
 
@@ -175,12 +175,12 @@ def test_rows_that_came_with_the_table_itself_are_somebodys_as_well(tmp_path: Pa
     path = str(tmp_path / "copy")
     write_deltalake(path, rows(1), partition_by=["day"])
     with pytest.raises(FeedStopped, match="version 0 holds rows without a position"):
-        foreign_commits.unclaimed(path, OWN)
+        foreign_commits.check_unclaimed(path, OWN)
 
 
 def test_a_table_that_lets_positions_expire_is_not_fed(table: str) -> None:
-    foreign_commits.keeps_positions(table)
+    foreign_commits.check_retains_positions(table)
     DeltaTable(table).alter.set_table_properties({"delta.setTransactionRetentionDuration": "interval 1 days"})
     with pytest.raises(FeedStopped, match="positions of its feeds would be forgotten") as refused:
-        foreign_commits.keeps_positions(table)
+        foreign_commits.check_retains_positions(table)
     assert refused.value.code == "E_TXN_RETENTION"

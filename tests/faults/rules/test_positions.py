@@ -69,7 +69,7 @@ def carried(writer: commit.FeedWriter, position: int, *numbers: int) -> commit.C
 
 
 def test_a_number_is_an_epoch_and_a_position() -> None:
-    for epoch, position in ((0, 0), (1, 0), (0, commit.POSITION), (7, commit.POSITION), (7, 3)):
+    for epoch, position in ((0, 0), (1, 0), (0, commit.POSITION_MASK), (7, commit.POSITION_MASK), (7, 3)):
         assert commit.split(epoch << commit.EPOCH_BITS | position) == (epoch, position)
 
 
@@ -182,7 +182,7 @@ def test_a_feed_goes_on_only_over_the_table_that_it_has_read(table: str) -> None
     assert commit.open_feed(NO_SPARK, FEED, table, 0, "one").position == 1
     assert commit.open_feed(NO_SPARK, FEED, table, 0).position == 1
     commit.open_feed(NO_SPARK, FEED, table, 0, "one")
-    with pytest.raises(FeedStopped, match="has read table one, and other stands in its place") as told:
+    with pytest.raises(FeedStopped, match="has read table one, but other is in its place") as told:
         commit.open_feed(NO_SPARK, FEED, table, 0, "other")
     assert told.value.code == "E_REPLACED"
 

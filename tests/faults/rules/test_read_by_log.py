@@ -160,10 +160,10 @@ def test_what_deletion_vectors_delete_is_neither_read_nor_counted(tmp_path: Path
     assert (stats.rows, [day.rows for day in stats.days]) == (297, [297])
     assert log.commit(table, 2).added[0].rows == 297
     # as a stranger may write a file: with its vector in the commit that adds it
-    added = [line for line in log.lines_of(table, 2) if '"remove"' not in line]
+    added = [line for line in log.action_lines(table, 2) if '"remove"' not in line]
     other = tmp_path / "other"
     (other / "_delta_log").mkdir(parents=True)
-    first = [line for line in log.lines_of(table, 0)]
+    first = [line for line in log.action_lines(table, 0)]
     (other / "_delta_log" / f"{0:020}.json").write_text("\n".join(first) + "\n")
     (other / "_delta_log" / f"{1:020}.json").write_text(
         "\n".join(added).replace('"path":"', f'"path":"{Path(table).as_uri()}/') + "\n"
@@ -189,11 +189,11 @@ def test_files_that_spark_hides_are_read(tmp_path: Path, session: Any) -> None:
 
 def test_a_uri_in_the_log_is_one_path_whatever_it_escapes() -> None:
     root = Path("/w{a}/t")
-    assert log.place_of(root, "p=a%2523b%253F/x.parquet") == "/w{a}/t/p=a%23b%3F/x.parquet"
-    assert log.place_of(root, "p=a%23b%3F/x.parquet") == "/w{a}/t/p=a#b?/x.parquet"
-    assert log.place_of(root, "file:///other%20one/x%23.parquet") == "/other one/x#.parquet"
-    assert log.place_of(root, "file:/other/x.parquet") == "/other/x.parquet"
-    assert log.place_of(root, "s3://bucket/x.parquet") == "s3://bucket/x.parquet"
+    assert log.absolute_path(root, "p=a%2523b%253F/x.parquet") == "/w{a}/t/p=a%23b%3F/x.parquet"
+    assert log.absolute_path(root, "p=a%23b%3F/x.parquet") == "/w{a}/t/p=a#b?/x.parquet"
+    assert log.absolute_path(root, "file:///other%20one/x%23.parquet") == "/other one/x#.parquet"
+    assert log.absolute_path(root, "file:/other/x.parquet") == "/other/x.parquet"
+    assert log.absolute_path(root, "s3://bucket/x.parquet") == "s3://bucket/x.parquet"
 
 
 def test_rows_that_no_statistics_count_are_told(tmp_path: Path) -> None:

@@ -242,8 +242,8 @@ def emptied(rows: Any) -> Any:
 def test_a_bug_of_the_live_path_is_found_in_rows_and_in_states(
     world: World, monkeypatch: pytest.MonkeyPatch, bug: Callable[[Any], Any]
 ) -> None:
-    right = edges.logical
-    monkeypatch.setattr(edges, "logical", lambda session, state, rows: right(session, state, bug(rows)))
+    right = edges.logical_rows
+    monkeypatch.setattr(edges, "logical_rows", lambda session, state, rows: right(session, state, bug(rows)))
     world.lands((1, "Zürich", 0.1, ["a"]), (2, None, 1.0, ["b"]))
     world.moves()
     # a table that is partitioned by the text holds NULL for an empty one, whatever was computed
@@ -295,7 +295,7 @@ def test_a_sum_that_the_live_path_would_make_wrong_is_found_before_a_quiet_sourc
         wrong = f"CASE WHEN city = 'a' THEN {total} ELSE total END AS total"
         columns = ("city", "rows", wrong, "most", "who__hll", "mid__kll")
         monkeypatch.setattr(edges, "compute", lambda *given, columns=columns: compute(*given).selectExpr(*columns))
-        found = quiet(world.session, lane(world.hours, {}), world.hours.dry)
+        found = quiet(world.session, lane(world.hours, {}), world.hours.dry_run)
         assert found.ok is ok, (total, found)
     assert "1 sums that are not of the rows which Delta reads" in found.told
 

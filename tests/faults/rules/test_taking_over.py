@@ -167,13 +167,13 @@ def test_a_live_row_that_does_not_convert_stops_its_feed_and_is_not_told(
     """In Spark's own words, by either way into the table."""
     source, table = landing(tmp_path / "landing", rows(1), rows(2), rows(13)), target(tmp_path)
     feed = edge(source, table)
-    feed.feed = replace(FEED, sql="SELECT CAST(IF(n = 13, 'c4rd', CAST(n AS STRING)) AS BIGINT) AS n, day FROM landing")
-    feed.small = small
+    feed.spec = replace(FEED, sql="SELECT CAST(IF(n = 13, 'c4rd', CAST(n AS STRING)) AS BIGINT) AS n, day FROM landing")
+    feed.small_appends = small
     said: list[tuple[str, ...]] = []
     follower = FeedFollower(spark, 1.0, lambda *each: said.append(each))
     follower.follow("web", (feed,))
     for _ in range(3):
-        follower._move("web")
+        follower._move_pipeline("web")
     assert feed.health.stopped is not None, said
     assert feed.health.stopped.code == "C301"
     assert "c4rd" not in str(said)

@@ -44,7 +44,7 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def _metadata(table: str) -> dict[str, Any]:
-    lines = (json.loads(line) for line in log.lines_of(table, 0))
+    lines = (json.loads(line) for line in log.action_lines(table, 0))
     found: dict[str, Any] = next(line["metaData"] for line in lines if "metaData" in line)
     return found
 
