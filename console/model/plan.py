@@ -12,10 +12,34 @@ from console.model.policy import NO_THROTTLE, Throttle
 from console.model.step import Step
 
 Action = Literal["keep", "metadata", "read", "rebind", "forward", "replay", "hybrid", "create", "drop"]
-SYMBOLS: dict[str, str] = {
-    "keep": ".", "metadata": "~", "read": "~", "rebind": "<=", "forward": ">", "replay": "-/+",
-    "hybrid": ">/+", "create": "+", "drop": "-",
-}  # fmt: skip
+Tone = Literal["unchanged", "in place", "copied", "recomputed", "added", "removed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ActionTraits:
+    """How an action is shown, and what it does to a table.
+
+    symbol, tone  drawn before the name, and the colour class of both
+    rebuilds      the table gets a new version, which is filled before the promotion
+    """
+
+    symbol: str
+    tone: Tone
+    rebuilds: bool = False
+
+
+# in the order of a summary line: what moves most first
+ACTIONS: dict[Action, ActionTraits] = {
+    "replay": ActionTraits("-/+", "recomputed", rebuilds=True),
+    "forward": ActionTraits(">", "copied", rebuilds=True),
+    "hybrid": ActionTraits(">/+", "recomputed", rebuilds=True),
+    "read": ActionTraits("~", "in place"),
+    "rebind": ActionTraits("<=", "in place"),
+    "metadata": ActionTraits("~", "in place"),
+    "create": ActionTraits("+", "added", rebuilds=True),
+    "drop": ActionTraits("-", "removed"),
+    "keep": ActionTraits(".", "unchanged"),
+}
 COLUMN_SIGNS = {"added": "+", "removed": "-", "changed": "~", "renamed": "~", "type": "~"}
 
 

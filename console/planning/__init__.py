@@ -10,7 +10,7 @@ from console.model.plan import Plan, Price
 from console.model.receipt import LEDGER, LEDGER_VIEW
 from console.model.region import Region
 from console.model.schema import types
-from console.planning import build, rules
+from console.planning import build, fingerprints, rules
 from console.planning.cache.compiler import Compiler, Memory, rules_of
 from console.planning.cache.same import Once, Same, manifest
 from console.planning.compare import QueryDifference, compare
@@ -22,8 +22,7 @@ from console.planning.review.baseline import Ground, ground, moved
 from console.planning.review.cost import with_money
 from console.planning.review.drift import drift
 from console.planning.review.retention import with_patience
-from console.planning.route import routes
-from console.planning.routes import fingerprints
+from console.planning.routes import routes
 from console.planning.sql import compile
 from console.planning.sql.compile import Compiled, NameScope
 from console.planning.sql.tree import Text
@@ -67,10 +66,10 @@ def plan(
             rules say about a plan that is possible stands in `Plan.problems`
     """
     wanted, live = _possible(pipeline, live, memory, rules_of(planner))
-    verdicts, spoken = routes(wanted, live)
+    verdicts = routes(wanted, live)
     nodes = build.nodes(wanted, verdicts, live, region.limits)
     price = sum((node.price for node in nodes), Price())
-    problems, used = accepted((*spoken, *rules.plan_problems(wanted, verdicts, live, price)), allowed)
+    problems, used = accepted(rules.plan_problems(wanted, verdicts, live, price), allowed)
     made = Plan(
         FORMAT,
         tool,

@@ -22,8 +22,8 @@ from console.model.step import (
 )
 from console.planning.desired import Desired, Wanted
 from console.planning.estimate import cutting, history, log, share, total
-from console.planning.route import Verdict
-from console.planning.routes.feeds import columns_read
+from console.planning.reuse.live_feeds import columns_read
+from console.planning.routes.verdict import LiveCopy, Recomputation, Verdict
 
 ReadSide = Literal["endpoint", "copy", "sink"]
 
@@ -121,23 +121,22 @@ def _from_log(feed: Feed, verdicts: Verdicts) -> bool:
 def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> list[Step]:
     assert verdict.wanted is not None
     made: list[Step] = []
-    if verdict.copies:
+    if (copied := verdict.copied) is not None:
         assert verdict.live is not None
-        time, (price, read) = verdict.live.table.time, _forwarded(verdict, verdict.live, live, limits)
+        time, (price, read) = verdict.live.table.time, _copied(copied, verdict.live, live, limits)
         made.append(
-            Backfill("", verdict.name, verdict.name, "forward", verdict.forward, time, price.rows, price.bytes, price.days, price.batches, verdict.states, "", verdict.boundary, read)
+            Backfill("", verdict.name, verdict.name, "forward", copied.sql, time, price.rows, price.bytes, price.days, price.batches, copied.states, "", copied.until, read)
         )  # fmt: skip
-    if verdict.action == "forward":
+    if (recomputed := verdict.recomputed) is None:
         return made
     for feed in verdict.wanted.feeds:
         if _from_log(feed, verdicts):
             continue
         source = verdicts[feed.source].wanted
         assert source is not None
-        sql = verdict.parts.query(feed) if verdict.parts else feed.sql
-        price, read = _replayed(replace(feed, sql=sql), source, _since(live, verdict.boundary), limits)
+        price, read = _replayed(recomputed, feed, source, live, limits)
         made.append(
-            Backfill(feed.materialization, feed.source, verdict.name, "replay", sql, source.table.time, price.rows, price.bytes, price.days, price.batches, False, verdict.boundary, "", read, states=verdict.parts is not None)
+            Backfill(feed.materialization, feed.source, verdict.name, "replay", recomputed.query(feed), source.table.time, price.rows, price.bytes, price.days, price.batches, False, recomputed.since, "", read, states=recomputed.completes_states)
         )  # fmt: skip
     return made
 
@@ -145,17 +144,18 @@ def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits)
 Reading = tuple[Price, tuple[str, ...]]
 
 
-def _forwarded(verdict: Verdict, before: TableState, live: Live, limits: Limits) -> Reading:
+def _copied(copied: LiveCopy, before: TableState, live: Live, limits: Limits) -> Reading:
     """What copying from the live table costs, and which of its columns are read."""
-    whole = history(_until(live, verdict.boundary), verdict.name, cutting(before.table), limits)
-    columns = before.version.columns if verdict.states else before.table.columns
-    return _by_column(whole, verdict.forward, verdict.name, columns, before.table.time)
+    table = before.table
+    whole = history(_until(live, copied.until), table.name, cutting(table), limits)
+    columns = before.version.columns if copied.states else table.columns
+    return _by_column(whole, copied.sql, table.name, columns, table.time)
 
 
-def _replayed(feed: Feed, source: Wanted, live: Live, limits: Limits) -> Reading:
+def _replayed(recomputed: Recomputation, feed: Feed, source: Wanted, live: Live, limits: Limits) -> Reading:
     """The same of re-reading a source through a feed."""
-    whole = history(live, feed.source, cutting(source.table), limits)
-    return _by_column(whole, feed.sql, feed.source, source.table.columns, source.table.time, feed.joins)
+    whole = history(_since(live, recomputed.since), feed.source, cutting(source.table), limits)
+    return _by_column(whole, recomputed.query(feed), feed.source, source.table.columns, source.table.time, feed.joins)
 
 
 def _by_column(
@@ -189,7 +189,7 @@ def _catch_ups(verdict: Verdict, verdicts: Verdicts) -> list[Step]:
     assert verdict.wanted is not None
     made: list[Step] = []
     for feed in verdict.wanted.feeds:
-        if verdict.action == "forward":
+        if verdict.recomputed is None:
             made.append(CatchUp(feed.materialization, feed.source, verdict.name, "vector"))
         else:
             start = _from_log(feed, verdicts)
@@ -211,11 +211,11 @@ def _comparison(verdict: Verdict) -> Comparison:
             out.append((name, "other rows are wanted"))
         elif name in wanted.volatile:
             out.append((name, "two computations of it may differ"))
-        elif name in wanted.joined and not verdict.copies:
+        elif name in wanted.joined and verdict.copied is None:
             out.append((name, "it comes through a join, whose other side may have changed since"))
         elif old is None:
             why = diff.computed.get(name)
-            out.append((name, why.said if why else "its type or its reading changes"))
+            out.append((name, why.text if why else "its type or its reading changes"))
         else:
             pairs.append(Pair(old, name, name not in wanted.inexact and old not in live.inexact))
     return Comparison(wanted.table.name, tuple(pairs), tuple(out), wanted.keys if diff.rows else (), wanted.table.time)
@@ -226,10 +226,10 @@ def price(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> P
     if not verdict.rebuilt or verdict.wanted is None:
         return Price()
     total = Price()
-    if verdict.copies:
+    if verdict.copied is not None:
         assert verdict.live is not None
-        total += _forwarded(verdict, verdict.live, live, limits)[0]
-    if verdict.action == "forward":
+        total += _copied(verdict.copied, verdict.live, live, limits)[0]
+    if (recomputed := verdict.recomputed) is None:
         return total
     replayed = Price()
     for feed in verdict.wanted.feeds:
@@ -239,9 +239,8 @@ def price(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> P
             whole = log(live, feed.source)
             replayed += _by_column(whole, feed.sql, feed.source, source.table.columns, "", feed.joins)[0]
         else:
-            read = replace(feed, sql=verdict.parts.query(feed)) if verdict.parts else feed
-            replayed += _replayed(read, source, _since(live, verdict.boundary), limits)[0]
-    days = replayed.days if verdict.parts else total.days + replayed.days
+            replayed += _replayed(recomputed, feed, source, live, limits)[0]
+    days = replayed.days if recomputed.completes_states else total.days + replayed.days
     return replace(total + replayed, days=days)
 
 
@@ -293,7 +292,7 @@ def nodes(desired: Desired, verdicts: Verdicts, live: Live, limits: Limits) -> t
 def _read_from(verdict: Verdict) -> str:
     if not verdict.rebuilt or verdict.wanted is None:
         return ""
-    return verdict.name if verdict.action == "forward" else verdict.wanted.feeds[0].source
+    return verdict.name if verdict.recomputed is None else verdict.wanted.feeds[0].source
 
 
 def _ends(

@@ -14,10 +14,10 @@ from console.planning.sql.reads import Pick
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a column must be computed; `said` is for the eye."""
+    """Why a column must be computed; `text` goes into the plan's reason."""
 
     kind: Literal["new", "expression", "type", "nullability"]
-    said: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,11 @@ class Diff:
     def readable(self) -> bool:
         """The live table can serve every wanted column."""
         return self.rows and not self.computed
+
+    @property
+    def plain(self) -> bool:
+        """Every column is read as it is stored, and none is hidden."""
+        return not self.hidden and all(pick.of == pick.name and not pick.type and not pick.fresh for pick in self.picks)
 
 
 _diffs: Once[Diff] = Once(20_000)  # a fleet of 200 regions has 20 releases of 500 tables
@@ -109,8 +114,7 @@ def _pick(column: Column, came: str | None, wanted: Wanted, live: TableState) ->
         before = live.table.column(came)
         if new[0] == old[0] and before is not None:
             if before.nullable and not column.nullable:
-                said = f"{column.name} may no longer be NULL, which only a rebuild can prove"
-                return Reason("nullability", said)
+                return Reason("nullability", f"{column.name} may no longer be NULL, which only a rebuild can prove")
             if new[1] == old[1]:
                 return Pick(column.name, of=came)
             if came == column.name and _states_kept(wanted, live, column):

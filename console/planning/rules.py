@@ -10,7 +10,7 @@ from console.model.schema import Column, Table
 from console.planning.desired import Desired, Wanted
 from console.planning.diff import Diff
 from console.planning.loss import history, protocol, values
-from console.planning.route import Verdict
+from console.planning.routes.verdict import Verdict
 from console.planning.sql.tree import kind
 
 
@@ -91,28 +91,31 @@ def dropped_but_read(problems: tuple[Problem, ...], live: Live) -> tuple[Problem
 
 def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live, price: Price) -> list[Problem]:
     """What the rules say about a plan that could run."""
+    own = [problem for verdict in verdicts.values() for problem in verdict.problems]
     found = [problem for verdict in verdicts.values() for problem in _protocol(verdict, live)]
     for verdict in verdicts.values():
         if not verdict.rebuilt or verdict.wanted is None:
             continue
-        if verdict.action != "forward":
+        if verdict.recomputed is not None:
             found += _replayed(verdict, verdict.wanted, desired, verdicts, live)
         if verdict.live is not None and verdict.diff is not None:
-            forwarded = verdict.forward if verdict.action == "forward" else ""
+            forwarded = verdict.copied.sql if verdict.copied is not None and verdict.recomputed is None else ""
             found += values.types(verdict.wanted, verdict.diff, forward=forwarded)
             found += values.partitions(verdict.wanted, verdict.diff)
             found += _erased(verdict.wanted, verdict.diff)
-    return list(dict.fromkeys(found))
+    return [*own, *dict.fromkeys(found)]
 
 
 def _replayed(
     verdict: Verdict, wanted: Wanted, desired: Desired, verdicts: Mapping[str, Verdict], live: Live
 ) -> list[Problem]:
     found: list[Problem] = []
-    if verdict.action == "hybrid":
+    if verdict.recomputed is not None and (start := verdict.recomputed.since):
         table = wanted.table
         without = [c.name for c in table.columns if verdict.diff is not None and c.name in verdict.diff.computed]
-        message = f"days of {table.name} before {verdict.boundary} keep their rows; {', '.join(without)} get what is declared for them"
+        message = (
+            f"days of {table.name} before {start} keep their rows; {', '.join(without)} get what is declared for them"
+        )
         found.append(Problem("C118", message, table.where, "a forward_query computes them", "warn", table.name))
     else:
         for source in sorted(_roots(verdict.name, verdicts)):
@@ -129,7 +132,7 @@ def _replayed(
 def _roots(name: str, verdicts: Mapping[str, Verdict]) -> frozenset[str]:
     """The tables whose history a replayed table's comes from in the end: such as stand, or carry their own over."""
     verdict = verdicts[name]
-    if not verdict.rebuilt or verdict.wanted is None or verdict.action in ("forward", "hybrid"):
+    if not verdict.rebuilt or verdict.wanted is None or verdict.recomputed is None or verdict.recomputed.since:
         return frozenset({name})
     return frozenset().union(*(_roots(feed.source, verdicts) for feed in verdict.wanted.feeds))
 

@@ -10,7 +10,7 @@ import pytest_asyncio
 import yaml
 
 from console.model.step import Backfill
-from console.planning import route
+from console.planning.routes import replay
 from tests.life.region import LiveRegion, multiset, near
 
 pytestmark = [pytest.mark.spark, pytest.mark.asyncio(loop_scope="module")]
@@ -40,7 +40,7 @@ async def test_each_route_through_its_whole_life_ends_equal_to_a_batch_computati
     region: LiveRegion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # tables of a few kilobytes are never worth being put together from parts
-    monkeypatch.setattr(route, "saves", lambda *_: True)
+    monkeypatch.setattr(replay, "saves", lambda *_: True)
     await asyncio.gather(*(live_through(region, case) for case in CASES))
     await region.quiet([case.name for case in CASES])
     for case in CASES:

@@ -7,7 +7,7 @@ import pytest
 from console.model.live import Live
 from console.model.pipeline import Endpoint, Materialization, Pipeline
 from console.model.schema import Column
-from console.planning.routes.feeds import columns_read
+from console.planning.reuse.live_feeds import columns_read
 from tests.planning.edits import AGENT, Change, column, of, parse, renamed, requests
 from tests.planning.world import HOURLY, actions, live, pipeline, planned, release, with_sql, with_table
 

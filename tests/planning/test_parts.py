@@ -9,7 +9,7 @@ from console.model.live import Live
 from console.model.pipeline import Pipeline
 from console.model.step import Backfill, CatchUp, Validate
 from console.planning.desired import desired
-from console.planning.routes.parts import kept_states
+from console.planning.reuse.states import kept_states
 from tests.planning.world import (
     COUNT,
     HOURLY,

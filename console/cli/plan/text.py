@@ -11,13 +11,15 @@ from console.errors import Problem
 from console.model.codec import encode
 from console.model.live import TableState
 from console.model.pipeline import Override
-from console.model.plan import COLUMN_SIGNS, SYMBOLS, ColumnChange, NodeChange, Plan
+from console.model.plan import ACTIONS, COLUMN_SIGNS, ColumnChange, NodeChange, Plan, Tone
 from console.model.step import AddColumns, Backfill, CatchUp, CreateTable, Promote, Step, Validate
 from console.runner.view import grouped
 from console.text import safe_text
 
-_COUNTED = ("replay", "forward", "hybrid", "read", "rebind", "metadata", "create", "drop")
-_COLOURS = {"keep": "", "drop": "red", "create": "green", "metadata": "cyan", "read": "cyan", "rebind": "cyan"}
+_COUNTED = tuple(action for action in ACTIONS if action != "keep")
+_COLOURS: dict[Tone, str] = {
+    "unchanged": "", "in place": "cyan", "copied": "yellow", "recomputed": "yellow", "added": "green", "removed": "red",
+}  # fmt: skip
 _SEVERITY = {"refuse": "refused", "warn": "warning", "note": "note", "allowed": "accepted"}
 
 
@@ -69,7 +71,7 @@ def summary(plans: Iterable[Plan]) -> dict[str, int]:
     """regions; distinct nodes per action; days to be re-read, summed over regions."""
     plans = tuple(plans)
     nodes = {(node.kind, node.name, node.action) for plan in plans for node in plan.changes}
-    counts = {action: sum(1 for *_, found in nodes if found == action) for action in _COUNTED}
+    counts: dict[str, int] = {action: sum(1 for *_, found in nodes if found == action) for action in _COUNTED}
     return {"regions": len(plans), **counts, "days": sum(plan.price.days for plan in plans)}
 
 
@@ -93,7 +95,8 @@ def _tree(group: Sequence[Plan], paint: Paint) -> list[str]:
     lines = []
     for row, name in shown:
         node = row.node
-        symbol = paint(f"{SYMBOLS[node.action]:<3}", _COLOURS.get(node.action, "yellow"))
+        traits = ACTIONS[node.action]
+        symbol = paint(f"{traits.symbol:<3}", _COLOURS[traits.tone])
         lines.append(f"  {symbol} {name:<{width}}  {safe_text(node.why)}".rstrip())
         below = " " * (6 + 2 * row.depth + 2)
         lines += [f"{below}{_column(change, first.release.table(node.name))}" for change in node.columns]

@@ -10,7 +10,7 @@ from console.model.schema import types
 from console.planning.cache.same import Once, twin
 from console.planning.desired import Desired
 from console.planning.diff import split_value
-from console.planning.routes.needs import needs
+from console.planning.reuse.columns_read import columns_of_query
 from console.planning.sql.compile import NameScope, query, reads
 from console.planning.sql.relation import physical
 from console.planning.sql.tree import Text
@@ -70,7 +70,9 @@ def _read(sql: str, release: Release) -> Read:
             known = {s.table.name: types(s.table.columns) for s in release.tables}
             done = query(Text(copy.sql), NameScope(known))
             tables[copy.into] = dict.fromkeys(done.columns if done else (), "string")
-    return needs(sql, NameScope(tables, {name: physical(name, "", columns) for name, columns in tables.items()}))
+    return columns_of_query(
+        sql, NameScope(tables, {name: physical(name, "", columns) for name, columns in tables.items()})
+    )
 
 
 def _changed(desired: Desired, release: Release) -> dict[tuple[str, str], str]:

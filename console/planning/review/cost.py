@@ -4,11 +4,10 @@ from dataclasses import replace
 
 from console.errors import Problem
 from console.model.live import Live
-from console.model.plan import NodeChange, Plan, Price
+from console.model.plan import ACTIONS, NodeChange, Plan, Price
 from console.model.region import Region
 
 _TB = 1e12
-_MOVES = ("create", "forward", "replay", "hybrid")
 
 
 def cores(region: Region) -> int:
@@ -30,7 +29,7 @@ def priced(price: Price, region: Region) -> Price:
 
 def _written(node: NodeChange, live: Live) -> int:
     """Bytes of a node's new version: what its live one has, or for a new table at most what it is computed from."""
-    if node.kind != "table" or node.action not in _MOVES or not (node.source or node.price.bytes):
+    if node.kind != "table" or not ACTIONS[node.action].rebuilds or not (node.source or node.price.bytes):
         return 0
     stats = live.table(node.name)
     return stats.bytes if stats is not None and stats.bytes else node.price.bytes
@@ -40,7 +39,7 @@ def with_money(plan: Plan, live: Live, region: Region) -> Plan:
     """Every price of a plan with what is written and what it costs, and whether there is room for it."""
     nodes = tuple(
         replace(node, price=priced(replace(node.price, written=_written(node, live)), region))
-        if node.action in _MOVES
+        if ACTIONS[node.action].rebuilds
         else node
         for node in plan.nodes
     )

@@ -1,1 +1,69 @@
-"""What the choice of a route rests on: proofs from lineage, the halves of a hybrid, what a feed needs, the sentences."""
+"""The cheapest exact way from the live release to the wanted one, table by table and sources first.
+
+A route is a module here and a row of `console.model.plan.ACTIONS`. It has one function, `verdict`: what becomes of a table
+that takes this route, or None where it cannot take it. Routes are tried in the order of `ROUTES`.
+"""
+
+from dataclasses import replace
+from typing import Protocol
+
+from console.model.live import Live
+from console.planning.desired import Desired, Wanted
+from console.planning.routes import create, drop, forward, hybrid, keep, metadata, read, rebind, replay
+from console.planning.routes.change import Change
+from console.planning.routes.verdict import Verdict
+from console.planning.sql.reads import Pick, compose, landing_read
+
+
+class Route(Protocol):
+    def verdict(self, change: Change, /) -> Verdict | None: ...
+
+
+ROUTES: tuple[Route, ...] = (rebind, keep, metadata, read, forward, hybrid, replay)
+
+
+def routes(desired: Desired, live: Live) -> dict[str, Verdict]:
+    """A verdict for every table wanted or live, sources first, dropped ones last."""
+    release = live.release
+    same = keep.unchanged(desired, release) if release else {}
+    verdicts: dict[str, Verdict] = {}
+    for name, wanted in desired.tables.items():
+        verdicts[name] = same[name] if name in same else _route(wanted, desired, live, verdicts)
+    for state in release.tables if release else ():
+        if state.table.name not in desired.tables:
+            verdicts[state.table.name] = drop.verdict(state)
+    exposed: dict[str, set[str]] = {}
+    for verdict in verdicts.values():
+        for source, columns in verdict.needs.items():
+            exposed.setdefault(source, set()).update(columns)
+    return {n: v if n in same else _with_read(v, exposed.get(n, set())) for n, v in verdicts.items()}
+
+
+def _route(wanted: Wanted, desired: Desired, live: Live, verdicts: dict[str, Verdict]) -> Verdict:
+    state = live.release.table(wanted.table.name) if live.release else None
+    if state is None or live.release is None:
+        return create.verdict(wanted, live)
+    change = Change(wanted, state, live.release, desired, live, verdicts)
+    found = (route.verdict(change) for route in ROUTES)
+    return next(verdict for verdict in found if verdict is not None)
+
+
+def _with_read(verdict: Verdict, exposed: set[str]) -> Verdict:
+    """How the new release reads a version that stays.
+
+    exposed  live columns that feeds from it still need
+    """
+    wanted, live, diff = verdict.wanted, verdict.live, verdict.diff
+    if wanted is None or verdict.rebuilt:
+        return verdict
+    extra = tuple(sorted(exposed))
+    if wanted.table.kind == "landing":
+        return replace(verdict, read=landing_read(wanted.table.columns, extra), exposed=extra)
+    assert live is not None
+    assert diff is not None
+    if verdict.action == "keep" and not extra:
+        return replace(verdict, read=live.read)
+    order = {column.name: at for at, column in enumerate(wanted.table.columns)}
+    picks = sorted([*diff.picks, *verdict.picks], key=lambda pick: order[pick.name])
+    picks += [Pick(name, of=name) for name in extra]
+    return replace(verdict, read=compose(live.read, picks, wanted.read), exposed=extra)

@@ -7,7 +7,29 @@ from console.model.slices import day_after
 from console.planning.desired import Wanted
 from console.planning.diff import Diff
 from console.planning.loss.expired_days import at_most_one, first, gone
-from console.planning.sql.reads import Pick
+from console.planning.routes.change import Change
+from console.planning.routes.reasons import computed
+from console.planning.routes.verdict import LiveCopy, Recomputation, Verdict
+from console.planning.sql.reads import Pick, select
+
+
+def verdict(change: Change) -> Verdict | None:
+    """Where days are missing in the source, and the copied half has a value for every column."""
+    wanted, diff = change.wanted, change.diff
+    if change.rebuilt_sources or diff.readable or not diff.rows or not diff.layout or len(wanted.feeds) != 1:
+        return None
+    start = boundary(wanted, change.live, change.desired.tables.get(wanted.feeds[0].source), change.region)
+    picks = older(wanted, diff, change.proof.given)
+    if not start or picks is None:
+        return None
+    why = (
+        f"{computed(change, change.proof.missing)}; days before {start} are gone there and carried from the live"
+        f" {change.name} with the declared defaults"
+    )
+    return Verdict(
+        name=change.name, action="hybrid", why=why, wanted=wanted, live=change.live, diff=diff, columns=diff.columns,
+        copied=LiveCopy(select(change.name, picks), until=start), recomputed=Recomputation(since=start),
+    )  # fmt: skip
 
 
 def boundary(wanted: Wanted, live: TableState, source: Wanted | None, region: Live) -> str:

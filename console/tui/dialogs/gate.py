@@ -2,7 +2,7 @@
 
 from textual.content import Content
 
-from console.model.plan import SYMBOLS
+from console.model.plan import ACTIONS
 from console.runner.view import RegionView
 from console.tui.actions import objection
 from console.tui.dialogs.content import DialogContent
@@ -10,7 +10,7 @@ from console.tui.drawing import safe
 from console.tui.format import count, span
 from console.tui.labels import STYLES
 from console.tui.panes.checks import check_lines, promotion_blocker, tally
-from console.tui.panes.plan import ACTION_STYLES, column_changes
+from console.tui.panes.plan import TONE_STYLES, column_changes
 from console.tui.panes.summary import lag_text
 from console.tui.state import ScreenState
 
@@ -76,7 +76,7 @@ def _changes(view: RegionView) -> list[Content]:
     changes = view.accepted.changes if view.accepted else ()
     return [
         Content.assemble(
-            (f"{SYMBOLS[node.action]} ", ACTION_STYLES.get(node.action, "")),
+            (f"{ACTIONS[node.action].symbol} ", TONE_STYLES[ACTIONS[node.action].tone]),
             safe(node.name, limit=60),
             Content.assemble(" ", column_changes(node.columns, 4)) if node.columns else "",
         )

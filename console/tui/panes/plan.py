@@ -6,15 +6,14 @@ from textual.content import Content
 
 from console.errors import Problem
 from console.model.pipeline import Override
-from console.model.plan import COLUMN_SIGNS, SYMBOLS, Action, ColumnChange, Drift, NodeChange, Plan, Price
+from console.model.plan import ACTIONS, COLUMN_SIGNS, Action, ColumnChange, Drift, NodeChange, Plan, Price, Tone
 from console.runner.view import RegionView
 from console.tui.drawing import cell, heading, key_hints, safe, stack_lines, wrap_indented
 from console.tui.format import count, plural, size, span
 
-ACTION_STYLES = {
-    "keep": "$text-muted", "metadata": "$text-primary", "read": "$text-primary", "rebind": "$text-primary",
-    "forward": "$text-accent", "replay": "$text-warning", "hybrid": "$text-warning", "create": "$text-success",
-    "drop": "$text-error",
+TONE_STYLES: dict[Tone, str] = {
+    "unchanged": "$text-muted", "in place": "$text-primary", "copied": "$text-accent", "recomputed": "$text-warning",
+    "added": "$text-success", "removed": "$text-error",
 }  # fmt: skip
 SEVERITY_STYLES = {"refuse": ("✗", "$text-error"), "warn": ("!", "$text-warning"), "note": ("i", "$text-primary")}
 NAME_CELLS = 22
@@ -56,10 +55,12 @@ def draw_plan(view: RegionView, width: int, at: float) -> Content:
 
 def action_counts(plan: Plan) -> Content:
     """`2 replay, 1 metadata`, in the order of the nodes."""
-    counts: dict[str, int] = {}
+    counts: dict[Action, int] = {}
     for node in plan.changes:
         counts[node.action] = counts.get(node.action, 0) + 1
-    parts = [Content.styled(f"{number} {action}", ACTION_STYLES.get(action, "")) for action, number in counts.items()]
+    parts = [
+        Content.styled(f"{number} {action}", TONE_STYLES[ACTIONS[action].tone]) for action, number in counts.items()
+    ]
     return Content(", ").join(parts) if parts else Content.styled("nothing to change", "$text-success")
 
 
@@ -136,9 +137,10 @@ def _name(node: NodeChange) -> str:
 
 
 def _head(name: str, action: Action, width: int) -> Content:
-    style = ACTION_STYLES.get(action, "")
+    traits = ACTIONS[action]
+    style = TONE_STYLES[traits.tone]
     return Content.assemble(
-        cell(Content.styled(SYMBOLS[action], style), 4),
+        cell(Content.styled(traits.symbol, style), 4),
         cell(safe(name, "bold" if action != "keep" else "", 80), NAME_CELLS if width < 72 else NAME_CELLS + 8),
         " ",
         cell(Content.styled(action, style), 9),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from console.cli.format import count, size, span
 from console.cli.plan.text import plan_text, summary_line
 from console.errors import Problem
-from console.model.plan import SYMBOLS, Plan
+from console.model.plan import ACTIONS, Plan
 from console.runner.view import grouped
 from console.text import safe_text
 
@@ -42,7 +42,7 @@ def _group(label: str, plans: Sequence[Plan], differs: Sequence[str]) -> list[st
     lines += ["| | node | what | why |", "|---|---|---|---|"]
     for node in first.changes:
         lines.append(
-            f"| `{SYMBOLS[node.action]}` | {cell(node.name)} ({node.kind}) | {node.action} | {cell(node.why)} |"
+            f"| `{ACTIONS[node.action].symbol}` | {cell(node.name)} ({node.kind}) | {node.action} | {cell(node.why)} |"
         )
     lines += [
         "",

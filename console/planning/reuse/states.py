@@ -15,7 +15,7 @@ from console.model.schema import Column, types
 from console.planning.desired import Wanted
 from console.planning.diff import Diff
 from console.planning.estimate import share
-from console.planning.routes.feeds import columns_read
+from console.planning.reuse.live_feeds import columns_read
 from console.planning.sql.tree import DIALECT, cast, kind, name, render
 
 

@@ -8,7 +8,7 @@ from console.planning.sql.semantics import names
 from console.planning.sql.tree import Text, parse
 
 
-def needs(sql: str, known: NameScope) -> frozenset[tuple[str, str]]:
+def columns_of_query(sql: str, known: NameScope) -> frozenset[tuple[str, str]]:
     """(table, column) that an already compiled query reads. Names alone decide, whatever the tables' rows mean.
 
     known  a table without columns is one of which they are not known
@@ -16,11 +16,11 @@ def needs(sql: str, known: NameScope) -> frozenset[tuple[str, str]]:
     tables = (
         (name, tuple(c for v in held.columns.values() for _, c in v.reads)) for name, held in known.relations.items()
     )
-    return _needs(sql, tuple(sorted(tables)))
+    return _columns_of_query(sql, tuple(sorted(tables)))
 
 
 @lru_cache(maxsize=8192)
-def _needs(sql: str, tables: tuple[tuple[str, tuple[str, ...]], ...]) -> frozenset[tuple[str, str]]:
+def _columns_of_query(sql: str, tables: tuple[tuple[str, tuple[str, ...]], ...]) -> frozenset[tuple[str, str]]:
     tree = parse(Text(sql))
     if tree is None:
         return frozenset()

@@ -1,7 +1,7 @@
-"""What the live feeds of a table go on needing of their sources, when those change."""
+"""Whether the live feeds of a table can go on when their sources change, and what they go on needing of them."""
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from console.model.plan import Action
 from console.model.schema import types
 from console.planning.cache.same import Once
 from console.planning.desired import Desired, Wanted
-from console.planning.routes.needs import needs
+from console.planning.reuse.columns_read import columns_of_query
 from console.planning.sql.compile import NameScope
 from console.planning.sql.relation import Relation, physical, unknown
 from console.planning.sql.semantics import meaning
@@ -22,8 +22,8 @@ from console.planning.sql.tree import DIALECT
 _narrowed: Once[tuple[str, ...]] = Once(4096)
 
 
-class Decided(Protocol):
-    """What became of a source."""
+class SourceVerdict(Protocol):
+    """What becomes of a source."""
 
     @property
     def action(self) -> Action: ...
@@ -64,26 +64,35 @@ def _columns_read(
 ) -> tuple[str, ...]:
     own = dict(columns)
     relations = {name: unknown(name) for name in others} | {table: physical(table, "", own)}
-    read = {column for source, column in needs(sql, NameScope({table: own}, relations)) if source == table}
+    read = {column for source, column in columns_of_query(sql, NameScope({table: own}, relations)) if source == table}
     return tuple(column for column in own if column in read)
 
 
 def read_by(feed: Feed, source: str, known: NameScope) -> tuple[str, ...]:
     """Columns of one source that a compiled feed reads."""
-    return tuple(sorted(column for table, column in needs(feed.sql, known) if table == source))
+    return tuple(sorted(column for table, column in columns_of_query(feed.sql, known) if table == source))
 
 
-def lost(name: str, release: Release, verdicts: Mapping[str, Decided], exposed: dict[str, set[str]]) -> str | None:
-    """Why the live feeds into a table cannot go on as they are, or None.
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """Whether the live feeds into a table go on as they are.
 
-    exposed  source → columns that it must go on showing, added to: the feeds still need them
+    broken  the reason why they cannot, "" where they can
+    needs   source → columns that it must go on showing, although it is wanted without them
     """
-    needed: dict[str, set[str]] = {}
+
+    broken: str = ""
+    needs: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+
+def continuation(name: str, release: Release, verdicts: Mapping[str, SourceVerdict]) -> Continuation:
+    """Whether the live feeds into a table can go on over what becomes of their sources."""
+    needs: dict[str, set[str]] = {}
     for feed in release.feeds_into(name):
         for source in (feed.source, *feed.joins):
             verdict = verdicts.get(source)
             if verdict is None:
-                return f"its feed reads {source}, which is dropped"
+                return Continuation(f"its feed reads {source}, which is dropped")
             if verdict.action == "keep":
                 continue
             state = release.table(source)
@@ -92,28 +101,25 @@ def lost(name: str, release: Release, verdicts: Mapping[str, Decided], exposed: 
                 if state is not None and now == state.values.get(column):
                     continue
                 if now is not None or verdict.rebuilt:
-                    return f"its feed reads {source}.{column}, which means something else now"
-                needed.setdefault(source, set()).add(column)
-    for source, names in needed.items():
-        exposed.setdefault(source, set()).update(names)
-    return None
+                    return Continuation(f"its feed reads {source}.{column}, which means something else now")
+                needs.setdefault(source, set()).add(column)
+    return Continuation(needs={source: frozenset(columns) for source, columns in needs.items()})
 
 
-def shaky(name: str, release: Release, verdicts: Mapping[str, Decided]) -> tuple[str, ...]:
-    """Rebuilt sources of which the live feeds into a table read what another computation of it may not repeat.
+def unrepeatable(name: str, release: Release, verdicts: Mapping[str, SourceVerdict]) -> bool:
+    """Whether the live feeds into a table read of a rebuilt source what another computation of it may not repeat.
 
     A sample drawn anew, or a stamp of the clock, has the same fingerprint and other rows: a table that took its older
     rows from the one and its newer ones from the other would agree with neither.
     """
-    found = []
     for feed in release.feeds_into(name):
         if (verdict := verdicts.get(feed.source)) is None or not verdict.rebuilt or verdict.wanted is None:
             continue
-        unsteady = verdict.wanted.volatile
-        rows = bool(unsteady) and unsteady >= verdict.wanted.values.keys()
-        if rows or unsteady & set(read_by(feed, feed.source, as_live(release, of((feed,))))):
-            found.append(feed.source)
-    return tuple(found)
+        volatile = verdict.wanted.volatile
+        rows = bool(volatile) and volatile >= verdict.wanted.values.keys()
+        if rows or volatile & set(read_by(feed, feed.source, as_live(release, of((feed,))))):
+            return True
+    return False
 
 
 def narrowed(wanted: Wanted, release: Release, now: NameScope) -> tuple[str, ...]:

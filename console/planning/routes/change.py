@@ -1,0 +1,112 @@
+"""One table, wanted and live, with what became of its sources: what the routes decide from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from console.errors import Problem
+from console.model.live import Live, Release, TableState
+from console.planning.cache.same import Once, twin
+from console.planning.desired import Desired, Wanted
+from console.planning.diff import Diff, compare
+from console.planning.reuse import live_feeds
+from console.planning.reuse.live_feeds import Continuation
+from console.planning.reuse.proof import Proof, proven
+from console.planning.routes.verdict import Verdict
+
+_proofs: Once[Proof] = Once(4096)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A table that is both wanted and live.
+
+    release   the live one
+    verdicts  of the tables above it, at least
+    """
+
+    wanted: Wanted
+    live: TableState
+    release: Release
+    desired: Desired
+    region: Live
+    verdicts: Mapping[str, Verdict]
+
+    @property
+    def name(self) -> str:
+        return self.wanted.table.name
+
+    @property
+    def is_landing(self) -> bool:
+        return self.wanted.table.kind == "landing"
+
+    @cached_property
+    def diff(self) -> Diff:
+        """The comparison, made once for all regions whose tables differ in nothing but the names of their versions."""
+        return compare(self.wanted, twin(self.release).table(self.name) or self.live)
+
+    @cached_property
+    def rebuilt_sources(self) -> tuple[str, ...]:
+        sources = {feed.source for feed in self.wanted.feeds}
+        return tuple(sorted(name for name in sources if name in self.verdicts and self.verdicts[name].rebuilt))
+
+    @cached_property
+    def feeds(self) -> Continuation:
+        """Whether the table's live feeds can go on, and what they need of their sources for that."""
+        return live_feeds.continuation(self.name, self.release, self.verdicts)
+
+    @cached_property
+    def relaid(self) -> bool:
+        """Its history is wanted in another layout."""
+        return not self.diff.layout or self._reclustered
+
+    @property
+    def _reclustered(self) -> bool:
+        """History is to be clustered as well: the operator asks for it by copying the table as it is."""
+        new, old = self.wanted.table, self.live.table
+        copied = new.forward_query != old.forward_query and _whole(new.forward_query)
+        return copied and new.cluster_by != old.cluster_by
+
+    @property
+    def stays(self) -> bool:
+        """The live version serves all that is wanted, and goes on being fed."""
+        if self.is_landing:
+            return True
+        served = self.diff.readable and not self.relaid and not self.rebuilt_sources
+        return served and not self.feeds.broken
+
+    @cached_property
+    def proof(self) -> Proof:
+        """What lineage proves of the columns that must be computed; where other rows are wanted, nothing."""
+        wanted, live, computed = self.wanted, self.live, self.diff.computed
+        impossible = {column: "" for column, why in computed.items() if why.kind == "nullability"}
+        if not self.diff.rows or impossible or wanted.table.kind != live.table.kind:
+            return Proof({}, dict.fromkeys(computed, "") | impossible)
+        old = self.release.feeds_into(self.name)
+        now = live_feeds.as_wanted(self.desired, live_feeds.of(wanted.feeds))
+        was = live_feeds.as_live(self.release, live_feeds.of(old))
+        return _proofs.of(lambda: proven(wanted, live, old, computed, now=now, was=was), wanted, twin(self.release))
+
+    def unused_forward_query(self, why: str, *, harmless: bool = False) -> tuple[Problem, ...]:
+        """A forward query that does nothing: left over from the live release, the harmless `*`, or a mistake."""
+        table, written = self.wanted.table, self.wanted.table.forward_query.strip()
+        if not written:
+            return ()
+        if table.forward_query == self.live.table.forward_query:
+            message = f"forward_query of {table.name} is left over from the release that is live: {why}"
+            return (Problem("C109", message, table.where, "drop it", "warn", table.name),)
+        harmless = harmless or _whole(written)
+        message = f"forward_query of {table.name} is not used: {why}"
+        hint = "drop it once the change is live" if harmless else "drop it; here it may only be `SELECT *`"
+        return (Problem("C108", message, table.where, hint, "warn" if harmless else "refuse", table.name),)
+
+    def unused_for_layout(self) -> tuple[Problem, ...]:
+        """The same where only the layout changes; a forward query that asks for the clustering is used."""
+        if self.diff.layout:
+            return ()
+        why = "only its layout changes, for which every column is taken as it is"
+        return self.unused_forward_query(why, harmless=True)
+
+
+def _whole(forward_query: str) -> bool:
+    return forward_query.strip().upper().removeprefix("SELECT").strip() == "*"

@@ -1,0 +1,17 @@
+"""A table that is not live yet: adopted where it stands, or computed from its sources."""
+
+from console.model.live import Live
+from console.planning.desired import Wanted
+from console.planning.routes.reasons import listed
+from console.planning.routes.verdict import Recomputation, Verdict
+
+
+def verdict(wanted: Wanted, region: Live) -> Verdict:
+    name = wanted.table.name
+    if wanted.table.kind != "landing":
+        sources = listed(sorted({feed.source for feed in wanted.feeds}))
+        why = f"new: its history is computed from {sources}"
+        return Verdict(name=name, action="create", why=why, wanted=wanted, recomputed=Recomputation())
+    stats = region.table(name)
+    why = f"new; adopted where it stands, {stats.rows:,} rows" if stats else "new; managed, so an empty one is made"
+    return Verdict(name=name, action="create", why=why, wanted=wanted)

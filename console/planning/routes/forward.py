@@ -1,0 +1,78 @@
+"""A new version copied from the live one: by the operator's query, by proof, or as it is in another layout."""
+
+from console.errors import Problem
+from console.planning.reuse.states import kept_states
+from console.planning.routes.change import Change
+from console.planning.routes.reasons import computable, laid, listed
+from console.planning.routes.verdict import LiveCopy, Verdict
+from console.planning.sql import reads
+from console.planning.sql.reads import Pick
+
+
+def verdict(change: Change) -> Verdict | None:
+    if change.rebuilt_sources:
+        return None
+    if change.diff.readable:
+        return _laid_out(change) if change.relaid else None
+    if is_given(change):
+        return _given(change)
+    return _proven(change) if change.diff.rows and not change.proof.missing else None
+
+
+def is_given(change: Change) -> bool:
+    """Whether the operator's query makes the missing columns. An aggregate's merged results give no states back."""
+    table = change.wanted.table
+    return bool(table.forward_query) and table.kind != "aggregate" and change.diff.rows
+
+
+def refused(change: Change) -> tuple[Problem, ...]:
+    """What is wrong with a forward query where history has to be computed from the sources all the same."""
+    table = change.wanted.table
+    if not table.forward_query or is_given(change):
+        return ()
+    if table.kind != "aggregate":
+        return change.unused_forward_query("other rows are wanted than it holds")
+    message = f"{table.name} is an aggregate: merged results give no states back"
+    hint = "drop forward_query: its history is re-read from its source"
+    return (Problem("C107", message, table.where, hint, node=table.name),)
+
+
+def _given(change: Change) -> Verdict:
+    table = change.wanted.table
+    stale: tuple[Problem, ...] = ()
+    if table.forward_query == change.live.table.forward_query:
+        message = f"forward_query of {table.name} is stale: it made the release that is live, not this change"
+        hint = "drop it, or write one for this change"
+        stale = (Problem("C109", message, table.where, hint, node=table.name),)
+    sql, problems = reads.forward(table, change.live)
+    why = f"{listed(list(change.diff.computed))} computed from the live {table.name} by its forward_query"
+    return _copy(change, why, LiveCopy(sql), (*stale, *problems))
+
+
+def _proven(change: Change) -> Verdict:
+    """Every missing column is a function of the table's own."""
+    made = {column: Pick(column, made=sql) for column, sql in change.proof.given.items()}
+    by_name = {pick.name: pick for pick in change.diff.picks} | made
+    picks = tuple(by_name[column.name] for column in change.wanted.table.columns)
+    why = f"{computable(list(made), change.name)}: copied from the live {change.name}"
+    return _copy(change, why, LiveCopy(reads.select(change.name, picks)))
+
+
+def _laid_out(change: Change) -> Verdict | None:
+    """The same rows; of an aggregate, its partial states, where the live version has them all."""
+    wanted, name, problems = change.wanted, change.name, change.unused_for_layout()
+    if wanted.table.kind != "aggregate":
+        why = f"{laid(change)}: the same rows, copied from the live {name}"
+        return _copy(change, why, LiveCopy(reads.select(name, change.diff.picks)), problems)
+    kept = kept_states(wanted, change.live, [column.name for column in wanted.table.columns])
+    if any(column.name.lower() not in kept for column in wanted.columns):
+        return None
+    why = f"{laid(change)}: the same partial states, copied from the live {name}"
+    return _copy(change, why, LiveCopy(reads.stored(name, wanted.columns), states=True), problems)
+
+
+def _copy(change: Change, why: str, copied: LiveCopy, problems: tuple[Problem, ...] = ()) -> Verdict:
+    return Verdict(
+        name=change.name, action="forward", why=why, wanted=change.wanted, live=change.live, diff=change.diff,
+        columns=change.diff.columns, copied=copied, problems=problems,
+    )  # fmt: skip

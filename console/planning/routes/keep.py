@@ -1,0 +1,48 @@
+"""Nothing to do: the live version is what is wanted, in its rows, values, layout and declaration."""
+
+from console.model.live import Release
+from console.planning.cache.same import Once, twin
+from console.planning.desired import Desired
+from console.planning.diff import compare, same_declaration
+from console.planning.reuse import live_feeds
+from console.planning.routes.change import Change
+from console.planning.routes.verdict import Verdict
+from console.planning.sql.reads import landing_read
+
+_unchanged: Once[dict[str, Verdict]] = Once(256)
+
+
+def verdict(change: Change) -> Verdict | None:
+    wanted, live, diff = change.wanted, change.live, change.diff
+    if change.is_landing:
+        same = not diff.settings and not diff.hidden and not diff.computed
+        if not same or not same_declaration(wanted.table, live.table):
+            return None
+        return Verdict(name=change.name, action="keep", why="unchanged", wanted=wanted, live=live, diff=diff)
+    if not change.stays or not diff.plain or diff.settings:
+        return None
+    return Verdict(
+        name=change.name, action="keep", why="unchanged", wanted=wanted, live=live, diff=diff, columns=diff.columns,
+        needs=change.feeds.needs, problems=change.unused_forward_query("nothing of it has to be computed"),
+    )  # fmt: skip
+
+
+def unchanged(desired: Desired, release: Release) -> dict[str, Verdict]:
+    """Tables that nothing has touched, nor anything above them: the same for all regions of a release, whatever they hold."""
+    return _unchanged.of(lambda: _untouched(desired, release), desired, release)
+
+
+def _untouched(desired: Desired, release: Release) -> dict[str, Verdict]:
+    same: dict[str, Verdict] = {}
+    for name, wanted in desired.tables.items():
+        live = release.table(name)
+        if live is None or not same_declaration(wanted.table, live.table) or wanted.table.forward_query:
+            continue
+        diff = compare(wanted, twin(release).table(name) or live)
+        above = live_feeds.of((*wanted.feeds, *release.feeds_into(name)))
+        if diff.readable and diff.layout and diff.plain and not diff.settings and above <= same.keys():
+            read = landing_read(wanted.table.columns) if wanted.table.kind == "landing" else live.read
+            same[name] = Verdict(
+                name=name, action="keep", why="unchanged", wanted=wanted, live=live, diff=diff, read=read
+            )
+    return same

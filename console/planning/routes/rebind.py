@@ -1,0 +1,32 @@
+"""A table stays where it is although what it is fed from gets a new version: its feed moves to that at promotion."""
+
+from collections.abc import Sequence
+
+from console.planning.reuse import live_feeds
+from console.planning.routes import metadata
+from console.planning.routes.change import Change
+from console.planning.routes.reasons import are, listed
+from console.planning.routes.verdict import Verdict
+
+
+def verdict(change: Change) -> Verdict | None:
+    """Where what its feeds read of the rebuilt sources is what it was, and comes out the same again."""
+    diff, rebuilt = change.diff, change.rebuilt_sources
+    if not rebuilt or not diff.readable or not diff.layout:
+        return None
+    if live_feeds.unrepeatable(change.name, change.release, change.verdicts) or change.feeds.broken:
+        return None
+    also = "" if diff.plain and not diff.settings else f"; {metadata.reason(diff)}"
+    return Verdict(
+        name=change.name, action="rebind", why=f"{_reason(change.name, rebuilt)}{also}", wanted=change.wanted,
+        live=change.live, diff=diff, columns=diff.columns, needs=change.feeds.needs,
+        problems=change.unused_forward_query("nothing of it has to be computed"),
+    )  # fmt: skip
+
+
+def _reason(name: str, sources: Sequence[str]) -> str:
+    its = "its feed moves" if len(sources) == 1 else "its feeds move"
+    return (
+        f"{listed(sources)} {are(sources)} rebuilt, and what {name} reads of {'it' if len(sources) == 1 else 'them'} is"
+        f" unchanged: {its} across at promotion, at the same landing position; no row moves"
+    )

@@ -1,0 +1,80 @@
+"""What becomes of one table: its route, the reason, and all that the steps and the price are made from."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from console.errors import Problem
+from console.model.live import Feed, TableState
+from console.model.plan import ACTIONS, Action, ColumnChange
+from console.planning.desired import Wanted
+from console.planning.diff import Diff
+from console.planning.sql.reads import Pick
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCopy:
+    """Rows that the new version takes from the live one.
+
+    sql     over the live table; "" where it could not be made, and the plan is refused
+    until   first day that is not copied, "" where all are
+    states  the query copies an aggregate's partial states as they are
+    """
+
+    sql: str
+    until: str = ""
+    states: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputation:
+    """Rows that the new version gets from the sources, by the queries of its feeds.
+
+    since    first day that is computed, "" where all are
+    queries  materialization → another query than the feed's: NULL for the states that are copied
+    """
+
+    since: str = ""
+    queries: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def completes_states(self) -> bool:
+        """Copied and computed rows of a key merge into one."""
+        return bool(self.queries)
+
+    def query(self, feed: Feed) -> str:
+        return self.queries.get(feed.materialization, feed.sql)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What becomes of one table.
+
+    copied, recomputed  where a new version's rows come from
+    read      its read in the new release, where the live version stays
+    picks     columns that a read-time route computes from the others
+    filters   materializations that only filter more than before
+    needs     source → live columns that it must go on showing, since the table's feeds stay
+    exposed   live columns that its own read goes on showing, since a feed that stays reads them
+    problems  what is wrong with the operator's `forward_query`
+    """
+
+    name: str
+    action: Action
+    why: str
+    wanted: Wanted | None = None
+    live: TableState | None = None
+    diff: Diff | None = None
+    columns: tuple[ColumnChange, ...] = ()
+    copied: LiveCopy | None = None
+    recomputed: Recomputation | None = None
+    read: str = ""
+    picks: tuple[Pick, ...] = ()
+    filters: tuple[str, ...] = ()
+    needs: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    exposed: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def rebuilt(self) -> bool:
+        """It gets a new version that must be filled."""
+        return ACTIONS[self.action].rebuilds and self.wanted is not None and self.wanted.table.kind != "landing"
