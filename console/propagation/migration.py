@@ -116,7 +116,7 @@ class ReplaceColumn:
 
 Operation = AddColumn | DropColumn | SwapColumns | ChangeColumn | ReplaceColumn
 # what consumers are told of before its rows arrive: names of theirs mean other columns from one instant on
-TOLD: Final = (SwapColumns, ReplaceColumn)
+ANNOUNCED: Final = (SwapColumns, ReplaceColumn)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +137,8 @@ class Migration:
         match self.operation:
             case DropColumn() | ReplaceColumn():
                 return True
-            case ChangeColumn(classification=found):
-                return found == "destructive"
+            case ChangeColumn(classification=classification):
+                return classification == "destructive"
             case AddColumn() | SwapColumns():
                 return False
             case _:
@@ -182,8 +182,8 @@ def default_phase(operation: Operation) -> Phase:
             return "pre"
         case DropColumn() | SwapColumns() | ReplaceColumn():
             return "post"
-        case ChangeColumn(classification=found):
-            return "pre" if found == "widening" else "post"
+        case ChangeColumn(classification=classification):
+            return "pre" if classification == "widening" else "post"
         case _:
             assert_never(operation)
 

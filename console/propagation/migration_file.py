@@ -118,12 +118,12 @@ def from_data(data: Any) -> Migration:
 def _operation(data: Any) -> Operation:
     kind = data.get("type") if isinstance(data, dict) else None
     if kind == "add_column":
-        found = _object(data, "operation", {"type", "name", "data_type", "nullable", "default"})
-        facets = _facets(found, "operation")
+        entry = _object(data, "operation", {"type", "name", "data_type", "nullable", "default"})
+        facets = _facets(entry, "operation")
         assert facets.data_type is not KEPT
         assert facets.nullable is not KEPT
         assert facets.default is not KEPT
-        return AddColumn(_name(found["name"], "operation.name"), facets.data_type, facets.nullable, facets.default)
+        return AddColumn(_name(entry["name"], "operation.name"), facets.data_type, facets.nullable, facets.default)
     if kind == "drop_column":
         return DropColumn(_name(_object(data, "operation", {"type", "name"})["name"], "operation.name"))
     if kind == "swap_columns":
@@ -142,24 +142,24 @@ def _operation(data: Any) -> Operation:
 
 
 def _change(data: Any) -> ChangeColumn:
-    found = _object(data, "operation", {"type", "name", "was", "classification"}, frozenset(FACETS))
-    if found["classification"] not in CLASSIFICATIONS:
+    entry = _object(data, "operation", {"type", "name", "was", "classification"}, frozenset(FACETS))
+    if entry["classification"] not in CLASSIFICATIONS:
         raise DataError(f"operation.classification: expected one of {', '.join(CLASSIFICATIONS)}")
-    to = _facets(found, "operation")
+    to = _facets(entry, "operation")
     if to == Facets():
         raise DataError("operation: a change_column changes data_type, nullable or default")
-    was = _facets(_object(found["was"], "operation.was", frozenset(), frozenset(FACETS)), "operation.was")
-    return ChangeColumn(_name(found["name"], "operation.name"), to, was, found["classification"])
+    was = _facets(_object(entry["was"], "operation.was", frozenset(), frozenset(FACETS)), "operation.was")
+    return ChangeColumn(_name(entry["name"], "operation.name"), to, was, entry["classification"])
 
 
 def _replace(data: Any) -> ReplaceColumn:
-    found = _object(data, "operation", {"type", "name", "from"}, frozenset(FACETS))
-    name, source = _name(found["name"], "operation.name"), found["from"]
+    entry = _object(data, "operation", {"type", "name", "from"}, frozenset(FACETS))
+    name, source = _name(entry["name"], "operation.name"), entry["from"]
     if source is None:
         _object(data, "operation", {"type", "name", "from", *FACETS})
     elif _name(source, "operation.from") == name:
         raise DataError("operation.from: a column does not take the place of itself")
-    return ReplaceColumn(name, source, _facets(found, "operation"))
+    return ReplaceColumn(name, source, _facets(entry, "operation"))
 
 
 def _facets(data: Mapping[str, Any], path: str) -> Facets:

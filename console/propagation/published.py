@@ -78,10 +78,10 @@ def _read(spelling: str) -> WrittenType:
 
 
 def _row(spelling: str, written: WrittenType) -> str:
-    found = {dialect: dialect.types.store_type(written.type) for dialect in DIALECTS.values()}
-    words = [dialect.types.nullable(there.word) for dialect, there in found.items()]
+    by_dialect = {dialect: dialect.types.store_type(written.type) for dialect in DIALECTS.values()}
+    words = [dialect.types.nullable(there.word) for dialect, there in by_dialect.items()]
     lost: dict[str, list[str]] = {}
-    for dialect, there in found.items():
+    for dialect, there in by_dialect.items():
         for loss in filter(None, dict.fromkeys(there.lossy.split("; "))):
             lost.setdefault(loss, []).append(dialect.kind)
     losses = "; ".join(

@@ -103,8 +103,8 @@ def from_data(data: Mapping[str, Any]) -> Replication:
     schema = _text(data.get("schema") or "public", "schema")
     tables = _mapping(data.get("tables"), "tables")
     stores = _mapping(data.get("stores"), "stores")
-    found = tuple(_table(name, entry, schema) for name, entry in tables.items())
-    return Replication(found, tuple(_target(name, entry) for name, entry in stores.items()), schema)
+    entries = tuple(_table(name, entry, schema) for name, entry in tables.items())
+    return Replication(entries, tuple(_target(name, entry) for name, entry in stores.items()), schema)
 
 
 def _table(name: str, data: Any, schema: str) -> Replicated:

@@ -92,7 +92,7 @@ class Use:
     grouped: bool = False
 
     @property
-    def told(self) -> str:
+    def label(self) -> str:
         return f"the {self.kind} {self.name}".rstrip()
 
 

@@ -68,10 +68,10 @@ def parse(text: str) -> Type:
     raises  ValueError saying what was expected
     """
     tokens = [match[0].strip() for match in _TOKEN.finditer(text) if match[0].strip()]
-    found = _type(tokens, 0)
+    parsed = _type(tokens, 0)
     if tokens:
-        raise ValueError(f"`{tokens[0][:20]}` after the end of the type `{found}`")
-    return found
+        raise ValueError(f"`{tokens[0][:20]}` after the end of the type `{parsed}`")
+    return parsed
 
 
 def _quoted(text: str) -> str:
@@ -105,47 +105,47 @@ def _type(tokens: list[str], level: int) -> Type:
         raise ValueError(f"`{name[:40]}` is no generic type; known: {known}")
     _take(tokens, "<")
     if name == "array":
-        found = array(_type(tokens, level + 1))
+        parsed = array(_type(tokens, level + 1))
     elif name == "enum":
-        found = Type(name, labels=_labels(tokens))
+        parsed = Type(name, labels=_labels(tokens))
     else:
-        found = Type(name, of=_words(tokens))
+        parsed = Type(name, of=_words(tokens))
     _take(tokens, ">")
-    return found
+    return parsed
 
 
 def _numbers(tokens: list[str]) -> tuple[int, ...]:
     if not tokens or tokens[0] != "(":
         return ()
     tokens.pop(0)
-    found: list[int] = []
-    while not found or tokens[:1] == [","]:
-        if found:
+    numbers: list[int] = []
+    while not numbers or tokens[:1] == [","]:
+        if numbers:
             tokens.pop(0)
         if not tokens or not re.fullmatch(r"-?\d{1,4}", tokens[0]):
             raise ValueError("a number is missing in the type")
-        found.append(int(tokens.pop(0)))
+        numbers.append(int(tokens.pop(0)))
     _take(tokens, ")")
-    return tuple(found)
+    return tuple(numbers)
 
 
 def _labels(tokens: list[str]) -> tuple[str, ...]:
-    found: list[str] = []
+    labels: list[str] = []
     while tokens and tokens[0] != ">":
-        if found:
+        if labels:
             _take(tokens, ",")
         if not tokens or not tokens[0].startswith("'") or len(tokens[0]) < 2:
             raise ValueError("an enum lists its values in quotes")
-        found.append(tokens.pop(0)[1:-1].replace("''", "'"))
-    return tuple(found)
+        labels.append(tokens.pop(0)[1:-1].replace("''", "'"))
+    return tuple(labels)
 
 
 def _words(tokens: list[str]) -> str:
     if tokens and tokens[0].startswith("'") and len(tokens[0]) > 1:
         return tokens.pop(0)[1:-1].replace("''", "'")
-    found = ""
+    words = ""
     while tokens and tokens[0] != ">":
-        found += tokens.pop(0)
-    if not found:
+        words += tokens.pop(0)
+    if not words:
         raise ValueError("text_of names a type of PostgreSQL's")
-    return found
+    return words

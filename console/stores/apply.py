@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from console import crash
 from console.errors import CheckFailed, Conflict, DataError, RegionError
-from console.propagation.migration import KEPT, STAGED, TOLD, Migration, Phase, ReplaceColumn
+from console.propagation.migration import ANNOUNCED, KEPT, STAGED, Migration, Phase, ReplaceColumn
 from console.propagation.replication import Replication, Target
 from console.propagation.tables import StoreTable
 from console.propagation.translate.operations import AddField, Rewrite, StoreOperation, Translation, Unprepared, lossy
@@ -113,32 +113,34 @@ class MigrationRunner:
         waits = waiting(self._changes, phase, lambda change: self._applied(change, records))
         open_ = [c for c in self._changes if c.migration.phase == phase and not self._applied(c, records)]
         tables = self._store.describe(sorted({self.place(change) for change in open_}))
-        found = []
+        plans = []
         for change in open_:
             place = self.place(change)
             if place not in tables:
                 raise self._missing(change, place)
             if (earlier := waits.get(change.id)) is not None:
-                found.append(StepPlan(change, place, (), waits=earlier))
+                plans.append(StepPlan(change, place, (), waits=earlier))
             elif recorded:
-                found.append(StepPlan(change, place, ()))
+                plans.append(StepPlan(change, place, ()))
             else:
-                found.append(self._seen(change, place, tables[place], told=_told(change, place, records)))
+                plans.append(self._seen(change, place, tables[place], announced=_told(change, place, records)))
                 tables[place] = self._after(change, place, tables[place])
-        return (*self._unannounced(records, recorded=recorded), *found) if phase == "pre" else tuple(found)
+        return (*self._unannounced(records, recorded=recorded), *plans) if phase == "pre" else tuple(plans)
 
-    def _seen(self, change: MigrationFile, place: str, table: StoreTable, *, told: bool = False) -> StepPlan:
+    def _seen(self, change: MigrationFile, place: str, table: StoreTable, *, announced: bool = False) -> StepPlan:
         """told: consumers know of it, so that `--phase pre` has nothing left to do"""
         try:
             self._foreign(change)
             left = self._left(change, place, table)
         except DataError as error:
             hint = error.hint
-            if told and isinstance(error, Unprepared):
+            if announced and isinstance(error, Unprepared):
                 hint = "where the table was made with the new column: console schema apply --phase post --recorded; else add that column"
             raise DataError(f"{self._store.name}: {change.id}: {error}", hint=hint, code=error.code) from None
-        anew = any(isinstance(step, Rewrite) or (isinstance(step, AddField) and step.default) for step in left.steps)
-        return StepPlan(change, place, left.steps, left.warnings, self._store.weight(place) if anew else 0)
+        rewritten = any(
+            isinstance(step, Rewrite) or (isinstance(step, AddField) and step.default) for step in left.steps
+        )
+        return StepPlan(change, place, left.steps, left.warnings, self._store.weight(place) if rewritten else 0)
 
     def _foreign(self, change: MigrationFile) -> None:
         """raises  DataError for a column that is called like one of the replication's own"""
@@ -218,10 +220,12 @@ class MigrationRunner:
 
     def _unannounced(self, records: Sequence[Record], *, recorded: bool) -> tuple[StepPlan, ...]:
         known = {(record.migration, record.place) for record in records if record.state != "step"}
-        told = (c for c in self._changes if isinstance(c.migration.operation, TOLD) and c.migration.phase == "post")
-        left = [c for c in told if (c.id, self.place(c)) not in known]
+        announceable = (
+            c for c in self._changes if isinstance(c.migration.operation, ANNOUNCED) and c.migration.phase == "post"
+        )
+        left = [c for c in announceable if (c.id, self.place(c)) not in known]
         tables = self._store.describe(sorted({self.place(c) for c in left if staged_of(c) is not None}))
-        found = []
+        plans = []
         for change in left:
             place = self.place(change)
             staged = None if recorded else staged_of(change)
@@ -233,8 +237,8 @@ class MigrationRunner:
                 seen = self._seen(staged, place, tables[place])
                 # what would be refused afterwards is refused now
                 self._seen(change, place, self._after(staged, place, tables[place]))
-            found.append(replace(seen, change=change, announce=True))
-        return tuple(found)
+            plans.append(replace(seen, change=change, announce=True))
+        return tuple(plans)
 
     def _tellable(self, change: MigrationFile, table: StoreTable) -> None:
         """raises  DataError where rows from before a column was made anew look like those from after it"""
@@ -287,9 +291,9 @@ def staged_of(change: MigrationFile) -> MigrationFile | None:
 
 def refuse_lossy(name: str, todo: Sequence[StepPlan]) -> None:
     """raises CheckFailed naming the migrations that may lose something in a store (docs/design.md, P6)"""
-    if found := [one.change.id for one in todo if one.destructive and not one.waits]:
+    if destructive := [one.change.id for one in todo if one.destructive and not one.waits]:
         raise CheckFailed(
-            f"{name}: may lose what is stored: {', '.join(found)}; nothing was done here",
+            f"{name}: may lose what is stored: {', '.join(destructive)}; nothing was done here",
             hint="when that is meant: the same command with --allow-destructive",
             code="E_DESTRUCTIVE",
         )
@@ -318,18 +322,18 @@ def waiting(
 
     What comes after one that waits waits as well, so each phase does what it can and no two wait for each other.
     """
-    found: dict[str, MigrationFile] = {}
-    held: list[tuple[MigrationFile, MigrationFile]] = []  # (a migration that is not done now, what must come first)
+    waits: dict[str, MigrationFile] = {}
+    blocked: list[tuple[MigrationFile, MigrationFile]] = []  # (a migration that is not done now, what must come first)
     for change in changes:
         if applied(change):
             continue
-        first = next((first for other, first in held if _meet(other.migration, change.migration)), None)
+        first = next((first for other, first in blocked if _meet(other.migration, change.migration)), None)
         if change.migration.phase != phase:
-            held.append((change, change))
+            blocked.append((change, change))
         elif first is not None:
-            found[change.id] = first
-            held.append((change, first))
-    return found
+            waits[change.id] = first
+            blocked.append((change, first))
+    return waits
 
 
 def _meet(one: Migration, other: Migration) -> bool:

@@ -81,10 +81,10 @@ class ClickHouse:
         self._made: set[str] = set()
 
     def describe(self, places: Collection[str]) -> dict[str, StoreTable]:
-        found = described(self._query, self.database, places) if places else {}
+        tables = described(self._query, self.database, places) if places else {}
         return {
             place: replace(table, cluster=self._cluster, kept=self._kept.get(place, ()))
-            for place, table in found.items()
+            for place, table in tables.items()
         }
 
     def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
@@ -162,16 +162,16 @@ class ClickHouse:
     def copied(self, place: str) -> Iterator[tuple[Store, str]]:
         """On this host alone, be there others."""
         self._clear_away()
-        aside = f"{self.database}{ASIDE}{os.urandom(4).hex()}"
+        database = f"{self.database}{ASIDE}{os.urandom(4).hex()}"
         mark = StoreLockHolder.now("a rehearsal", gethostname()).mark
-        self._command(f"CREATE DATABASE {identifier(aside)} COMMENT {literal(mark)}")
-        copy = ClickHouse(self.name, self._url, aside)
+        self._command(f"CREATE DATABASE {identifier(database)} COMMENT {literal(mark)}")
+        copy = ClickHouse(self.name, self._url, database)
         try:
-            self._copy(place, aside)
+            self._copy(place, database)
             yield copy, place
         finally:
             copy.close()
-            self._command(f"DROP DATABASE IF EXISTS {identifier(aside)} SYNC")
+            self._command(f"DROP DATABASE IF EXISTS {identifier(database)} SYNC")
 
     def _clear_away(self) -> None:
         """What rehearsals that died here have left: by our mark alone, for a name may be anybody's."""
@@ -183,20 +183,20 @@ class ClickHouse:
             if StoreLockHolder.read(row["comment"]).gone:
                 self._command(f"DROP DATABASE IF EXISTS {identifier(row['name'])} SYNC")
 
-    def _copy(self, place: str, aside: str) -> None:
+    def _copy(self, place: str, database: str) -> None:
         """The table, its views and their targets into another database; rows of the newest partition come along."""
         views = self.describe([place])[place].dependents
         tables = {place, *(view.target.rpartition(".")[2] for view in views if view.target)}
         for table in sorted(tables):
-            self._command(f"CREATE TABLE {identifier(aside)}.{identifier(table)} AS {self._own(table)}")
+            self._command(f"CREATE TABLE {identifier(database)}.{identifier(table)} AS {self._own(table)}")
         names = re.compile(rf"(?<![\w.`])(?:{re.escape(self.database)}|{re.escape(identifier(self.database))})(?=\.)")
         for view in views:
-            name = f"{identifier(aside)}.{identifier(view.name.rpartition('.')[2])}"
-            target = f"{identifier(aside)}.{identifier(view.target.rpartition('.')[2])}"
-            query = names.sub(lambda _: identifier(aside), view.select)
+            name = f"{identifier(database)}.{identifier(view.name.rpartition('.')[2])}"
+            target = f"{identifier(database)}.{identifier(view.target.rpartition('.')[2])}"
+            query = names.sub(lambda _: identifier(database), view.select)
             self._command(f"CREATE MATERIALIZED VIEW {name} TO {target} AS {query}")
         for partition in self._newest(place):
-            copied = f"{identifier(aside)}.{identifier(place)}"
+            copied = f"{identifier(database)}.{identifier(place)}"
             self._command(f"ALTER TABLE {copied} ATTACH PARTITION ID {literal(partition)} FROM {self._own(place)}")
 
     def count(self, table: StoreTable, column: str = "") -> int:

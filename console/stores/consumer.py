@@ -113,22 +113,22 @@ class Renaming:
 
 def renamings(records: Iterable[Record], place: str) -> tuple[tuple[Renaming, bool], ...]:
     """A table's renamings in the order in which they were announced, and whether each is recorded as applied."""
-    found: dict[str, Renaming] = {}
+    announced: dict[str, Renaming] = {}
     applied: set[str] = set()
     for record in records:
         if record.place != place:
             continue
         match read(record.body).operation:
             case SwapColumns(columns=names):
-                told = Renaming(record.migration, names)
+                renaming = Renaming(record.migration, names)
             case ReplaceColumn(name=name) as operation:
-                told = Renaming(record.migration, ((operation.taker, name),), name, operation.source is None)
+                renaming = Renaming(record.migration, ((operation.taker, name),), name, operation.source is None)
             case _:
                 continue
-        found.setdefault(record.migration, told)
+        announced.setdefault(record.migration, renaming)
         if record.state == "applied":
             applied.add(record.migration)
-    return tuple((renaming, name in applied) for name, renaming in found.items())
+    return tuple((renaming, name in applied) for name, renaming in announced.items())
 
 
 def defaults(records: Iterable[Record], place: str) -> dict[str, str]:
@@ -138,25 +138,25 @@ def defaults(records: Iterable[Record], place: str) -> dict[str, str]:
     """
     mine = [record for record in records if record.place == place]
     applied = {record.migration for record in mine if record.state == "applied"}
-    found: dict[str, str] = {}
+    literals: dict[str, str] = {}
     for migration, body in {record.migration: record.body for record in mine}.items():
         match read(body).operation:
             case AddColumn(name=name, default=default):
-                found |= _constant(name, default)
+                literals |= _constant(name, default)
             case ReplaceColumn(name=name) as replaced:
                 if replaced.staged is not None:
-                    found |= _constant(replaced.taker, replaced.staged.default)
+                    literals |= _constant(replaced.taker, replaced.staged.default)
                 if migration in applied:
-                    found.pop(name, None)
-                    found |= _constant(name, found.pop(replaced.taker, None))
+                    literals.pop(name, None)
+                    literals |= _constant(name, literals.pop(replaced.taker, None))
             case DropColumn(name=name) if migration in applied:
-                found.pop(name, None)
+                literals.pop(name, None)
             case SwapColumns(columns=names) if migration in applied:
-                moved = {new: found.pop(old) for old, new in names if old in found}
-                found |= moved
+                moved = {new: literals.pop(old) for old, new in names if old in literals}
+                literals |= moved
             case _:
                 pass
-    return found
+    return literals
 
 
 def _constant(name: str, default: str | None) -> dict[str, str]:
@@ -170,13 +170,13 @@ def crossed(
 
     raises  as `passed`
     """
-    left, found = list(known), set[str]()
+    left, passed_over = list(known), set[str]()
     while (met := passed(before, after, left, retyped)) is not None:
         left.remove(met)
-        found.add(met.migration)
+        passed_over.add(met.migration)
         before = met.over(before) if before else before
         retyped = set(retyped) - {met.gone}
-    return found
+    return passed_over
 
 
 def passed(
@@ -235,7 +235,7 @@ def renamed(known: Iterable[tuple[Renaming, bool]], seen: Collection[str], targe
     known   the table's renamings, read before `target` was
     seen    the migrations whose renaming the package comes after
     """
-    found: dict[str, str] = {}
+    names: dict[str, str] = {}
     for renaming, applied in known:
         if not applied and renaming.moving(target):
             return None
@@ -245,8 +245,8 @@ def renamed(known: Iterable[tuple[Renaming, bool]], seen: Collection[str], targe
         step = {old: new for old, new in renaming.names} if holds else {new: old for old, new in renaming.names}
         if holds and renaming.gone:
             step[renaming.gone] = _NOWHERE
-        found = {**step, **{here: step.get(there, there) for here, there in found.items()}}
-    return found
+        names = {**step, **{here: step.get(there, there) for here, there in names.items()}}
+    return names
 
 
 class Left:

@@ -45,11 +45,11 @@ class Delta:
     def describe(self, places: Collection[str]) -> dict[str, StoreTable]:
         self._reach()
         known = {record.migration for record in self.records()}
-        found = {}
+        tables = {}
         for place in places:
             if (table := self.table(place)) is not None:
-                found[place] = described(place, table, known)
-        return found
+                tables[place] = described(place, table, known)
+        return tables
 
     def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
         def change() -> None:
@@ -326,8 +326,8 @@ def _newest(table: Any) -> Any:
 
     binary = {column.name for column in _columns(table) if column.type == "binary"}  # no condition finds its values
     by = [name for name in table.metadata().partition_columns if name not in binary]
-    told = pyarrow.table(table.get_add_actions(flatten=True))
-    actions = told.select(["modification_time", *(f"partition.{name}" for name in by)]).to_pylist()
+    files = pyarrow.table(table.get_add_actions(flatten=True))
+    actions = files.select(["modification_time", *(f"partition.{name}" for name in by)]).to_pylist()
     if not actions:
         return batches(table)
     last = max(actions, key=lambda action: action["modification_time"])

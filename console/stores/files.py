@@ -94,9 +94,11 @@ def read_plan(root: Path, pipeline: str | None) -> ReplicationConfig:
     if pipeline is None and len(having) == 1:
         pipeline = having[0]
     if pipeline is None or pipeline not in having:
-        said = f"pipeline {pipeline} has" if pipeline else f"{len(having)} pipelines have"
+        subject = f"pipeline {pipeline} has" if pipeline else f"{len(having)} pipelines have"
         raise UsageError(
-            f"{said} a {REPLICATION}" if having and not pipeline else f"no {REPLICATION} in plans/{pipeline or '*'}/",
+            f"{subject} a {REPLICATION}"
+            if having and not pipeline
+            else f"no {REPLICATION} in plans/{pipeline or '*'}/",
             hint=f"--pipeline {' or --pipeline '.join(having)}" if having else f"write plans/NAME/{REPLICATION}",
         )
     path = root / "plans" / pipeline / REPLICATION
@@ -141,24 +143,24 @@ def _kept(
     """The store's table → its columns, from PostgreSQL's tables as the file has them."""
     known = {entry.table: entry for entry in replication.tables}
     known |= {f"{entry.schema}.{entry.table}": entry for entry in replication.tables}
-    found = {}
+    by_table = {}
     for table, columns in data.items():
         if table not in known or not isinstance(columns, dict):
             raise DataError(
                 f"{path}: {table!r:.60} is no table of replication.yaml", hint="table: {column: {codec: ZSTD(3)}}"
             )
-        found[target.place(known[table])] = tuple(
-            _told(name, told, f"{path}: {table}") for name, told in columns.items()
+        by_table[target.place(known[table])] = tuple(
+            _told(name, settings, f"{path}: {table}") for name, settings in columns.items()
         )
-    return found
+    return by_table
 
 
-def _told(column: str, told: Any, path: str) -> ColumnStorage:
-    if not isinstance(told, dict) or not set(told) <= {"codec", "low_cardinality"}:
+def _told(column: str, settings: Any, path: str) -> ColumnStorage:
+    if not isinstance(settings, dict) or not set(settings) <= {"codec", "low_cardinality"}:
         raise DataError(
             f"{path}.{column}: expected codec and low_cardinality alone", hint="{codec: ZSTD(3), low_cardinality: true}"
         )
-    codec, low = told.get("codec", ""), told.get("low_cardinality", False)
+    codec, low = settings.get("codec", ""), settings.get("low_cardinality", False)
     if not isinstance(codec, str) or not _CODEC.fullmatch(codec):
         raise DataError(f"{path}.{column}.codec: expected what stands in CODEC(…)", hint="codec: Delta, ZSTD(3)")
     if not isinstance(low, bool):
@@ -183,19 +185,19 @@ def read_changes(root: Path, pipeline: str) -> tuple[MigrationFile, ...]:
     """
     from console.project.yaml import read_text
 
-    found: list[MigrationFile] = []
+    changes: list[MigrationFile] = []
     problems: list[Problem] = []
     for path in sorted((root / "plans" / pipeline / MIGRATIONS).glob("*.json")):
         try:
             body = read_text(path, root)
-            found.append(MigrationFile(path.stem, read(body), body))
+            changes.append(MigrationFile(path.stem, read(body), body))
         except Problems as error:
             problems += error.problems
         except DataError as error:
             problems.append(Problem("P051", str(error), f"{path.relative_to(root).as_posix()}:1:1", error.hint))
     if problems:
         raise Problems.of(problems)
-    return tuple(found)
+    return tuple(changes)
 
 
 def sites(plan: ReplicationConfig, regions: Sequence[Region], names: Collection[str] = ()) -> tuple[Site, ...]:
@@ -208,14 +210,14 @@ def sites(plan: ReplicationConfig, regions: Sequence[Region], names: Collection[
         if name not in known:
             raise UsageError(f"no store is named {name}", hint=f"{plan.file} has: {', '.join(known) or 'none'}")
     chosen = [target for name, target in known.items() if not names or name in names]
-    found: dict[tuple[str, ...], Site] = {}
+    by_address: dict[tuple[str, ...], Site] = {}
     for region in regions:
         for target in chosen:
             if (options := _options(target, region)) is not None:
                 site = Site(region, target, options)
                 own = (target.kind, site.pipeline, *([region.name] if site.pipeline else []), site.open().address)
-                found.setdefault((target.name, *own), site)
-    return tuple(found.values())
+                by_address.setdefault((target.name, *own), site)
+    return tuple(by_address.values())
 
 
 def source_of(plan: ReplicationConfig, region: Region) -> str:

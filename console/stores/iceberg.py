@@ -67,11 +67,11 @@ class Iceberg:
         self._catalog: Any = None
 
     def describe(self, places: Collection[str]) -> dict[str, StoreTable]:
-        found = {}
+        tables = {}
         for place in places:
             if (table := self.table(place)) is not None:
-                found[place] = described(place, table)
-        return found
+                tables[place] = described(place, table)
+        return tables
 
     def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
         def change() -> None:
@@ -141,10 +141,10 @@ class Iceberg:
         """What rehearsals that died here have left: by our mark alone, for a name may be anybody's."""
         with self._telling():
             namespace, _, name = place.rpartition(".")
-            found = [
+            copies = [
                 ".".join(table) for table in self._open().list_tables(namespace) if table[-1].startswith(name + ASIDE)
             ]
-        for copy in found:
+        for copy in copies:
             table = self.table(copy)
             if table is not None and StoreLockHolder.read(table.properties.get(_HELD, "")).gone:
                 self._drop(copy, purge=True)
@@ -314,7 +314,7 @@ def described(place: str, table: Any) -> StoreTable:
     )
     ids = [*schema.identifier_field_ids, *(field.source_id for field in table.spec().fields)]
     ids += [field.source_id for field in table.sort_order().fields]
-    names = [schema.find_column_name(found) for found in ids]
+    names = [schema.find_column_name(field_id) for field_id in ids]
     key = tuple(dict.fromkeys(name for name in names if name))
     marks = sorted(key.removeprefix(_MARK) for key in table.properties if key.startswith(_MARK))
     return StoreTable(place, columns, key, marks=tuple(marks))

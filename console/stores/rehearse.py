@@ -47,14 +47,14 @@ def rehearse(store: Store, place: str, change: MigrationFile, translate: Transla
             if len(done) > MOST_STEPS:
                 raise RegionError(f"{store.name}: {change.id} has no end")
         lost = values - copy.count(table, column)
-        found = Rehearsed(tuple(done), warnings, rows, copy.count(table), time.monotonic() - began)
-    if found.rows_after != found.rows_before:
+        rehearsed = Rehearsed(tuple(done), warnings, rows, copy.count(table), time.monotonic() - began)
+    if rehearsed.rows_after != rehearsed.rows_before:
         raise CheckFailed(
-            f"{store.name}: {change.id} on a copy of {place}: {found.rows_before} rows became {found.rows_after}"
+            f"{store.name}: {change.id} on a copy of {place}: {rehearsed.rows_before} rows became {rehearsed.rows_after}"
         )
     if lost:
         raise CheckFailed(
             f"{store.name}: {change.id} on a copy of {place}: {lost} of {values} values of {column} do not survive",
             hint="add a new column, fill it, and swap the two",
         )
-    return found
+    return rehearsed

@@ -68,7 +68,7 @@ def compare(
     tables: Iterable[PgTable],
     replication: Replication,
     target: Target,
-    found: Mapping[str, StoreTable],
+    stored: Mapping[str, StoreTable],
     store: str = "",
 ) -> tuple[TableCheck, ...]:
     """Every replicated table against one store.
@@ -81,7 +81,7 @@ def compare(
     checked = []
     for entry in replication.tables:
         place = target.place(entry)
-        table, there = by_name.get((entry.schema, entry.table)), found.get(place)
+        table, there = by_name.get((entry.schema, entry.table)), stored.get(place)
         full = f"{entry.schema}.{entry.table}"
         if table is None or there is None:
             where = "PostgreSQL" if table is None else store or target.name
@@ -150,8 +150,8 @@ class _Comparison:
         if not types.fits(stored.type, column.type):
             was = types.generic_type(stored.type)
             facets = Facets(was) if was else Facets()
-            found = change_of_type(was, column.type)
-            change = ChangeColumn(column.name, Facets(column.type), facets, found)
+            classification = change_of_type(was, column.type)
+            change = ChangeColumn(column.name, Facets(column.type), facets, classification)
             message = f"{self.there.name}.{column.name} is {stored.type}, which does not hold every {column.postgres}"
             expected = self._expected(column, nullable=stored.nullable)
             yield SchemaDifference("wrong_type", column.name, expected, stored.type, message, self._fix(change))

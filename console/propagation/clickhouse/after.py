@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import assert_never
 
 from console.propagation.clickhouse import statements
-from console.propagation.clickhouse.dependents.room import type_after
+from console.propagation.clickhouse.dependents.column_types import type_after
 from console.propagation.clickhouse.statements import TableMigration
-from console.propagation.clickhouse.swap import Swap, groups, on_its_way
+from console.propagation.clickhouse.swap import Swap, groups, interim_name
 from console.propagation.clickhouse.types import is_nullable
 from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, Migration, ReplaceColumn, SwapColumns
 from console.propagation.tables import Dependent, StoreColumn, StoreTable
@@ -59,7 +59,7 @@ def _added(work: TableMigration, operation: AddColumn) -> StoreTable:
     views = []
     for view in work.views:
         query = work.query(view)
-        handed = view in mirrors and not query.carried(operation.name)
+        handed = view in mirrors and not query.outputs_of(operation.name)
         seen = view
         if view.target in fed:
             below = _added(work.under(view), operation)
@@ -76,7 +76,7 @@ def _dropped(work: TableMigration, name: str) -> StoreTable:
     views = []
     for view in work.views:
         gone = {
-            c for other in affected if other.target == view.target for c in work.query(other).carried(name)
+            c for other in affected if other.target == view.target for c in work.query(other).outputs_of(name)
         } | marked
         columns = tuple(column for column in view.columns if column.name not in gone)
         own = tuple(column for column in view.own if column.name not in gone)
@@ -123,7 +123,7 @@ def _round(swap: Swap, columns: Columns) -> Columns:
         case "before":
             return _named(columns, swap.pairs)
         case "between":
-            home = {on_its_way(old, new): new for old, new in swap.pairs.items()}
+            home = {interim_name(old, new): new for old, new in swap.pairs.items()}
             return _named(tuple(column for column in columns if column.name not in swap.pairs), home)
         case _:
             return columns
@@ -131,7 +131,7 @@ def _round(swap: Swap, columns: Columns) -> Columns:
 
 def _in_ring(swap: Swap, view: Dependent) -> Dependent:
     query, there = swap.work.query(view), {column.name for column in view.columns}
-    home = {on_its_way(old, new): new for old, new in swap.pairs.items()}
+    home = {interim_name(old, new): new for old, new in swap.pairs.items()}
     concerned = any(map(query.reads, (*swap.pairs, *home)))
     whole = set(swap.pairs) <= there or set(home) <= there
     select = query.renamed(home, keep_outputs=True) if any(map(query.reads, home)) else view.select
@@ -143,17 +143,17 @@ def _in_chain(work: TableMigration, views: Sequence[Dependent], names: Mapping[s
     moved: dict[str, dict[str, str]] = {}
     for view in views:
         query, there = work.query(view), {column.name for column in view.columns}
-        carried = {old: new for old, new in names.items() if old in query.carried(old) and old in there}
+        carried = {old: new for old, new in names.items() if old in query.outputs_of(old) and old in there}
         moved.setdefault(view.target, {}).update(carried)
-    found = []
+    renamed = []
     for view in views:
         query = work.query(view)
         read = any(map(query.reads, names))
         select = query.renamed(names, keep_outputs=False) if read else view.select
         names_there = moved[view.target]
         columns, own = _named(view.columns, names_there), _named(view.own, names_there)
-        found.append(replace(view, select=select, columns=columns, own=own, below=_below(view, columns)))
-    return found
+        renamed.append(replace(view, select=select, columns=columns, own=own, below=_below(view, columns)))
+    return renamed
 
 
 def _changed(work: TableMigration, operation: ChangeColumn) -> StoreTable:
@@ -166,7 +166,7 @@ def _changed(work: TableMigration, operation: ChangeColumn) -> StoreTable:
 
     views = []
     for view in work.views:
-        handed_on = work.query(view).carried(operation.name)
+        handed_on = work.query(view).outputs_of(operation.name)
         below = work.under(view).table
         for name in (name for name in handed_on if below.column(name) is not None):
             below = _changed(TableMigration(below, work.mark), replace(operation, name=name))

@@ -30,12 +30,12 @@ def on_cluster(sql: str, cluster: str) -> str:
     """A statement of ours for every host of a cluster; as it is without one."""
     if not cluster:
         return sql
-    told = f"ON CLUSTER {quoted(cluster)}"
+    clause = f"ON CLUSTER {quoted(cluster)}"
     if sql.startswith("EXCHANGE "):
-        return f"{sql} {told}"
+        return f"{sql} {clause}"
     head = _HEAD.match(sql)
     assert head is not None, "statements are made here"
-    return f"{sql[: head.end()]} {told}{sql[head.end() :]}"
+    return f"{sql[: head.end()]} {clause}{sql[head.end() :]}"
 
 
 def _escaped(text: str, quote: str) -> str:

@@ -12,10 +12,10 @@ from typing import Final, assert_never
 
 from console.errors import DataError
 from console.propagation.clickhouse.dependents import checks
-from console.propagation.clickhouse.dependents.anew import exchanged
-from console.propagation.clickhouse.dependents.checks import Deed
-from console.propagation.clickhouse.dependents.replacing import replacing
-from console.propagation.clickhouse.dependents.room import type_after, type_of
+from console.propagation.clickhouse.dependents.checks import ColumnEffect
+from console.propagation.clickhouse.dependents.column_types import type_after, type_of
+from console.propagation.clickhouse.dependents.recreate import exchanged
+from console.propagation.clickhouse.dependents.replacing import replace_column
 from console.propagation.clickhouse.dependents.widening import Widening
 from console.propagation.clickhouse.quoting import literal, on_cluster, qualified, quoted
 from console.propagation.clickhouse.swap import Swap
@@ -48,7 +48,7 @@ def translate(migration: Migration, table: StoreTable, mark: str) -> Translation
     raises  DataError for what cannot be done here without a person
     """
     work = TableMigration(table, mark)
-    checks.stands(table)
+    checks.refuse_overlay(table)
     match migration.operation:
         case AddColumn() as operation:
             steps = list(work.add(operation))
@@ -59,7 +59,7 @@ def translate(migration: Migration, table: StoreTable, mark: str) -> Translation
         case ChangeColumn() as operation:
             steps = list(work.change(operation))
         case ReplaceColumn() as operation:
-            steps = list(replacing(work, operation))
+            steps = list(replace_column(work, operation))
         case _:
             assert_never(migration.operation)
     everywhere = tuple(replace(step, sql=on_cluster(step.sql, table.cluster)) for step in steps)
@@ -71,14 +71,14 @@ def default_of(default: str, kind: Type) -> str:
 
     raises  DataError for a literal of another type
     """
-    found = value_of(default, kind)
+    value = value_of(default, kind)
     if kind.name in TIMES and kind.name.startswith("timestamp"):
-        return f"parseDateTime64BestEffort({literal(unquoted(found))}, {kind.numbers[0]}, 'UTC')"
+        return f"parseDateTime64BestEffort({literal(unquoted(value))}, {kind.numbers[0]}, 'UTC')"
     if kind.name == "decimal":
         # a bare number with a point is a Float64 to ClickHouse, which keeps 17 digits of it; a text has PostgreSQL's digits
         text = TYPES.store_type(kind).word == "String" and kind.numbers
-        return literal(f"{Decimal(found):.{kind.numbers[1]}f}" if text else found)
-    return literal(unquoted(found)) if found.startswith("'") else found
+        return literal(f"{Decimal(value):.{kind.numbers[1]}f}" if text else value)
+    return literal(unquoted(value)) if value.startswith("'") else value
 
 
 @dataclass
@@ -117,7 +117,7 @@ class TableMigration:
     @property
     def names(self) -> set[str]:
         """Under which the table is read: its own, and those of the views that write into it and the tables over it."""
-        return {self.table.name, *filter(None, [self.alias]), *(over.name for over in checks.carried(self.table))}
+        return {self.table.name, *filter(None, [self.alias]), *(over.name for over in checks.following(self.table))}
 
     def targets(self, views: list[Dependent]) -> Iterator[Dependent]:
         """Each view whose target was not met before: two views may feed one table."""
@@ -146,7 +146,7 @@ class TableMigration:
             place = qualified(self.table.name)
             yield StoreStatement(f"ALTER TABLE {place} ADD COLUMN IF NOT EXISTS {definition}", why)
         for reader in self.table.readers:
-            star = View(reader.select, (*self.in_star, name)).carried(name) and not reader.stored
+            star = View(reader.select, (*self.in_star, name)).outputs_of(name) and not reader.stored
             if star and reads(reader.name, reader.select, self.names, self.in_star):
                 self.warnings.append(
                     f"the view {reader.name} has the columns that it was made with: {name} stays out of it"
@@ -154,13 +154,13 @@ class TableMigration:
         for over in self.table.overlays:
             if over.engine == "Merge" and over.column(name) is None:
                 self.warnings.append(f"the Merge table {over.name} has columns of its own: {name} stays out of it")
-        for over in checks.carried(self.table):
+        for over in checks.following(self.table):
             if over.column(name) is None:
                 sql = f"ALTER TABLE {qualified(over.name)} ADD COLUMN IF NOT EXISTS {definition}"
                 yield StoreStatement(sql, f"rows that come through the {over.engine} have it too")
         for view in mirrors:
             query = self.query(view, tuple(c for c in self.query(view).columns if c != name))
-            yield from self.replaced(view, view.select if query.carried(name) else query.with_column(name))
+            yield from self.replaced(view, view.select if query.outputs_of(name) else query.with_column(name))
 
     def mirrors(self, added: str) -> list[Dependent]:
         """The views that hand on every column, as far as they can know of it."""
@@ -185,16 +185,16 @@ class TableMigration:
         loss = TYPES.store_type(operation.data_type).lossy
         if loss:
             self.warnings.append(f"{operation.name}: {operation.data_type} in ClickHouse: {loss}")
-        found = f"{quoted(operation.name)} {self.type_to_add(operation)}"
+        definition = f"{quoted(operation.name)} {self.type_to_add(operation)}"
         if constant and operation.default != EMPTY:
-            found += f" DEFAULT {default_of(str(operation.default), operation.data_type)}"
+            definition += f" DEFAULT {default_of(str(operation.default), operation.data_type)}"
         codec = self._kept(operation.name).codec
-        return f"{found} CODEC({codec})" if codec else found
+        return f"{definition} CODEC({codec})" if codec else definition
 
     def drop(self, name: str) -> Iterator[StoreStatement]:
-        self.free(name)
-        checks.unused(self.table, name, Deed.DROPPED)
-        checks.unshown(self.table, (name,), Deed.DROPPED)
+        self.refuse_key(name)
+        checks.refuse_used(self.table, name, ColumnEffect.DROPPED)
+        checks.refuse_shown(self.table, (name,), ColumnEffect.DROPPED)
         affected = [view for view in self.views if self.query(view).reads(name)]
         marked = self.mark_of_drop
         for view in affected:
@@ -204,13 +204,15 @@ class TableMigration:
                     f"the view {view.name} computes with {name}",
                     hint=f"rewrite the view without {name} first, then apply again",
                 )
-        self.unread(self.table.name, (name,), "dropped")
+        self.refuse_read(self.table.name, (name,), "dropped")
         yield from self._marked(affected, name)
         for view in self.views:
             query = self.query(view)
             yield from self.replaced(view, query.without(name) if view in affected else view.select)
         for view in self.targets(self.views):
-            carried = {c for other in affected if other.target == view.target for c in self.query(other).carried(name)}
+            carried = {
+                c for other in affected if other.target == view.target for c in self.query(other).outputs_of(name)
+            }
             going = {column.name for column in view.columns if column.comment == marked} | carried
             for column in sorted(going & {column.name for column in view.columns}):
                 yield from self._unlaid(self.under(view).table, column)
@@ -227,24 +229,24 @@ class TableMigration:
         """The columns of the targets that are to go too. raises DataError"""
         marked = self.mark_of_drop
         for view in self.targets(affected):
-            going = {c for other in affected if other.target == view.target for c in self.query(other).carried(name)}
-            self.unread(view.target, going, "dropped")
+            going = {c for other in affected if other.target == view.target for c in self.query(other).outputs_of(name)}
+            self.refuse_read(view.target, going, "dropped")
             below = self.under(view).table
-            checks.unshown(below, going, Deed.DROPPED)
+            checks.refuse_shown(below, going, ColumnEffect.DROPPED)
             for column in sorted(going):
                 if column in view.key:
                     raise DataError(
                         f"{view.target} is ordered or partitioned by {column}",
                         hint="build a new table without it first",
                     )
-                checks.unused(below, column, Deed.DROPPED)
-                if (found := view.column(column)) is not None and found.comment != marked:
+                checks.refuse_used(below, column, ColumnEffect.DROPPED)
+                if (stored := view.column(column)) is not None and stored.comment != marked:
                     sql = f"ALTER TABLE {qualified(view.target)} COMMENT COLUMN {quoted(column)} {literal(marked)}"
                     yield StoreStatement(sql, "a mark, so that an interrupted drop is finished")
 
     @staticmethod
     def _unlaid(table: StoreTable, name: str) -> Iterator[StoreStatement]:
-        for over in checks.carried(table):
+        for over in checks.following(table):
             if over.column(name) is not None:
                 sql = f"ALTER TABLE {qualified(over.name)} DROP COLUMN IF EXISTS {quoted(name)}"
                 yield StoreStatement(sql, f"the {over.engine} asks {table.name} for it no more")
@@ -254,7 +256,7 @@ class TableMigration:
         """In the comment of a target's column that is to go, once no view reads it any more."""
         return f"drop {self.mark}"
 
-    def free(self, name: str) -> None:
+    def refuse_key(self, name: str) -> None:
         """raises  DataError for a column that the table's rows are ordered or found by"""
         if name in self.table.key:
             hint = "build a new table and switch to it"
@@ -262,11 +264,11 @@ class TableMigration:
                 f"{self.table.name} is ordered by {name}, which can be neither dropped nor renamed", hint=hint
             )
 
-    def unread(self, table: str, columns: Collection[str], how: str) -> None:
+    def refuse_read(self, table: str, columns: Collection[str], how: str) -> None:
         """raises  DataError for another view that would fail from then on"""
         # whoever asks a view that writes into a table for its rows reads the table
         views = [view for view in self.table.dependents if view.target == table]
-        over = [one.name for view in views if view.below is not None for one in checks.carried(view.below)]
+        over = [one.name for view in views if view.below is not None for one in checks.following(view.below)]
         names = {table, *(view.name for view in views), *over, *(self.names if table == self.table.name else ())}
         for reader in self.table.readers:
             if column := reads(reader.name, reader.select, names, columns):
@@ -308,7 +310,7 @@ class TableMigration:
         """A query of the view's name would still convert to what a column was."""
         if change is None:
             return False
-        handed_on = self.query(view).carried(change.name)
+        handed_on = self.query(view).outputs_of(change.name)
         return any(type_after(column, change) != column.type for column in view.own if column.name in handed_on)
 
     def change(self, operation: ChangeColumn) -> Iterator[StoreStatement]:

@@ -1,7 +1,7 @@
 """The query of a ClickHouse materialized view, read and edited as a tree.
 
-Only views that hand on rows one by one can be edited: one table, no grouping, no window, no LIMIT, no columns chosen by a
-pattern. The others are the operator's. What cannot be parsed is taken to read whatever it mentions.
+Only views that pass on rows one by one can be edited: one table, no grouping, no window, no LIMIT, no columns chosen by a
+pattern. The others are left to the operator. A query that cannot be parsed counts as reading every name in its text.
 """
 
 import re
@@ -26,9 +26,9 @@ class View:
 
     @cached_property
     def tree(self) -> exp.Select | None:
-        """None for what is no plain SELECT."""
-        found = _parsed(self.select)
-        return found if isinstance(found, exp.Select) else None
+        """None for anything but a plain SELECT."""
+        parsed = _parsed(self.select)
+        return parsed if isinstance(parsed, exp.Select) else None
 
     @cached_property
     def row_by_row(self) -> bool:
@@ -41,7 +41,7 @@ class View:
 
     @cached_property
     def simple(self) -> bool:
-        """One SELECT from one table, be it grouped, whose columns are written out or a plain star."""
+        """One SELECT from one table, grouped or not, whose columns are written out or a plain star."""
         tree = self.tree
         if tree is None or tree.args.get("joins") or tree.args.get("laterals") or any(map(_opaque, tree.expressions)):
             return False
@@ -50,17 +50,17 @@ class View:
     @cached_property
     def outputs(self) -> tuple[tuple[str, exp.Expression], ...]:
         """(name in the target, expression), plain stars written out."""
-        found: list[tuple[str, exp.Expression]] = []
+        outputs: list[tuple[str, exp.Expression]] = []
         for item in self.tree.expressions if self.tree is not None else ():
             if item.is_star and not _opaque(item):
                 left_out = {name.name for name in _except(item)}
-                found += [(name, exp.column(name)) for name in self.columns if name not in left_out]
+                outputs += [(name, exp.column(name)) for name in self.columns if name not in left_out]
             else:
-                found.append((item.alias_or_name, item))
-        return tuple(found)
+                outputs.append((item.alias_or_name, item))
+        return tuple(outputs)
 
     def reads(self, column: str) -> bool:
-        """The query mentions the column, be it through a star; one that is no plain SELECT, wherever it may."""
+        """The query mentions the column, also through a star; for anything but a plain SELECT, any mention counts."""
         if self.tree is None:
             return _mentions(_parsed(self.select), self.select, column)
         if any(map(_opaque, self.tree.expressions)):
@@ -68,17 +68,17 @@ class View:
         named = any(node.name == column for node in self.tree.find_all(exp.Column))
         return named or any(name == column for name, _ in self.outputs)
 
-    def carried(self, column: str) -> tuple[str, ...]:
-        """The target's columns that are the column itself, under whatever name."""
+    def outputs_of(self, column: str) -> tuple[str, ...]:
+        """The outputs that are the column itself, under any name."""
         return tuple(name for name, item in self.outputs if _bare(item) == column)
 
     def computes_with(self, column: str) -> bool:
-        """The query uses the column for more than handing it on."""
+        """The query uses the column for more than passing it on."""
         if self.tree is None:
             return True
-        handed_on = sum(len(list(item.find_all(exp.Column))) for _, item in self.outputs if _bare(item) == column)
+        passed_on = sum(len(list(item.find_all(exp.Column))) for _, item in self.outputs if _bare(item) == column)
         uses = sum(node.name == column for item in self._parts() for node in item.find_all(exp.Column))
-        return uses > handed_on
+        return uses > passed_on
 
     def _parts(self) -> list[exp.Expression]:
         assert self.tree is not None
@@ -88,8 +88,8 @@ class View:
         return [*(item for _, item in self.outputs), *others]
 
     def mirrors(self, columns: Sequence[str]) -> bool:
-        """It hands on every one of these columns, row by row."""
-        return self.row_by_row and all(self.carried(column) for column in columns)
+        """The query passes on every one of these columns, row by row."""
+        return self.row_by_row and all(self.outputs_of(column) for column in columns)
 
     def with_column(self, column: str) -> str:
         return self._select([*self.outputs, (column, exp.column(exp.to_identifier(column, quoted=True)))])
@@ -102,15 +102,15 @@ class View:
 
         keep_outputs  the target's names stay; else those that were the column's own change with it
         """
-        found: list[tuple[str, exp.Expression]] = []
+        outputs: list[tuple[str, exp.Expression]] = []
         for name, item in self.outputs:
             new: Any = _renamed(item, names)
             if keep_outputs and new.alias_or_name != name:
                 new = exp.alias_(new, name, quoted=True)
             elif isinstance(new, exp.Alias) and _bare(new) == new.alias:
                 new = new.this
-            found.append((new.alias_or_name, new))
-        return self._select(found, names)
+            outputs.append((new.alias_or_name, new))
+        return self._select(outputs, names)
 
     def _select(self, outputs: Sequence[tuple[str, exp.Expression]], names: Mapping[str, str] | None = None) -> str:
         assert self.tree is not None
@@ -123,9 +123,9 @@ class View:
 
 
 def reads(view: str, select: str, tables: Collection[str], columns: Collection[str]) -> str:
-    """The first of a table's columns that a plain view reads, be it through a star; "" where it reads none.
+    """The first of a table's columns that a plain view reads, also through a star; "" where it reads none.
 
-    view    qualified; a name in the query that is not is of the view's own database
+    view    qualified; an unqualified name in the query is in the view's own database
     tables  every name under which the table is read, qualified: its own, and those of the views that write into it
     """
     tree = _parsed(select)
@@ -170,7 +170,7 @@ def _named(select: str, name: str) -> bool:
 
 
 def _opaque(item: exp.Expression) -> bool:
-    """Columns chosen or changed in a way that is not written out here: `* REPLACE`, `* APPLY`, `COLUMNS('…')`."""
+    """Columns that are chosen or changed without being written out: `* REPLACE`, `* APPLY`, `COLUMNS('…')`."""
     star = item.this if isinstance(item, exp.Column) else item
     if isinstance(star, exp.Star):
         plain = all(isinstance(name, exp.Column | exp.Identifier) for name in _except(item))
@@ -203,7 +203,7 @@ def _normal(select: str) -> str:
 
 
 def _bare(item: exp.Expression) -> str:
-    """The column that an output is, under whatever name; "" where it is more than that."""
+    """The column that an output is, under any name; "" for an expression."""
     inner = item.this if isinstance(item, exp.Alias) else item
     return inner.name if isinstance(inner, exp.Column) and not isinstance(inner.this, exp.Star) else ""
 

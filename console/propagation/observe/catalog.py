@@ -62,8 +62,8 @@ class Catalog:
         if name[0]:
             return (TEMP if name[0].startswith(TEMP) else name[0], name[1])
         order = self.path if TEMP in self.path else (TEMP, *self.path)
-        found = ((schema, name[1]) for schema in order)
-        return next((one for one in found if one in self.tables or one in self.views), self.made(name))
+        candidates = ((schema, name[1]) for schema in order)
+        return next((one for one in candidates if one in self.tables or one in self.views), self.made(name))
 
     def made(self, name: Name) -> Name:
         """The name of what is about to be made."""
@@ -90,7 +90,7 @@ class Catalog:
 
     def below(self, name: Name) -> tuple[Name, ...]:
         """The tables that inherit from a table at once, or are its partitions."""
-        return tuple(found for found, table in self.tables.items() if name in table.parents)
+        return tuple(child for child, table in self.tables.items() if name in table.parents)
 
     def copy(self) -> "Catalog":
         kept: dict[str, Any] = {
@@ -98,10 +98,10 @@ class Catalog:
             for name, value in vars(self).items()
             if name not in ("home", "path", "types")
         }
-        found = Catalog(**kept, types=UserTypes(dict(self.types.found), self.path))
-        found.home, found.path, found.schema = self.home, self.path, self.schema
-        found.types.path = self.path
-        return found
+        copy = Catalog(**kept, types=UserTypes(dict(self.types.defined), self.path))
+        copy.home, copy.path, copy.schema = self.home, self.path, self.schema
+        copy.types.path = self.path
+        return copy
 
     def restore(self, before: "Catalog") -> None:
         """A transaction was rolled back: all is as it was before."""
@@ -138,14 +138,14 @@ class Catalog:
 
     def all(self) -> tuple[PgTable, ...]:
         """Every whole table that outlives its session and is no part of another, by name."""
-        found = (t for t in self.tables.values() if t.whole and not t.temporary and not t.partition)
+        tables = (t for t in self.tables.values() if t.whole and not t.temporary and not t.partition)
         return tuple(
-            PgTable(t.schema, t.name, t.columns, t.key) for t in sorted(found, key=lambda t: (t.schema, t.name))
+            PgTable(t.schema, t.name, t.columns, t.key) for t in sorted(tables, key=lambda t: (t.schema, t.name))
         )
 
 
 def define_type(cursor: Cursor, catalog: Catalog, name: Name, written: WrittenType) -> None:
     """raises NotUnderstood where the statement goes on"""
-    catalog.types.found[catalog.made(name)] = written
+    catalog.types.defined[catalog.made(name)] = written
     if not cursor.done:
         raise cursor.wrong("expected the end of the statement")

@@ -51,16 +51,16 @@ class Using:
     def _read(self, cursor: Cursor) -> bool:
         if cursor.sees("("):
             inside = cursor.bracketed()
-            found = self._read(inside) and inside.done
+            harmless = self._read(inside) and inside.done
         elif cursor.take("cast"):
             inside = cursor.bracketed()
-            found = self._read(inside) and inside.take("as") and self._harmless(inside) and inside.done
+            harmless = self._read(inside) and inside.take("as") and self._harmless(inside) and inside.done
         else:
             word = cursor.peek()
-            found = word is not None and word.kind in ("word", "name") and self._names(cursor)
-        while found and cursor.take("::"):
-            found = self._harmless(cursor)
-        return found
+            harmless = word is not None and word.kind in ("word", "name") and self._names(cursor)
+        while harmless and cursor.take("::"):
+            harmless = self._harmless(cursor)
+        return harmless
 
     def _names(self, cursor: Cursor) -> bool:
         parts = [cursor.name()]
@@ -70,12 +70,12 @@ class Using:
 
     def _harmless(self, cursor: Cursor) -> bool:
         """A cast that does no more than the change itself; one to a length cuts off, where the change would refuse."""
-        found = read_type(cursor, self.types, self.schema)
-        if found.postgres == self.was:
+        written = read_type(cursor, self.types, self.schema)
+        if written.postgres == self.was:
             return True
-        if found.type == Type("string") and self.to.type.name == "enum":
-            return not _LENGTH.match(found.postgres)  # a label is the same label as a text
-        return found.postgres == self.to.postgres and not _LENGTH.match(found.postgres)
+        if written.type == Type("string") and self.to.type.name == "enum":
+            return not _LENGTH.match(written.postgres)  # a label is the same label as a text
+        return written.postgres == self.to.postgres and not _LENGTH.match(written.postgres)
 
 
 def differences(old: Sequence[PgColumn], new: Sequence[PgColumn]) -> Iterator[Operation]:
@@ -95,16 +95,16 @@ def differences(old: Sequence[PgColumn], new: Sequence[PgColumn]) -> Iterator[Op
 def _changed(was: PgColumn, now: PgColumn) -> ChangeColumn | None:
     """The change between two states of a column; enums that differ in their values alone are text like before."""
     to = was_facets = Facets()
-    found: Classification = "safe"
+    classification: Classification = "safe"
     if was.postgres != now.postgres or unlabelled(was.type) != unlabelled(now.type):
         to, was_facets = replace(to, data_type=now.type), replace(was_facets, data_type=was.type)
-        found = change_of_type(was.type, now.type)
+        classification = change_of_type(was.type, now.type)
     if was.nullable != now.nullable:
         to, was_facets = replace(to, nullable=now.nullable), replace(was_facets, nullable=was.nullable)
-        found = "widening" if now.nullable and found == "safe" else found
+        classification = "widening" if now.nullable and classification == "safe" else classification
     if was.default != now.default:
         to, was_facets = replace(to, default=now.default), replace(was_facets, default=was.default)
-    return None if to == Facets() else ChangeColumn(now.name, to, was_facets, found)
+    return None if to == Facets() else ChangeColumn(now.name, to, was_facets, classification)
 
 
 def unlabelled(kind: Type) -> Type:

@@ -193,7 +193,7 @@ def guarded(statement: SqlStatement, catalog: Catalog) -> str:
             return ""
     for cursor in types:
         name = catalog.made(Cursor(cursor.statement, cursor.at, cursor.end).qualified())
-        if name not in catalog.types.found:
+        if name not in catalog.types.defined:
             create_type(cursor, catalog)
     return "create_type" if types else "add_constraint" if constraints else ""
 
@@ -212,20 +212,20 @@ def _adds_foreign_key(cursor: Cursor) -> bool:
 
 def selected_into(cursor: Cursor, catalog: Catalog) -> Name | None:
     """The table that SELECT … INTO makes; None for another query."""
-    found = Cursor(cursor.statement, cursor.at, cursor.end)
-    if not found.sees_any("select", "with"):
+    ahead = Cursor(cursor.statement, cursor.at, cursor.end)
+    if not ahead.sees_any("select", "with"):
         return None
-    found.until("into", "insert", "update", "delete", "merge")
-    if not found.take("into"):
+    ahead.until("into", "insert", "update", "delete", "merge")
+    if not ahead.take("into"):
         return None
     temporary = False
     for word in ("local", "global", "temporary", "temp", "unlogged"):
-        temporary |= found.take(word) and word in ("temporary", "temp")
-    found.take("table")
-    name = found.qualified()
+        temporary |= ahead.take(word) and word in ("temporary", "temp")
+    ahead.take("table")
+    name = ahead.qualified()
     full = (TEMP, name[1]) if temporary else catalog.made(name)
     if full[0] != TEMP:
-        catalog.settles(name, found)
+        catalog.settles(name, ahead)
     catalog.put(DdlTable(*full, new=True, born=True, temporary=full[0] == TEMP))
     return full
 

@@ -48,17 +48,17 @@ def fold(transaction: Iterable[Event]) -> list[Observed]:
 
     A column that takes a name which another gives up waits for it: its phase is never the earlier one.
     """
-    found: list[tuple[int, Observed]] = []
+    observed: list[tuple[int, Observed]] = []
     for (schema, table), columns in _followed(transaction).items():
         for rank, operation, where in _ordered(_operations(columns)):
             migration = Migration(default_phase(operation), schema, table, operation)
-            found.append((rank, Observed(migration, where)))
-    return settled(_merged(found))
+            observed.append((rank, Observed(migration, where)))
+    return settled(_merged(observed))
 
 
 def refused(transaction: Iterable[Event]) -> list[Problem]:
     """Names that change hands in a way that no consumer of rows could tell."""
-    found = []
+    problems = []
     for (schema, table), columns in _followed(transaction).items():
         if (column := tangled(columns)) is not None:
             message = (
@@ -66,8 +66,8 @@ def refused(transaction: Iterable[Event]) -> list[Problem]:
                 f" and another takes the name {column.origin}: the names may be the same before and after"
             )
             hint = "make two transactions of it, and apply each before the next"
-            found.append(Problem("S401", message, column.where, hint))
-    return found
+            problems.append(Problem("S401", message, column.where, hint))
+    return problems
 
 
 def lost(transaction: Iterable[Event]) -> list[Remark]:
@@ -75,7 +75,7 @@ def lost(transaction: Iterable[Event]) -> list[Remark]:
 
     A column that takes a name which another gives up is added after the application's migration; its values come with it.
     """
-    found = []
+    remarks = []
     for (schema, table), columns in _followed(transaction).items():
         taken = {column.origin for column in columns if column.origin is not None and not column.dropped}
         for column in columns:
@@ -86,15 +86,15 @@ def lost(transaction: Iterable[Event]) -> list[Remark]:
                 f"{full}.{column.name} is another column from here on: the values that UPDATE gives it in this transaction"
                 f" arrive before the stores have a place for them; afterwards: UPDATE {table} SET {column.name} = {column.name}"
             )
-            found.append(Remark(column.where, message, full))
-    return found
+            remarks.append(Remark(column.where, message, full))
+    return remarks
 
 
-def rejoined(found: Iterable[Observed]) -> list[Remark]:
+def rejoined(migrations: Iterable[Observed]) -> list[Remark]:
     """Columns that one transaction drops and a later one adds: what arrives before the drop is applied goes with it."""
     dropped: set[tuple[str, str]] = set()
-    told = []
-    for observed in found:
+    remarks = []
+    for observed in migrations:
         migration = observed.migration
         full = f"{migration.schema}.{migration.table}"
         match migration.operation:
@@ -104,8 +104,8 @@ def rejoined(found: Iterable[Observed]) -> list[Remark]:
                 message = (
                     f"{full}.{name} is dropped and added again: apply the drop before the application adds it again"
                 )
-                told.append(Remark(observed.where, message, full))
-    return told
+                remarks.append(Remark(observed.where, message, full))
+    return remarks
 
 
 def _followed(transaction: Iterable[Event]) -> dict[tuple[str, str], list[_Column]]:
@@ -132,11 +132,11 @@ def _tighten(column: _Column) -> None:
         column.times += 1
 
 
-def settled(found: list[Observed]) -> list[Observed]:
+def settled(migrations: list[Observed]) -> list[Observed]:
     """No migration before the application's own that builds on one after it."""
     late: set[tuple[str, str, str]] = set()
     result = []
-    for observed in found:
+    for observed in migrations:
         migration = observed.migration
         touched = {(migration.schema, migration.table, name) for name in migration.columns}
         if touched & late:
@@ -147,10 +147,10 @@ def settled(found: list[Observed]) -> list[Observed]:
     return result
 
 
-def _merged(found: list[tuple[int, Observed]]) -> list[Observed]:
+def _merged(ranked: list[tuple[int, Observed]]) -> list[Observed]:
     """By rank across tables; within one table the order that `_ordered` chose."""
     left: dict[tuple[str, str], list[tuple[int, Observed]]] = {}
-    for rank, observed in found:
+    for rank, observed in ranked:
         left.setdefault((observed.migration.schema, observed.migration.table), []).append((rank, observed))
     result = []
     while left:
@@ -212,7 +212,7 @@ def _both(first: ChangeColumn, second: ChangeColumn) -> ChangeColumn:
 
 
 def _operations(columns: list[_Column]) -> list[tuple[int, Operation, str]]:
-    found: list[tuple[int, Operation, str]] = []
+    operations: list[tuple[int, Operation, str]] = []
     renamed: dict[str, _Column] = {}
     again = {str(gone.origin): column for column in columns if (gone := _remade(column, columns)) is not None}
     takers = {} if tangled(columns) else _takers(columns)
@@ -221,23 +221,23 @@ def _operations(columns: list[_Column]) -> list[tuple[int, Operation, str]]:
             if column.origin is None:
                 continue
             if (new := again.get(column.origin)) is not None:
-                found.append((column.rank, _changed(new), column.where))
+                operations.append((column.rank, _changed(new), column.where))
             elif (new := takers.get(column.origin)) is not None:
-                found.append((max(column.rank, new.rank), _replaced(new), new.where))
+                operations.append((max(column.rank, new.rank), _replaced(new), new.where))
             else:
-                found.append((column.rank, DropColumn(column.origin), column.where))
+                operations.append((column.rank, DropColumn(column.origin), column.where))
             continue
         if column in again.values() or (column.added is not None and column in takers.values()):
             continue
         if column.added is not None:
-            found.append((column.rank, replace(column.added, name=column.name), column.where))
+            operations.append((column.rank, replace(column.added, name=column.name), column.where))
             continue
         if column.origin is not None and column.origin != column.name and column not in takers.values():
             renamed[column.origin] = column
         changed = column.changed
         if changed is not None and (column.times == 1 or changed.to != _known(changed.was, changed.to)):
-            found.append((column.rank, replace(changed, name=column.name), column.where))
-    return [*found, *_swaps(renamed)]
+            operations.append((column.rank, replace(changed, name=column.name), column.where))
+    return [*operations, *_swaps(renamed)]
 
 
 def _remade(column: _Column, columns: list[_Column]) -> _Column | None:
@@ -289,7 +289,7 @@ def _known(was: Facets, to: Facets) -> Facets:
 
 def _swaps(renamed: dict[str, _Column]) -> list[tuple[int, Operation, str]]:
     """One swap for the columns whose names hang together."""
-    found: list[tuple[int, Operation, str]] = []
+    swaps: list[tuple[int, Operation, str]] = []
     left = dict(renamed)
     while left:
         group = {next(iter(left))}
@@ -302,13 +302,13 @@ def _swaps(renamed: dict[str, _Column]) -> list[tuple[int, Operation, str]]:
         members = [left.pop(old) for old in sorted(group)]
         pairs = tuple(sorted((str(column.origin), column.name) for column in members))
         first = min(members, key=lambda column: column.rank)
-        found.append((first.rank, SwapColumns(pairs), first.where))
-    return found
+        swaps.append((first.rank, SwapColumns(pairs), first.where))
+    return swaps
 
 
-def _ordered(found: list[tuple[int, Operation, str]]) -> list[tuple[int, Operation, str]]:
+def _ordered(operations: list[tuple[int, Operation, str]]) -> list[tuple[int, Operation, str]]:
     """By rank, but what takes a name comes after what gives it up."""
-    left = sorted(found, key=lambda entry: entry[0])
+    left = sorted(operations, key=lambda entry: entry[0])
     result: list[tuple[int, Operation, str]] = []
     while left:
         ready = next(

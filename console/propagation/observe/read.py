@@ -52,22 +52,22 @@ def observe(
     problems = _learn(catalog, schema)
     catalog.learned = bool(schema)
     catalog.begin_anew()
-    found: list[Observed] = []
+    migrations: list[Observed] = []
     ignored: list[Ignored] = []
     remarks: list[Remark] = []
     for name, text in files:
         script = SqlScript(text, name, catalog, problems)
         for transaction in script.transactions():
             problems += refused(transaction)
-            found += fold(transaction)
+            migrations += fold(transaction)
             remarks += lost(transaction)
             ignored += [event for event in transaction if isinstance(event, Ignored)]
             remarks += [event for event in transaction if isinstance(event, Remark)]
     _stop(problems)
     passed = catalog.passed - catalog.tables.keys()  # what was changed of them in between concerns no store
-    found = [one for one in found if (one.migration.schema, one.migration.table) not in passed]
-    remarks += rejoined(found)
-    return _scoped(Observation(tuple(settled(found)), tuple(ignored), tuple(remarks)), replication, phase)
+    migrations = [one for one in migrations if (one.migration.schema, one.migration.table) not in passed]
+    remarks += rejoined(migrations)
+    return _scoped(Observation(tuple(settled(migrations)), tuple(ignored), tuple(remarks)), replication, phase)
 
 
 def read_schema(files: Sequence[File], schema: str = "public") -> tuple[PgTable, ...]:
@@ -91,17 +91,17 @@ def compare_dumps(
     old = {(t.schema, t.name): t for t in read_schema(before, schema)}
     new = {(t.schema, t.name): t for t in read_schema(after, schema)}
     where = after[-1][0]
-    found: list[Observed] = []
+    migrations: list[Observed] = []
     ignored = [Ignored(where, "create_table", NEW, f"{new[n].full} is new", new[n].full) for n in new.keys() - old]
     ignored += [Ignored(where, "drop_table", GONE, f"{old[n].full} is gone", old[n].full) for n in old.keys() - new]
     remarks: list[Remark] = []
     for name in sorted(old.keys() & new.keys()):
         for operation in differences(old[name].columns, new[name].columns):
-            found.append(Observed(Migration(default_phase(operation), *name, operation), where))
+            migrations.append(Observed(Migration(default_phase(operation), *name, operation), where))
         ignored += _relabelled(old[name], new[name], where)
         remarks += _doubts(old[name], new[name], where)
     ignored.sort(key=lambda one: (one.table, one.kind))
-    return _scoped(Observation(tuple(settled(found)), tuple(ignored), tuple(remarks)), replication, phase)
+    return _scoped(Observation(tuple(settled(migrations)), tuple(ignored), tuple(remarks)), replication, phase)
 
 
 def _learn(catalog: Catalog, files: Iterable[File]) -> list[Problem]:
@@ -118,10 +118,10 @@ def _stop(problems: list[Problem]) -> None:
         raise Problems.of(problems)
 
 
-def _scoped(found: Observation, replication: Replication | None, phase: Phase | None) -> Observation:
+def _scoped(observation: Observation, replication: Replication | None, phase: Phase | None) -> Observation:
     kept: list[Observed] = []
-    left = list(found.ignored)
-    for observed in found.migrations:
+    left = list(observation.ignored)
+    for observed in observation.migrations:
         migration = observed.migration
         reason = replication.concerns(migration) if replication else ""
         if reason:
@@ -132,18 +132,18 @@ def _scoped(found: Observation, replication: Replication | None, phase: Phase | 
         else:
             kept.append(replace(observed, migration=migration.in_phase(phase)) if phase else observed)
     _stop(list(_oversized(kept)))
-    remarks = found.remarks
+    remarks = observation.remarks
     if replication is not None:
         named = {f"{entry.schema}.{entry.table}" for entry in replication.tables}
-        silent = {ignored.where for ignored in left[len(found.ignored) :]} - {observed.where for observed in kept}
+        silent = {ignored.where for ignored in left[len(observation.ignored) :]} - {observed.where for observed in kept}
         remarks = tuple(one for one in remarks if not one.table or (one.table in named and one.where not in silent))
     kinds = sorted({store.kind for store in replication.stores}) if replication else DIALECTS
     return Observation(tuple(kept), tuple(left), (*remarks, *_losses(kept, [DIALECTS[kind] for kind in kinds])))
 
 
-def _oversized(found: Iterable[Observed]) -> Iterator[Problem]:
+def _oversized(migrations: Iterable[Observed]) -> Iterator[Problem]:
     """Nothing is written that could not be read again."""
-    for observed in found:
+    for observed in migrations:
         if len(written(observed.migration).encode()) > MAX_BYTES:
             title = observed.migration.title.replace("_", " ")[:_TITLE]
             message = f"{title}: larger than a migration may be, {MAX_BYTES // 1024} KiB"
@@ -151,9 +151,9 @@ def _oversized(found: Iterable[Observed]) -> Iterator[Problem]:
             yield Problem("S402", message, observed.where, hint)
 
 
-def _losses(found: Iterable[Observed], dialects: Collection[Dialect]) -> Iterator[Remark]:
+def _losses(migrations: Iterable[Observed], dialects: Collection[Dialect]) -> Iterator[Remark]:
     """What the stores' types cannot hold of a column that comes or changes."""
-    for observed in found:
+    for observed in migrations:
         match observed.migration.operation:
             case (
                 AddColumn(name=name, data_type=kind)

@@ -179,16 +179,16 @@ def _hiding(cursor: Cursor, catalog: Catalog) -> tuple[str, str]:
 
 def updated(cursor: Cursor, catalog: Catalog) -> tuple[Name, frozenset[str]] | None:
     """The table of an UPDATE and the columns that every row of it gets a value of; None for another statement."""
-    found = Cursor(cursor.statement, cursor.at, cursor.end)
-    if not found.take("update"):
+    ahead = Cursor(cursor.statement, cursor.at, cursor.end)
+    if not ahead.take("update"):
         return None
-    found.take("only")
-    name = catalog.full(found.qualified())
-    found.until("set")
-    if not found.take("set"):
-        raise found.wrong("expected SET")
-    values = found.until("from", "where", "returning")
-    if found.sees_any("from", "where"):
+    ahead.take("only")
+    name = catalog.full(ahead.qualified())
+    ahead.until("set")
+    if not ahead.take("set"):
+        raise ahead.wrong("expected SET")
+    values = ahead.until("from", "where", "returning")
+    if ahead.sees_any("from", "where"):
         return name, frozenset()
     columns: set[str] = set()
     for part in values.parts():

@@ -63,15 +63,15 @@ class SqlScript:
 
     def transactions(self) -> Iterator[list[Event]]:
         """Events of each committed transaction, in order; what is not understood is added to `problems`."""
-        found = self._statements()
-        opened = any(_opens(statement) for statement in found)
-        each = not opened and any(_stands_alone(statement) for statement in found)
+        read = self._statements()
+        opened = any(_opens(statement) for statement in read)
+        each = not opened and any(_stands_alone(statement) for statement in read)
         pending: list[Event] = []
         saved: list[Savepoint] = []
         before = self.catalog.copy()
         inside = not each and not opened
         self._explicit = False
-        for statement in found:
+        for statement in read:
             word = statement.words[0].text
             if _opens(statement):
                 if not self._explicit:
@@ -123,12 +123,12 @@ class SqlScript:
         return pending
 
     def _statements(self) -> list[SqlStatement]:
-        found: list[SqlStatement] = []
+        read: list[SqlStatement] = []
         try:
-            found.extend(statements(self.text))
+            read.extend(statements(self.text))
         except NotUnderstood as wrong:
             self._refuse(wrong)
-        return found
+        return read
 
     def _refuse(self, wrong: NotUnderstood) -> None:
         where = f"{self.file}:{wrong.line}:{wrong.column}"
@@ -203,7 +203,7 @@ class SqlScript:
         )
         self.catalog.schemas = (self.catalog.schemas - {old}) | {new}
         self.catalog.views = {(new, name) if schema == old else (schema, name) for schema, name in self.catalog.views}
-        for kind in [kind for kind in self.catalog.types.found if kind[0] == old]:
+        for kind in [kind for kind in self.catalog.types.defined if kind[0] == old]:
             rename_type(kind, (new, kind[1]), self.catalog)
 
     def _created(self, table: Cursor, statement: SqlStatement) -> Iterator[Event]:
@@ -314,9 +314,9 @@ def _stands_alone(statement: SqlStatement) -> bool:
 
 def _creates_table(cursor: Cursor) -> Cursor | None:
     """The place behind CREATE … TABLE."""
-    found = Cursor(cursor.statement, cursor.at, cursor.end)
-    if not found.take("create"):
+    ahead = Cursor(cursor.statement, cursor.at, cursor.end)
+    if not ahead.take("create"):
         return None
     for word in ("global", "local", "temporary", "temp", "unlogged"):
-        found.take(word)
-    return found if found.take("table") else None
+        ahead.take(word)
+    return ahead if ahead.take("table") else None

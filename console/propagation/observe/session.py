@@ -91,13 +91,13 @@ def _listed(text: str) -> Iterator[str]:
 
 def _look(catalog: Catalog, names: Sequence[str], local: bool) -> None:
     """The schemas of the path; a path without one leaves only names that have theirs."""
-    found = tuple(TEMP if name.startswith(TEMP) else name for name in names if name not in _PASSED)
+    path = tuple(TEMP if name.startswith(TEMP) else name for name in names if name not in _PASSED)
     if local:
         catalog.outside = catalog.outside or catalog.path
     else:
         catalog.outside = None
-    if found:
-        catalog.look(found)
+    if path:
+        catalog.look(path)
 
 
 def chains(statement: SqlStatement) -> bool:

@@ -70,14 +70,14 @@ def read_column(cursor: Cursor, types: UserTypes, schema: str) -> Definition:
     """
     name = cursor.name()
     written = read_type(cursor, types, schema)
-    found = Definition(name, written, nullable=not written.serial)
-    found.default, found.computed = written.default, SERIAL if written.serial else written.computed
+    definition = Definition(name, written, nullable=not written.serial)
+    definition.default, definition.computed = written.default, SERIAL if written.serial else written.computed
     while not cursor.done:
-        _constraint(cursor, found, types, schema)
-    return found
+        _constraint(cursor, definition, types, schema)
+    return definition
 
 
-def read_default(cursor: Cursor, found: Definition, types: UserTypes, schema: str) -> None:
+def read_default(cursor: Cursor, definition: Definition, types: UserTypes, schema: str) -> None:
     """The expression that is next, up to the next constraint, as the definition's default."""
     start = cursor.at
     if cursor.done:
@@ -87,26 +87,26 @@ def read_default(cursor: Cursor, found: Definition, types: UserTypes, schema: st
     cursor.until(*_CONSTRAINTS)
     expression = Cursor(cursor.statement, start, cursor.at)
     try:
-        found.default, found.computed = literal(expression, found.written, types, schema), ""
+        definition.default, definition.computed = literal(expression, definition.written, types, schema), ""
     except Computed as computed:
-        found.default, found.computed = None, str(computed)
+        definition.default, definition.computed = None, str(computed)
 
 
-def _constraint(cursor: Cursor, found: Definition, types: UserTypes, schema: str) -> None:
+def _constraint(cursor: Cursor, definition: Definition, types: UserTypes, schema: str) -> None:
     name = cursor.name() if cursor.take("constraint") else ""
     if cursor.take("not", "null"):
-        found.nullable = False
+        definition.nullable = False
         cursor.take("no", "inherit")
     elif cursor.take("null"):
         pass
     elif cursor.take("default"):
-        read_default(cursor, found, types, schema)
+        read_default(cursor, definition, types, schema)
     elif cursor.take("generated"):
-        _generated(cursor, found)
+        _generated(cursor, definition)
     elif cursor.take("check"):
-        found.checks.append(read_check(cursor, name))
+        definition.checks.append(read_check(cursor, name))
     elif cursor.take("primary", "key"):
-        found.nullable, found.key = False, True
+        definition.nullable, definition.key = False, True
         _index(cursor)
     elif cursor.take("unique"):
         cursor.take("nulls", "distinct")
@@ -124,17 +124,17 @@ def _constraint(cursor: Cursor, found: Definition, types: UserTypes, schema: str
         raise cursor.wrong("expected a constraint of the column")
 
 
-def _generated(cursor: Cursor, found: Definition) -> None:
+def _generated(cursor: Cursor, definition: Definition) -> None:
     if not cursor.take("always"):
         cursor.expect("by", "default")
     cursor.expect("as")
     if cursor.take("identity"):
-        found.nullable, found.default, found.computed = False, None, IDENTITY
+        definition.nullable, definition.default, definition.computed = False, None, IDENTITY
         if cursor.sees("("):
             cursor.bracketed()
         return
-    found.reads = mentioned(cursor.bracketed())
-    found.default, found.computed = None, GENERATED
+    definition.reads = mentioned(cursor.bracketed())
+    definition.default, definition.computed = None, GENERATED
     if not cursor.take("stored"):
         cursor.take("virtual")
 
@@ -196,18 +196,18 @@ def mentioned(expression: Cursor) -> frozenset[str]:
 
 def required_by(check: Cursor) -> frozenset[str]:
     """The columns that a CHECK's condition keeps from being NULL, as far as that is plain: `(a IS NOT NULL) AND …`."""
-    found: set[str] = set()
+    names: set[str] = set()
     while not check.done:
         part = check.until("and", "or")
         if part.sees("("):
             inside = part.bracketed()
-            found |= required_by(inside) if part.done else set()
+            names |= required_by(inside) if part.done else set()
         else:
             word = part.peek()
             part.at += 1
             if word is not None and word.kind in ("word", "name") and part.take("is", "not", "null") and part.done:
-                found.add(word.text)
+                names.add(word.text)
         if check.take("or"):
             return frozenset()
         check.take("and")
-    return frozenset(found)
+    return frozenset(names)

@@ -51,30 +51,30 @@ def plain(number: str) -> str | None:
     """A number as PostgreSQL prints a numeric: no exponent, no zeros in front."""
     if not NUMBER.fullmatch(number):
         return None
-    found = Decimal(number)
-    if abs(found.adjusted()) > _DIGITS:
+    value = Decimal(number)
+    if abs(value.adjusted()) > _DIGITS:
         return None
-    return f"{found if found else abs(found):f}"  # a numeric has no negative zero
+    return f"{value if value else abs(value):f}"  # a numeric has no negative zero
 
 
 def _integer(written: WrittenType, bare: str) -> str | None:
     if not re.fullmatch(r"[+-]?\d{1,30}", bare, re.ASCII):
         return None
-    bound, found = 2 ** INTEGERS[written.type.name], int(bare)
-    if written.postgres == "oid" and not 0 <= found <= _LAST_OID:
+    bound, value = 2 ** INTEGERS[written.type.name], int(bare)
+    if written.postgres == "oid" and not 0 <= value <= _LAST_OID:
         return None  # a negative one counts from the end
-    return str(found) if -bound <= found < bound else None
+    return str(value) if -bound <= value < bound else None
 
 
 def _decimal(written: WrittenType, bare: str) -> str | None:
-    found, kind = plain(bare), written.type
-    if found is None or not kind.numbers:
-        return found
-    if (rounds := _ROUNDS.search(written.postgres)) and int(Decimal(found)) % 10 ** int(rounds[1]):
+    digits, kind = plain(bare), written.type
+    if digits is None or not kind.numbers:
+        return digits
+    if (rounds := _ROUNDS.search(written.postgres)) and int(Decimal(digits)) % 10 ** int(rounds[1]):
         return None
-    whole, _, fraction = found.lstrip("-").partition(".")
+    whole, _, fraction = digits.lstrip("-").partition(".")
     fits = len(fraction.rstrip("0")) <= kind.numbers[1] and len(whole.lstrip("0")) <= kind.numbers[0] - kind.numbers[1]
-    return found if fits else None
+    return digits if fits else None
 
 
 def _boolean(_: WrittenType, bare: str) -> str | None:
@@ -122,8 +122,8 @@ def _as_jsonb(value: Any) -> str:
 
 def _date(_: WrittenType, bare: str) -> str | None:
     """Without the time of day and its offset, which PostgreSQL passes over."""
-    found = _moment(timed("timestamp"), bare)
-    return found and found[:10]
+    moment = _moment(timed("timestamp"), bare)
+    return moment and moment[:10]
 
 
 def _moment(kind: Type, bare: str) -> str | None:
@@ -132,18 +132,18 @@ def _moment(kind: Type, bare: str) -> str | None:
         day, clock = bare[:10], bare[11:] or "00:00:00"
         if not _DATE.fullmatch(day) or bare[10:11] not in ("", " ", "T"):
             return None
-    found = _CLOCK.fullmatch(clock)
-    if found is None or (found[3] and not found[2]):
+    match = _CLOCK.fullmatch(clock)
+    if match is None or (match[3] and not match[2]):
         return None
-    fraction, zone = (found[3] or "").rstrip("0"), found[4] or ""
+    fraction, zone = (match[3] or "").rstrip("0"), match[4] or ""
     if not kind.name.endswith("_tz"):
         zone = ""  # PostgreSQL passes over an offset here
     elif not zone:
         return None  # the session's own zone decides
     if len(fraction) > kind.numbers[0]:
         return None
-    time = f"{found[1]}{found[2] or ':00'}{'.' + fraction if fraction else ''}{'+00' if zone == 'Z' else zone}"
-    return f"{day} {time}".strip() if _there(f"{day or '2000-01-01'} {found[1]}{found[2] or ''}") else None
+    time = f"{match[1]}{match[2] or ':00'}{'.' + fraction if fraction else ''}{'+00' if zone == 'Z' else zone}"
+    return f"{day} {time}".strip() if _there(f"{day or '2000-01-01'} {match[1]}{match[2] or ''}") else None
 
 
 def _there(moment: str) -> bool:

@@ -110,18 +110,18 @@ class Cursor:
 
     def parts(self) -> "list[Cursor]":
         """What stands between the commas outside brackets."""
-        found = []
+        parts = []
         while not self.done:
-            found.append(self.until(","))
+            parts.append(self.until(","))
             if self.take(",") and self.done:
                 raise self.wrong("nothing stands behind the comma")
-        return found
+        return parts
 
     def wrong(self, message: str, hint: str = "") -> NotUnderstood:
         """What to raise at the next word."""
         word = self.peek() or self.statement.words[min(self.end, len(self.statement.words)) - 1]
-        found = f", found {word.text[:40]!r}" if self.peek() else ", found the end"
-        return NotUnderstood(f"{message}{found}", word.line, word.column, hint)
+        instead = f", found {word.text[:40]!r}" if self.peek() else ", found the end"
+        return NotUnderstood(f"{message}{instead}", word.line, word.column, hint)
 
     def __str__(self) -> str:
         return self.statement.between(self.at, self.end)

@@ -67,8 +67,8 @@ def recast(default: str | None, kind: Type, postgres: str = "") -> str | None:
     if default in (NOW, EMPTY):
         fits = kind.name in ("timestamp", "timestamp_tz", "date") if default == NOW else kind.name == "array"
         return default if fits else None
-    found = printed(WrittenType(postgres, kind), unquoted(default))
-    return None if found is None else _literal(_Constant(found, "typed"), kind)
+    text = printed(WrittenType(postgres, kind), unquoted(default))
+    return None if text is None else _literal(_Constant(text, "typed"), kind)
 
 
 def quoted(text: str) -> str:
@@ -109,8 +109,8 @@ def _cast(value: _Constant, to: WrittenType) -> _Constant:
         text = value.text if to.type.name in ("boolean", "string") else None
     elif value.form == "typed":
         text = _retyped(value, to)
-    found = printed(to, _certain(text))
-    return _Constant(_certain(found), "typed", to)
+    printed_text = printed(to, _certain(text))
+    return _Constant(_certain(printed_text), "typed", to)
 
 
 def _retyped(value: _Constant, to: WrittenType) -> str | None:
@@ -138,20 +138,20 @@ def _certain(text: str | None) -> str:
 
 def _value(cursor: Cursor, types: UserTypes, schema: str) -> _Constant | None:
     """A constant behind whatever casts; None for NULL."""
-    found = _bare(cursor, types, schema)
+    value = _bare(cursor, types, schema)
     while cursor.take("::"):
         to = read_type(cursor, types, schema)
-        found = None if found is None else _cast(found, to)
-    return found
+        value = None if value is None else _cast(value, to)
+    return value
 
 
 def _bare(cursor: Cursor, types: UserTypes, schema: str) -> _Constant | None:
     if cursor.sees("("):
         inside = cursor.bracketed()
-        found = _value(inside, types, schema)
+        value = _value(inside, types, schema)
         if not inside.done:
             raise inside.wrong("an expression")
-        return found
+        return value
     word = cursor.peek()
     if word is None:
         raise cursor.wrong("expected a default")
@@ -175,12 +175,12 @@ def _bare(cursor: Cursor, types: UserTypes, schema: str) -> _Constant | None:
 def _call(cursor: Cursor, types: UserTypes, schema: str) -> _Constant | None:
     if cursor.take("cast"):
         inside = cursor.bracketed()
-        found = _value(inside, types, schema)
+        value = _value(inside, types, schema)
         inside.expect("as")
         to = read_type(inside, types, schema)
         if not inside.done:
             raise inside.wrong("expected the end of the cast")
-        return None if found is None else _cast(found, to)
+        return None if value is None else _cast(value, to)
     if cursor.take("array", "[", "]"):
         return _Constant(EMPTY, "array")
     if cursor.take("current_date"):

@@ -93,12 +93,12 @@ class SqlStatement:
 
     def between(self, first: int, last: int) -> str:
         """The source from one word up to, not with, another, on one line and without its comments."""
-        found = ""
+        text = ""
         end = self.words[first].start if first < last else 0
         for word in self.words[first:last]:
-            found += (" " if word.start > end else "") + " ".join(self.source[word.start : word.end].split())
+            text += (" " if word.start > end else "") + " ".join(self.source[word.start : word.end].split())
             end = word.end
-        return found
+        return text
 
     def __str__(self) -> str:
         return self.between(0, len(self.words))
@@ -143,13 +143,13 @@ class _Reader:
 
     def statement(self) -> list[Token]:
         """The words up to the next semicolon outside brackets and bodies, or up to the end."""
-        found: list[Token] = []
+        tokens: list[Token] = []
         depth = bodies = 0
-        while (word := self._word(begins=not found, outside=not (depth or bodies))) is not None:
+        while (word := self._word(begins=not tokens, outside=not (depth or bodies))) is not None:
             if word.kind == "mark":
-                if found:
+                if tokens:
                     self._marked = word
-                    return found
+                    return tokens
                 return [word]
             if word.kind == "sign" and word.text in "([":
                 depth += 1
@@ -157,14 +157,14 @@ class _Reader:
                     raise NotUnderstood(f"brackets nested deeper than {_DEEPEST}", word.line, word.column)
             elif word.kind == "sign" and word.text in ")]":
                 depth = max(0, depth - 1)
-            elif word.kind == "word" and (bodies or _opens_body(word, found)):
-                bodies += _nesting(word, found)
+            elif word.kind == "word" and (bodies or _opens_body(word, tokens)):
+                bodies += _nesting(word, tokens)
             elif word.kind == "sign" and word.text == ";" and not depth and not bodies:
-                return found
-            found.append(word)
+                return tokens
+            tokens.append(word)
         if depth or bodies:
-            raise NotUnderstood("the statement does not end: a bracket or body stays open", found[0].line)
-        return found
+            raise NotUnderstood("the statement does not end: a bracket or body stays open", tokens[0].line)
+        return tokens
 
     def pass_rows(self) -> None:
         """Go behind the `\\.` that ends the rows of a COPY."""
@@ -192,8 +192,8 @@ class _Reader:
             here = self.source[self.at]
             if outside and self._goes_back():
                 return self._pass_back()
-            if found := _SPACE.match(self.source, self.at) or _LINE_COMMENT.match(self.source, self.at):
-                self.at = found.end()
+            if match := _SPACE.match(self.source, self.at) or _LINE_COMMENT.match(self.source, self.at):
+                self.at = match.end()
             elif self.source.startswith("/*", self.at):
                 self.at = self._comment_end()
             elif here == "\\":
@@ -207,8 +207,8 @@ class _Reader:
         if not self._headings or not self.source.startswith("--", self.at):
             return False
         start = self.source.rfind("\n", 0, self.at) + 1
-        found = _HEADING.match(self.source, start)
-        return found is not None and found.start(1) == self.at + 2 and _BACK.fullmatch(_heading(found[1])) is not None
+        match = _HEADING.match(self.source, start)
+        return match is not None and match.start(1) == self.at + 2 and _BACK.fullmatch(_heading(match[1])) is not None
 
     def _pass_back(self) -> Token:
         """Go behind the part that leads back: to the line that leads on again, or to the end."""
@@ -240,32 +240,32 @@ class _Reader:
         source, at = self.source, self.at
         if _UNICODE.match(source, at):
             raise self._wrong("a text or name with Unicode escapes", "write the characters themselves")
-        if found := _ESCAPED.match(source, at):
-            inside, end = self._text(found, _REST)
+        if match := _ESCAPED.match(source, at):
+            inside, end = self._text(match, _REST)
             return "text", _unescaped(inside), end
-        if found := _NATIONAL.match(source, at) or _PLAIN.match(source, at):
-            inside, end = self._text(found, _PLAIN)
+        if match := _NATIONAL.match(source, at) or _PLAIN.match(source, at):
+            inside, end = self._text(match, _PLAIN)
             return "text", inside.replace("''", "'"), end
-        if found := _BITS.match(source, at):
-            return "bits", found[1], found.end()
-        if found := _NAME.match(source, at):
-            return "name", kept(found[1].replace('""', '"')), found.end()
+        if match := _BITS.match(source, at):
+            return "bits", match[1], match.end()
+        if match := _NAME.match(source, at):
+            return "name", kept(match[1].replace('""', '"')), match.end()
         if source[at] in "'\"":
             raise self._wrong("a quote does not end")
-        if found := _DOLLAR.match(source, at):
-            end = source.find(found[0], found.end())
+        if match := _DOLLAR.match(source, at):
+            end = source.find(match[0], match.end())
             if end < 0:
-                raise self._wrong(f"the text that {found[0]} begins does not end")
-            return "text", source[found.end() : end], end + len(found[0])
-        if found := _WORD.match(source, at):
-            return "word", kept(found[0].translate(_SMALL)), found.end()
-        if found := _NUMBER.match(source, at):
-            return "number", found[0], found.end()
+                raise self._wrong(f"the text that {match[0]} begins does not end")
+            return "text", source[match.end() : end], end + len(match[0])
+        if match := _WORD.match(source, at):
+            return "word", kept(match[0].translate(_SMALL)), match.end()
+        if match := _NUMBER.match(source, at):
+            return "number", match[0], match.end()
         return "sign", *(("::", at + 2) if source.startswith("::", at) else (source[at], at + 1))
 
-    def _text(self, found: re.Match[str], form: re.Pattern[str]) -> tuple[str, int]:
+    def _text(self, match: re.Match[str], form: re.Pattern[str]) -> tuple[str, int]:
         """The inside of a text that may go on behind line breaks, and where it ends."""
-        inside, end = found[1], found.end()
+        inside, end = match[1], match.end()
         while more := _MORE.match(self.source, end):
             rest = form.match(self.source, more.end())
             if rest is None:

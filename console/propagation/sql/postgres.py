@@ -89,19 +89,19 @@ class UserTypes:
     path  the schemas in which a name without one is looked for
     """
 
-    found: dict[Name, WrittenType] = field(default_factory=dict)
+    defined: dict[Name, WrittenType] = field(default_factory=dict)
     path: tuple[str, ...] = ()
 
     def find(self, name: Name, schema: str) -> WrittenType | None:
         """A type by its name."""
-        return self.found.get(self.full(name, schema))
+        return self.defined.get(self.full(name, schema))
 
     def full(self, name: Name, schema: str) -> Name:
         """Where a type is; one written without a schema is looked for along the path, then anywhere."""
         if name[0]:
             return name
-        here = [(place, name[1]) for place in (*self.path, schema) if (place, name[1]) in self.found]
-        others = [known for known in self.found if known[1] == name[1]]
+        here = [(place, name[1]) for place in (*self.path, schema) if (place, name[1]) in self.defined]
+        others = [known for known in self.defined if known[1] == name[1]]
         return here[0] if here else others[0] if len(others) == 1 else (schema, name[1])
 
 
@@ -238,9 +238,9 @@ def _modifiers(cursor: Cursor) -> tuple[int, ...]:
     if not cursor.sees("("):
         return ()
     inside = cursor.bracketed()
-    found = []
+    numbers = []
     for part in inside.parts():
-        found.append(part.number())
+        numbers.append(part.number())
         if not part.done:
             raise part.wrong("expected a number")
-    return tuple(found)
+    return tuple(numbers)

@@ -191,14 +191,14 @@ def _next_line(text: str, at: int) -> int:
 def _end_of_scalar(text: str, at: int) -> int:
     """Behind a scalar on one line: a quoted one, or a plain one up to what ends it."""
     if text[at] == "'":
-        found = re.compile(r"'(?:[^']|'')*'").match(text, at)
+        match = re.compile(r"'(?:[^']|'')*'").match(text, at)
     elif text[at] == '"':
-        found = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL).match(text, at)
+        match = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL).match(text, at)
     else:
         # brackets belong to types: decimal(10,2), array<string>; a comma ends a scalar only outside of them
-        found = re.compile(r"(?:[^\s,:{}\[\]#(<]|\([^)\n]*\)|<[^>\n]*>+|:(?=\S)| +(?=[^\s#:,}\]]))+").match(text, at)
-    assert found is not None, "a value stands here"
-    return found.end()
+        match = re.compile(r"(?:[^\s,:{}\[\]#(<]|\([^)\n]*\)|<[^>\n]*>+|:(?=\S)| +(?=[^\s#:,}\]]))+").match(text, at)
+    assert match is not None, "a value stands here"
+    return match.end()
 
 
 def _key(name: str) -> str:

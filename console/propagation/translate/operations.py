@@ -48,13 +48,13 @@ def value_of(default: str, kind: Type) -> str:
 
     raises  DataError where it is none
     """
-    found = recast(default, kind)
-    if found is None:
+    literal = recast(default, kind)
+    if literal is None:
         raise DataError(
             f"the default {default:.60} is no value of {kind}",
             hint="write one of that type into the migration, or null: rows arrive with their values",
         )
-    return found
+    return literal
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,8 +34,8 @@ def batches(table: Any, columns: Sequence[str] = (), where: str = "") -> Any:
 
 def counted(table: Any, column: str = "") -> int:
     """How many rows there are, or how many have a value in a column."""
-    found = _selected(table, f"count({_quoted(column) if column else '*'}) AS n").read_all()
-    return int(found.column("n").to_pylist()[0])
+    result = _selected(table, f"count({_quoted(column) if column else '*'}) AS n").read_all()
+    return int(result.column("n").to_pylist()[0])
 
 
 def dataset(table: Any) -> Any:

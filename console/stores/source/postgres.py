@@ -127,8 +127,8 @@ def told(
     for row in keys:
         primary.setdefault(row["rel"], []).append(quoted(row["name"]))
     for name, lines in tables.items():
-        if found := primary.get(rels[name]):
-            lines.append(f"PRIMARY KEY ({', '.join(found)})")
+        if key := primary.get(rels[name]):
+            lines.append(f"PRIMARY KEY ({', '.join(key)})")
         statements.append(f"CREATE TABLE {quoted(name[0])}.{quoted(name[1])} (\n    " + ",\n    ".join(lines) + "\n);")
     return "\n".join(statements)
 

@@ -156,20 +156,20 @@ class Watch:
                 for row in connection.execute(f"SELECT * FROM {SCHEMA}.known").fetchall()
             }
             types = self._postgres.types(connection)
-        found = []
+        recorded = []
         for xid in dict.fromkeys(row["xid"] for row in rows):
             mine = [row for row in rows if row["xid"] == xid]
-            found.append(_told(xid, mine, known, types))
+            recorded.append(_told(xid, mine, known, types))
             known |= {
                 row["rel"]: WatchedTable(row["columns"] or [], row["schema"], row["name"]) for row in mine if row["rel"]
             }
-        return tuple(found)
+        return tuple(recorded)
 
-    def settle(self, told: RecordedDdl) -> None:
+    def settle(self, recorded: RecordedDdl) -> None:
         """It is written down elsewhere: forget it, and know the tables as it left them."""
         with self._postgres.session() as connection, connection.transaction():
             rows = connection.execute(
-                f"DELETE FROM {SCHEMA}.log WHERE xid = %s RETURNING id, rel, columns, schema, name", (told.xid,)
+                f"DELETE FROM {SCHEMA}.log WHERE xid = %s RETURNING id, rel, columns, schema, name", (recorded.xid,)
             ).fetchall()
             for row in sorted(rows, key=lambda row: row["id"]):
                 if row["rel"] is not None and row["columns"] is None:
@@ -221,24 +221,24 @@ def _told(
 
 def _renamed(last: Mapping[int, Mapping[str, Any]], known: Mapping[int, WatchedTable]) -> Iterator[str]:
     """Tables that give up their names, and those that take them: to the stores these are the same tables as before."""
-    held = {rel: (table.schema, table.name) for rel, table in known.items() if rel in last and table.name is not None}
-    freed = set(held.values())
-    for rel in [rel for rel in held if last[rel]["columns"] is None]:
-        yield f"DROP TABLE {_full(held.pop(rel))};"
-    to = {rel: (last[rel]["schema"], last[rel]["name"]) for rel in held}
-    moving = {rel for rel in held if held[rel] != to[rel]}
+    names = {rel: (table.schema, table.name) for rel, table in known.items() if rel in last and table.name is not None}
+    freed = set(names.values())
+    for rel in [rel for rel in names if last[rel]["columns"] is None]:
+        yield f"DROP TABLE {_full(names.pop(rel))};"
+    to = {rel: (last[rel]["schema"], last[rel]["name"]) for rel in names}
+    moving = {rel for rel in names if names[rel] != to[rel]}
     while moving:
-        free = (rel for rel in moving if to[rel] not in held.values())
+        free = (rel for rel in moving if to[rel] not in names.values())
         rel = next(free, min(moving))
-        target = to[rel] if to[rel] not in held.values() else (held[rel][0], _aside(rel))
-        if target[0] != held[rel][0]:
-            aside = (held[rel][0], _aside(rel))
-            yield f"ALTER TABLE {_full(held[rel])} RENAME TO {quoted(aside[1])};"
-            yield f"ALTER TABLE {_full(aside)} SET SCHEMA {quoted(str(target[0]))};"
-            held[rel] = (target[0], aside[1])
-        if target != held[rel]:
-            yield f"ALTER TABLE {_full(held[rel])} RENAME TO {quoted(str(target[1]))};"
-        held[rel] = target
+        target = to[rel] if to[rel] not in names.values() else (names[rel][0], _aside(rel))
+        if target[0] != names[rel][0]:
+            temporary = (names[rel][0], _aside(rel))
+            yield f"ALTER TABLE {_full(names[rel])} RENAME TO {quoted(temporary[1])};"
+            yield f"ALTER TABLE {_full(temporary)} SET SCHEMA {quoted(str(target[0]))};"
+            names[rel] = (target[0], temporary[1])
+        if target != names[rel]:
+            yield f"ALTER TABLE {_full(names[rel])} RENAME TO {quoted(str(target[1]))};"
+        names[rel] = target
         moving -= {rel} if target == to[rel] else set()
     made = [rel for rel, row in last.items() if rel not in known and row["columns"] is not None]
     for rel in made:
@@ -285,11 +285,11 @@ def _aside(num: int) -> str:
 
 
 def _changes(was: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    found = []
+    actions = []
     if was["type"] != now["type"]:
-        found.append(f"TYPE {now['type']}")
+        actions.append(f"TYPE {now['type']}")
     if was["expression"] != now["expression"]:
-        found.append("DROP DEFAULT" if now["expression"] is None else f"SET DEFAULT {now['expression']}")
+        actions.append("DROP DEFAULT" if now["expression"] is None else f"SET DEFAULT {now['expression']}")
     if was["required"] != now["required"]:
-        found.append("SET NOT NULL" if now["required"] else "DROP NOT NULL")
-    return found
+        actions.append("SET NOT NULL" if now["required"] else "DROP NOT NULL")
+    return actions

@@ -76,8 +76,8 @@ class ServerSchema:
 
     def _reader(self, view: Row) -> Reader:
         own = stored(self.columns.get(view["whole"], []))
-        told = (head(view["create_table_query"]), view["comment"])
-        return Reader(view["whole"], view["as_select"], own, *told, view["engine"] == "MaterializedView")
+        declared = (head(view["create_table_query"]), view["comment"])
+        return Reader(view["whole"], view["as_select"], own, *declared, view["engine"] == "MaterializedView")
 
     def _overlays(self, name: str, table: Row) -> Iterable[Overlay]:
         reading = set(table["dictionaries"])
@@ -96,9 +96,9 @@ def described(query: Query, database: str, places: Collection[str]) -> dict[str,
         wanted -= tables.keys()
         if not wanted:
             break
-        found = _tables(query, wanted)
-        tables |= found
-        wanted = {standing[view]["target"] for row in found.values() for view in row["feeds"] if view in standing} - {
+        level = _tables(query, wanted)
+        tables |= level
+        wanted = {standing[view]["target"] for row in level.values() for view in row["feeds"] if view in standing} - {
             ""
         }
     columns = _columns(query, {*tables, *standing})
@@ -156,10 +156,10 @@ def _columns(query: Query, tables: Collection[str]) -> dict[str, list[Row]]:
         " WHERE table IN {names:Array(String)} AND whole IN {wholes:Array(String)} ORDER BY whole, position",
         _named(tables),
     )
-    found: dict[str, list[Row]] = {}
+    by_table: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(row["whole"], []).append(row)
-    return found
+        by_table.setdefault(row["whole"], []).append(row)
+    return by_table
 
 
 def _named(names: Collection[str]) -> Mapping[str, Any]:
@@ -173,33 +173,33 @@ def _pairs(databases: Sequence[str], tables: Sequence[str]) -> list[str]:
 def stands_over(row: Row, name: str) -> bool:
     """A table without rows of its own stands over another, as its engine's arguments say."""
     database, _, table = name.partition(".")
-    told = arguments(row["engine_full"])
+    given = arguments(row["engine_full"])
     match row["engine"]:
         case "Buffer":
-            return told[:2] == (database, table)
+            return given[:2] == (database, table)
         case "Distributed":
-            return told[1:3] == (database, table)
+            return given[1:3] == (database, table)
         case "Merge" if row["whole"] != name:
-            place = told[1:] if told[:1] == ("REGEXP",) else told
+            place = given[1:] if given[:1] == ("REGEXP",) else given
             databases, tables = place[0], place[1]
-            there = re.search(databases, database) if told[:1] == ("REGEXP",) else databases == database
+            there = re.search(databases, database) if given[:1] == ("REGEXP",) else databases == database
             return bool(there) and re.search(tables, table) is not None
         case _:
             return False
 
 
 def stored(rows: Sequence[Row]) -> tuple[StoreColumn, ...]:
-    found = []
+    columns = []
     for row in rows:
-        told = (row["default_expression"], row["default_kind"], row["comment"])
-        found.append(StoreColumn(row["name"], row["type"], is_nullable(row["type"]), *told))
-    return tuple(found)
+        described = (row["default_expression"], row["default_kind"], row["comment"])
+        columns.append(StoreColumn(row["name"], row["type"], is_nullable(row["type"]), *described))
+    return tuple(columns)
 
 
 def _marks(rows: Sequence[Row]) -> tuple[str, ...]:
     marked = {row["comment"].removeprefix(MARK) for row in rows if row["comment"].startswith(MARK)}
-    aside = between(stored(rows))
-    moving = {row["comment"].removeprefix(MARK) for row in rows if row["name"] in aside}
+    moving_names = between(stored(rows))
+    moving = {row["comment"].removeprefix(MARK) for row in rows if row["name"] in moving_names}
     return tuple(sorted(marked - moving))
 
 

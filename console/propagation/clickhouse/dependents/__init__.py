@@ -1,1 +1,1 @@
-"""What hangs on a ClickHouse table: its own indices, TTLs and projections, views, Buffer tables, dictionaries."""
+"""What depends on a ClickHouse table: its own indices, TTLs and projections, views, Buffer tables, dictionaries."""

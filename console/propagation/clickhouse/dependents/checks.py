@@ -1,19 +1,19 @@
-"""What ClickHouse would refuse, or serve wrongly from then on, said before the first statement."""
+"""Refusals before the first statement: changes that ClickHouse would reject halfway, or that would make it return wrong rows."""
 
 from collections.abc import Collection, Iterable, Iterator
 from enum import Enum
 from typing import Final
 
 from console.errors import DataError
-from console.propagation.clickhouse.dependents.room import alike, cramped, type_after
+from console.propagation.clickhouse.dependents.column_types import same_family, too_narrow, type_after
 from console.propagation.clickhouse.quoting import qualified, quoted
 from console.propagation.migration import ChangeColumn
 from console.propagation.tables import Overlay, StoreColumn, StoreTable, Use, UseKind
 from console.propagation.translate.operations import between
 
 
-class Deed(Enum):
-    """What is to happen to a column; RETYPED: to a type that expressions treat otherwise."""
+class ColumnEffect(Enum):
+    """What a migration does to a column. RETYPED: to a type of another family (`same_family`)"""
 
     DROPPED = "dropped"
     RENAMED = "renamed"
@@ -22,78 +22,81 @@ class Deed(Enum):
     LOOSENED = "let be NULL"
 
 
-_STOPS: Final[dict[UseKind, frozenset[Deed]]] = {
-    "engine": frozenset(Deed),
-    "TTL": frozenset((Deed.DROPPED, Deed.RETYPED, Deed.LOOSENED)),
-    "skip index": frozenset((Deed.DROPPED, Deed.RETYPED)),
-    "projection": frozenset((Deed.DROPPED, Deed.RENAMED, Deed.RETYPED)),
-    "constraint": frozenset((Deed.DROPPED, Deed.RETYPED, Deed.LOOSENED)),
-    "computed column": frozenset((Deed.DROPPED, Deed.RETYPED)),
+_STOPS: Final[dict[UseKind, frozenset[ColumnEffect]]] = {
+    "engine": frozenset(ColumnEffect),
+    "TTL": frozenset((ColumnEffect.DROPPED, ColumnEffect.RETYPED, ColumnEffect.LOOSENED)),
+    "skip index": frozenset((ColumnEffect.DROPPED, ColumnEffect.RETYPED)),
+    "projection": frozenset((ColumnEffect.DROPPED, ColumnEffect.RENAMED, ColumnEffect.RETYPED)),
+    "constraint": frozenset((ColumnEffect.DROPPED, ColumnEffect.RETYPED, ColumnEffect.LOOSENED)),
+    "computed column": frozenset((ColumnEffect.DROPPED, ColumnEffect.RETYPED)),
 }
-_CARRIED: Final = ("Buffer", "Distributed")  # what takes an ALTER of its own columns, and is written to
+# engines that take an ALTER of their own columns, and inserts
+_FOLLOWING: Final = ("Buffer", "Distributed")
 
 
-def unused(table: StoreTable, column: str, *deeds: Deed) -> None:
-    """raises  DataError naming the part of the table that a column cannot leave, or change under"""
+def refuse_used(table: StoreTable, column: str, *effects: ColumnEffect) -> None:
+    """raises  DataError naming the part of the table whose expression uses a column and does not survive its change"""
     for use in table.uses:
         mentioned = column in use.columns
-        for deed in deeds:
-            if mentioned and deed in _STOPS[use.kind]:
-                raise _used(table, use, column, deed)
-            if use.kind == "projection" and ((use.star and deed is Deed.RENAMED) or (use.grouped and mentioned)):
-                raise _used(table, use, column, deed)
+        for effect in effects:
+            if mentioned and effect in _STOPS[use.kind]:
+                raise _used(table, use, column, effect)
+            if use.kind == "projection" and (
+                (use.star and effect is ColumnEffect.RENAMED) or (use.grouped and mentioned)
+            ):
+                raise _used(table, use, column, effect)
 
 
-def retyped(table: StoreTable, column: StoreColumn, operation: ChangeColumn) -> None:
-    """raises  DataError naming what within a table, or over it as a dictionary or Merge table, a changed type would break"""
+def refuse_retyped(table: StoreTable, column: StoreColumn, operation: ChangeColumn) -> None:
+    """raises  DataError naming the part of a table, the dictionary or the Merge table that a changed type would break"""
     word = type_after(column, operation)
     if word == column.type:
         return
-    deeds = [] if alike(word, column.type) else [Deed.RETYPED]
-    if alike(word, column.type) and operation.to.data_type is not operation.was.data_type:
-        deeds.append(Deed.WIDENED)
-    deeds += [Deed.LOOSENED] if operation.to.nullable is True and not column.nullable else []
-    unused(table, column.name, *deeds)
+    effects = [] if same_family(word, column.type) else [ColumnEffect.RETYPED]
+    if same_family(word, column.type) and operation.to.data_type is not operation.was.data_type:
+        effects.append(ColumnEffect.WIDENED)
+    effects += [ColumnEffect.LOOSENED] if operation.to.nullable is True and not column.nullable else []
+    refuse_used(table, column.name, *effects)
     for use in table.uses:
         computed = table.column(use.name) if use.kind == "computed column" and column.name in use.columns else None
-        if computed is not None and cramped(computed, column, operation):
-            raise _used(table, use, column.name, Deed.RETYPED)
+        if computed is not None and too_narrow(computed, column, operation):
+            raise _used(table, use, column.name, ColumnEffect.RETYPED)
     for overlay in table.overlays:
         mine = overlay.column(column.name)
-        if overlay.engine not in _CARRIED and mine is not None and cramped(mine, column, operation):
+        if overlay.engine not in _FOLLOWING and mine is not None and too_narrow(mine, column, operation):
             raise DataError(
                 f"the {overlay.engine} {overlay.name} has {column.name} as {mine.type}, and {table.name} is to have it as {word}",
-                hint=_anew(overlay),
+                hint=_recreated(overlay),
             )
 
 
-def unshown(table: StoreTable, columns: Collection[str], deed: Deed) -> None:
-    """raises  DataError naming a dictionary or a table over this one that has a column which is to go"""
+def refuse_shown(table: StoreTable, columns: Collection[str], effect: ColumnEffect) -> None:
+    """raises  DataError naming a dictionary, or a table over this one, that has a column which is dropped or renamed"""
     for overlay in table.overlays:
-        if overlay.engine in _CARRIED and deed is Deed.DROPPED:
+        if overlay.engine in _FOLLOWING and effect is ColumnEffect.DROPPED:
             continue
         if shown := sorted(set(columns) & {column.name for column in overlay.columns}):
-            how = f"which is to be {deed.value} in {table.name}"
-            raise DataError(f"the {overlay.engine} {overlay.name} has {shown[0]}, {how}", hint=_anew(overlay))
+            how = f"which is to be {effect.value} in {table.name}"
+            raise DataError(f"the {overlay.engine} {overlay.name} has {shown[0]}, {how}", hint=_recreated(overlay))
 
 
-def carried(table: StoreTable) -> Iterator[Overlay]:
-    """The tables over this one whose columns follow its own."""
-    return (overlay for overlay in table.overlays if overlay.engine in _CARRIED)
+def following(table: StoreTable) -> Iterator[Overlay]:
+    """The tables over this one whose columns are altered together with its own."""
+    return (overlay for overlay in table.overlays if overlay.engine in _FOLLOWING)
 
 
-def stands(table: StoreTable) -> None:
+def refuse_overlay(table: StoreTable) -> None:
     """raises  DataError where a table has no rows of its own"""
-    if table.engine in (*_CARRIED, "Merge", "Dictionary", "View", "MaterializedView"):
+    if table.engine in (*_FOLLOWING, "Merge", "Dictionary", "View", "MaterializedView"):
         raise DataError(
             f"{table.name} is a {table.engine}, whose columns follow another table's",
             hint="name the table that keeps the rows: targets: {STORE: NAME} of the table in replication.yaml",
         )
 
 
-def uncomputed(table: StoreTable, names: Iterable[str], how: str) -> None:
+def refuse_computed(table: StoreTable, names: Iterable[str], how: str) -> None:
     """raises  DataError for a column whose values ClickHouse computes itself"""
-    for name in names if not between(table.columns) else ():  # names on their way are aliases of ours
+    for name in names if not between(table.columns) else ():  # columns in the middle of a swap are aliases of ours
         if (column := table.column(name)) is not None and column.kind in ("ALIAS", "MATERIALIZED", "EPHEMERAL"):
             raise DataError(
                 f"{table.name}.{name} is {column.kind} there, and is to be {how}",
@@ -101,9 +104,9 @@ def uncomputed(table: StoreTable, names: Iterable[str], how: str) -> None:
             )
 
 
-def _used(table: StoreTable, use: Use, column: str, deed: Deed) -> DataError:
+def _used(table: StoreTable, use: Use, column: str, effect: ColumnEffect) -> DataError:
     return DataError(
-        f"{use.told} of {table.name} names {column}, which is to be {deed.value}; nothing was done",
+        f"{use.label} of {table.name} names {column}, which is to be {effect.value}; nothing was done",
         hint=_way_out(table, use),
     )
 
@@ -127,9 +130,9 @@ def _way_out(table: StoreTable, use: Use) -> str:
             )
         case "skip index" | "projection" | "constraint":
             done = f"{place} DROP {use.kind.removeprefix('skip ').upper()} {quoted(use.name)}"
-    return f"{done} first, apply again, and make it anew where it is still wanted"
+    return f"{done} first, apply again, and recreate it where it is still wanted"
 
 
-def _anew(overlay: Overlay) -> str:
+def _recreated(overlay: Overlay) -> str:
     kind = "DICTIONARY" if overlay.engine == "Dictionary" else "TABLE"
-    return f"DROP {kind} {qualified(overlay.name)}, apply again, and make it anew as it is to be"
+    return f"DROP {kind} {qualified(overlay.name)}, apply again, and recreate it with the new column"

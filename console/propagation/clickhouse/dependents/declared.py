@@ -1,6 +1,6 @@
 """What a ClickHouse table's or view's own CREATE statement says, as `system.tables.create_table_query` prints it.
 
-The server prints every such statement alike: columns in backquotes, keywords in capitals, functions before their bracket.
+The server prints every such statement same_family: columns in backquotes, keywords in capitals, functions before their bracket.
 """
 
 import re
@@ -33,13 +33,13 @@ def uses(statement: str) -> tuple[Use, ...]:
 
 def head(statement: str) -> str:
     """DEFINER and SQL SECURITY of a view's statement, as written; "" where it has none."""
-    found: list[str] = []
+    words: list[str] = []
     for token, depth in _depths(_TOKEN.findall(statement)):
         if depth == 0 and token in ("COMMENT", "AS"):
             break
-        if found or (depth == 0 and token in ("DEFINER", "SQL")):
-            found.append(token)
-    return " ".join(found)
+        if words or (depth == 0 and token in ("DEFINER", "SQL")):
+            words.append(token)
+    return " ".join(words)
 
 
 def arguments(engine: str) -> tuple[str, ...]:
@@ -75,15 +75,15 @@ def _tail(tokens: Tokens) -> Iterator[Use]:
 
 def _between(tokens: Tokens, starts: Iterable[str], ends: Iterable[str]) -> Tokens:
     """What stands behind the first of some keywords up to one of others, brackets passed over."""
-    found: list[str] = []
+    inside: list[str] = []
     begun = False
     for token, depth in _depths(tokens):
         if begun and depth == 0 and token in ends:
             break
         if begun:
-            found.append(token)
+            inside.append(token)
         begun = begun or (depth == 0 and token in starts)
-    return found
+    return inside
 
 
 def _depths(tokens: Tokens) -> Iterator[tuple[str, int]]:
@@ -112,12 +112,12 @@ def _split(tokens: Tokens) -> Iterator[Tokens]:
 
 def _mentioned(tokens: Tokens) -> tuple[str, ...]:
     """Names that are no function's."""
-    found = []
+    names = []
     for rank, token in enumerate(tokens):
         called = rank + 1 < len(tokens) and tokens[rank + 1] == "("
         if token[0] in '`"' or (not called and (token[0].isalpha() or token[0] == "_")):
-            found.append(_bare(token))
-    return tuple(dict.fromkeys(found))
+            names.append(_bare(token))
+    return tuple(dict.fromkeys(names))
 
 
 def _bare(token: str) -> str:

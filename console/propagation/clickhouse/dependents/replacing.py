@@ -1,7 +1,7 @@
-"""A name that stands for another column from one instant on, in a ClickHouse table, its views and their targets.
+"""One column taking the name of another that is dropped, in a ClickHouse table, its views and their targets.
 
-The views stop reading the column that goes; then each table drops it and renames the other in one ALTER, the source before
-the targets, each with its views, as in any renaming: a query of the name meets the one column or the other.
+First the views stop reading the dropped column. Then each table drops it and renames the other in one ALTER, the source
+before the targets, each with its views, as in any renaming: a query of the name reads one column or the other, never none.
 """
 
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from console.errors import DataError
 from console.propagation.clickhouse.dependents import checks
-from console.propagation.clickhouse.dependents.checks import Deed
+from console.propagation.clickhouse.dependents.checks import ColumnEffect
 from console.propagation.clickhouse.quoting import literal, qualified, quoted
 from console.propagation.clickhouse.swap import Swap
 from console.propagation.clickhouse.views import reads
@@ -22,27 +22,27 @@ if TYPE_CHECKING:
     from console.propagation.clickhouse.statements import TableMigration
 
 
-def replacing(work: "TableMigration", operation: ReplaceColumn) -> Iterator[StoreStatement]:
-    """What is left of a replacement. raises DataError"""
+def replace_column(work: "TableMigration", operation: ReplaceColumn) -> Iterator[StoreStatement]:
+    """The remaining steps of a replacement. raises DataError"""
     name, source, table = operation.name, operation.taker, work.table
     swap = Swap(work, {source: name})
     left = [(view, work.query(view)) for view in work.views]
     if (taker := table.column(source)) is not None:
-        _allowed(work, name, source)
+        _refuse(work, name, source)
         marked = []
         for view, query in left:
             select = query.without(name) if query.reads(name) else view.select
             columns = tuple(
-                replace(column, comment=work.mark_of_drop) if column.name in query.carried(name) else column
+                replace(column, comment=work.mark_of_drop) if column.name in query.outputs_of(name) else column
                 for column in view.columns
             )
             marked.append((replace(view, select=select, columns=columns), replace(query, select=select)))
-        yield from _unread(work, name, source)
+        yield from _stop_reading(work, name)
         left = marked
         comment = f", COMMENT COLUMN {quoted(name)} {literal(MARK + work.mark)}" if operation.source is None else ""
         gone = f"DROP COLUMN {quoted(name)}, " if table.column(name) is not None else ""
         sql = f"ALTER TABLE {qualified(table.name)} {gone}RENAME COLUMN {quoted(source)} TO {quoted(name)}{comment}"
-        yield StoreStatement(sql, f"{name} is what was {taker.name} from here on, in one statement")
+        yield StoreStatement(sql, f"{taker.name} becomes {name}, in one statement")
     elif operation.source is None and not any(c.name == name and c.comment == MARK + work.mark for c in table.columns):
         raise unprepared(table, operation)
     elif table.column(name) is None:
@@ -51,19 +51,19 @@ def replacing(work: "TableMigration", operation: ReplaceColumn) -> Iterator[Stor
         yield from swap.follow(view, query, source, name)
 
 
-def _allowed(work: "TableMigration", name: str, source: str) -> None:
+def _refuse(work: "TableMigration", name: str, source: str) -> None:
     """raises DataError"""
     table = work.table
-    checks.uncomputed(table, (name, source), "replaced")
-    checks.unshown(table, (name, source), Deed.RENAMED)
-    for column, deed in ((name, Deed.DROPPED), (source, Deed.RENAMED)):
-        work.free(column)
-        checks.unused(table, column, deed)
-    work.unread(table.name, (source,), f"renamed to {name}")
+    checks.refuse_computed(table, (name, source), "replaced")
+    checks.refuse_shown(table, (name, source), ColumnEffect.RENAMED)
+    for column, effect in ((name, ColumnEffect.DROPPED), (source, ColumnEffect.RENAMED)):
+        work.refuse_key(column)
+        checks.refuse_used(table, column, effect)
+    work.refuse_read(table.name, (source,), f"renamed to {name}")
     there, taker = table.column(name), table.column(source)
     other = there is not None and taker is not None and there.type != taker.type
     if other:
-        work.unread(table.name, (name,), "of another type: a view keeps the types that its columns had")
+        work.refuse_read(table.name, (name,), "of another type: a view keeps the types that its columns had")
     for view in work.views:
         query = work.query(view)
         if not (query.reads(name) or query.reads(source)):
@@ -71,41 +71,41 @@ def _allowed(work: "TableMigration", name: str, source: str) -> None:
         if not query.row_by_row or query.computes_with(name):
             raise DataError(
                 f"the view {view.name} computes with {name}, which is to be another column",
-                hint=f"make {view.name} anew without {name} first, then apply again",
+                hint=f"recreate {view.name} without {name} first, then apply again",
             )
-        if (handed := query.carried(name)) and not (handed == (name,) and source in query.carried(source)):
+        if (handed := query.outputs_of(name)) and not (handed == (name,) and source in query.outputs_of(source)):
             raise DataError(
-                f"the view {view.name} hands on {name}, and not {source}, which is to take its place",
-                hint=f"hand on both in {view.name} under their own names, or neither, then apply again",
+                f"the view {view.name} passes on {name}, but not {source}, which is to take its place",
+                hint=f"pass on both in {view.name} under their own names, or neither, then apply again",
             )
-        _target_allowed(work, view, name, source, other=other)
+        _refuse_target(work, view, name, source, other=other)
 
 
-def _target_allowed(work: "TableMigration", view: Dependent, name: str, source: str, *, other: bool) -> None:
+def _refuse_target(work: "TableMigration", view: Dependent, name: str, source: str, *, other: bool) -> None:
     below = work.under(view).table
-    checks.unshown(below, (name, source), Deed.RENAMED)
-    for column, deed in ((name, Deed.DROPPED), (source, Deed.RENAMED)):
+    checks.refuse_shown(below, (name, source), ColumnEffect.RENAMED)
+    for column, effect in ((name, ColumnEffect.DROPPED), (source, ColumnEffect.RENAMED)):
         if column in view.key:
             raise DataError(
                 f"{view.target} is ordered or partitioned by {column}", hint="build a new table and switch to it"
             )
-        checks.unused(below, column, deed)
-    work.unread(view.target, (source, *((name,) if other else ())), "another column from then on")
+        checks.refuse_used(below, column, effect)
+    work.refuse_read(view.target, (source, *((name,) if other else ())), "another column from then on")
     for lower in below.dependents:
         if reads(lower.name, lower.select, {view.target, view.name}, (name,)):
             raise DataError(
                 f"the view {lower.name} reads {view.target}.{name}, which is to be another column",
-                hint=f"make {lower.name} anew without {name} first, then apply again",
+                hint=f"recreate {lower.name} without {name} first, then apply again",
             )
 
 
-def _unread(work: "TableMigration", name: str, source: str) -> Iterator[StoreStatement]:
-    """The views stop writing the column that goes, which is marked in their targets."""
+def _stop_reading(work: "TableMigration", name: str) -> Iterator[StoreStatement]:
+    """The views stop writing the dropped column, which is marked in their targets."""
     for view in work.targets([view for view in work.views if work.query(view).reads(name)]):
         there = view.column(name)
         if there is not None and there.comment != work.mark_of_drop:
             sql = f"ALTER TABLE {qualified(view.target)} COMMENT COLUMN {quoted(name)} {literal(work.mark_of_drop)}"
-            yield StoreStatement(sql, "a mark, so that an interrupted replacement is finished")
+            yield StoreStatement(sql, "a mark by which an interrupted replacement is finished")
     for view in work.views:
         query = work.query(view)
         yield from work.replaced(view, query.without(name) if query.reads(name) else view.select)

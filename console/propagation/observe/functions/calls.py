@@ -149,10 +149,10 @@ def _is_harmless(statement: SqlStatement, name: str, catalog: Catalog) -> bool:
 def harmless_body(bodies: Sequence[str], catalog: Catalog, name: str = "") -> bool:
     """Nothing in a routine's body changes a table, as far as that is plain."""
     try:
-        found = [statement.words for body in bodies for statement in statements(body, headings=False)]
+        inner = [statement.words for body in bodies for statement in statements(body, headings=False)]
     except NotUnderstood:
         return False
-    return not any(_hides(words, catalog, name) for words in found)
+    return not any(_hides(words, catalog, name) for words in inner)
 
 
 def _hides(words: Sequence[Token], catalog: Catalog, name: str) -> bool:
@@ -172,7 +172,7 @@ def _harmless(name: str, catalog: Catalog) -> bool | None:
     known = catalog.routines.get(name)
     if known is not None:
         return known
-    return True if name in FUNCTIONS or any(found[1] == name for found in catalog.types.found) else None
+    return True if name in FUNCTIONS or any(defined[1] == name for defined in catalog.types.defined) else None
 
 
 def _called(words: Sequence[Token]) -> Iterator[tuple[str, Token]]:

@@ -28,14 +28,14 @@ def create_view(cursor: Cursor, catalog: Catalog) -> None:
 
 def altered(cursor: Cursor, catalog: Catalog) -> Cursor | None:
     """ALTER VIEW, INDEX … of what is a table: as ALTER TABLE, from behind TABLE. None where it is none."""
-    found = Cursor(cursor.statement, cursor.at, cursor.end)
-    if not found.take("alter") or not any(found.take(*words) for words in LIKE_TABLES):
+    ahead = Cursor(cursor.statement, cursor.at, cursor.end)
+    if not ahead.take("alter") or not any(ahead.take(*words) for words in LIKE_TABLES):
         return None
-    behind = Cursor(found.statement, found.at, found.end)
-    found.take("if", "exists")
-    if found.sees("all"):
+    behind = Cursor(ahead.statement, ahead.at, ahead.end)
+    ahead.take("if", "exists")
+    if ahead.sees("all"):
         return None
-    name = catalog.full(found.qualified())
+    name = catalog.full(ahead.qualified())
     return behind if name in catalog.tables or (catalog.replicated is not None and name in catalog.replicated) else None
 
 
@@ -52,34 +52,34 @@ def move_view(cursor: Cursor, name: Name, catalog: Catalog) -> None:
 
 def alter_view(cursor: Cursor, catalog: Catalog) -> None:
     """ALTER VIEW, MATERIALIZED VIEW or FOREIGN TABLE of what is no table, from the first word."""
-    found = Cursor(cursor.statement, cursor.at, cursor.end)
-    if found.take("alter") and any(found.take(*words) for words in LIKE_TABLES[:-1]):
-        found.take("if", "exists")
-        if not found.sees("all"):
-            move_view(found, catalog.full(found.qualified()), catalog)
+    ahead = Cursor(cursor.statement, cursor.at, cursor.end)
+    if ahead.take("alter") and any(ahead.take(*words) for words in LIKE_TABLES[:-1]):
+        ahead.take("if", "exists")
+        if not ahead.sees("all"):
+            move_view(ahead, catalog.full(ahead.qualified()), catalog)
 
 
 def drop_view(cursor: Cursor, catalog: Catalog) -> None:
     """DROP VIEW, MATERIALIZED VIEW or FOREIGN TABLE, from the first word."""
-    found = Cursor(cursor.statement, cursor.at, cursor.end)
-    if found.take("drop") and any(found.take(*words) for words in LIKE_TABLES[:-1]):
-        found.take("if", "exists")
+    ahead = Cursor(cursor.statement, cursor.at, cursor.end)
+    if ahead.take("drop") and any(ahead.take(*words) for words in LIKE_TABLES[:-1]):
+        ahead.take("if", "exists")
         while True:
-            catalog.views.discard(catalog.full(found.qualified()))
-            if not found.take(","):
+            catalog.views.discard(catalog.full(ahead.qualified()))
+            if not ahead.take(","):
                 return
 
 
 def create_schema(cursor: Cursor, catalog: Catalog) -> bool:
     """CREATE SCHEMA, from the first word. raises NotUnderstood where it makes tables as well"""
-    found = Cursor(cursor.statement, cursor.at, cursor.end)
-    if not found.take("create", "schema"):
+    ahead = Cursor(cursor.statement, cursor.at, cursor.end)
+    if not ahead.take("create", "schema"):
         return False
-    found.take("if", "not", "exists")
-    if not found.sees("authorization"):
-        catalog.schemas.add(found.name())
-    while not found.done:
-        if found.sees("create"):
-            raise found.wrong("a schema that is made together with what is in it", "make it by statements of their own")
-        found.at += 1
+    ahead.take("if", "not", "exists")
+    if not ahead.sees("authorization"):
+        catalog.schemas.add(ahead.name())
+    while not ahead.done:
+        if ahead.sees("create"):
+            raise ahead.wrong("a schema that is made together with what is in it", "make it by statements of their own")
+        ahead.at += 1
     return True

@@ -33,14 +33,14 @@ def create_domain(cursor: Cursor, catalog: Catalog) -> Name:
     catalog.settles(name, cursor)
     cursor.take("as")
     base = read_type(cursor, catalog.types, catalog.schema)
-    found = Definition("value", base)
-    found.default, found.computed = base.default, base.computed
+    definition = Definition("value", base)
+    definition.default, definition.computed = base.default, base.computed
     required = base.required
     while not cursor.done:
         if cursor.take("constraint"):
             cursor.name()
         if cursor.take("default"):
-            read_default(cursor, found, catalog.types, catalog.schema)
+            read_default(cursor, definition, catalog.types, catalog.schema)
         elif cursor.take("not", "null"):
             required = True
         elif cursor.take("check"):
@@ -50,8 +50,13 @@ def create_domain(cursor: Cursor, catalog: Catalog) -> Name:
         elif not cursor.take("null"):
             raise cursor.wrong("expected a constraint of the domain")
     full = catalog.made(name)
-    catalog.types.found[full] = WrittenType(
-        _shown(full), base.type, required=required, unknown=base.unknown, default=found.default, computed=found.computed
+    catalog.types.defined[full] = WrittenType(
+        _shown(full),
+        base.type,
+        required=required,
+        unknown=base.unknown,
+        default=definition.default,
+        computed=definition.computed,
     )
     return name
 
@@ -63,13 +68,13 @@ def alter_type(cursor: Cursor, catalog: Catalog) -> str:
     raises   NotUnderstood for changes that reach into columns
     """
     name = catalog.types.full(cursor.qualified(), catalog.schema)
-    known = catalog.types.found.get(name)
+    known = catalog.types.defined.get(name)
     if cursor.take("add", "value"):
         cursor.take("if", "not", "exists")
         value = cursor.text()
         if known is not None and known.type.name == "enum" and value not in known.type.labels:
             labels = (*known.type.labels, value)
-            catalog.types.found[name] = replace(known, type=replace(known.type, labels=labels))
+            catalog.types.defined[name] = replace(known, type=replace(known.type, labels=labels))
         return ""
     if cursor.take("rename", "value"):
         old = cursor.text()
@@ -77,7 +82,7 @@ def alter_type(cursor: Cursor, catalog: Catalog) -> str:
         new = cursor.text()
         if known is not None and known.type.name == "enum":
             labels = tuple(new if label == old else label for label in known.type.labels)
-            catalog.types.found[name] = replace(known, type=replace(known.type, labels=labels))
+            catalog.types.defined[name] = replace(known, type=replace(known.type, labels=labels))
         full = ".".join(name)
         return f"rows that hold the old value of {full} keep it in the stores: PostgreSQL does not publish the renaming"
     if _moves(cursor, catalog, name) or cursor.sees("owner") or cursor.sees("set", "("):
@@ -103,15 +108,15 @@ def alter_domain(cursor: Cursor, catalog: Catalog) -> None:
     raises  NotUnderstood for changes that reach into columns
     """
     name = catalog.types.full(cursor.qualified(), catalog.schema)
-    known = catalog.types.found.get(name)
+    known = catalog.types.defined.get(name)
     if _moves(cursor, catalog, name) or cursor.sees_any("owner", "validate") or cursor.sees("rename", "constraint"):
         return
     if cursor.take("set", "default") or cursor.take("drop", "default"):
         if known is not None:
-            found = Definition("value", replace(known, required=False))
+            definition = Definition("value", replace(known, required=False))
             if not cursor.done:
-                read_default(cursor, found, catalog.types, catalog.schema)
-            catalog.types.found[name] = replace(known, default=found.default, computed=found.computed)
+                read_default(cursor, definition, catalog.types, catalog.schema)
+            catalog.types.defined[name] = replace(known, default=definition.default, computed=definition.computed)
         return
     if cursor.take("add"):
         if cursor.take("constraint"):
@@ -128,18 +133,18 @@ def drop_type(cursor: Cursor, catalog: Catalog) -> None:
     """DROP TYPE or DOMAIN, from behind it."""
     cursor.take("if", "exists")
     while True:
-        catalog.types.found.pop(catalog.types.full(cursor.qualified(), catalog.schema), None)
+        catalog.types.defined.pop(catalog.types.full(cursor.qualified(), catalog.schema), None)
         if not cursor.take(","):
             return
 
 
 def rename_type(old: Name, new: Name, catalog: Catalog) -> None:
     """A type under another name: the columns that have it keep it, whatever gets the old name later."""
-    known = catalog.types.found.pop(old, None)
+    known = catalog.types.defined.pop(old, None)
     if known is None:
         return
     written = replace(known, postgres=_shown(new))
-    catalog.types.found[new] = written
+    catalog.types.defined[new] = written
     names = {known.postgres: written.postgres, f"{known.postgres}[]": f"{written.postgres}[]"}
     for table in list(catalog.tables.values()):
         columns = tuple(replace(c, postgres=names.get(c.postgres, c.postgres)) for c in table.columns)

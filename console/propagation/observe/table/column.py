@@ -63,12 +63,12 @@ class ColumnAction(Action):
         if was is not None and was.postgres == written.postgres and not own:
             yield self.ignored(whole, "change_type", "the column has this type already")
             return
-        found = "destructive" if own else change_of_type(was.type if was else None, written.type)
+        classification = "destructive" if own else change_of_type(was.type if was else None, written.type)
         facets = Facets(was.type) if was else Facets()
-        yield self.change(whole, ChangeColumn(name, Facets(written.type), facets, found))
+        yield self.change(whole, ChangeColumn(name, Facets(written.type), facets, classification))
         if written.unknown:
             yield self.remark(whole, definition_of(Definition(name, written)))
-        if found == "destructive" and not (self.table.new or self.table.temporary):
+        if classification == "destructive" and not (self.table.new or self.table.temporary):
             yield self.remark(whole, f"{'.'.join(self.name)}.{name}: {_why(was, written, own)}")
         if was is None:
             return
@@ -87,8 +87,8 @@ class ColumnAction(Action):
             yield self.ignored(whole, "drop_not_null" if nullable else "set_not_null", already)
             return
         facets = Facets(nullable=was.nullable) if was else Facets()
-        found = ChangeColumn(name, Facets(nullable=nullable), facets, "widening" if nullable else "safe")
-        yield self.change(whole, found)
+        changed = ChangeColumn(name, Facets(nullable=nullable), facets, "widening" if nullable else "safe")
+        yield self.change(whole, changed)
 
     def _default(self, part: Cursor, whole: Cursor, name: str, was: PgColumn | None) -> Iterator[Event]:
         definition = Definition(name, _unwritten(was))

@@ -64,14 +64,14 @@ class DdlTable:
         column = definition.column
         if there is not None:
             column = replace(column, default=column.default or (None if column.computed else there.default))
-        found = self.with_column(column)
+        table = self.with_column(column)
         return replace(
-            found,
-            key=(name,) if definition.key else found.key,
-            firm=found.firm if definition.nullable else found.firm | {name},
-            bound=found.bound | {name} if definition.written.required else found.bound - {name},
-            checks=(*found.checks, *definition.checks),
-            reads=found.reads if definition.computed != GENERATED else (*found.reads, (name, definition.reads)),
+            table,
+            key=(name,) if definition.key else table.key,
+            firm=table.firm if definition.nullable else table.firm | {name},
+            bound=table.bound | {name} if definition.written.required else table.bound - {name},
+            checks=(*table.checks, *definition.checks),
+            reads=table.reads if definition.computed != GENERATED else (*table.reads, (name, definition.reads)),
         ).settled()
 
     def settled(self) -> "DdlTable":

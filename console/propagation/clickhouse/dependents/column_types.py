@@ -1,4 +1,4 @@
-"""Which ClickHouse columns take the values that a change of type or of NULL brings."""
+"""Types of ClickHouse columns after a change of type or nullability, and which columns have room for the new values."""
 
 import re
 from typing import Final
@@ -20,7 +20,7 @@ def type_of(kind: Type, *, null: bool) -> str:
 
 
 def type_after(column: StoreColumn, operation: ChangeColumn) -> str:
-    """What a column's type becomes; as it is where it takes every new value already."""
+    """A column's type after a change; unchanged where it holds every new value already."""
     to, takes_null = operation.to, is_nullable(column.type)
     loosened = to.nullable is True and not takes_null and not never_null(column.type)
     if to.data_type is not KEPT and not TYPES.fits(column.type, to.data_type):
@@ -29,26 +29,26 @@ def type_after(column: StoreColumn, operation: ChangeColumn) -> str:
 
 
 def keeps(word: str, old: str) -> bool:
-    """A column of one type holds every value of another; of a type that is not known here nobody can say."""
+    """A column of one type holds every value of another; False for a type without a generic one."""
     new, was = TYPES.generic_type(word), TYPES.generic_type(old)
     return new is not None and was is not None and holds(new, was)
 
 
-def alike(one: str, other: str) -> bool:
-    """Two types that expressions treat alike: both integers, both floats, both decimals; else the same type."""
+def same_family(one: str, other: str) -> bool:
+    """Two types that expressions treat alike: both integers, both floats, both decimals; otherwise the same type."""
     return _family(one) == _family(other)
 
 
-def cramped(column: StoreColumn, old: StoreColumn, operation: ChangeColumn) -> bool:
-    """A column computed from one that changes, of a type like the old one's, which does not hold what is like the new one's."""
+def too_narrow(column: StoreColumn, old: StoreColumn, operation: ChangeColumn) -> bool:
+    """A column computed from one that changes: of the old type's family, without room for values of the new type."""
     to = operation.to
     if to.nullable is True and not old.nullable and not column.nullable and not never_null(column.type):
         return True
-    if to.data_type is KEPT or not alike(column.type, old.type):
+    if to.data_type is KEPT or not same_family(column.type, old.type):
         return False
     word = _plain(column.type)
-    if TYPES.generic_type(word) is None and (found := _UNSIGNED.fullmatch(word)):
-        return int(found[1]) < _BITS.get(to.data_type.name, 0)
+    if TYPES.generic_type(word) is None and (unsigned := _UNSIGNED.fullmatch(word)):
+        return int(unsigned[1]) < _BITS.get(to.data_type.name, 0)
     return not TYPES.fits(column.type, to.data_type)
 
 
@@ -61,11 +61,11 @@ def _plain(word: str) -> str:
 
 def _family(word: str) -> str:
     word = _plain(word)
-    found = TYPES.generic_type(word)
-    if found is None:
+    kind = TYPES.generic_type(word)
+    if kind is None:
         return "integer" if _UNSIGNED.fullmatch(word) else word
-    if found.name in INTEGERS:
+    if kind.name in INTEGERS:
         return "integer"
-    if found.name in ("float32", "float64"):
+    if kind.name in ("float32", "float64"):
         return "float"
-    return "time" if found.name in TIMES else found.name
+    return "time" if kind.name in TIMES else kind.name
