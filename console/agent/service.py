@@ -167,7 +167,7 @@ class Service:
         waves = None if fleet is None else codec.decode(FleetWaves, fleet)
         if decoded.refusals:
             raise DataError(f"the plan is refused: {decoded.refusals[0]}", hint=decoded.refusals[0].hint)
-        with ownership.steered(self.controller(decoded.pipeline), console) as controller:
+        with ownership.owned(self.controller(decoded.pipeline), console) as controller:
             return {"rollout": controller.accept(decoded, by, host, attached, waves)}
 
     def watch(self, pipeline: str, after: int = 0) -> dict[str, Any]:
@@ -175,14 +175,14 @@ class Service:
         return {}
 
     def control(self, pipeline: str, verb: str, by: str, host: str, console: str = "") -> Any:
-        with ownership.steered(self.controller(pipeline), console) as controller:
+        with ownership.owned(self.controller(pipeline), console) as controller:
             return controller.control(verb, f"{by} from {host}")
 
     def take_over(self, pipeline: str, by: str, host: str, console: str) -> Any:
         return ownership.take_over(self.controller(pipeline), console, by, host)
 
     def promote(self, pipeline: str, rollout: str, live: str, by: str, host: str, console: str = "") -> Any:
-        with ownership.steered(self.controller(pipeline), console) as controller:
+        with ownership.owned(self.controller(pipeline), console) as controller:
             return controller.promote(rollout, live, by, host)
 
     def rollback(self, pipeline: str, live: str, by: str, host: str) -> Any:
@@ -238,7 +238,7 @@ class Service:
             try:
                 if controller.recorder.watchers:
                     controller.recorder.publish(self.follower.lag(name))
-                controller.mind()
+                controller.tick()
             except Exception as error:  # a full disk, say: the next second tries again
                 self.report(name, "warning", f"{type(error).__name__}: {str(error)[:200]}")
         self._retry_failed()

@@ -68,7 +68,7 @@ def test_what_was_broken_off_is_gone_on_with_though_nobody_asks(promoting: Path)
     controller = opened(promoting)
     controller.releases.swap("", "r1", "ada", "laptop")
     assert controller.recorder.status.state == "promoting"
-    controller.mind()
+    controller.tick()
     assert controller.recorder.status.state == "live"
 
 
@@ -97,10 +97,10 @@ def test_a_failed_rollout_keeps_what_it_built_for_its_time_and_is_then_discarded
     kept, over = failed(tmp_path / "kept", 70.9), failed(tmp_path / "over", 71.1)
     for controller in (kept, over):
         controller.watchdog = Watchdog(72.0, clock=clock)
-        controller.mind()
+        controller.tick()
     clock.go(HOUR)
     for controller in (kept, over):
-        controller.mind()
+        controller.tick()
     until = time.monotonic() + 10
     while over.recorder.status.state != "discarded" and time.monotonic() < until:
         time.sleep(0.01)
@@ -219,10 +219,10 @@ def test_a_warning_is_kept_with_the_rollout_and_a_disk_that_is_full_does_not_end
     controller.recorder.store(Fenced("backfill/requests", "landing", 3, 2, 10, time.time() + 60))
     broken = Broken()
     monkeypatch.setattr(controller.rollouts, "append", broken)
-    controller.mind()
+    controller.tick()
     assert broken.asked == 1
     monkeypatch.undo()
-    controller.mind()
+    controller.tick()
     assert [warning.level for warning in opened(tmp_path).recorder.events(Expiring)] == [2]
     assert opened(tmp_path).recorder.status.expiring == 2
 

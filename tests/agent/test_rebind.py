@@ -86,7 +86,7 @@ class Region:
 
     def refollow(self) -> None:
         each = [live_feeds_of(held.release, self.path) for held in rebind.ranked(self.held())]
-        self.follower.follow("web", tuple(self._copying(edge) for edge in rebind.owned(each)))
+        self.follower.follow("web", tuple(self._copying(edge) for edge in rebind.feeds_to_follow(each)))
 
     def _copying(self, edge: LiveFeed) -> LiveFeed:
         start = -1 if edge.spec.moved else 0  # a feed that moved begins where it was placed, and nowhere else
@@ -101,8 +101,8 @@ class Region:
 
     def swap(self, to: str, *, at: str = "") -> None:
         """Change releases as the agent does; `at` breaks off before or after the swap itself."""
-        changing = rebind.moves(self.held(), to, self.path)
-        with rebind.moved(self.spark, self.follower, "web", changing, self.refollow):
+        changing = rebind.rebindings_for(self.held(), to, self.path)
+        with rebind.rebound(self.spark, self.follower, "web", changing, self.refollow):
             if at == "before":
                 raise Killed
             self.live = to
@@ -237,14 +237,14 @@ def test_where_the_sources_do_not_stand_level_nothing_changes_hands(
 
 def test_releases_that_share_nothing_with_another_source_change_hands_at_once(region: Region) -> None:
     region.releases["r2"] = replace(region.releases["r1"], id="r2")
-    assert rebind.moves(region.held(), "r2", region.path) == ()
+    assert rebind.rebindings_for(region.held(), "r2", region.path) == ()
     region.swap("r2")  # without a tick, so nothing stands level
     assert region.live == "r2"
 
 
 def test_a_version_that_several_releases_name_is_fed_by_the_first_of_them(region: Region) -> None:
     first, second = (live_feeds_of(region.releases[id], region.path) for id in ("r1", "r2"))
-    fed = [(edge.source_path, edge.target_path) for edge in rebind.owned([second, first])]
+    fed = [(edge.source_path, edge.target_path) for edge in rebind.feeds_to_follow([second, first])]
     names = [(Path(source).name, Path(target).name) for source, target in fed]
     assert names == [("landing", "parsed2"), ("parsed2", "counted"), ("landing", "parsed1")]
 

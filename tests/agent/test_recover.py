@@ -8,7 +8,7 @@ import pytest
 from console.agent.feeds.follower import FeedFollower
 from console.agent.pipeline import PipelineController
 from console.agent.receipts.ops import Ops
-from console.agent.rollout.recover import settle
+from console.agent.rollout.recover import record_missing_decision
 from console.agent.spark_session import Settings, SparkHandle
 from console.model.event import Accepted, Entered, Promoted, RolledBack
 from console.model.live import Release
@@ -92,7 +92,7 @@ def test_a_way_back_that_was_not_recorded_ends_like_an_unbroken_one(tmp_path: Pa
     broken_off(broken)
     for missing in (True, False):  # the second agent finds it recorded
         controller = opened(tmp_path / "broken")
-        assert settle(controller.recorder, controller.releases, controller.rollouts) is missing, (
+        assert record_missing_decision(controller.recorder, controller.releases, controller.rollouts) is missing, (
             "other feeds are followed then"
         )
         controller.resume()
@@ -106,7 +106,7 @@ def test_where_nothing_is_missing_nothing_is_recorded(tmp_path: Path, story: str
     told(controller, story)
     before = ends(controller)
     again = opened(tmp_path)
-    assert not settle(again.recorder, again.releases, again.rollouts)
+    assert not record_missing_decision(again.recorder, again.releases, again.rollouts)
     again.resume()
     assert ends(again) == before
 
@@ -137,7 +137,7 @@ def test_a_rollout_that_was_cancelled_before_its_promotion_was_recorded_is_live_
     controller.control("cancel", EVE)
     for missing in (True, False):
         again = opened(tmp_path)
-        assert settle(again.recorder, again.releases, again.rollouts) is missing
+        assert record_missing_decision(again.recorder, again.releases, again.rollouts) is missing
         again.resume()
         assert again.recorder.status.state == "live"
         assert again.recorder.events(RolledBack) == ()
@@ -153,5 +153,5 @@ def test_an_agent_that_died_while_it_promoted_is_at_the_gate_again_or_through_it
         controller.releases.swap("", "r1", "bob", "phone")
     for missing in (swapped, False):
         again = opened(tmp_path)
-        assert settle(again.recorder, again.releases, again.rollouts) is missing
+        assert record_missing_decision(again.recorder, again.releases, again.rollouts) is missing
         assert again.recorder.status.state == ("live" if swapped else "awaiting-confirmation")

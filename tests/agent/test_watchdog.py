@@ -9,7 +9,7 @@ import pytest
 
 from console.agent.feeds.follower import FeedFollower
 from console.agent.pipeline import PipelineController
-from console.agent.rollout.watchdog import ATTACHED_SECONDS, HOUR, LEFT, Watchdog, tied
+from console.agent.rollout.watchdog import ATTACHED_SECONDS, HOUR, LEFT, Watchdog, is_attached
 from console.agent.spark_session import Settings, SparkHandle
 from console.model.event import Accepted, Entered, Event, Failed, Paused, Resumed
 from console.model.live import Release
@@ -118,7 +118,7 @@ def over(place: Path, first: int = 1) -> PipelineController:
     controller = opened(place, Watchdog(24.0, clock=clock), first)
     controller.recorder.store(Failed("promote", "disk full"))
     controller.recorder._status = replace(controller.recorder.status, changed=clock.wall)
-    controller.mind()
+    controller.tick()
     clock.go(DAY + 1)
     return controller
 
@@ -126,7 +126,7 @@ def over(place: Path, first: int = 1) -> PipelineController:
 def begun(controller: PipelineController) -> list[threading.Thread]:
     """What one tick begins."""
     before = set(threading.enumerate())
-    controller.watchdog.mind(controller, True)
+    controller.watchdog.tick(controller, True)
     return [thread for thread in threading.enumerate() if thread not in before]
 
 
@@ -139,7 +139,7 @@ def over_with(threads: list[threading.Thread]) -> None:
 @pytest.mark.parametrize("first", [1, 9])  # web-10 sorts before web-9
 def test_a_discard_that_waited_while_somebody_decided_leaves_the_next_rollout_alone(tmp_path: Path, first: int) -> None:
     controller = over(tmp_path, first)
-    with controller.guard:  # as `cleanup` holds it, for long
+    with controller.lock:  # as `cleanup` holds it, for long
         waiting = begun(controller)
         controller.control("cancel", "eve from desk")
         accepted(controller, first + 1)
@@ -153,7 +153,7 @@ def test_a_discard_that_waited_while_somebody_decided_leaves_the_next_rollout_al
 
 def test_a_discard_that_waited_while_the_rollout_was_retried_does_not_drop_it(tmp_path: Path) -> None:
     controller = over(tmp_path)
-    with controller.guard:
+    with controller.lock:
         waiting = begun(controller)
         controller.recorder.store(Resumed("eve from desk"))
         controller.recorder.store(Failed("promote", "disk full again"))
@@ -166,7 +166,7 @@ def test_what_is_due_is_begun_once_however_long_it_waits_and_again_when_it_could
 ) -> None:
     controller = over(tmp_path)
     told = unheard(monkeypatch)
-    with controller.guard:
+    with controller.lock:
         waiting = [thread for _ in range(3) for thread in begun(controller)]
         aside = without(controller)
     over_with(waiting)
@@ -212,8 +212,8 @@ def left_alone(place: Path) -> tuple[PipelineController, Hands]:
 def test_a_rollout_is_tied_to_its_console_until_it_paused_for_that(pauses: tuple[str, ...], stays: bool) -> None:
     """Whoever else paused it and lets it go on still has to stay."""
     begun = Accepted("r1", "", "", "ada", "laptop", (), (), True)
-    assert tied([begun, *(event for by in pauses for event in (Paused(by), Resumed("ada")))]) is stays
-    assert not tied([replace(begun, attached=False)])
+    assert is_attached([begun, *(event for by in pauses for event in (Paused(by), Resumed("ada")))]) is stays
+    assert not is_attached([replace(begun, attached=False)])
 
 
 def test_an_attached_rollout_stays_tied_until_its_pause_is_stored(
@@ -239,7 +239,7 @@ def test_a_pause_that_waited_while_the_rollout_came_to_a_stand_is_not_stored(
     tmp_path: Path, meanwhile: list[Event]
 ) -> None:
     controller, _ = left_alone(tmp_path)
-    with controller.guard:
+    with controller.lock:
         waiting = begun(controller)
         for event in meanwhile:
             controller.recorder.store(event)
@@ -252,7 +252,7 @@ def test_a_pause_that_waited_while_the_rollout_came_to_a_stand_is_not_stored(
 def test_a_pause_that_waited_until_the_console_was_back_or_the_next_rollout_began_is_not_stored(tmp_path: Path) -> None:
     for name in ("back", "next"):
         controller, _ = left_alone(tmp_path / name)
-        with controller.guard:
+        with controller.lock:
             waiting = begun(controller)
             if name == "back":
                 controller.recorder.watch(0, lambda _: None)

@@ -90,7 +90,7 @@ UNDER_FIRE = (
     Mutant("a discard does not look again", "tests/agent/test_watchdog.py", "console/agent/rollout/watchdog.py",
            "            if status.rollout != seen.rollout:\n                return\n", ""),
     Mutant("a way back after a rollout that was cancelled is not recorded", "tests/agent/test_recover.py",
-           "console/agent/rollout/recover.py", "    decided = own or _last(rollouts)\n", "    decided = own\n"),
+           "console/agent/rollout/recover.py", "    decided = own or _last_decision(rollouts)\n", "    decided = own\n"),
     Mutant("nothing may become live", "tests/agent/test_ledger.py", "console/agent/store/ledger.py",
            '        if to not in {each.row.id for each in held if each.row.state != "live"}:', "        if False:"),
     Mutant("an event whose commit stands is numbered again", "tests/agent/test_full_disk.py",

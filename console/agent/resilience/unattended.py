@@ -22,7 +22,9 @@ def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
     of it ails, for nobody carries them; so does one that an agent would stop at once, by its own reason.
     """
     kept = (held for held in rebind.ranked(releases) if held.row.state in ("live", "previous"))
-    live_feeds = rebind.owned(live_feeds_of(held.release, lambda path: resolve(warehouse, path)) for held in kept)
+    live_feeds = rebind.feeds_to_follow(
+        live_feeds_of(held.release, lambda path: resolve(warehouse, path)) for held in kept
+    )
     commits, rows, seconds, ailing = 0, 0, 0.0, []
     for live_feed in live_feeds:
         try:

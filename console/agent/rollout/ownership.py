@@ -1,60 +1,80 @@
-"""Who steers a rollout: the console that began it, until another takes it over; from then on the first one only looks.
+"""Ownership of a rollout: the console that began it controls it until another one takes it over; then it only watches.
 
-It binds consoles that carry a rollout (`apply`, the screen, `attach --take-over`), each of which has an id of its own.
-A command that a person types for one deed has none and is always theirs to give.
+Ownership binds the consoles that run a rollout (`apply`, the screen, `attach --take-over`); each has an id of its own.
+A single command (`console pause`, `console promote`) has no console id and is always accepted.
 """
 
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import Protocol, TypeVar
 
+from console.agent.rollout.recorder import Recorder
 from console.errors import Conflict
 from console.model.event import ENDED, Accepted, Ended, Event, Paused, Promoted, Resumed, RolledBack, TakenOver
 from console.model.status import Status
 
-if TYPE_CHECKING:
-    from console.agent.pipeline import PipelineController
+
+class OwnedPipeline(Protocol):
+    """What ownership needs of a pipeline's controller."""
+
+    @property
+    def pipeline(self) -> str: ...
+
+    @property
+    def recorder(self) -> Recorder: ...
+
+    @property
+    def lock(self) -> threading.RLock:
+        """Held for one operation on the pipeline."""
+        ...
+
+
+P = TypeVar("P", bound=OwnedPipeline)
 
 
 @contextmanager
-def steered(controller: "PipelineController", console: str) -> Iterator["PipelineController"]:
-    """The line, for one deed of a console; nobody takes over in the middle of it.
+def owned(controller: P, console: str) -> Iterator[P]:
+    """Hold the pipeline's lock for one operation of a console, so that no other console takes over during it.
 
-    raises  Conflict E_TAKEN_OVER naming who steers, since when
+    console  the console's id; "" for a single command
+    raises   Conflict E_TAKEN_OVER naming the owner and the time, if another console owns the rollout
     """
-    with controller.guard:
+    with controller.lock:
         status = controller.recorder.status
-        if console and status.console and console != status.console and moving(status):
-            raise Conflict(f"{status.rollout}: {told(status)}", hint="console attach --take-over", code="E_TAKEN_OVER")
+        if console and status.console and console != status.console and in_progress(status):
+            raise Conflict(
+                f"{status.rollout}: {_taken_over(status)}", hint="console attach --take-over", code="E_TAKEN_OVER"
+            )
         yield controller
 
 
-def take_over(controller: "PipelineController", console: str, by: str, host: str) -> Status:
-    """From now on this console steers; all who watch are told. Taking over again what one steers changes nothing.
+def take_over(controller: OwnedPipeline, console: str, by: str, host: str) -> Status:
+    """Make a console the owner of the rollout and tell everyone who watches; for its owner nothing changes.
 
-    raises  Conflict where nothing is under way
+    console  the new owner's id
+    raises   Conflict E_STATE if no rollout is in progress
     """
-    with controller.guard:
+    with controller.lock:
         status = controller.recorder.status
-        if not moving(status):
+        if not in_progress(status):
             raise Conflict(f"{controller.pipeline}: nothing is under way", hint="console status", code="E_STATE")
         if status.console != console:
             controller.recorder.store(TakenOver(by, host, console))
         return controller.recorder.status
 
 
-def moving(status: Status) -> bool:
+def in_progress(status: Status) -> bool:
+    """Whether the rollout has begun and not ended; paused and failed ones are in progress too."""
     return status.state not in (*ENDED, "none")
 
 
-def told(status: Status) -> str:
-    when = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(status.taken_at))
-    return f"{status.taken_by} took it over at {when}; this console only looks"
+def last_decision(status: Status, events: Sequence[Event]) -> str:
+    """Who decided last on the rollout, as a suffix to its state; "" after a failure, and where there is no rollout.
 
-
-def last_word(status: Status, events: Sequence[Event]) -> str:
-    """Who was the last to decide on the rollout, to be said behind its state; "" where nobody did: it failed, or there is none."""
+    events  all stored events of the rollout, oldest first
+    """
     for event in () if status.held == "failed" else reversed(events):
         match event:
             case Paused(by) | Ended(by=by):
@@ -68,3 +88,8 @@ def last_word(status: Status, events: Sequence[Event]) -> str:
             case Accepted(by=by, host=host):
                 return f", begun by {by} from {host}"
     return ""
+
+
+def _taken_over(status: Status) -> str:
+    when = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(status.taken_at))
+    return f"{status.taken_by} took it over at {when}; this console only watches"

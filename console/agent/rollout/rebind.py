@@ -1,4 +1,7 @@
-"""Feeds that move from one version of their source to another at a promotion or a rollback, and who feeds what."""
+"""Rebinding: at a promotion or rollback, the feed of a shared table changes to another version of its source.
+
+Also which of several releases feeds a version that they share.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -16,59 +19,63 @@ from console.model.live import ReleaseState
 
 Resolve = Callable[[str], str]
 ALIGN_SECONDS = 120.0
-_MOVING = FeedStopped("its table moves to another version of the source", code="E_MOVING")
-_OWNERS: tuple[ReleaseState, ...] = ("live", "preview", "previous", "retired")
+_REBINDING = FeedStopped("its table moves to another version of the source", code="E_MOVING")
+_RANKS: tuple[ReleaseState, ...] = ("live", "preview", "previous", "retired")
 
 
 @dataclass(frozen=True, slots=True)
 class Rebinding:
-    """One table that both releases share and feed from different versions of its source."""
+    """One table that both releases share and that they feed from different versions of its source."""
 
     old: LiveFeed
     new: LiveFeed
 
 
-def moves(releases: Iterable[StoredRelease], to: str, resolve: Resolve) -> tuple[Rebinding, ...]:
-    """What changes hands besides the release itself when `to` follows the one that is live."""
-    held = tuple(releases)
-    was = next((h.release for h in held if h.row.state == "live"), None)
-    now = next((h.release for h in held if h.row.id == to), None)
+def rebindings_for(releases: Iterable[StoredRelease], to: str, resolve: Resolve) -> tuple[Rebinding, ...]:
+    """The feeds of shared tables that change their source when release `to` becomes live.
+
+    to       a release's id
+    resolve  version path → absolute path
+    """
+    stored = tuple(releases)
+    was = next((each.release for each in stored if each.row.state == "live"), None)
+    now = next((each.release for each in stored if each.row.id == to), None)
     if was is None or now is None or not any(feed.moved for release in (was, now) for feed in release.feeds):
         return ()
-    before = {
-        (live_feed.target_path, live_feed.spec.materialization): live_feed for live_feed in live_feeds_of(was, resolve)
-    }
-    pairs = [(before.get((e.target_path, e.spec.materialization)), e) for e in live_feeds_of(now, resolve)]
+    before = {(feed.target_path, feed.spec.materialization): feed for feed in live_feeds_of(was, resolve)}
+    pairs = [(before.get((feed.target_path, feed.spec.materialization)), feed) for feed in live_feeds_of(now, resolve)]
     return tuple(Rebinding(old, new) for old, new in pairs if old is not None and old.source_path != new.source_path)
 
 
 def ranked(releases: Iterable[StoredRelease]) -> tuple[StoredRelease, ...]:
-    """The order in which releases own the versions that they share."""
-    return tuple(sorted(releases, key=lambda held: _OWNERS.index(held.row.state)))
+    """Releases in the order in which they feed a version that they share: live, preview, previous, retired."""
+    return tuple(sorted(releases, key=lambda stored: _RANKS.index(stored.row.state)))
 
 
-def owned(releases: Iterable[tuple[LiveFeed, ...]]) -> tuple[LiveFeed, ...]:
-    """The feeds to be followed of several releases, given in their rank: each version is fed by one release alone.
+def feeds_to_follow(releases: Iterable[tuple[LiveFeed, ...]]) -> tuple[LiveFeed, ...]:
+    """The feeds to follow of several releases, such that one release alone feeds each version.
 
-    Else a table below a rebuilt one would get every row from both versions of it.
+    Otherwise a table below a rebuilt one would get every row from both versions of it.
+
+    releases  the feeds of each, in the order of `ranked`
     """
     owners: dict[str, int] = {}
-    found = []
-    for place, live_feeds in enumerate(releases):
+    chosen = []
+    for rank, live_feeds in enumerate(releases):
         for live_feed in live_feeds:
-            if owners.setdefault(live_feed.target_path, place) == place:
-                found.append(live_feed)
-    return tuple(found)
+            if owners.setdefault(live_feed.target_path, rank) == rank:
+                chosen.append(live_feed)
+    return tuple(chosen)
 
 
 def drain(follower: FeedFollower, pipeline: str, releases: Iterable[StoredRelease], to: str, resolve: Resolve) -> None:
-    """Bring the feeds of a release to one landing position, by what that release itself says of them.
+    """Bring the feeds of release `to` to one landing position, under the definitions of that release.
 
-    A feed that only others have may stand still: what replaces it is how it is mended.
+    A feed that only other releases have may be stopped: promoting this release replaces it.
 
-    raises  the reason for which a feed of the release stands still; CheckFailed E_LAG while one cannot keep up
+    raises  the error that stopped a feed of the release; CheckFailed E_LAG if one does not catch up in time
     """
-    release = next((held.release for held in releases if held.row.id == to), None)
+    release = next((stored.release for stored in releases if stored.row.id == to), None)
     live_feeds = {live_feed.key: live_feed for live_feed in live_feeds_of(release, resolve)} if release else {}
     follower.redefine(pipeline, live_feeds.values())
     with follower.hold(pipeline, ALIGN_SECONDS, needed=lambda live_feed: live_feed.key in live_feeds):
@@ -76,58 +83,58 @@ def drain(follower: FeedFollower, pipeline: str, releases: Iterable[StoredReleas
 
 
 @contextmanager
-def moved(
+def rebound(
     spark: SparkHandle,
     follower: FeedFollower,
     pipeline: str,
-    changing: tuple[Rebinding, ...],
+    rebindings: tuple[Rebinding, ...],
     refollow: Callable[[], None],
 ) -> Iterator[None]:
-    """Take shared tables from the old version of their source to the new one, around the swap of the releases.
+    """Around the swap of the live release: shared tables change from the old version of their source to the new one.
 
-    The follower is held meanwhile, old and new source at one landing position, and the table has everything of the old
-    one: it goes on after the version that the new source has reached. The old feed is closed, so that no late commit of
-    it counts, and the new one's position is committed before the release changes hands. If it never does, the old feed
-    is opened anew where it was closed, and the new position lies there until it is committed again.
+    The follower is held, with both sources at one landing position and every row of the old one in the table: the new
+    feed starts after the version that its source has reached. The old feed is closed, so that a late commit of it does
+    not count, and the new feed's position is committed before the swap. If the swap fails, the old feed is opened again
+    where it was closed; the new position stays unused until it is committed again.
 
-    refollow  says what is followed from now on, as the release table has it; before that neither feed may move
-    raises    what a feed stands still by; CheckFailed E_LAG if the feeds do not come to one landing position
+    refollow  has the follower move what the release table calls for now; until then neither feed may move
+    raises    the error that stopped a feed; CheckFailed E_LAG if the feeds do not reach one landing position in time
     """
-    if not changing:
+    if not rebindings:
         yield
         return
     with follower.hold(pipeline, ALIGN_SECONDS, aligned=not planted_bugs.early()):
         session = spark.session()
         try:
-            for move in changing:
-                _move(session, follower, pipeline, move)
+            for rebinding in rebindings:
+                _rebind(session, follower, pipeline, rebinding)
             yield
         finally:
             refollow()
             for live_feed in follower.feeds(pipeline):
-                if live_feed.health.stopped is _MOVING:
+                if live_feed.health.stopped is _REBINDING:
                     live_feed.health.fine()
 
 
-def _move(session: Any, follower: FeedFollower, pipeline: str, move: Rebinding) -> None:
-    old, new = move.old, move.new
+def _rebind(session: Any, follower: FeedFollower, pipeline: str, rebinding: Rebinding) -> None:
+    old, new = rebinding.old, rebinding.new
     start = log.latest_version(new.source_path)
     followed = next((live_feed for live_feed in follower.feeds(pipeline) if live_feed.key == old.key), None)
-    if (followed is None or _left(followed)) and not planted_bugs.early():
+    if (followed is None or _has_rows_left(followed)) and not planted_bugs.early():
         raise CheckFailed(
             f"{old.target_path} has not taken everything of {old.source_path} yet",
             hint="try again; `console status` shows the lag",
             code="E_LAG",
         )
-    if followed is not None:  # it takes the closed feed over anew, should the old release stay
-        followed.health.stop(_MOVING)
+    if followed is not None:  # if the old release stays live, it takes the closed feed over again
+        followed.health.stop(_REBINDING)
         followed.writer = None
     closed = commit.close_feed(session, old.app_id, old.target_path)
     note = {"kind": "rebind", "feed": new.app_id, "after": old.app_id, "closed": closed}
     commit.place_feed(session, new.app_id, new.target_path, start, note)
 
 
-def _left(live_feed: LiveFeed) -> bool:
-    """Whether the source has rows that the edge has not passed; what maintenance committed since does not count."""
-    found = log.commits(live_feed.source_path, live_feed.seen + 1, log.latest_version(live_feed.source_path))
-    return any(commit.kind == "append" for commit in found)
+def _has_rows_left(live_feed: LiveFeed) -> bool:
+    """Whether the source has rows that the feed has not moved; commits of maintenance do not count."""
+    commits = log.commits(live_feed.source_path, live_feed.seen + 1, log.latest_version(live_feed.source_path))
+    return any(commit.kind == "append" for commit in commits)

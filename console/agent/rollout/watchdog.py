@@ -1,75 +1,87 @@
-"""What the agent does with a rollout that nobody looks after: pause it, or drop what it built."""
+"""The watchdog of a rollout: pauses it when its console has left, discards it when nobody mends a failure, and warns
+before files that it still reads may be deleted.
+"""
 
 import threading
 import time
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 from console.agent.resilience.throttle import Clock, WallClock
+from console.agent.rollout.ownership import OwnedPipeline
 from console.model.event import RUNNING, Accepted, Event, Expiring, Paused
 from console.model.status import Status
-
-if TYPE_CHECKING:
-    from console.agent.pipeline import PipelineController
 
 ATTACHED_SECONDS = 10.0
 LEFT = "the agent, since its console left"
 HOUR = 3600.0
 SOON, LAST = 24 * HOUR, HOUR  # before files that a rollout still reads may be deleted
-STEPPED_SECONDS = 60.0  # between wall clock and monotonic clock: more is no drift
+STEPPED_SECONDS = 60.0  # a larger change between wall clock and monotonic clock is a step, not drift
+
+
+class ControlledPipeline(OwnedPipeline, Protocol):
+    """What the watchdog needs of a pipeline's controller."""
+
+    def control(self, verb: str, by: str) -> Status: ...
 
 
 @dataclass(slots=True)
 class Watchdog:
-    """Asked once a second.
+    """Looks at one pipeline's rollout once a second.
 
-    attached           tied to a console: without a watcher the rollout pauses
     keep_failed_hours  how long a failed rollout keeps what it built (P7)
+    attached           the rollout pauses when no console watches it
     """
 
     keep_failed_hours: float
     attached: bool = False
     clock: Clock = field(default_factory=WallClock)
-    _started: float = field(init=False)
-    _watched: float = field(init=False)
-    _ahead: float = field(init=False)  # the wall clock, of the monotonic one
+    _started: float = field(init=False)  # monotonic
+    _watched: float = field(init=False)  # monotonic: when somebody watched last
+    _ahead: float = field(init=False)  # wall clock − monotonic clock, seconds
     _failure: tuple[str, int] = field(default=("", 0), init=False)  # rollout and number of its last event
-    _seen: float = field(default=0.0, init=False)  # first, on the monotonic clock …
-    _age: float = field(default=0.0, init=False)  # … and how old it was then, seconds
-    _deed: threading.Thread | None = field(default=None, init=False)
+    _seen: float = field(default=0.0, init=False)  # monotonic: when the failure was seen first …
+    _age: float = field(default=0.0, init=False)  # … and its age then, seconds
+    _action: threading.Thread | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._started = self._watched = self.clock.elapsed()
         self._ahead = self.clock.now() - self._started
 
-    def mind(self, controller: "PipelineController", carrying: bool) -> None:
-        """Warn of what expires and begin what is due: beside the agent's loop, since others may hold the guard for long."""
+    def tick(self, controller: ControlledPipeline, running: bool) -> None:
+        """Warn of files that expire, and start the action that is due, in a thread of its own: another operation may
+        hold the pipeline's lock for long.
+
+        running  whether the executor is alive
+        """
         recorder = controller.recorder
         if warning := expiring(recorder.status, self.clock.now()):
-            with suppress(Exception):  # a disk that is full now must not end the agent for the sake of a warning
+            with suppress(Exception):  # a full disk must not end the agent for the sake of a warning
                 recorder.store(warning)
         status = recorder.status
-        due = self.due(status, bool(recorder.watchers), carrying)
-        if due and (self._deed is None or not self._deed.is_alive()):
-            self._deed = threading.Thread(target=self._do, args=(controller, status, *due), daemon=True)
-            self._deed.start()
+        due = self.due(status, bool(recorder.watchers), running)
+        if due and (self._action is None or not self._action.is_alive()):
+            self._action = threading.Thread(target=self._act, args=(controller, status, *due), daemon=True)
+            self._action.start()
 
-    def due(self, status: Status, watched: bool, carrying: bool) -> tuple[Literal["pause", "discard"], str] | None:
-        """What is due now, and in whose name; None for nothing."""
+    def due(self, status: Status, watched: bool, running: bool) -> tuple[Literal["pause", "discard"], str] | None:
+        """The action that is due and who is recorded for it; None for none."""
         if self._kept_long(status):
             return "discard", f"the agent, {self.keep_failed_hours:g} h after the failure"
         now = self.clock.elapsed()
-        if watched or not self.attached or not carrying:
+        if watched or not self.attached or not running:
             self._watched = now
         elif now - self._watched > ATTACHED_SECONDS:
-            self._watched = now  # asked for again later if it cannot be stored
+            self._watched = now  # due again later if it cannot be stored
             return "pause", LEFT
         return None
 
     def _kept_long(self, status: Status) -> bool:
-        """Whether it failed so long ago: no step of the wall clock makes it so, and none at the start of a host."""
+        """Whether the failure is older than `keep_failed_hours`; a step of the wall clock does not age it, and nothing is
+        due in the agent's first hour.
+        """
         if status.held != "failed":
             return False
         now, elapsed = self.clock.now(), self.clock.elapsed()
@@ -80,9 +92,9 @@ class Watchdog:
             self._ahead, self._age = now - elapsed, 0.0
         return self._age + elapsed - self._seen > self.keep_failed_hours * HOUR and elapsed - self._started >= HOUR
 
-    def _do(self, controller: "PipelineController", seen: Status, verb: Literal["pause", "discard"], by: str) -> None:
-        """What was due, if it still is: while the guard was waited for, somebody may have decided, or begun the next rollout."""
-        with controller.guard:
+    def _act(self, controller: ControlledPipeline, seen: Status, verb: Literal["pause", "discard"], by: str) -> None:
+        """Do what was due if it still is: somebody may have decided, or begun the next rollout, before the lock was free."""
+        with controller.lock:
             status = controller.recorder.status
             if status.rollout != seen.rollout:
                 return
@@ -94,25 +106,26 @@ class Watchdog:
                 self.attached = False
 
 
-def tied(events: Iterable[Event]) -> bool:
-    """Whether a rollout is still tied to its console, by its stored events: once it paused for that, whoever lets it go on
-    lets it go on alone.
+def is_attached(events: Iterable[Event]) -> bool:
+    """Whether a rollout is still attached to its console. Once it has paused because the console left, it stays detached.
+
+    events  all stored events of the rollout, oldest first
     """
-    found = False
+    attached = False
     for event in events:
         match event:
             case Accepted():
-                found = event.attached
+                attached = event.attached
             case Paused(by) if by == LEFT:
-                found = False
-    return found
+                attached = False
+    return attached
 
 
 def expiring(status: Status, now: float) -> Expiring | None:
-    """The warning that is due, once a level: a day before, an hour before, too late; earlier where even going on at the
-    measured rate would come too late.
+    """The warning that is due, once per level: 1 a day before, 2 an hour before, 3 too late; earlier if the rollout would
+    be too late at its measured rate.
 
-    now  seconds, UTC
+    now  seconds since 1970, UTC
     """
     until = status.reads_until
     left = until - now
@@ -126,10 +139,10 @@ def expiring(status: Status, now: float) -> Expiring | None:
     end = "console discard, then plan again"
     match level:
         case 3:
-            told = f"files of its history may have been deleted since {when}: go on at once, or {end}"
+            message = f"files of its history may have been deleted since {when}: go on at once, or {end}"
         case 2 if needed > left:
-            told = f"at its rate it ends after {when}, when files of its history may be deleted: raise delta.deletedFileRetentionDuration of its sources, or {end}"
+            message = f"at its rate it ends after {when}, when files of its history may be deleted: raise delta.deletedFileRetentionDuration of its sources, or {end}"
         case _:
             go = "console resume before" if status.held == "paused" else "it must have read them by"
-            told = f"files of its history may be deleted from {when} on: {go} then"
-    return Expiring(until, level, told)
+            message = f"files of its history may be deleted from {when} on: {go} then"
+    return Expiring(until, level, message)

@@ -29,12 +29,14 @@ def opened(place: Path) -> PipelineController:
     return PipelineController(place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
 
 
-def at_the_gate(line: PipelineController, number: int, live: str) -> None:
+def at_the_gate(controller: PipelineController, number: int, live: str) -> None:
     release = Release(f"r{number}", "web", "d", (), ())
     plan = Plan(1, "t", "web", "eu", f"d{number}", live, "c", (), (Promote(),), release)
-    line.releases.propose(release, f"web-{number}", "ada", "laptop")
-    line.recorder.accept(f"web-{number}", plan, Accepted(release.id, live, "", "ada", "laptop", (("promote", 0),)))
-    line.recorder.store(Entered("awaiting-confirmation"))
+    controller.releases.propose(release, f"web-{number}", "ada", "laptop")
+    controller.recorder.accept(
+        f"web-{number}", plan, Accepted(release.id, live, "", "ada", "laptop", (("promote", 0),))
+    )
+    controller.recorder.store(Entered("awaiting-confirmation"))
 
 
 def at_once(deed: Callable[[str, str], Any]) -> tuple[list[Any], list[Conflict]]:
@@ -54,69 +56,69 @@ def at_once(deed: Callable[[str, str], Any]) -> tuple[list[Any], list[Conflict]]
 
 
 def test_of_two_who_promote_or_roll_back_at_once_exactly_one_does_and_the_other_learns_who(tmp_path: Path) -> None:
-    line, live = opened(tmp_path), ""
+    controller, live = opened(tmp_path), ""
     wins = dict.fromkeys(WHO, 0)
     for number in range(1, ROUNDS + 1):
-        at_the_gate(line, number, live)
-        before = line.releases.version()
-        done, refused = at_once(lambda by, host, n=number, was=live: line.promote(f"web-{n}", was, by, host))
+        at_the_gate(controller, number, live)
+        before = controller.releases.version()
+        done, refused = at_once(lambda by, host, n=number, was=live: controller.promote(f"web-{n}", was, by, host))
         assert (len(done), len(refused)) == (1, 1)
-        assert line.releases.version() == before + 1, "one commit promotes"
+        assert controller.releases.version() == before + 1, "one commit promotes"
         (winner,) = done
         wins[winner.by] += 1
         told = rf"r{number} was already promoted by {winner.by} from {winner.host} at 20\d\d-\d\d-\d\d \d\d:\d\d:\d\dZ"
         assert re.search(told, str(refused[0])), refused[0]
         assert refused[0].exit_code == 4
-        assert len(line.recorder.events(Promoted)) == 1
+        assert len(controller.recorder.events(Promoted)) == 1
         live = f"r{number}"
         if number > 1 and number % 5 == 0:
-            done, refused = at_once(lambda by, host, was=live: line.rollback(was, by, host))
+            done, refused = at_once(lambda by, host, was=live: controller.rollback(was, by, host))
             assert (len(done), len(refused)) == (1, 1)
             assert "is live, not" in str(refused[0])
-            assert len(line.recorder.events(RolledBack)) == 1
+            assert len(controller.recorder.events(RolledBack)) == 1
             live = f"r{number - 1}"
-        held = line.releases.in_state("live")
+        held = controller.releases.in_state("live")
         assert held is not None
         assert held.row.id == live
     assert sum(wins.values()) == ROUNDS
 
 
 def test_a_console_whose_rollout_was_taken_over_is_refused_and_told_by_whom(tmp_path: Path) -> None:
-    line = opened(tmp_path)
-    at_the_gate(line, 1, "")
+    controller = opened(tmp_path)
+    at_the_gate(controller, 1, "")
     seen: list[Any] = []
-    line.recorder.watch(0, lambda recorded: seen.append(recorded.event))
-    ownership.take_over(line, "console-of-eve", "eve", "desk")
+    controller.recorder.watch(0, lambda recorded: seen.append(recorded.event))
+    ownership.take_over(controller, "console-of-eve", "eve", "desk")
     assert seen[-1] == TakenOver("eve", "desk", "console-of-eve"), "whoever watches is told"
     with (
-        pytest.raises(Conflict, match=r"web-1: eve on desk took it over at 20.*Z; this console only looks") as told,
-        ownership.steered(line, "console-of-ada"),
+        pytest.raises(Conflict, match=r"web-1: eve on desk took it over at 20.*Z; this console only watches") as told,
+        ownership.owned(controller, "console-of-ada"),
     ):
-        line.promote("web-1", "", "ada", "laptop")
+        controller.promote("web-1", "", "ada", "laptop")
     assert told.value.exit_code == 4
-    assert line.releases.in_state("live") is None
+    assert controller.releases.in_state("live") is None
     again = opened(tmp_path)  # it is in the region: the next agent knows it as well
-    with pytest.raises(Conflict), ownership.steered(again, "console-of-ada"):
+    with pytest.raises(Conflict), ownership.owned(again, "console-of-ada"):
         again.control("cancel", "ada")
-    with ownership.steered(again, "console-of-eve"):
+    with ownership.owned(again, "console-of-eve"):
         assert again.promote("web-1", "", "eve", "desk").by == "eve"
 
 
 def test_a_deed_that_a_person_types_is_theirs_whoever_steers(tmp_path: Path) -> None:
-    line = opened(tmp_path)
-    at_the_gate(line, 1, "")
-    ownership.take_over(line, "console-of-eve", "eve", "desk")
-    with ownership.steered(line, ""):
-        assert line.control("cancel", "ada").state == "cancelled"
+    controller = opened(tmp_path)
+    at_the_gate(controller, 1, "")
+    ownership.take_over(controller, "console-of-eve", "eve", "desk")
+    with ownership.owned(controller, ""):
+        assert controller.control("cancel", "ada").state == "cancelled"
 
 
 def test_taking_over_twice_is_told_once_and_what_has_ended_cannot_be_taken(tmp_path: Path) -> None:
-    line = opened(tmp_path)
+    controller = opened(tmp_path)
     with pytest.raises(Conflict, match="nothing is under way"):
-        ownership.take_over(line, "c1", "eve", "desk")
-    at_the_gate(line, 1, "")
+        ownership.take_over(controller, "c1", "eve", "desk")
+    at_the_gate(controller, 1, "")
     for console in ("c1", "c1", "c2"):
-        ownership.take_over(line, console, "eve", "desk")
-    assert [event.console for event in line.recorder.events(TakenOver)] == ["c1", "c2"]
-    at_the_gate(line, 2, "")
-    assert line.recorder.status.console == "", "the next rollout is steered by who began it"
+        ownership.take_over(controller, console, "eve", "desk")
+    assert [event.console for event in controller.recorder.events(TakenOver)] == ["c1", "c2"]
+    at_the_gate(controller, 2, "")
+    assert controller.recorder.status.console == "", "the next rollout is steered by who began it"

@@ -113,7 +113,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a spoiled table is compacted again", "console/agent/maintenance/maintainer.py", "if error.code == SPOILED:", "if False:", f"{RULES}/test_keeper.py"),
     bug("a column that differs is none", "console/agent/feeds/comparison.py", "    if differing:\n", "    if False:\n", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
     bug("rows a day are not compared", "console/agent/feeds/comparison.py", "unequal = [d for d in days if was.get", "unequal = [d for d in () if was.get", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
-    bug("a check that failed opens the gate", "console/agent/pipeline.py", "for check in status.checks if check.ok is False]", "for check in () if check.ok is False]", f"{BY_HAND}::test_no_gate_opens_past_a_check_that_found_a_difference"),
+    bug("a check that failed opens the gate", "console/agent/rollout/promotion.py", "for check in status.checks if check.ok is False]", "for check in () if check.ok is False]", f"{BY_HAND}::test_no_gate_opens_past_a_check_that_found_a_difference"),
     bug("hours of a day begin late", "console/model/slices.py", "start + timedelta(hours=hour)", "start + timedelta(hours=hour + 1)", "tests/faults/test_clocks.py"),
     bug("events are told by their time", "console/model/status.py", "if recorded.seq and recorded.seq <= status.seq and", "if recorded.seq and recorded.at <= status.changed and", "tests/faults/test_clocks.py"),
     bug("the first kept day expires", "console/agent/maintenance/retention.py", "< lit(keep)", "<= lit(keep)", f"{KEEPING}::test_the_first_kept_day_is_kept_from_its_first_moment"),
@@ -122,7 +122,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("days without a name are days", "console/agent/store/days.py", "if({shown} IS NULL OR ", "if(true OR ", "tests/days/test_far_days.py"),
     bug("days without a name have no slice", "console/model/slices.py", "    if late:\n", "    if False:\n", "tests/days/test_slices.py"),
     bug("a feed that stands still is well", FOLLOW, "if feed.health.tries or feed.health.standing]", "if False]", f"{STANDING}::test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause_is_gone"),
-    bug("no gate waits for rows", "console/agent/pipeline.py", "                self._drain(status.release)", "                pass", f"{AT_GATE}::test_while_rows_wait_the_gate_stays_shut_says_how_many_and_gives_up_unchanged"),
+    bug("no gate waits for rows", "console/agent/rollout/promotion.py", "            self._drain(status.release)", "            pass", f"{AT_GATE}::test_while_rows_wait_the_gate_stays_shut_says_how_many_and_gives_up_unchanged"),
     bug("two releases stay previous", "console/agent/store/ledger.py", " WHEN state = 'previous' THEN 'retired'", "", f"{AT_GATE}::test_back_and_back_again_and_on_after_that_until_what_was_before_is_cleaned_up"),
     bug("a compaction before a death flows", COMPACT, '.option("dataChange", "false")', "", f"{RULES}/test_upkeep_killed.py"),
     bug("retention before a death stops feeds", RANGES, 'if commit.is_retention or policy == "ignore":', 'if policy == "ignore":', f"{RULES}/test_upkeep_killed.py::test_killed_around_a_retention_delete_whole_days_are_gone_once_and_no_feed_below_notices"),
@@ -165,7 +165,7 @@ MUTANTS: tuple[Mutant, ...] = (
     # rivals
     bug("a region's lock is shared", "console/agent/lock.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", f"{RIVALS}/test_holding.py"),
     bug("a swap commits over another's", "console/agent/store/ledger.py", SWAP, "        try:\n            DeltaTable(str(self.path)).update(", f"{RIVALS}/test_rounds.py"),
-    bug("who was deposed may go on", "console/agent/rollout/ownership.py", "if console and status.console and console != status.console and moving(status):", "if False:", f"{RIVALS}/test_steering.py::test_a_console_whose_rollout_was_taken_over_is_refused_and_told_by_whom"),
+    bug("who was deposed may go on", "console/agent/rollout/ownership.py", "if console and status.console and console != status.console and in_progress(status):", "if False:", f"{RIVALS}/test_steering.py::test_a_console_whose_rollout_was_taken_over_is_refused_and_told_by_whom"),
     bug("the first is not told", "console/runner/region_run.py", 'return under_way(status) and status.console not in ("", self._actions.who.console)', "return False", f"{RIVALS}/test_attach.py"),
-    bug("anybody may promote again", "console/agent/pipeline.py", "if isinstance(decided, Promoted) and (status.rollout != rollout or status.state == \"live\"):", "if False:", f"{RIVALS}/test_steering.py::test_of_two_who_promote_or_roll_back_at_once_exactly_one_does_and_the_other_learns_who"),
+    bug("anybody may promote again", "console/agent/rollout/promotion.py", "if isinstance(decided, Promoted) and (status.rollout != rollout or status.state == \"live\"):", "if False:", f"{RIVALS}/test_steering.py::test_of_two_who_promote_or_roll_back_at_once_exactly_one_does_and_the_other_learns_who"),
 )  # fmt: skip

@@ -1,0 +1,115 @@
+"""Promotion and rollback: another release becomes live in one commit, and shared tables change their source with it."""
+
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+from console.agent.feeds import planted_bugs
+from console.agent.feeds.follower import FeedFollower
+from console.agent.rollout import rebind
+from console.agent.rollout.ownership import in_progress
+from console.agent.rollout.recorder import Recorder
+from console.agent.spark_session import SparkHandle
+from console.agent.store.ledger import Releases, Rollouts
+from console.errors import CheckFailed, Conflict
+from console.model.event import Entered, Promoted, RolledBack
+from console.model.status import Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promotion:
+    """Changes the live release of one pipeline. The caller holds the pipeline's lock.
+
+    resolve   version path → absolute path
+    refollow  has the follower move the feeds that the release table and the rollout call for
+    """
+
+    pipeline: str
+    releases: Releases
+    rollouts: Rollouts
+    recorder: Recorder
+    spark: SparkHandle
+    follower: FeedFollower
+    resolve: rebind.Resolve
+    refollow: Callable[[], None]
+
+    def promote(self, rollout: str, live: str, by: str, host: str) -> Promoted:
+        """Open the gate of a rollout: its release becomes live.
+
+        live    id of the release that the operator takes for live; "" for none
+        raises  Conflict E_PROMOTED naming who was first, E_STATE if the rollout is not at its gate, E_STALE if another
+                release is live; CheckFailed E_CHECK if a check found a difference, E_LAG if the feeds do not catch up
+        """
+        status = self.recorder.status
+        self._check_gate(status, rollout)
+        if not planted_bugs.early():
+            self._drain(status.release)
+        with self._rebound(status.release):
+            self.recorder.store(Entered("promoting"))
+            try:
+                version = self.releases.swap(live, status.release, by, host)
+            except Conflict:
+                self.recorder.store(Entered("awaiting-confirmation"))
+                raise
+            event = Promoted(status.release, live, by, host, version)
+            self.recorder.store(event)
+            self.refollow()
+            return event
+
+    def rollback(self, live: str, by: str, host: str) -> RolledBack:
+        """Make the previous release live again.
+
+        live    id of the release that the operator takes for live
+        raises  Conflict E_UNDER_WAY during a rollout, E_NO_PREVIOUS if there is no previous release, E_STALE if another
+                release is live; CheckFailed E_LAG if the feeds do not catch up
+        """
+        status = self.recorder.status
+        if in_progress(status):
+            raise Conflict(f"{status.rollout} is under way ({status.shown})", hint="console cancel", code="E_UNDER_WAY")
+        previous = self.releases.in_state("previous")
+        if previous is None:
+            raise Conflict(f"{self.pipeline}: nothing to go back to", hint="console status", code="E_NO_PREVIOUS")
+        self._drain(previous.row.id)
+        with self._rebound(previous.row.id):
+            version = self.releases.swap(live, previous.row.id, by, host)
+            event = RolledBack(previous.row.id, live, by, host, version)
+            self.recorder.store(event)
+            self.refollow()
+            return event
+
+    def _check_gate(self, status: Status, rollout: str) -> None:
+        decided = self.rollouts.decision()
+        if isinstance(decided, Promoted) and (status.rollout != rollout or status.state == "live"):
+            raise self._already_promoted(decided)
+        if status.rollout != rollout or status.shown != "awaiting-confirmation":
+            raise Conflict(f"{rollout} is not at the gate: {status.shown}", hint="console status", code="E_STATE")
+        failed = [check for check in status.checks if check.ok is False]
+        if failed:
+            raise CheckFailed(
+                f"{failed[0].table}: {failed[0].check}: {failed[0].detail}",
+                hint="console status shows all checks; `console discard` drops the new version",
+                code="E_CHECK",
+            )
+
+    def _already_promoted(self, decided: Promoted) -> Conflict:
+        row = next((stored.row for stored in self.releases.all() if stored.row.id == decided.release), None)
+        when = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime(row.at)) if row else "?"
+        return Conflict(
+            f"{decided.release} was already promoted by {decided.by} from {decided.host} at {when}",
+            hint="console status",
+            code="E_PROMOTED",
+        )
+
+    def _drain(self, to: str) -> None:
+        """Bring the feeds of release `to` to one landing position; the live release does not change before that."""
+        try:
+            rebind.drain(self.follower, self.pipeline, self.releases.all(), to, self.resolve)
+        except BaseException:
+            self.refollow()  # the live release's definitions of its feeds apply again
+            raise
+
+    def _rebound(self, to: str) -> AbstractContextManager[None]:
+        """Around the swap: shared tables that `to` feeds from another version of their source change over to it."""
+        rebindings = rebind.rebindings_for(self.releases.all(), to, self.resolve)
+        return rebind.rebound(self.spark, self.follower, self.pipeline, rebindings, self.refollow)
