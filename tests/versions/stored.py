@@ -2,13 +2,15 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tarfile
 import time
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from fcntl import LOCK_EX, flock
 from pathlib import Path
 
 from console import project
@@ -16,6 +18,7 @@ from console.cli.wiring import plan_of
 from console.model.plan import Plan
 from tests.faults.clock import Clock, read_from
 from tests.life.region import LiveRegion
+from tests.versions.build import PLACE
 
 HERE = Path(__file__).parent
 VERSIONS = sorted(path.name for path in HERE.iterdir() if (path / "gate.json").is_file())
@@ -71,10 +74,22 @@ class Stored(LiveRegion):
         return done.stdout
 
 
+@contextmanager
+def own_place() -> Iterator[Path]:
+    """Where the regions of 0.1.0 lay, whose manifests hold it: of one test at a time on a machine."""
+    with (PLACE.parent / f"{PLACE.name}.lock").open("w") as lock:
+        flock(lock, LOCK_EX)
+        shutil.rmtree(PLACE, ignore_errors=True)
+        try:
+            yield PLACE
+        finally:
+            shutil.rmtree(PLACE, ignore_errors=True)
+
+
 @asynccontextmanager
 async def region(place: Path, version: str, state: str) -> AsyncIterator[Stored]:
-    """A stored region under the clock of its day; its agent ends with it."""
-    stored = Stored(place / "region", version, state)
+    """A stored region under the clock of its day, unpacked at `place`; its agent ends with it."""
+    stored = Stored(place, version, state)
     with read_from(stored.clock):
         try:
             yield stored

@@ -33,7 +33,7 @@ def test_no_archive_is_large_or_names_the_machine_that_built_it(version: str, st
 @versions
 @pytest.mark.parametrize(("state", "shown"), [("gate", "awaiting-confirmation"), ("paused", "paused"), ("failed", "failed"), ("live", "live")])  # fmt: skip
 async def test_each_command_that_reads_reads_it(version: str, state: str, shown: str, tmp_path: Path) -> None:
-    async with region(tmp_path, version, state) as stored:
+    async with region(tmp_path / "region", version, state) as stored:
         says = await asyncio.gather(
             *(
                 asyncio.to_thread(stored.console, *words, "--output", "json", exits=exits)
@@ -54,7 +54,7 @@ async def test_each_command_that_reads_reads_it(version: str, state: str, shown:
 
 @versions
 async def test_an_unchanged_pipeline_plans_nothing(version: str, tmp_path: Path) -> None:
-    async with region(tmp_path, version, "live") as stored:
+    async with region(tmp_path / "region", version, "live") as stored:
         plan = await stored.plan(PIPELINE)
     assert [(node.name, node.why) for node in plan.changes] == []
     assert plan.steps == ()
@@ -62,7 +62,7 @@ async def test_an_unchanged_pipeline_plans_nothing(version: str, tmp_path: Path)
 
 @versions
 async def test_a_change_moves_what_it_moved_by_the_version_that_planned_it(version: str, tmp_path: Path) -> None:
-    async with region(tmp_path, version, "gate") as stored:
+    async with region(tmp_path / "region", version, "gate") as stored:
         plan = await stored.plan(PIPELINE)
     moved = {node.name: node.action for node in plan.changes}
     assert moved == {"requests": "replay", "by_agent": "create", "by_hour": "rebind", "visits": "metadata"}
