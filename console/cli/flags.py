@@ -141,7 +141,7 @@ def _losses(ctx: click.Context, param: click.Parameter, value: tuple[str, ...]) 
     _keep(ctx, param, value)
 
 
-def accepting(function: Callable[..., Any]) -> Callable[..., Any]:
+def loss_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options by which an operator accepts what a plan is refused for, loss by loss."""
     named = click.option(
         "--allow-destructive",
@@ -168,7 +168,7 @@ def accepting(function: Callable[..., Any]) -> Callable[..., Any]:
     return named(protocol(probe(function)))
 
 
-def carrying(function: Callable[..., Any]) -> Callable[..., Any]:
+def run_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options of a run through the regions."""
     without = click.option(
         "--continue-without",

@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and a closed terminal: once lets go in order, twice leaves at once."""
+"""Ctrl-C, SIGTERM and a closed terminal: the first signal stops in order, the second exits at once."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(Exception):
-    """The work was let go after a signal; `farewell` says what goes on without us."""
+    """The work was stopped by a signal; `farewell` says what goes on without this console."""
 
     def __init__(self, number: int, farewell: str = "") -> None:
         super().__init__(farewell)
@@ -24,11 +24,11 @@ class Interrupted(Exception):
         return 128 + self.number
 
 
-def carry(work: Coroutine[Any, Any, T], farewell: Callable[[], str] = lambda: "") -> T:
-    """Run `work` to its end, in a loop of its own.
+def run_interruptible(work: Coroutine[Any, Any, T], farewell: Callable[[], str] = lambda: "") -> T:
+    """Run `work` to its end, in an event loop of its own.
 
-    farewell  asked after the first signal: one line on what goes on and how to come back
-    raises    Interrupted after a first signal, once the work has cleaned up; a second one ends the process
+    farewell  called after the first signal: one line on what goes on and how to come back
+    raises    Interrupted after a first signal, once the work has cleaned up; a second signal ends the process
     """
     import asyncio  # 40 ms that a help text need not wait for
 
@@ -66,7 +66,7 @@ def carry(work: Coroutine[Any, Any, T], farewell: Callable[[], str] = lambda: ""
 
 
 def _listen(stop: Callable[[int, FrameType | None], None]) -> dict[int, Any]:
-    """Install the handler; returns those it replaced. A thread may not, and then Ctrl-C is its caller's."""
+    """Install the handler; returns those it replaced. A thread may not install any: then its caller handles Ctrl-C."""
     before: dict[int, Any] = {}
     with contextlib.suppress(ValueError):
         for number in SIGNALS:

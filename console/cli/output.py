@@ -1,4 +1,4 @@
-"""What the command line says: stdout is data, stderr is talk, and errors have two lines."""
+"""Output of the command line: data on stdout, messages on stderr, errors in two lines."""
 
 import json
 import os
@@ -13,11 +13,11 @@ from console.errors import ConsoleError, Problems
 from console.text import redacted, redacted_data, safe_text
 
 FORMAT_VERSION = 1
-_SHOWN = 50  # problems; more of them is one mistake
+_SHOWN = 50  # problems; more of them usually have one cause
 
 
 class Output:
-    """Speaks as the flags ask. Everything from outside is made safe here or by the text it is part of."""
+    """Prints in the form that the flags ask for. Text from outside is made safe here or by the function that builds it."""
 
     def __init__(self, flags: Flags) -> None:
         self.flags = flags
@@ -30,11 +30,11 @@ class Output:
 
     @property
     def may_ask(self) -> bool:
-        """A person is there and may be asked."""
+        """Whether a person is present and may be asked."""
         return sys.stdin.isatty() and sys.stderr.isatty() and not self.flags.no_input
 
     def paint(self, text: str, colour: str) -> str:
-        """Colour only helps: what it says is said in symbols or words as well. "" is the terminal's own colour."""
+        """Colour is never the only signal: symbols or words say the same. "" is the terminal's own colour."""
         return click.style(text, fg=colour) if self.colour and colour else text
 
     def data(self, text: str) -> None:
@@ -56,14 +56,14 @@ class Output:
         )
         sys.stdout.flush()
 
-    def talk(self, text: str) -> None:
+    def info(self, text: str) -> None:
         if not self.flags.quiet:
             click.echo(text, err=True)
 
     def detail(self, text: str) -> None:
         """For `-v`."""
         if self.flags.verbose:
-            self.talk(text)
+            self.info(text)
 
     def error(self, error: ConsoleError, *, stream: bool = False) -> None:
         """`error: …` and `hint: …` on stderr; with JSON also an object on stdout."""
@@ -74,8 +74,8 @@ class Output:
         for text in as_text(error):
             click.echo(text, err=True)
 
-    def complain(self, error: ConsoleError, lead: str = "") -> None:
-        """An error that is already part of the data: its two lines on stderr only."""
+    def print_error(self, error: ConsoleError, lead: str = "") -> None:
+        """Print an error that is already part of the data: its two lines, on stderr only."""
         first, *rest = as_text(error)
         for text in [first.replace("error: ", f"error: {safe_text(lead)}", 1), *rest]:
             click.echo(text, err=True)
@@ -106,7 +106,7 @@ def as_data(error: ConsoleError) -> dict[str, Any]:
 
 
 def as_text(error: ConsoleError) -> list[str]:
-    """An error for people: all problems at once, each with what to do."""
+    """An error for people: all problems at once, each with its hint."""
     if not isinstance(error, Problems) or not error.problems:
         return _pair(str(error), error.hint)
     lines = [line for problem in error.problems[:_SHOWN] for line in _pair(str(problem), problem.hint)]
@@ -116,7 +116,7 @@ def as_text(error: ConsoleError) -> list[str]:
 
 
 def _pair(message: str, hint: str) -> list[str]:
-    # an error may quote a caret line of its own: its lines stay lines, the rest is made safe
+    # an error may quote source with a caret below it: its lines stay lines, all else is made safe
     first, *rest = redacted(message).splitlines() or [""]
     lines = [f"error: {safe_text(first)}", *(f"       {safe_text(line)}" for line in rest)]
     return [*lines, f"hint: {safe_text(redacted(hint))}"] if hint else lines

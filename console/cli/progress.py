@@ -15,8 +15,8 @@ EVERY_SECONDS = 5.0  # between two lines of the same fleeting kind about one reg
 class Teller:
     """Turns views into lines: on stderr for people, as typed lines on stdout with JSON."""
 
-    def __init__(self, voice: Output, views: Mapping[str, RegionView]) -> None:
-        self._voice = voice
+    def __init__(self, output: Output, views: Mapping[str, RegionView]) -> None:
+        self._output = output
         self._known = dict(views)
         self._spoke: dict[tuple[str, str], float] = {}
 
@@ -29,10 +29,10 @@ class Teller:
                 continue
             if said.fleeting:
                 self._spoke[name, said.kind] = now
-            if self._voice.json:
-                self._voice.line({"type": said.kind, "region": name, "at": time.time(), **said.data})
+            if self._output.json:
+                self._output.line({"type": said.kind, "region": name, "at": time.time(), **said.data})
             else:
-                self._voice.talk(f"{name}  {said.text}")
+                self._output.info(f"{name}  {said.text}")
         self._known[name] = view
 
     async def listen(self, cockpit: Cockpit) -> None:
@@ -41,9 +41,9 @@ class Teller:
 
 
 @asynccontextmanager
-async def telling(cockpit: Cockpit, voice: Output) -> AsyncIterator[Teller]:
+async def telling(cockpit: Cockpit, output: Output) -> AsyncIterator[Teller]:
     """Tell every change while the body runs, and at its end what was left to tell."""
-    teller = Teller(voice, cockpit.views)
+    teller = Teller(output, cockpit.views)
     listener = asyncio.create_task(teller.listen(cockpit))
     try:
         yield teller

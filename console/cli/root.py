@@ -7,10 +7,10 @@ from typing import Any, NoReturn
 
 import click
 
-from console.cli.flags import Flags, accepting, carrying, common, refuse_readonly, write_options
+from console.cli.flags import Flags, common, loss_options, refuse_readonly, run_options, write_options
 from console.cli.interrupt import Interrupted
 from console.cli.output import Output
-from console.cli.wiring import CliContext, session
+from console.cli.wiring import CliContext, cli_context
 from console.errors import ConsoleError, UsageError
 
 # section → command → (module below console.cli.commands, first line of its help)
@@ -159,8 +159,8 @@ def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 @click.option("--headless", is_flag=True, help="Plan and carry through without a screen, like apply.")
 @click.option("--dry-run", is_flag=True, help="With --headless: only plan.")
 @click.option("--attached", is_flag=True, help="With --headless: the agents stop when this console does.")
-@carrying
-@accepting
+@run_options
+@loss_options
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Print the version."
 )
@@ -180,18 +180,20 @@ def cli(ctx: click.Context, headless: bool, dry_run: bool, attached: bool) -> in
         if not dry_run:
             refuse_readonly(ctx, "--headless")
         return headless_run(dry_run=dry_run, attached=attached)
-    now = session()
-    from console.cli.wiring import open_desk, screenless
+    context = cli_context()
+    from console.cli.wiring import open_project, why_no_screen
 
-    screen, why = now.wiring.screen, screenless()
+    screen, why = context.wiring.screen, why_no_screen()
     if screen is None or why:
         click.echo(ctx.get_help())
         told = why or "there is no screen here"
         click.echo(f"error: {told}\nhint: console plan, console status and console apply need none", err=True)
         return 64
 
-    desk = open_desk()
-    return screen(desk.open_fleet(steering=True), title=desk.name, coach=True, readonly=now.flags.readonly)
+    project = open_project()
+    return screen(
+        project.open_fleet(steering=True), title=project.pipeline, coach=True, readonly=context.flags.readonly
+    )
 
 
 cli.params.extend(common())

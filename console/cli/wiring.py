@@ -1,4 +1,4 @@
-"""From flags to a desk: the project, its regions and the way to reach them. Nothing heavy is imported before it is used."""
+"""From flags to an open project: its files, its regions and their drivers. Nothing heavy is imported before it is used."""
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wiring:
-    """The ways out of this process, so that a test can stand in each of them.
+    """The outside world of the command line, replaceable in tests.
 
-    drivers  one driver per region; nothing is reached before the first call
-    screen   opens the terminal screen; `main` gives it, for this face must not know the other
-    execute  replaces this process: argv, and what it finds on its stdin
+    drivers  one driver per region; none connects before its first call
+    screen   opens the terminal screen; given by `main`, since this face must not import the other
+    execute  replaces this process: argv, and the bytes on its stdin
     """
 
     drivers: Callable[[Sequence["Region"]], "Mapping[str, Driver]"]
@@ -41,32 +41,32 @@ class Wiring:
 
 @dataclass
 class CliContext:
-    """One call of the command line, as click carries it: filled in while the arguments are read."""
+    """State of one call of the command line, click's `obj`: filled in while the arguments are parsed."""
 
     wiring: Wiring
     flags: Flags = field(default_factory=Flags)
     sources: dict[str, str] = field(default_factory=dict)
-    streaming: bool = False  # lines of JSON have begun: an error is one more of them
+    streaming: bool = False  # JSON lines have been printed: an error becomes one more line
 
 
-def session() -> CliContext:
-    """The session of the command that is running."""
-    found: CliContext = click.get_current_context().obj
-    return found
+def cli_context() -> CliContext:
+    """The context of the running command."""
+    context: CliContext = click.get_current_context().obj
+    return context
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class OpenProject:
     """A project opened for one pipeline and the selected regions, in the order of waves."""
 
-    project: "Project"
-    name: str
+    files: "Project"
+    pipeline: str
     regions: "tuple[Region, ...]"
     pipelines: "Mapping[str, Pipeline]"
-    connect: "Callable[[], Mapping[str, Driver]]"  # new drivers: each belongs to one event loop
+    connect: "Callable[[], Mapping[str, Driver]]"  # creates new drivers: each belongs to one event loop
     allowed: frozenset[str] = frozenset()  # losses accepted on the command line
-    probing: bool = False  # the data are asked whether their values convert
-    without: frozenset[str] = frozenset()  # regions that a run goes on without where they are away
+    probing: bool = False  # the plan asks the data whether their values convert
+    without: frozenset[str] = frozenset()  # regions that a run may leave out if they are unreachable
     on_failure: Literal["keep", "discard"] | None = None
 
     @property
@@ -77,8 +77,8 @@ class OpenProject:
         return tuple(table.name for table in self.pipelines[region].tables if table.kind == "landing")
 
     @asynccontextmanager
-    async def reach(self) -> "AsyncIterator[Mapping[str, Driver]]":
-        """The drivers, closed afterwards; the agents go on."""
+    async def drivers(self) -> "AsyncIterator[Mapping[str, Driver]]":
+        """Drivers of the regions, closed afterwards; the agents go on."""
         drivers = self.connect()
         try:
             yield drivers
@@ -96,15 +96,15 @@ class OpenProject:
             await fleet.close()
 
     def open_fleet(self, planner: "Planner | None" = None, *, steering: bool = False) -> "Fleet":
-        """The runner over these regions; its caller closes it, and with it the journal.
+        """The runner over these regions; closing it, which is the caller's task, also closes the journal.
 
-        steering  it carries rollouts: another console may take them over, and its deeds are then refused
+        steering  it controls rollouts: once another console takes them over, its actions are refused
         """
         from console.runner.fleet import Fleet
         from console.runner.journal import Journal
 
         return Fleet(
-            self.name,
+            self.pipeline,
             self.connect(),
             self.pipelines,
             planner or self.plan_of,
@@ -120,7 +120,7 @@ class OpenProject:
 
 
 def plan_of(pipeline: "Pipeline", live: "Live", region: "Region", allowed: frozenset[str] = frozenset()) -> "Plan":
-    """The planner, signed with this tool's version and with what earlier runs compiled."""
+    """Plan a region with this tool's version, reusing what earlier runs compiled."""
     from console.planning import plan
     from console.project.recent import planner, remembered
 
@@ -139,30 +139,30 @@ def who() -> "Who":
 
 
 def root_of(flags: Flags) -> Path:
-    """The project's root: as told, else found upward from here."""
+    """The project's root: `--project`, else the nearest one upward from the working directory."""
     from console.project import find
 
     return flags.project.resolve() if flags.project else find(Path.cwd())
 
 
-def open_desk(*, need_regions: bool = False, one: bool = False) -> OpenProject:
+def open_project(*, need_regions: bool = False, one: bool = False) -> OpenProject:
     """Load the project and select its regions.
 
-    need_regions  the command changes what cannot be taken back lightly: regions must be named, unless there is one
-    one           the command is about exactly one region
-    raises        Problems with all that is wrong in the files; UsageError for names and selections
+    need_regions  the command's changes are hard to undo: regions must be named, unless there is only one
+    one           the command works on exactly one region
+    raises        Problems with all errors in the files; UsageError for names and selections
     """
     from console.errors import DataError, UsageError
     from console.project import load
     from console.text import hide
 
-    now = session()
-    project = load(root_of(now.flags))
+    context = cli_context()
+    project = load(root_of(context.flags))
     for region in project.regions:
         hide(region.spark.conf)
     if not project.regions:
         raise DataError(f"{project.root}: no regions", hint="add regions/<name>.yaml with its warehouse")
-    named = now.flags.regions
+    named = context.flags.regions
     everyone = ", ".join(region.name for region in project.regions)
     if (need_regions or one) and not named and len(project.regions) != 1:
         flag = "--region NAME" if one else "--region NAME or --regions NAME,NAME"
@@ -170,20 +170,19 @@ def open_desk(*, need_regions: bool = False, one: bool = False) -> OpenProject:
     regions = project.select(named or "all")
     if one and len(regions) != 1:
         raise UsageError(f"this command is about one region, not {len(regions)}", hint=f"--region, one of {everyone}")
-    pipelines = {region.name: project.pipeline(now.flags.pipeline, region) for region in regions}
-    name = next(iter(pipelines.values())).name
-    allowed = frozenset(now.flags.allow_destructive) | ({"C122:*"} if now.flags.allow_protocol else frozenset())
-    without = _without(now.flags.continue_without, [region.name for region in regions])
+    pipelines = {region.name: project.pipeline(context.flags.pipeline, region) for region in regions}
+    allowed = frozenset(context.flags.allow_destructive) | ({"C122:*"} if context.flags.allow_protocol else frozenset())
+    without = _without(context.flags.continue_without, [region.name for region in regions])
     return OpenProject(
-        project,
-        name,
-        regions,
-        pipelines,
-        lambda: now.wiring.drivers(regions),
-        allowed,
-        now.flags.probe,
-        without,
-        now.flags.on_failure,
+        files=project,
+        pipeline=next(iter(pipelines.values())).name,
+        regions=regions,
+        pipelines=pipelines,
+        connect=lambda: context.wiring.drivers(regions),
+        allowed=allowed,
+        probing=context.flags.probe,
+        without=without,
+        on_failure=context.flags.on_failure,
     )
 
 
@@ -201,7 +200,7 @@ def _without(words: str, names: "Sequence[str]") -> frozenset[str]:
 
 
 def real_drivers(regions: "Sequence[Region]") -> "Mapping[str, Driver]":
-    """The real drivers: of this machine's regions, and of those behind SSH."""
+    """Drivers of this machine's regions, and of those behind SSH."""
     from console.drivers import local
 
     drivers: dict[str, Driver] = dict(local.local_drivers(r for r in regions if r.transport is None))
@@ -229,8 +228,8 @@ def execute(argv: list[str], stdin: bytes) -> NoReturn:
     os.execve(argv[0], argv, agent_environment())
 
 
-def screenless() -> str:
-    """Why no screen can be opened here; "" where one can."""
+def why_no_screen() -> str:
+    """Why no screen can be opened here; "" if one can."""
     import os
     import sys
 
@@ -241,7 +240,7 @@ def screenless() -> str:
 
 
 def choices(known: Sequence[str], wrong: str) -> dict[str, Any]:
-    """The hint for a misspelt name: what was probably meant, and what there is."""
+    """The hint for a misspelt name: the closest known name, and all known names."""
     from difflib import get_close_matches
 
     near = get_close_matches(wrong, known, 1)

@@ -69,9 +69,9 @@ class World:
 
     def call(self, *words: str, input: str | bytes | None = None, **kwargs: Any) -> Result:
         """One run of the program; an error that is no ConsoleError fails the test."""
-        session = CliContext(Wiring(self.drivers, self.screen, self._execute))
+        context = CliContext(Wiring(self.drivers, self.screen, self._execute))
         line = [*words, "--project", str(self.root)]
-        return CliRunner().invoke(cli, line, obj=session, input=input, catch_exceptions=False, **kwargs)
+        return CliRunner().invoke(cli, line, obj=context, input=input, catch_exceptions=False, **kwargs)
 
     def _execute(self, argv: list[str], stdin: bytes) -> Any:
         self.executed.append((argv, stdin))

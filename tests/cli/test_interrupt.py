@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from console.cli.interrupt import Interrupted, carry
+from console.cli.interrupt import Interrupted, run_interruptible
 
 PROGRAM = """
 import asyncio, sys
@@ -74,7 +74,7 @@ def test_work_that_swallows_its_cancellation_is_still_an_interrupted_one() -> No
 
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(Interrupted, match="gone") as caught:
-        carry(work(), lambda: "gone")
+        run_interruptible(work(), lambda: "gone")
     assert caught.value.exit_code == 130
     assert signal.getsignal(signal.SIGINT) is before
 
@@ -83,4 +83,4 @@ def test_work_that_ends_by_itself_gives_its_result() -> None:
     async def work() -> int:
         return 7
 
-    assert carry(work()) == 7
+    assert run_interruptible(work()) == 7

@@ -26,7 +26,7 @@ PIECES = {
 }
 
 
-class Desk:
+class CommandProject:
     """A project on disk and the command line in front of it."""
 
     def __init__(self, root: Path) -> None:
@@ -56,13 +56,13 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def project(tmp_path: Path) -> CommandProject:
     assert schema.name == "schema"
-    return Desk(tmp_path)
+    return CommandProject(tmp_path)
 
 
-def test_the_migration_of_the_issue_is_printed_as_published_and_nothing_is_written(desk: Desk) -> None:
-    found = desk.observed("ALTER TABLE issues ADD COLUMN title text;")
+def test_the_migration_of_the_issue_is_printed_as_published_and_nothing_is_written(project: CommandProject) -> None:
+    found = project.observed("ALTER TABLE issues ADD COLUMN title text;")
     assert found["migrations"] == [
         {
             "version": 1,
@@ -78,84 +78,88 @@ def test_the_migration_of_the_issue_is_printed_as_published_and_nothing_is_writt
             },
         }
     ]
-    assert desk.migrations == []
+    assert project.migrations == []
 
 
-def test_each_change_is_one_file_in_the_order_in_which_it_applies_and_twice_is_once(desk: Desk) -> None:
-    sql = desk.write("m.sql", "ALTER TABLE issues DROP a, ADD a bigint; ALTER TABLE issues ADD b int;")
+def test_each_change_is_one_file_in_the_order_in_which_it_applies_and_twice_is_once(project: CommandProject) -> None:
+    sql = project.write("m.sql", "ALTER TABLE issues DROP a, ADD a bigint; ALTER TABLE issues ADD b int;")
     for _ in range(2):
-        assert desk.call("observe", sql).exit_code == 0
-        operations = [json.loads(path.read_text())["operation"] for path in desk.migrations]
+        assert project.call("observe", sql).exit_code == 0
+        operations = [json.loads(path.read_text())["operation"] for path in project.migrations]
         assert [(found["type"], found["name"]) for found in operations] == [
             ("replace_column", "a"),
             ("add_column", "b"),
         ]
-    later = desk.write("n.sql", "ALTER TABLE issues DROP b")
-    assert desk.call("observe", later).exit_code == 0
-    assert desk.call("observe", desk.write("o.sql", "ALTER TABLE issues ADD b int")).exit_code == 0
-    assert len(desk.migrations) == 4
+    later = project.write("n.sql", "ALTER TABLE issues DROP b")
+    assert project.call("observe", later).exit_code == 0
+    assert project.call("observe", project.write("o.sql", "ALTER TABLE issues ADD b int")).exit_code == 0
+    assert len(project.migrations) == 4
 
 
-def test_a_disk_that_fills_up_leaves_no_half_migration_and_the_next_call_writes_it_whole(desk: Desk) -> None:
-    change = desk.write("m.sql", "ALTER TABLE issues ADD COLUMN title text;")
+def test_a_disk_that_fills_up_leaves_no_half_migration_and_the_next_call_writes_it_whole(
+    project: CommandProject,
+) -> None:
+    change = project.write("m.sql", "ALTER TABLE issues ADD COLUMN title text;")
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20, hard))  # bytes of a file
     try:
-        done = desk.call("observe", change)
+        done = project.call("observe", change)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert done.exit_code != 0
-    assert not list((desk.root / "plans/web/migrations").iterdir())
-    assert desk.call("observe", change).exit_code == 0
-    (path,) = desk.migrations
+    assert not list((project.root / "plans/web/migrations").iterdir())
+    assert project.call("observe", change).exit_code == 0
+    (path,) = project.migrations
     assert json.loads(path.read_text())["operation"]["name"] == "title"
 
 
-def test_what_is_not_understood_is_refused_by_file_and_line_all_at_once_and_nothing_is_written(desk: Desk) -> None:
-    sql = desk.write("m.sql", "ALTER TABLE issues ADD a int;\n\nALTER TABLE issues FROB;\nSHAKE x;\n")
-    done = desk.call("observe", sql)
+def test_what_is_not_understood_is_refused_by_file_and_line_all_at_once_and_nothing_is_written(
+    project: CommandProject,
+) -> None:
+    sql = project.write("m.sql", "ALTER TABLE issues ADD a int;\n\nALTER TABLE issues FROB;\nSHAKE x;\n")
+    done = project.call("observe", sql)
     assert done.exit_code == 65
     assert f"{sql}:3:" in done.stderr
     assert f"{sql}:4:" in done.stderr
-    assert desk.migrations == []
+    assert project.migrations == []
     assert done.stdout == ""
 
 
-def test_what_could_not_be_read_again_is_refused_by_file_and_line_and_not_written(desk: Desk) -> None:
-    file = desk.write("long.sql", f"SELECT 1;\nALTER TABLE issues ADD a text DEFAULT '{'y' * 1_000_000}';")
-    done = desk.call("observe", file)
+def test_what_could_not_be_read_again_is_refused_by_file_and_line_and_not_written(project: CommandProject) -> None:
+    file = project.write("long.sql", f"SELECT 1;\nALTER TABLE issues ADD a text DEFAULT '{'y' * 1_000_000}';")
+    done = project.call("observe", file)
     assert done.exit_code == 65
     assert f"{file}:2: add issues a: larger than a migration may be, 256 KiB [S402]" in done.stderr
     assert len(done.output) < 1000
-    assert desk.migrations == []
+    assert project.migrations == []
 
 
-def test_only_replicated_tables_and_columns_count_unless_all_are_asked_for(desk: Desk) -> None:
+def test_only_replicated_tables_and_columns_count_unless_all_are_asked_for(project: CommandProject) -> None:
     sql = "ALTER TABLE issues ADD html text; ALTER TABLE others ADD a int; ALTER TABLE issues ADD b int;"
-    found = desk.observed(sql)
+    found = project.observed(sql)
     assert [m["operation"]["name"] for m in found["migrations"]] == ["b"]
     assert [(left["table"], left["kind"]) for left in found["ignored"]] == [
         ("public.issues", "add_column"),
         ("public.others", "add_column"),
     ]
-    assert [m["operation"]["name"] for m in desk.observed(sql, "--all")["migrations"]] == ["html", "a", "b"]
+    assert [m["operation"]["name"] for m in project.observed(sql, "--all")["migrations"]] == ["html", "a", "b"]
 
 
-def test_the_phase_can_be_overridden_and_the_schema_before_tells_old_types(desk: Desk) -> None:
+def test_the_phase_can_be_overridden_and_the_schema_before_tells_old_types(project: CommandProject) -> None:
     sql = "ALTER TABLE issues ALTER n TYPE bigint"
-    assert desk.observed(sql)["migrations"][0]["operation"]["classification"] == "destructive"
-    known = desk.write("known.sql", "CREATE TABLE issues (n integer)")
-    told = desk.observed(sql, "--schema", known)["migrations"][0]
+    assert project.observed(sql)["migrations"][0]["operation"]["classification"] == "destructive"
+    known = project.write("known.sql", "CREATE TABLE issues (n integer)")
+    told = project.observed(sql, "--schema", known)["migrations"][0]
     assert (told["phase"], told["operation"]["classification"]) == ("pre", "widening")
-    assert desk.observed(sql, "--schema", known, "--phase", "post")["migrations"][0]["phase"] == "post"
+    assert project.observed(sql, "--schema", known, "--phase", "post")["migrations"][0]["phase"] == "post"
 
 
-def test_two_dumps_are_compared(desk: Desk) -> None:
-    before = desk.write("a.sql", "CREATE TABLE public.issues (id bigint NOT NULL, n integer, gone text);")
-    after = desk.write(
+def test_two_dumps_are_compared(project: CommandProject) -> None:
+    before = project.write("a.sql", "CREATE TABLE public.issues (id bigint NOT NULL, n integer, gone text);")
+    after = project.write(
         "b.sql", "CREATE TABLE issues (id int8 not null, n int8 default 3, fresh date); CREATE TABLE t ()"
     )
-    done = desk.call("observe", "--before", before, "--after", after, "--output", "json")
+    done = project.call("observe", "--before", before, "--after", after, "--output", "json")
     found = json.loads(done.stdout)
     assert [(m["phase"], m["operation"]["type"], m["operation"]["name"]) for m in found["migrations"]] == [
         ("post", "drop_column", "gone"),
@@ -166,38 +170,40 @@ def test_two_dumps_are_compared(desk: Desk) -> None:
 
 
 def test_outside_of_a_project_it_prints_but_does_not_write(
-    desk: Desk, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+    project: CommandProject, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path_factory.mktemp("elsewhere"))
-    done = desk.call("observe", "-", "--output", "jsonl", project=False, input="ALTER TABLE x ADD y uuid")
+    done = project.call("observe", "-", "--output", "jsonl", project=False, input="ALTER TABLE x ADD y uuid")
     assert done.exit_code == 0
     assert [json.loads(line)["type"] for line in done.stdout.splitlines()] == ["migration"]
-    assert desk.call("observe", "-", project=False, input="ALTER TABLE x ADD y uuid").exit_code == 64
+    assert project.call("observe", "-", project=False, input="ALTER TABLE x ADD y uuid").exit_code == 64
 
 
 @pytest.mark.parametrize(
     "words",
     [[], ["--before", "a"], ["m.sql", "--before", "a", "--after", "b"], ["nowhere.sql"], ["m.sql", "--phase", "x"]],
 )
-def test_a_call_that_makes_no_sense_exits_64(desk: Desk, words: list[str]) -> None:
-    assert desk.call("observe", *words).exit_code == 64
+def test_a_call_that_makes_no_sense_exits_64(project: CommandProject, words: list[str]) -> None:
+    assert project.call("observe", *words).exit_code == 64
 
 
-def test_a_change_becomes_an_edit_of_the_pipelines_landing_table_that_the_planner_reads(desk: Desk) -> None:
+def test_a_change_becomes_an_edit_of_the_pipelines_landing_table_that_the_planner_reads(
+    project: CommandProject,
+) -> None:
     from console.project import load
 
-    sql = desk.write(
+    sql = project.write(
         "m.sql", "ALTER TABLE issues ADD title text; ALTER TABLE others ADD a int; ALTER TABLE issues ADD html text"
     )
-    assert desk.call("observe", sql, "--all").exit_code == 0
-    files = [str(path) for path in desk.migrations]
-    assert desk.call("edit", *files, "--dry-run").exit_code == 0
-    landing = desk.root / "plans/web/tables/landing.yaml"
+    assert project.call("observe", sql, "--all").exit_code == 0
+    files = [str(path) for path in project.migrations]
+    assert project.call("edit", *files, "--dry-run").exit_code == 0
+    landing = project.root / "plans/web/tables/landing.yaml"
     assert landing.read_text() == LANDING
     for _ in range(2):
-        done = desk.call("edit", *files)
+        done = project.call("edit", *files)
         assert done.exit_code == 0, done.output
         assert landing.read_text().startswith(LANDING + "  title: string\n# migrated by ")
-    project = load(desk.root)
+    project = load(project.root)
     [table] = project.pipeline("web", project.regions[0]).tables
     assert [(column.name, column.type) for column in table.columns][-1] == ("title", "string")

@@ -8,7 +8,7 @@ import click
 
 from console.cli.flags import command
 from console.cli.output import Output
-from console.cli.wiring import session
+from console.cli.wiring import cli_context
 from console.errors import UsageError
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def compare(old: Path, new: Path, schema: Path | None, witness: bool) -> int:
         raise UsageError("only one of the two queries can come from stdin", hint="console compare - NEW.sql")
     texts, tables = (_text(old), _text(new)), _schema(schema) if schema is not None else None
     found = compared(*texts, tables)
-    voice = Output(session().flags)
+    output = Output(cli_context().flags)
     if witness:
         from console.cli.plan.witness import witness_data, witness_text
         from console.drivers.replay import Replayer
@@ -51,10 +51,10 @@ def compare(old: Path, new: Path, schema: Path | None, witness: bool) -> int:
 
         with Replayer() as spark:
             sought = witness_between(*texts, tables, spark, found=found)
-    if voice.json:
-        voice.document({**found.document(), **({"witness": witness_data(sought)} if witness else {})})
+    if output.json:
+        output.document({**found.document(), **({"witness": witness_data(sought)} if witness else {})})
     else:
-        voice.data(difference_text(found) + (f"\n\n{witness_text(sought)}" if witness else ""))
+        output.data(difference_text(found) + (f"\n\n{witness_text(sought)}" if witness else ""))
     return 0
 
 

@@ -10,7 +10,7 @@ import click
 
 from console.cli.flags import command
 from console.cli.output import Output
-from console.cli.wiring import root_of, session, tool
+from console.cli.wiring import cli_context, root_of, tool
 from console.errors import ConsoleError
 from console.text import safe_text
 
@@ -41,13 +41,13 @@ def demo(
     In an empty folder it begins with a project of its own. Without a terminal, or on a dumb one, it runs headless to the end and checks itself.
     """
     import console.demo
-    from console.cli.wiring import screenless
+    from console.cli.wiring import why_no_screen
     from console.demo.folder import project_root
 
-    named = session().flags.project
-    screen = None if headless or screenless() else session().wiring.screen
+    named = cli_context().flags.project
+    screen = None if headless or why_no_screen() else cli_context().wiring.screen
     return console.demo.command(
-        root_of(session().flags) if stop else project_root(named),
+        root_of(cli_context().flags) if stop else project_root(named),
         prepare=prepare,
         live=live,
         stop=stop,
@@ -67,20 +67,20 @@ def doctor() -> int:
     """
     from console.cli.doctor import examine
 
-    voice = Output(session().flags)
-    findings = examine(session().flags)
-    if voice.json:
-        voice.document({"checks": [_finding_data(finding) for finding in findings]})
+    output = Output(cli_context().flags)
+    findings = examine(cli_context().flags)
+    if output.json:
+        output.document({"checks": [_finding_data(finding) for finding in findings]})
     else:
         for finding in findings:
-            voice.data(_finding_text(voice, finding))
+            output.data(_finding_text(output, finding))
     return 1 if any(finding.ok is False for finding in findings) else 0
 
 
-def _finding_text(voice: Output, finding: "Prerequisite") -> str:
+def _finding_text(output: Output, finding: "Prerequisite") -> str:
     word, colour = {True: ("ok", "green"), False: ("BAD", "red"), None: ("note", "yellow")}[finding.ok]
     fix = f"\n      {safe_text(finding.fix)}" if finding.fix else ""
-    return f"{voice.paint(f'{word:<4}', colour)}  {safe_text(finding.name)}: {safe_text(finding.detail)}{fix}"
+    return f"{output.paint(f'{word:<4}', colour)}  {safe_text(finding.name)}: {safe_text(finding.detail)}{fix}"
 
 
 def _finding_data(finding: "Prerequisite") -> dict[str, Any]:
@@ -95,21 +95,21 @@ def info() -> int:
     """
     from console.cli.format import table
 
-    voice = Output(session().flags)
+    output = Output(cli_context().flags)
     places = _places()
-    settings = [(name, value, session().sources.get(name, "default")) for name, value in _settings()]
-    if voice.json:
+    settings = [(name, value, cli_context().sources.get(name, "default")) for name, value in _settings()]
+    if output.json:
         entries = [{"name": name, "value": value, "source": source} for name, value, source in settings]
-        voice.document({"places": dict(places), "settings": entries})
+        output.document({"places": dict(places), "settings": entries})
         return 0
     rows = [[name, safe_text(value), ""] for name, value in places]
     rows += [[f"--{name}", safe_text(value), source] for name, value, source in settings]
-    voice.data(table(["", "", ""], rows))
+    output.data(table(["", "", ""], rows))
     return 0
 
 
 def _settings() -> list[tuple[str, str]]:
-    flags = session().flags
+    flags = cli_context().flags
     return [
         ("project", str(flags.project or "")),
         ("pipeline", flags.pipeline or ""),
@@ -124,7 +124,7 @@ def _places() -> list[tuple[str, str]]:
     from console import paths
 
     try:
-        project = str(root_of(session().flags))
+        project = str(root_of(cli_context().flags))
     except ConsoleError as error:
         project = f"none ({error})"
     try:

@@ -17,7 +17,7 @@ import click
 
 from console.cli.flags import command
 from console.cli.output import Output
-from console.cli.wiring import OpenProject, choices, open_desk, session
+from console.cli.wiring import OpenProject, choices, cli_context, open_project
 from console.errors import DataError, UsageError
 from console.model.load import NAME_LENGTH, valid_name
 
@@ -43,17 +43,17 @@ def ingest(file: str, table: str | None, load: str | None) -> int:
     again, whole or after an interruption, adds nothing twice; a file that begins with lines that have landed goes on
     after them, and one that differs there is refused unless --load names another load. `-` reads stdin.
     """
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
     from console.runner.ingest.events import examine
     from console.runner.ingest.upload import FileUpload, UploadResult
 
-    desk = open_desk(one=True)
-    voice = Output(session().flags)
-    region = desk.names[0]
-    target = _landing(desk, region, table)
+    project = open_project(one=True)
+    output = Output(cli_context().flags)
+    region = project.names[0]
+    target = _landing(project, region, table)
 
     def on_progress(rows: int) -> None:
-        voice.detail(f"{region}  {target}: {rows:,} rows added")
+        output.detail(f"{region}  {target}: {rows:,} rows added")
 
     if load is not None and not valid_name(load):
         raise UsageError(f"{load!r:.60} is no name for a load", hint=f"up to {NAME_LENGTH} letters on one line")
@@ -62,33 +62,39 @@ def ingest(file: str, table: str | None, load: str | None) -> int:
         uploads: list[FileUpload] = []
 
         async def work() -> UploadResult:
-            async with desk.reach() as drivers:
+            async with project.drivers() as drivers:
                 driver, name = drivers[region], load or _known_by(file, events)
                 uploads.append(
                     FileUpload(
-                        driver, desk.name, target, events, load=name, named=load is not None, on_progress=on_progress
+                        driver,
+                        project.pipeline,
+                        target,
+                        events,
+                        load=name,
+                        named=load is not None,
+                        on_progress=on_progress,
                     )
                 )
                 return await uploads[0].run()
 
-        done = carry(work(), lambda: uploads[0].landed() if uploads else "")
-    _print_result(voice, region, target, events, done)
+        done = run_interruptible(work(), lambda: uploads[0].landed() if uploads else "")
+    _print_result(output, region, target, events, done)
     return 0
 
 
-def _print_result(voice: Output, region: str, table: str, events: "Events", done: "UploadResult") -> None:
+def _print_result(output: Output, region: str, table: str, events: "Events", done: "UploadResult") -> None:
     from console.cli.format import count
 
     already = not done.rows
-    if voice.json:
+    if output.json:
         about = {"region": region, "table": table, "batch": events.batch, "lines": events.count}
         loaded = {"rows": done.rows, "already": already, "load": done.load, "landed_before": done.before}
-        voice.document({**about, **loaded})
+        output.document({**about, **loaded})
     elif already:
-        voice.data(f"{table}: already there, nothing added ({count(events.count, 'line')})")
+        output.data(f"{table}: already there, nothing added ({count(events.count, 'line')})")
     else:
         after = f", after {count(done.before, 'row')} that had landed" if done.before else ""
-        voice.data(f"{table}: {count(done.rows, 'row')} added{after}")
+        output.data(f"{table}: {count(done.rows, 'row')} added{after}")
 
 
 def _known_by(file: str, events: "Events") -> str:
@@ -99,16 +105,16 @@ def _known_by(file: str, events: "Events") -> str:
     return name if valid_name(name) else f"file-{hashlib.sha256(os.fsencode(name)).hexdigest()[:12]}"
 
 
-def _landing(desk: OpenProject, region: str, wanted: str | None) -> str:
-    managed = [table.name for table in desk.pipelines[region].tables if table.kind == "landing" and table.managed]
+def _landing(project: OpenProject, region: str, wanted: str | None) -> str:
+    managed = [table.name for table in project.pipelines[region].tables if table.kind == "landing" and table.managed]
     if wanted is None and len(managed) == 1:
         return managed[0]
     if not managed:
-        raise UsageError(f"{desk.name} has no managed landing table", hint="managed: true in tables/<name>.yaml")
+        raise UsageError(f"{project.pipeline} has no managed landing table", hint="managed: true in tables/<name>.yaml")
     if wanted is None:
         raise UsageError("say which landing table", hint=f"--table, one of {', '.join(managed)}")
     if wanted not in managed:
-        raise UsageError(f"{wanted!r} is no managed landing table of {desk.name}", **choices(managed, wanted))
+        raise UsageError(f"{wanted!r} is no managed landing table of {project.pipeline}", **choices(managed, wanted))
     return wanted
 
 
@@ -144,21 +150,21 @@ def follow(warehouse: str | None, stop: bool) -> int:
     from console.drivers.local import agent_config
     from console.drivers.survey import agent_command
 
-    if warehouse and session().flags.regions:
+    if warehouse and cli_context().flags.regions:
         raise UsageError("--warehouse and --region say the same in two ways", hint="give one of them")
     if stop:
         return _stop(warehouse)
     if warehouse:
         place, config = _kept(warehouse)
     else:
-        region = open_desk(one=True).regions[0]
+        region = open_project(one=True).regions[0]
         if region.transport:
             raise UsageError(
                 f"{region.name} is behind SSH: its agent runs on {region.transport.host}",
                 hint=f"there: console follow --warehouse {shlex.quote(region.warehouse)}; --stop ends it from here",
             )
         place, config = region.warehouse, agent_config(region, FOLLOW_TICK_SECONDS)
-    execute = session().wiring.execute
+    execute = cli_context().wiring.execute
     if execute is None:
         raise UsageError("this console cannot start another program", hint="python -m console.agent serve")
     execute(agent_command("serve", "--warehouse", place, "--config", "-"), json.dumps(config).encode())
@@ -197,17 +203,17 @@ def _kept(warehouse: str) -> tuple[str, dict[str, Any]]:
 
 
 def _stop(warehouse: str | None) -> int:
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
     from console.model.region import Region
 
-    voice = Output(session().flags)
+    output = Output(cli_context().flags)
     if warehouse:
         place, config = _kept(warehouse)
         region = Region(str(config.get("region", "region")), place)
-        connect, name = partial(session().wiring.drivers, (region,)), region.name
+        connect, name = partial(cli_context().wiring.drivers, (region,)), region.name
     else:
-        desk = open_desk(one=True)
-        connect, name = partial(session().wiring.drivers, desk.regions), desk.names[0]
+        project = open_project(one=True)
+        connect, name = partial(cli_context().wiring.drivers, project.regions), project.names[0]
 
     async def work() -> None:
         driver = connect()[name]
@@ -216,6 +222,6 @@ def _stop(warehouse: str | None) -> int:
         finally:
             await driver.close()
 
-    carry(work())
-    voice.talk(f"{name}: the agent has ended; rows wait in its landing table until the next begins")
+    run_interruptible(work())
+    output.info(f"{name}: the agent has ended; rows wait in its landing table until the next begins")
     return 0

@@ -13,7 +13,7 @@ import click
 
 from console.cli.flags import command
 from console.cli.output import FORMAT_VERSION, Output
-from console.cli.wiring import OpenProject, choices, open_desk, session
+from console.cli.wiring import OpenProject, choices, cli_context, open_project
 from console.errors import Conflict, ConsoleError, DataError, RegionError, UsageError
 from console.text import safe_text
 
@@ -47,8 +47,8 @@ def query(sql: str, params: tuple[str, ...], limit: int) -> int:
     text = sys.stdin.read() if sql == "-" else sql
     given = _given(params)
     declared = tuple(Parameter(name, guessed_type(value)) for name, value in given.items())
-    desk = open_desk(one=True)
-    return _ask(desk, lambda _: (text, declared), given, limit)
+    project = open_project(one=True)
+    return _ask(project, lambda _: (text, declared), given, limit)
 
 
 @command(
@@ -63,7 +63,7 @@ def endpoint(name: str, params: tuple[str, ...], limit: int) -> int:
 
     Parameters are checked against their declared types; those left out take their defaults.
     """
-    desk = open_desk(one=True)
+    project = open_project(one=True)
 
     def find(release: "Release") -> "tuple[str, tuple[Parameter, ...]]":
         known = {endpoint.name: endpoint for endpoint in release.endpoints}
@@ -71,29 +71,32 @@ def endpoint(name: str, params: tuple[str, ...], limit: int) -> int:
             raise UsageError(f"release {release.id} has no endpoint {name!r}", **choices(list(known), name))
         return known[name].sql, known[name].parameters
 
-    return _ask(desk, find, _given(params), limit)
+    return _ask(project, find, _given(params), limit)
 
 
 def _ask(
-    desk: OpenProject, find: "Callable[[Release], tuple[str, tuple[Parameter, ...]]]", given: dict[str, str], limit: int
+    project: OpenProject,
+    find: "Callable[[Release], tuple[str, tuple[Parameter, ...]]]",
+    given: dict[str, str],
+    limit: int,
 ) -> int:
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
     from console.planning import compile_query
 
-    voice = Output(session().flags)
-    region = desk.names[0]
+    output = Output(cli_context().flags)
+    region = project.names[0]
 
     async def work() -> "QueryResult":
-        async with desk.reach() as drivers:
-            live = await drivers[region].survey(desk.name, desk.landing(region))
+        async with project.drivers() as drivers:
+            live = await drivers[region].survey(project.pipeline, project.landing(region))
             if live.release is None:
                 raise _nothing_live(region)
             sql, parameters = find(live.release)
             args = typed(parameters, given)
             compiled = compile_query(sql, live.release, parameters)
-            return await drivers[region].query(desk.name, compiled.sql, compiled.tables, args, limit)
+            return await drivers[region].query(project.pipeline, compiled.sql, compiled.tables, args, limit)
 
-    _show(voice, carry(work()), limit)
+    _show(output, run_interruptible(work()), limit)
     return 0
 
 
@@ -173,23 +176,23 @@ def _example(kind: str) -> str:
     return f"for example {examples.get(kind, '2026-11-07T13:00:00' if kind.startswith('timestamp') else '10')}"
 
 
-def _show(voice: Output, answer: "QueryResult", limit: int) -> None:
+def _show(output: Output, answer: "QueryResult", limit: int) -> None:
     import json
 
     names = [name for name, _ in answer.columns]
     rows = [dict(zip(names, row, strict=True)) for row in answer.rows]
-    if voice.flags.output == "jsonl":
+    if output.flags.output == "jsonl":
         for row in rows:
-            voice.data(json.dumps(row, ensure_ascii=True))
-    elif voice.json:
+            output.data(json.dumps(row, ensure_ascii=True))
+    elif output.json:
         columns = [{"name": name, "type": kind} for name, kind in answer.columns]
         document = {"columns": columns, "rows": rows, "release": answer.release, "truncated": answer.truncated}
-        voice.data(json.dumps({"format_version": FORMAT_VERSION, **document}, ensure_ascii=True))
+        output.data(json.dumps({"format_version": FORMAT_VERSION, **document}, ensure_ascii=True))
     else:
-        voice.data(answer_text(answer))
-    voice.detail(f"release {answer.release}")
+        output.data(answer_text(answer))
+    output.detail(f"release {answer.release}")
     if answer.truncated:
-        voice.talk(f"only the first {limit:,} rows; --limit shows more")
+        output.info(f"only the first {limit:,} rows; --limit shows more")
 
 
 def answer_text(answer: "QueryResult") -> str:
@@ -235,33 +238,33 @@ def sink(name: str) -> int:
 
 def _run(kind: Literal["copy", "sink"], name: str, run: str = "") -> int:
     from console.cli.format import count
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
     from console.cli.wiring import who
 
-    desk = open_desk(one=True)
-    voice = Output(session().flags)
-    region = desk.names[0]
+    project = open_project(one=True)
+    output = Output(cli_context().flags)
+    region = project.names[0]
 
     async def work() -> dict[str, object]:
-        async with desk.reach() as drivers:
-            live = await drivers[region].survey(desk.name, desk.landing(region))
+        async with project.drivers() as drivers:
+            live = await drivers[region].survey(project.pipeline, project.landing(region))
             if live.release is None:
                 raise _nothing_live(region)
             known = [node.name for node in (live.release.copies if kind == "copy" else live.release.sinks)]
             if name not in known:
                 raise UsageError(f"release {live.release.id} has no {kind} {name!r}", **choices(known, name))
             with _asked_again(again):
-                return await drivers[region].run(desk.name, kind, name, who(), run)
+                return await drivers[region].run(project.pipeline, kind, name, who(), run)
 
     again = f"console copy {name} --region {region} --run {run}" if run else ""
-    result = carry(work(), lambda: f"it may still enter: {again}" if again else "")
-    if voice.json:
-        voice.document({"region": region, kind: name, **({"run": run} if run else {}), **result})
+    result = run_interruptible(work(), lambda: f"it may still enter: {again}" if again else "")
+    if output.json:
+        output.document({"region": region, kind: name, **({"run": run} if run else {}), **result})
     elif result.get("already"):
-        voice.data(f"{name}: run {run} is there already, nothing added")
+        output.data(f"{name}: run {run} is there already, nothing added")
     else:
         rows = result.get("rows", 0)
-        voice.data(
+        output.data(
             f"{name}: {count(rows if isinstance(rows, int) else 0, 'row')} → {safe_text(str(result.get('path', '')))}"
         )
     return 0

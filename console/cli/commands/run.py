@@ -7,12 +7,12 @@ from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from console.cli.interrupt import carry
+from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
 from console.cli.plan.text import plan_data, plan_text, summary, summary_line
 from console.cli.progress import telling
 from console.cli.status_text import outcomes_data, outcomes_text
-from console.cli.wiring import OpenProject, plan_of, session
+from console.cli.wiring import OpenProject, cli_context, plan_of
 from console.errors import Conflict, ConsoleError, Problem, Problems, Unreachable, UsageError, away
 from console.model.codec import encode
 from console.model.event import RUNNING
@@ -30,58 +30,58 @@ if TYPE_CHECKING:
 
 
 async def plan_and_ground(
-    desk: OpenProject, states: "dict[str, RegionState] | None" = None
+    project: OpenProject, states: "dict[str, RegionState] | None" = None
 ) -> "tuple[tuple[Plan, ...], tuple[Ground, ...]]":
     """Survey every region and plan it; and what each plan rests on there.
 
     states  filled with what the regions say of their rollouts, where that is wanted
     raises  Problems with all that is wrong in any region; else the first error of a survey
     """
-    answers = await _answers(desk, states)
-    plans = _planned(desk, answers)
-    if desk.probing:
+    answers = await _answers(project, states)
+    plans = _planned(project, answers)
+    if project.probing:
         from console.cli.plan.probes import probe_all
 
-        plans = await probe_all(desk, plans)
+        plans = await probe_all(project, plans)
     from console.planning import ground
 
     lives = [live for live in answers if not isinstance(live, ConsoleError)]
-    return plans, tuple(ground(desk.pipelines[live.region], live) for live in lives)
+    return plans, tuple(ground(project.pipelines[live.region], live) for live in lives)
 
 
-async def survey_all(desk: OpenProject) -> tuple[Live, ...]:
+async def survey_all(project: OpenProject) -> tuple[Live, ...]:
     """What every region holds.
 
     raises  the first error of a survey, the others named in it
     """
-    answers = await _answers(desk)
-    failed = [(n, live) for n, live in zip(desk.names, answers, strict=True) if isinstance(live, ConsoleError)]
+    answers = await _answers(project)
+    failed = [(n, live) for n, live in zip(project.names, answers, strict=True) if isinstance(live, ConsoleError)]
     if failed:
         raise _joined(failed)
     return tuple(live for live in answers if not isinstance(live, ConsoleError))
 
 
-async def _answers(desk: OpenProject, states: "dict[str, RegionState] | None" = None) -> list[Live | ConsoleError]:
-    async with desk.reach() as drivers:
-        surveys = asyncio.gather(*(_survey(desk, drivers[name], name, states) for name in desk.names))
+async def _answers(project: OpenProject, states: "dict[str, RegionState] | None" = None) -> list[Live | ConsoleError]:
+    async with project.drivers() as drivers:
+        surveys = asyncio.gather(*(_survey(project, drivers[name], name, states) for name in project.names))
         # half a second of imports, while another process reads the regions' logs
         await asyncio.to_thread(import_module, "console.planning")
         return await surveys
 
 
-def _planned(desk: OpenProject, lives: Sequence[Live | ConsoleError]) -> tuple[Plan, ...]:
+def _planned(project: OpenProject, lives: Sequence[Live | ConsoleError]) -> tuple[Plan, ...]:
     gc.freeze()  # surveys of a large fleet are millions of small values: no collection need look at them again
     plans: list[Plan] = []
     problems: list[Problem] = []
     unanswered: list[tuple[str, ConsoleError]] = []
-    for region, live in zip(desk.regions, lives, strict=True):
+    for region, live in zip(project.regions, lives, strict=True):
         try:
             if isinstance(live, ConsoleError):
-                if not (away(live) and region.name in desk.without):
+                if not (away(live) and region.name in project.without):
                     unanswered.append((region.name, live))
-                problems += _structural(desk.pipelines[region.name])
+                problems += _structural(project.pipelines[region.name])
             else:
-                plans.append(desk.plan_of(desk.pipelines[region.name], live, region))
+                plans.append(project.plan_of(project.pipelines[region.name], live, region))
         except Problems as found:
             problems += found.problems
     if problems:
@@ -89,29 +89,31 @@ def _planned(desk: OpenProject, lives: Sequence[Live | ConsoleError]) -> tuple[P
     if unanswered:
         raise _joined(unanswered)
     if not plans:
-        raise Unreachable(f"all regions are away: {', '.join(desk.names)}", hint="console doctor")
-    _all_used(desk, plans)
+        raise Unreachable(f"all regions are away: {', '.join(project.names)}", hint="console doctor")
+    _all_used(project, plans)
     return tuple(plans)
 
 
-def _all_used(desk: OpenProject, plans: Sequence[Plan]) -> None:
+def _all_used(project: OpenProject, plans: Sequence[Plan]) -> None:
     """A loss that was accepted and is none, or cannot be accepted, is a mistake that must not pass in silence."""
     used = {name for plan in plans for name in plan.allowed}
-    for name in sorted(desk.allowed - used - {"C122:*"}):
+    for name in sorted(project.allowed - used - {"C122:*"}):
         refused = sorted({f"{p.code}:{p.node}" for plan in plans for p in plan.refusals})
         hint = f"refused is {', '.join(refused)}" if refused else "nothing is refused; leave it out"
         raise UsageError(f"--allow-destructive {name} accepts nothing: no plan would lose that", hint=hint)
 
 
 async def _survey(
-    desk: OpenProject, driver: "Driver", name: str, states: "dict[str, RegionState] | None"
+    project: OpenProject, driver: "Driver", name: str, states: "dict[str, RegionState] | None"
 ) -> Live | ConsoleError:
     async def state() -> None:
         if states is not None:
             with suppress(ConsoleError):  # the survey says it
-                states[name] = await driver.state(desk.name)
+                states[name] = await driver.state(project.pipeline)
 
-    found, _ = await asyncio.gather(driver.survey(desk.name, desk.landing(name)), state(), return_exceptions=True)
+    found, _ = await asyncio.gather(
+        driver.survey(project.pipeline, project.landing(name)), state(), return_exceptions=True
+    )
     if isinstance(found, BaseException) and not isinstance(found, ConsoleError):
         raise found
     return found
@@ -188,8 +190,8 @@ def moved_since(reviewed: Plan, fresh: Plan) -> list[str]:
 
 
 def show_plans(
-    voice: Output,
-    desk: OpenProject,
+    output: Output,
+    project: OpenProject,
     plans: Sequence[Plan],
     *,
     explain: bool = False,
@@ -210,36 +212,36 @@ def show_plans(
     )
     from console.cli.plan.witness import witnesses_data, witnesses_text
 
-    stands, waits = standing(plans, states or {}), waiting(desk.regions, plans, states or {})
-    if voice.json:
+    stands, waits = standing(plans, states or {}), waiting(project.regions, plans, states or {})
+    if output.json:
         more: dict[str, Any] = {}
         if states is not None:
             more["rollouts"] = [standing_data(*one) for one in stands]
             more["waits_for_wave"] = [waiting_data(queued) for queued in waits.values()]
         more |= {} if sought is None else {"witnesses": witnesses_data(sought)}
-        voice.document({**plan_data(plans), **more})
+        output.document({**plan_data(plans), **more})
         return
     if sought is not None:
-        voice.data(witnesses_text(sought) + "\n")
+        output.data(witnesses_text(sought) + "\n")
     said = [*(standing_text(*one) for one in stands), *map(waiting_text, waits.values())]
     for line in said:
-        voice.data(line)
-    voice.data(("\n" if said else "") + plan_text(plans, explain=explain, paint=voice.paint))
+        output.data(line)
+    output.data(("\n" if said else "") + plan_text(plans, explain=explain, paint=output.paint))
 
 
-def announce(voice: Output, desk: OpenProject, plans: Sequence[Plan]) -> None:
+def announce(output: Output, project: OpenProject, plans: Sequence[Plan]) -> None:
     """The plans at the head of a run: text, or the first lines of its stream."""
-    if not voice.json:
-        show_plans(voice, desk, plans)
+    if not output.json:
+        show_plans(output, project, plans)
         return
-    session().streaming = True
+    cli_context().streaming = True
     for plan in plans:
         for node in plan.changes:
-            voice.line({"type": "planned_change", "region": plan.region, "change": encode(node)})
+            output.line({"type": "planned_change", "region": plan.region, "change": encode(node)})
         for problem in plan.problems:
             entry = {"code": problem.code, "severity": problem.severity, "message": problem.message}
-            voice.line({"type": "diagnostic", "region": plan.region, **entry, "hint": problem.hint})
-    voice.line({"type": "change_summary", "text": summary_line(plans), **summary(plans)})
+            output.line({"type": "diagnostic", "region": plan.region, **entry, "hint": problem.hint})
+    output.line({"type": "change_summary", "text": summary_line(plans), **summary(plans)})
 
 
 def farewell(views: Mapping[str, RegionView], attached: bool = False) -> str:
@@ -262,68 +264,69 @@ def farewell(views: Mapping[str, RegionView], attached: bool = False) -> str:
     return "; ".join(parts) or "interrupted: nothing is under way"
 
 
-def run(desk: OpenProject, voice: Output, plans: Sequence[Plan], *, attached: bool = False) -> int:
+def run(project: OpenProject, output: Output, plans: Sequence[Plan], *, attached: bool = False) -> int:
     """Carry these plans through their regions and say how each ended.
 
     returns  the exit code: the worst of the regions'
     raises   Interrupted once the console has let go of its agents
     """
     seen: dict[str, RegionView] = {}
-    yes = voice.flags.yes
+    yes = output.flags.yes
 
     async def work() -> tuple[Outcome, ...]:
         planned = {plan.region for plan in plans}
-        names = [name for name in desk.names if name in planned or name in desk.without]
-        async with desk.fleet(bound({plan.region: plan for plan in plans}), steering=True) as fleet:
+        names = [name for name in project.names if name in planned or name in project.without]
+        async with project.fleet(bound({plan.region: plan for plan in plans}), steering=True) as fleet:
             try:
                 await fleet.refresh(names)
-                async with telling(fleet, voice):
+                async with telling(fleet, output):
                     return await fleet.run(names, yes=yes, attached=attached)
             finally:
                 seen.update(fleet.views)
 
-    outcomes = carry(work(), lambda: farewell(seen, attached))
-    code = conclude(voice, outcomes)
-    for line in meanwhile(desk):
-        voice.talk(line)
+    outcomes = run_interruptible(work(), lambda: farewell(seen, attached))
+    code = conclude(output, outcomes)
+    for line in meanwhile(project):
+        output.info(line)
     return code
 
 
-def meanwhile(desk: OpenProject) -> list[str]:
+def meanwhile(project: OpenProject) -> list[str]:
     """What became of the inventory during a run, which keeps the list that it began with."""
-    from console import project
+    from console.project import load
 
     try:
-        now = {region.name for region in project.load(desk.project.root).regions}
+        now = {region.name for region in load(project.files.root).regions}
     except ConsoleError as error:
         return [f"warning: the inventory cannot be read any more: {error}"]
-    before = {region.name for region in desk.project.regions}
+    before = {region.name for region in project.files.regions}
     came = [
         f"warning: {name} came into the inventory during this run and has no part in it: console plan --region {name}"
         for name in sorted(now - before)
     ]
     went = [
-        f"warning: {name} left the inventory during this run" + (", which took it along" if name in desk.names else "")
+        f"warning: {name} left the inventory during this run"
+        + (", which took it along" if name in project.names else "")
         for name in sorted(before - now)
     ]
     return came + went
 
 
-def conclude(voice: Output, outcomes: Sequence[Outcome]) -> int:
+def conclude(output: Output, outcomes: Sequence[Outcome]) -> int:
     """Print the outcomes as data, each failure's remedy as talk."""
     from console.runner.exit_codes import exit_code
 
     code = exit_code(outcomes)
-    if voice.json:
+    if output.json:
         line: dict[str, Any] = {"type": "outcome", "exit_code": code, "regions": outcomes_data(outcomes)}
-        voice.line(line)
+        output.line(line)
     else:
-        voice.data(outcomes_text(outcomes))
+        output.data(outcomes_text(outcomes))
     for outcome in outcomes:
         if outcome.state == "behind":
-            voice.talk(f"{outcome.region}: away; when it is back: console apply --region {outcome.region}")
+            output.info(f"{outcome.region}: away; when it is back: console apply --region {outcome.region}")
         if outcome.error:
             named = outcome.region in str(outcome.error)
             lead = "" if named else f"{outcome.region}: "
-            voice.complain(outcome.error, lead)
+            output.print_error(outcome.error, lead)
     return code

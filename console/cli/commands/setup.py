@@ -6,7 +6,7 @@ import click
 
 from console.cli.flags import command
 from console.cli.output import Output
-from console.cli.wiring import session
+from console.cli.wiring import cli_context
 
 
 @command(
@@ -39,7 +39,7 @@ def setup(*, source: Path | None, pack: Path | None, no_archive: bool) -> int:
     from console.errors import UsageError
     from console.setup import jars
 
-    voice = Output(session().flags)
+    output = Output(cli_context().flags)
     target = paths.jars_dir()
     if source and pack:
         raise UsageError("--from and --pack exclude each other", hint="--pack here, --from there")
@@ -47,14 +47,14 @@ def setup(*, source: Path | None, pack: Path | None, no_archive: bool) -> int:
         if jars.wrong(target):
             _see_spark()
         jars.pack(pack, target)
-        _report(voice, pack, archive=False, hint="console setup --from, on the other machine, takes them from there")
+        _report(output, pack, archive=False, hint="console setup --from, on the other machine, takes them from there")
         return 0
     java = _see_spark()
     if source is None and jars.wrong(target):
-        voice.talk(f"fetching {jars.PACKAGE} (once)")
+        output.info(f"fetching {jars.PACKAGE} (once)")
     jars.install(target, source)
-    archived = not no_archive and _archived(voice, java)
-    _report(voice, target, archive=archived)
+    archived = not no_archive and _archived(output, java)
+    _report(output, target, archive=archived)
     return 0
 
 
@@ -72,27 +72,27 @@ def _see_spark() -> str:
     return java.detail
 
 
-def _archived(voice: Output, java: str) -> bool:
+def _archived(output: Output, java: str) -> bool:
     """Whether a class archive is there; agents work without one."""
     from console.setup import archive
 
     if archive.current(java):
         return True
-    voice.talk("preparing the JVM's class archive (once)")
+    output.info("preparing the JVM's class archive (once)")
     if why := archive.prepare(java):
-        voice.talk(
+        output.info(
             f"there is no class archive, so each start of Spark takes seconds longer; the next set-up tries again: {why}"
         )
     return not why
 
 
-def _report(voice: Output, folder: Path, *, archive: bool, hint: str = "") -> None:
+def _report(output: Output, folder: Path, *, archive: bool, hint: str = "") -> None:
     from console.setup import jars
 
     names = list(jars.locked())
-    if voice.json:
-        voice.document({"folder": str(folder), "jars": names, "archive": archive})
+    if output.json:
+        output.document({"folder": str(folder), "jars": names, "archive": archive})
         return
-    voice.data(f"{folder}: {len(names)} jars, as jars.lock has them{', and a class archive' if archive else ''}")
+    output.data(f"{folder}: {len(names)} jars, as jars.lock has them{', and a class archive' if archive else ''}")
     if hint:
-        voice.talk(hint)
+        output.info(hint)

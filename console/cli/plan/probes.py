@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from console.planning.loss.probe import Probe, ProbeResult
 
 
-async def probe_all(desk: "OpenProject", plans: Sequence[Plan]) -> tuple[Plan, ...]:
+async def probe_all(project: "OpenProject", plans: Sequence[Plan]) -> tuple[Plan, ...]:
     """The plans with what the data of their regions say; regions without a question are not reached.
 
     raises  the first error of a region that could not answer
@@ -22,14 +22,16 @@ async def probe_all(desk: "OpenProject", plans: Sequence[Plan]) -> tuple[Plan, .
     asked = {plan.region: probes(plan) for plan in plans}
     if not any(asked.values()):
         return tuple(plans)
-    async with desk.reach() as drivers:
-        return tuple(await asyncio.gather(*(_probed(desk, drivers, plan, asked[plan.region]) for plan in plans)))
+    async with project.drivers() as drivers:
+        return tuple(await asyncio.gather(*(_probed(project, drivers, plan, asked[plan.region]) for plan in plans)))
 
 
-async def _probed(desk: "OpenProject", drivers: "Mapping[str, Driver]", plan: Plan, asked: "Sequence[Probe]") -> Plan:
+async def _probed(
+    project: "OpenProject", drivers: "Mapping[str, Driver]", plan: Plan, asked: "Sequence[Probe]"
+) -> Plan:
     from console.planning.loss.probe import probed
 
-    return probed(plan, [await _ask(drivers[plan.region], desk.name, probe) for probe in asked])
+    return probed(plan, [await _ask(drivers[plan.region], project.pipeline, probe) for probe in asked])
 
 
 async def _ask(driver: "Driver", pipeline: str, probe: "Probe") -> "ProbeResult":

@@ -8,7 +8,7 @@ import click
 
 from console.cli.flags import command
 from console.cli.output import Output
-from console.cli.wiring import OpenProject, open_desk, session
+from console.cli.wiring import OpenProject, cli_context, open_project
 from console.errors import ConsoleError, UsageError
 
 if TYPE_CHECKING:
@@ -26,15 +26,15 @@ def history() -> int:
     tables, and starts nothing.
     """
     from console.cli.commands.receipts import text
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
 
-    desk, voice = open_desk(), Output(session().flags)
-    pasts, errors = carry(_each(desk, lambda driver: driver.past(desk.name)))
-    if voice.json:
-        voice.document({"rollouts": text.history_data(pasts), "errors": _errors(errors)})
+    project, output = open_project(), Output(cli_context().flags)
+    pasts, errors = run_interruptible(_each(project, lambda driver: driver.past(project.pipeline)))
+    if output.json:
+        output.document({"rollouts": text.history_data(pasts), "errors": _errors(errors)})
     else:
-        voice.data(text.history_text(pasts))
-    return _told(voice, errors)
+        output.data(text.history_text(pasts))
+    return _told(output, errors)
 
 
 @command("show", examples="console show web-7\nconsole show web-7 --region eu --output json")
@@ -45,19 +45,19 @@ def show(rollout: str) -> int:
     Each region counts its own rollouts: without --region, every one that knows the ID is shown.
     """
     from console.cli.commands.receipts import text
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
 
-    desk, voice = open_desk(), Output(session().flags)
-    pasts, errors = carry(_each(desk, lambda driver: driver.past(desk.name, rollout)))
+    project, output = open_project(), Output(cli_context().flags)
+    pasts, errors = run_interruptible(_each(project, lambda driver: driver.past(project.pipeline, rollout)))
     known = {region: past for region, past in pasts.items() if past.events}
     _known(rollout, bool(known), pasts, errors)
-    if voice.json:
-        voice.document(
+    if output.json:
+        output.document(
             {"regions": [text.past_data(name, past) for name, past in known.items()], "errors": _errors(errors)}
         )
     else:
-        voice.data("\n\n".join(text.past_text(name, past) for name, past in known.items()))
-    return _told(voice, errors)
+        output.data("\n\n".join(text.past_text(name, past) for name, past in known.items()))
+    return _told(output, errors)
 
 
 @command("verify", examples="console verify --rollout web-7\nconsole verify --rollout web-7 --region eu --output json")
@@ -70,29 +70,31 @@ def verify(rollout: str) -> int:
     reached.
     """
     from console.cli.commands.receipts import text
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
 
-    desk, voice = open_desk(), Output(session().flags)
-    pasts, errors = carry(_each(desk, lambda driver: driver.past(desk.name)))
+    project, output = open_project(), Output(cli_context().flags)
+    pasts, errors = run_interruptible(_each(project, lambda driver: driver.past(project.pipeline)))
     known = [name for name, past in pasts.items() if any(status.rollout == rollout for status in past.rollouts)]
     _known(rollout, bool(known), pasts, errors)
-    found, missed = carry(_each(desk, lambda driver: driver.verify(desk.name, rollout), known))
+    found, missed = run_interruptible(_each(project, lambda driver: driver.verify(project.pipeline, rollout), known))
     errors |= missed
-    if voice.json:
+    if output.json:
         regions = [text.verified_data(name, findings) for name, findings in found.items()]
-        voice.document({"rollout": rollout, "regions": regions, "errors": _errors(errors)})
+        output.document({"rollout": rollout, "regions": regions, "errors": _errors(errors)})
     else:
-        voice.data("\n\n".join(text.verified_text(voice, name, rollout, findings) for name, findings in found.items()))
-    code = _told(voice, errors)
+        output.data(
+            "\n\n".join(text.verified_text(output, name, rollout, findings) for name, findings in found.items())
+        )
+    code = _told(output, errors)
     return 1 if any(finding.ok is False for findings in found.values() for finding in findings) else code
 
 
 async def _each(
-    desk: OpenProject, ask: "Callable[[Driver], Awaitable[T]]", names: list[str] | None = None
+    project: OpenProject, ask: "Callable[[Driver], Awaitable[T]]", names: list[str] | None = None
 ) -> tuple[dict[str, T], dict[str, ConsoleError]]:
     """Every region's answer, asked at once; one that gives none is named with its error."""
-    names = list(desk.names) if names is None else names
-    async with desk.reach() as drivers:
+    names = list(project.names) if names is None else names
+    async with project.drivers() as drivers:
         told = await asyncio.gather(*(_answer(ask(drivers[name])) for name in names))
     answers = {name: answer for name, answer in zip(names, told, strict=True) if not isinstance(answer, ConsoleError)}
     errors = {name: answer for name, answer in zip(names, told, strict=True) if isinstance(answer, ConsoleError)}
@@ -122,8 +124,8 @@ def _errors(errors: dict[str, ConsoleError]) -> dict[str, str]:
     return {name: str(error) for name, error in errors.items()}
 
 
-def _told(voice: Output, errors: dict[str, ConsoleError]) -> int:
+def _told(output: Output, errors: dict[str, ConsoleError]) -> int:
     """Say which regions gave no answer; returns the exit code."""
     for name, error in errors.items():
-        voice.complain(error, "" if name in str(error) else f"{name}: ")
+        output.print_error(error, "" if name in str(error) else f"{name}: ")
     return max((error.exit_code for error in errors.values()), default=0)

@@ -71,13 +71,13 @@ def past_data(region: str, past: Past) -> dict[str, Any]:
     }
 
 
-def verified_text(voice: Output, region: str, rollout: str, findings: Sequence[Finding]) -> str:
+def verified_text(output: Output, region: str, rollout: str, findings: Sequence[Finding]) -> str:
     """What was checked, line by line, and the sum of it at the end."""
     lines = []
     for finding in findings:
         word, colour = _WORDS[finding.ok]
         place = " ".join(part for part in (finding.step or finding.table, finding.what) if part)
-        lines.append(f"  {voice.paint(f'{word:<7}', colour)}  {safe_text(place)}: {safe_text(finding.detail)}")
+        lines.append(f"  {output.paint(f'{word:<7}', colour)}  {safe_text(place)}: {safe_text(finding.detail)}")
     return "\n".join([safe_text(f"{region}: {rollout}: {_verdict(findings)}"), *lines])
 
 

@@ -9,7 +9,7 @@ import click
 
 from console.cli.flags import command
 from console.cli.output import Output
-from console.cli.wiring import open_desk, session
+from console.cli.wiring import cli_context, open_project
 from console.drivers.holder import LockHolder, end, here, holder
 from console.errors import AtGate, ConsoleError, UsageError
 
@@ -36,24 +36,24 @@ def lock(what: str, warehouse: str | None) -> int:
     keeps it. `force` ends the holder first, asks for the region's name unless --yes is given, and takes nothing from
     the region: the next agent goes on where this one stood. If it answers, `console follow --stop` is the gentler way.
     """
-    voice = Output(session().flags)
+    output = Output(cli_context().flags)
     places = _places(warehouse, one=what == "force")
     if what == "force":
         _refuse_readonly()
-        return _force(voice, places[0])
-    return _show(voice, places)
+        return _force(output, places[0])
+    return _show(output, places)
 
 
 def _places(warehouse: str | None, *, one: bool) -> list[HostRegion]:
     if warehouse:
-        if session().flags.regions:
+        if cli_context().flags.regions:
             raise UsageError("--warehouse and --region say the same in two ways", hint="give one of them")
         path = Path(warehouse.removeprefix("file://")).resolve()
         return [HostRegion(str(path), path)]
-    desk = open_desk(one=one)
+    project = open_project(one=one)
     places = []
-    for region in desk.regions:
-        if region.transport and (one or len(desk.regions) == 1):
+    for region in project.regions:
+        if region.transport and (one or len(project.regions) == 1):
             raise UsageError(
                 f"{region.name} is behind SSH: its lock is on {region.transport.host}",
                 hint=f"there: console lock show --warehouse {shlex.quote(region.warehouse)}",
@@ -63,7 +63,7 @@ def _places(warehouse: str | None, *, one: bool) -> list[HostRegion]:
     return places
 
 
-def _show(voice: Output, places: list[HostRegion]) -> int:
+def _show(output: Output, places: list[HostRegion]) -> int:
     found: list[tuple[HostRegion, LockHolder]] = []
     errors: list[tuple[HostRegion, ConsoleError]] = []
     for place in places:
@@ -71,12 +71,12 @@ def _show(voice: Output, places: list[HostRegion]) -> int:
             found.append((place, holder(place.warehouse)))
         except ConsoleError as error:
             errors.append((place, error))
-    if voice.json:
-        voice.document({"regions": [_data(place, now) for place, now in found]})
+    if output.json:
+        output.document({"regions": [_data(place, now) for place, now in found]})
     else:
-        voice.data("\n".join(_text(place, now) for place, now in found))
+        output.data("\n".join(_text(place, now) for place, now in found))
     for place, fault in errors:
-        voice.complain(fault, f"{place.name}: ")
+        output.print_error(fault, f"{place.name}: ")
     return max((fault.exit_code for _, fault in errors), default=0)
 
 
@@ -103,25 +103,25 @@ def _data(place: HostRegion, now: LockHolder) -> dict[str, Any]:
     }
 
 
-def _force(voice: Output, place: HostRegion) -> int:
+def _force(output: Output, place: HostRegion) -> int:
     now = holder(place.warehouse)
     if now.held:
-        _sure(voice, place, now)
+        _sure(output, place, now)
         end(place.warehouse, now)
-        voice.talk(f"{place.name}: ended {now.told}; its work is taken up by the next agent")
-    if voice.json:
-        voice.document({"region": place.name, "ended": now.held, "pid": now.pid, "host": now.host, "since": now.since})
+        output.info(f"{place.name}: ended {now.told}; its work is taken up by the next agent")
+    if output.json:
+        output.document({"region": place.name, "ended": now.held, "pid": now.pid, "host": now.host, "since": now.since})
     else:
-        voice.data(f"{place.name}: free" if now.held else f"{place.name}: free already, nothing to end")
+        output.data(f"{place.name}: free" if now.held else f"{place.name}: free already, nothing to end")
     return 0
 
 
-def _sure(voice: Output, place: HostRegion, now: LockHolder) -> None:
+def _sure(output: Output, place: HostRegion, now: LockHolder) -> None:
     """raises  AtGate unless a person typed the region's name, or --yes was given"""
-    if voice.flags.yes:
+    if output.flags.yes:
         return
     hint = f"console lock force --region {place.name} --yes"
-    if not voice.may_ask:
+    if not output.may_ask:
         raise AtGate(f"{place.name}: ending {now.told} waits for a person", hint=hint)
     question = f"{now.told} is ended by force; type {place.name} to go on"
     if click.prompt(question, default="", show_default=False, err=True).strip() != place.name:

@@ -7,7 +7,7 @@ import click
 
 from console.cli.flags import command
 from console.cli.output import Output
-from console.cli.wiring import OpenProject, open_desk, session
+from console.cli.wiring import OpenProject, cli_context, open_project
 from console.errors import AtGate, UsageError
 from console.text import safe_text
 
@@ -31,40 +31,40 @@ def maintain(dry_run: bool, expire: bool, small_files: int, accept: str | None) 
     and VACUUM spares what a feed has not read, a rollout has fenced or a rollback may want. It compacts by itself once
     an hour as well. Landing tables that others write are never touched.
     """
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
 
-    desk = open_desk(need_regions=not dry_run)
-    voice = Output(session().flags)
+    project = open_project(need_regions=not dry_run)
+    output = Output(cli_context().flags)
     if accept and (dry_run or expire):
         raise UsageError("--accept stands alone", hint="console maintain --region NAME --accept TABLE")
-    if expire and not dry_run and not voice.flags.yes:
-        _confirm(voice, desk)
+    if expire and not dry_run and not output.flags.yes:
+        _confirm(output, project)
     wish = {"accept": accept} if accept else {"dry_run": dry_run, "expire": expire, "many": small_files}
-    return carry(_kept(desk, voice, wish))
+    return run_interruptible(_kept(project, output, wish))
 
 
-def _confirm(voice: Output, desk: OpenProject) -> None:
-    for name in desk.names:
+def _confirm(output: Output, project: OpenProject) -> None:
+    for name in project.names:
         hint = f"console maintain --region {name} --expire --yes"
-        if not voice.may_ask:
+        if not output.may_ask:
             raise AtGate(f"{name}: deleting rows past their retention waits for a person", hint=hint)
         question = f"rows past their retention are deleted from {name}; type {name} to go on"
         if click.prompt(question, default="", show_default=False, err=True).strip() != name:
             raise AtGate(f"{name}: not done, the name typed was another", hint=hint)
 
 
-async def _kept(desk: OpenProject, voice: Output, wish: Mapping[str, Any]) -> int:
+async def _kept(project: OpenProject, output: Output, wish: Mapping[str, Any]) -> int:
     from console.cli.wiring import who
 
     entries = []
-    async with desk.reach() as drivers:
-        for name in desk.names:
-            for done in await drivers[name].maintain(desk.name, who(), wish):
+    async with project.drivers() as drivers:
+        for name in project.names:
+            for done in await drivers[name].maintain(project.pipeline, who(), wish):
                 entries.append({"region": name, **{key: done.get(key, "") for key in ("table", "what", "detail")}})
-    if voice.json:
-        voice.document({"dry_run": bool(wish.get("dry_run")), "done": entries})
+    if output.json:
+        output.document({"dry_run": bool(wish.get("dry_run")), "done": entries})
         return 0
     lead = "would be " if wish.get("dry_run") else ""
     lines = [f"{e['region']}: {e['table']}: {lead}{e['what']}: {e['detail']}" for e in entries]
-    voice.data("\n".join(safe_text(line) for line in lines) or "nothing to do")
+    output.data("\n".join(safe_text(line) for line in lines) or "nothing to do")
     return 0

@@ -101,7 +101,7 @@ def _widened(stats: TableStats, table: Table) -> TableStats:
 
 
 @contextmanager
-def base(desk: OpenProject, against: Path | None, ref: str | None) -> Iterator[Base]:
+def base(project: OpenProject, against: Path | None, ref: str | None) -> Iterator[Base]:
     """Both parts, opened; the older commit is unpacked for as long as the body runs."""
     from console.cli.commands.review.snapshots import load_snapshot
 
@@ -110,7 +110,7 @@ def base(desk: OpenProject, against: Path | None, ref: str | None) -> Iterator[B
         yield Base(snapshot)
         return
     with tempfile.TemporaryDirectory() as folder:
-        yield Base(snapshot, _at(desk.project.root, ref, Path(folder)), ref)
+        yield Base(snapshot, _at(project.files.root, ref, Path(folder)), ref)
 
 
 def _at(root: Path, ref: str, folder: Path) -> Project:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from console.cli.flags import accepting, command
+from console.cli.flags import command, loss_options
 from console.cli.output import Output
-from console.cli.wiring import OpenProject, open_desk, root_of, session, tool
+from console.cli.wiring import OpenProject, cli_context, open_project, root_of, tool
 from console.errors import ConsoleError, DataError, Problem, Problems
 
 if TYPE_CHECKING:
@@ -34,18 +34,20 @@ def snapshot(out: Path | None) -> int:
     """
     from console.cli.commands.review.snapshots import picture
     from console.cli.commands.run import survey_all
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
 
-    desk = open_desk()
-    voice = Output(session().flags)
-    lives = carry(survey_all(desk))
-    landing = {name: desk.landing(name) for name in desk.names}
-    text = json.dumps(picture(desk.name, tool(), dict(zip(desk.names, lives, strict=True)), landing), allow_nan=False)
+    project = open_project()
+    output = Output(cli_context().flags)
+    lives = run_interruptible(survey_all(project))
+    landing = {name: project.landing(name) for name in project.names}
+    text = json.dumps(
+        picture(project.pipeline, tool(), dict(zip(project.names, lives, strict=True)), landing), allow_nan=False
+    )
     if out is None:
-        voice.data(text)
+        output.data(text)
     else:
         _write(out, text + "\n")
-        voice.talk(f"saved to {out}; plan against it with: console check --against {out}")
+        output.info(f"saved to {out}; plan against it with: console check --against {out}")
     return 0
 
 
@@ -71,33 +73,33 @@ def _write(path: Path, text: str) -> None:
 )
 @click.option("--from-git", metavar="REF", help="Plan against the files as of a commit, as if they were live.")
 @click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when there are changes.")
-@accepting
+@loss_options
 def check(against: Path | None, from_git: str | None, detailed_exitcode: bool) -> int:
     """Judge the files, and plan them offline against a snapshot or an older commit.
 
     Reaches no region. Exits 0 also when there are changes, 4 when the snapshot is too old, 65 when the files are wrong or
     a rule refuses the change.
     """
-    voice = Output(session().flags)
+    output = Output(cli_context().flags)
     try:
-        desk = open_desk()
-        plans = _planned(desk, against, from_git)
+        project = open_project()
+        plans = _planned(project, against, from_git)
     except Problems as found:
-        if voice.flags.output not in ("markdown", "sarif"):
+        if output.flags.output not in ("markdown", "sarif"):
             raise
-        _show(voice, None, (), found.problems)
-        voice.complain(found)
+        _show(output, None, (), found.problems)
+        output.print_error(found)
         return found.exit_code
-    _show(voice, desk, plans, ())
+    _show(output, project, plans, ())
     from console.cli.commands.run import refused
 
     if refusal := refused(plans):
-        voice.complain(refusal)
+        output.print_error(refusal)
         return refusal.exit_code
     return 2 if detailed_exitcode and any(plan.changes for plan in plans) else 0
 
 
-def _planned(desk: OpenProject, against: Path | None, ref: str | None) -> "tuple[Plan, ...]":
+def _planned(project: OpenProject, against: Path | None, ref: str | None) -> "tuple[Plan, ...]":
     """The plans of all regions; () where there is nothing to plan against.
 
     raises  Problems with all that is wrong in any region
@@ -108,15 +110,15 @@ def _planned(desk: OpenProject, against: Path | None, ref: str | None) -> "tuple
 
     problems: list[Problem] = []
     plans: list[Plan] = []
-    with remembered() as memory, base(desk, against, ref) as held:
-        for region in desk.regions:
-            pipeline = desk.pipelines[region.name]
+    with remembered() as memory, base(project, against, ref) as held:
+        for region in project.regions:
+            pipeline = project.pipelines[region.name]
             if against is None and ref is None:
                 problems += [problem for problem in judged(pipeline, memory) if problem.severity == "refuse"]
                 continue
             try:
                 live: Live = held.live(region, pipeline)
-                plans.append(desk.plan_of(pipeline, live if against else believed(live, pipeline), region))
+                plans.append(project.plan_of(pipeline, live if against else believed(live, pipeline), region))
             except Problems as found:
                 problems += found.problems
     if problems:
@@ -124,32 +126,32 @@ def _planned(desk: OpenProject, against: Path | None, ref: str | None) -> "tuple
     return tuple(plans)
 
 
-def _show(voice: Output, desk: OpenProject | None, plans: "Sequence[Plan]", problems: Sequence[Problem]) -> None:
-    match voice.flags.output:
+def _show(output: Output, project: OpenProject | None, plans: "Sequence[Plan]", problems: Sequence[Problem]) -> None:
+    match output.flags.output:
         case "sarif":
             from console.cli.commands.review.sarif import below_repository, sarif
 
-            root = desk.project.root if desk else _root()
-            document = sarif(plans, problems, desk.pipelines if desk else {}, tool(), below_repository(root))
-            voice.data(json.dumps(document, indent=2, allow_nan=False))
+            root = project.files.root if project else _root()
+            document = sarif(plans, problems, project.pipelines if project else {}, tool(), below_repository(root))
+            output.data(json.dumps(document, indent=2, allow_nan=False))
         case "markdown":
             from console.cli.commands.review.markdown import comment
 
-            voice.data(comment(plans, problems))
-        case _ if plans and desk:
+            output.data(comment(plans, problems))
+        case _ if plans and project:
             from console.cli.commands.run import show_plans
 
-            show_plans(voice, desk, plans)
+            show_plans(output, project, plans)
         case "json" | "jsonl":
-            voice.document({"plans": [], "summary": {"regions": len(desk.names) if desk else 0}})
+            output.document({"plans": [], "summary": {"regions": len(project.names) if project else 0}})
         case _:
-            names = ", ".join(desk.names) if desk else ""
-            voice.data(f"{desk.name if desk else ''}: the files are right for {names}")
-            voice.talk("hint: --against SNAPSHOT or --from-git REF shows what would change")
+            names = ", ".join(project.names) if project else ""
+            output.data(f"{project.pipeline if project else ''}: the files are right for {names}")
+            output.info("hint: --against SNAPSHOT or --from-git REF shows what would change")
 
 
 def _root() -> Path:
     try:
-        return root_of(session().flags)
+        return root_of(cli_context().flags)
     except ConsoleError:
         return Path.cwd()

@@ -9,7 +9,7 @@ import click
 from console.cli.flags import command
 from console.cli.format import count, size, table
 from console.cli.output import Output
-from console.cli.wiring import choices, open_desk, session
+from console.cli.wiring import choices, cli_context, open_project
 from console.errors import UsageError
 from console.model.pipeline import Pipeline
 from console.model.schema import Table
@@ -41,25 +41,25 @@ def profile(name: str, column: str | None, unparsed: bool, budget_mb: int, budge
     """
     from console.drivers.survey import Sample
 
-    desk = open_desk(one=True)
-    voice = Output(session().flags)
-    pipeline = desk.pipelines[desk.names[0]]
+    project = open_project(one=True)
+    output = Output(cli_context().flags)
+    pipeline = project.pipelines[project.names[0]]
     landing = _landing(pipeline, name)
     column = column or _column(landing)
     sample = Sample(name, column, landing.time, budget_mb * 1_000_000, budget_seconds)
-    found = asdict(asyncio.run(_found(desk.regions[0], sample)))
+    found = asdict(asyncio.run(_found(project.regions[0], sample)))
     found["keys"] = _with_readers(pipeline, name, found["keys"])
     shown = [key for key in found["keys"] if not unparsed or not key["parsed_by"]]
-    if voice.json:
-        voice.document({"region": desk.names[0], "table": name, "column": column, **found, "keys": shown})
+    if output.json:
+        output.document({"region": project.names[0], "table": name, "column": column, **found, "keys": shown})
         return 0
-    voice.data(_text(shown))
+    output.data(_text(shown))
     whole = "all of it" if found["files_whole"] == found["files"] else f"{count(found['sampled'], 'row')} sampled"
     odd = "".join(
         f", {found[k]:,} {word}" for k, word in (("null", "NULL"), ("not_json", "no JSON object")) if found[k]
     )
-    voice.talk(
-        f"{name}.{column} in {desk.names[0]}: {count(found['rows'], 'row')} of {found['first_day']} … {found['last_day']}; "
+    output.info(
+        f"{name}.{column} in {project.names[0]}: {count(found['rows'], 'row')} of {found['first_day']} … {found['last_day']}; "
         f"{whole}{odd}; {size(found['bytes_read'])} read"
     )
     return 0

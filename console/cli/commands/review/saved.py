@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from console.cli.commands.run import moved_since, plan_and_ground, show_plans
-from console.cli.interrupt import carry
+from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
 from console.cli.wiring import OpenProject
 from console.errors import Conflict, UsageError
@@ -20,7 +20,7 @@ _SHOWN = 12  # facts of one region; more of them is another region
 
 
 def hold(
-    desk: OpenProject, voice: Output, saved: "SavedPlans", file: Path, *, may_replan: bool
+    project: OpenProject, output: Output, saved: "SavedPlans", file: Path, *, may_replan: bool
 ) -> tuple[list[Plan], int]:
     """The plans to carry, in the order of waves, and 4 where a region's was refused, else 0.
 
@@ -30,10 +30,10 @@ def hold(
     raises  Conflict where no region's plan holds any longer; UsageError for a region that it is not about
     """
     reviewed = {plan.region: plan for plan in saved.plans}
-    if missing := [name for name in desk.names if name not in reviewed]:
+    if missing := [name for name in project.names if name not in reviewed]:
         hint = f"it is for {', '.join(reviewed)}"
         raise UsageError(f"the saved plan has nothing for {', '.join(missing)}", hint=hint)
-    fresh, grounds = carry(plan_and_ground(desk))
+    fresh, grounds = run_interruptible(plan_and_ground(project))
     stale = {
         new.region: why
         for new, now in zip(fresh, grounds, strict=True)
@@ -46,8 +46,8 @@ def hold(
     for plan in fresh:
         before, moved = reviewed[plan.region], stale.get(plan.region)
         if moved:
-            voice.complain(_refusal(plan.region, moved, file))
-        chosen.append(plan if moved and may_replan and _anew(desk, voice, plan) else before)
+            output.print_error(_refusal(plan.region, moved, file))
+        chosen.append(plan if moved and may_replan and _anew(project, output, plan) else before)
     left = [plan.region for plan in chosen if plan.region in stale and plan is reviewed[plan.region]]
     return chosen, Conflict.exit_code if left else 0
 
@@ -73,11 +73,11 @@ def _refusal(region: str, why: list[str], file: Path) -> Conflict:
     return Conflict(message, hint=_again((region,), file), code="E_STALE")
 
 
-def _anew(desk: OpenProject, voice: Output, fresh: Plan) -> bool:
+def _anew(project: OpenProject, output: Output, fresh: Plan) -> bool:
     """Show one region's new plan, and whether a person who is there takes it."""
-    if not voice.may_ask or fresh.refusals:
+    if not output.may_ask or fresh.refusals:
         return False
-    show_plans(voice, desk, [fresh])
+    show_plans(output, project, [fresh])
     return click.confirm(f"carry {fresh.region} by this new plan?", default=False, err=True)
 
 

@@ -6,7 +6,7 @@ import click
 
 from console.cli.flags import command, refuse_readonly
 from console.cli.output import Output
-from console.cli.wiring import OpenProject, open_desk, session
+from console.cli.wiring import OpenProject, cli_context, open_project
 from console.errors import AtGate, Conflict
 
 if TYPE_CHECKING:
@@ -23,43 +23,43 @@ def attach(take_over: bool) -> int:
     console carries it on: up to the gate, and with --yes through it where policy and checks allow. Exits as watch does.
     """
     from console.cli.commands.run import farewell
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
     from console.cli.status_text import status_data, status_text
 
     if take_over:
         refuse_readonly(click.get_current_context(), "attach --take-over")
-    desk = open_desk(one=True)
-    voice = Output(session().flags)
-    session().streaming = voice.json
+    project = open_project(one=True)
+    output = Output(cli_context().flags)
+    cli_context().streaming = output.json
     seen: dict[str, RegionView] = {}
-    code = carry(_attached(desk, voice, seen, take_over), lambda: farewell(seen))
+    code = run_interruptible(_attached(project, output, seen, take_over), lambda: farewell(seen))
     views = list(seen.values())
-    if voice.json:
-        voice.line({"type": "outcome", **status_data(views, {})})
+    if output.json:
+        output.line({"type": "outcome", **status_data(views, {})})
     else:
-        voice.data(status_text(views, {}))
+        output.data(status_text(views, {}))
     return code
 
 
-async def _attached(desk: OpenProject, voice: Output, seen: "dict[str, RegionView]", take_over: bool) -> int:
+async def _attached(project: OpenProject, output: Output, seen: "dict[str, RegionView]", take_over: bool) -> int:
     from console.cli.commands.rollout.status import exit_of, still
     from console.cli.progress import telling
     from console.model.event import ENDED
 
-    name = desk.names[0]
-    async with desk.fleet(steering=take_over) as fleet:
+    name = project.names[0]
+    async with project.fleet(steering=take_over) as fleet:
         try:
-            state = await fleet.driver(name).state(desk.name)
+            state = await fleet.driver(name).state(project.pipeline)
             if state.status.state in (*ENDED, "none"):
                 raise Conflict(f"{name}: nothing is under way", hint=f"console status --region {name}", code="E_STATE")
             if take_over:
-                await fleet.driver(name).take_over(desk.name, fleet.who)
-                voice.talk(f"{name}: {state.status.rollout} is yours; {state.status.by} began it")
-            async with telling(fleet, voice):
+                await fleet.driver(name).take_over(project.pipeline, fleet.who)
+                output.info(f"{name}: {state.status.rollout} is yours; {state.status.by} began it")
+            async with telling(fleet, output):
                 await fleet.refresh([name])
                 await still(fleet)
                 if take_over and fleet.views[name].status.shown == "awaiting-confirmation":
-                    await _through_the_gate(fleet, name, voice.flags.yes)
+                    await _through_the_gate(fleet, name, output.flags.yes)
         finally:
             seen.update(fleet.views)
     return exit_of(fleet.views[name])

@@ -7,7 +7,7 @@ import click
 
 from console.cli.flags import command
 from console.cli.output import Output
-from console.cli.wiring import OpenProject, open_desk, session
+from console.cli.wiring import OpenProject, cli_context, open_project
 from console.errors import AtGate, Conflict, ConsoleError
 from console.text import safe_text
 
@@ -63,34 +63,34 @@ def discard() -> int:
 
 
 def _steer(verb: "Verb", *, drops: bool = False) -> int:
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
 
-    desk = open_desk(need_regions=drops)
-    voice = Output(session().flags)
-    if drops and voice.may_ask and not voice.flags.yes:
-        question = f"{verb} the rollout in {', '.join(desk.names)}: drop what it has built?"
+    project = open_project(need_regions=drops)
+    output = Output(cli_context().flags)
+    if drops and output.may_ask and not output.flags.yes:
+        question = f"{verb} the rollout in {', '.join(project.names)}: drop what it has built?"
         if not click.confirm(question, default=False, err=True):
             raise AtGate(f"{verb}: not done", hint="answer y, or add --yes")
-    return carry(_control(desk, voice, verb, everywhere=not voice.flags.regions))
+    return run_interruptible(_control(project, output, verb, everywhere=not output.flags.regions))
 
 
-async def _control(desk: OpenProject, voice: Output, verb: "Verb", *, everywhere: bool) -> int:
+async def _control(project: OpenProject, output: Output, verb: "Verb", *, everywhere: bool) -> int:
     """Ask every region; a region not asked for by name that the verb does not fit is passed over."""
     from console.cli.commands.rollout.gate import refreshed
 
     entries: list[dict[str, Any]] = []
     errors: list[tuple[str, ConsoleError]] = []
-    async with desk.fleet() as fleet:
+    async with project.fleet() as fleet:
         if everywhere:
-            await fleet.refresh(desk.names)
+            await fleet.refresh(project.names)
         else:
-            await refreshed(fleet, desk.names)
-        for name in desk.names:
+            await refreshed(fleet, project.names)
+        for name in project.names:
             try:
                 status = await fleet.control(name, verb)
             except Conflict as error:
-                if everywhere and len(desk.names) > 1:
-                    voice.detail(f"{name}: {safe_text(str(error))}")
+                if everywhere and len(project.names) > 1:
+                    output.detail(f"{name}: {safe_text(str(error))}")
                 else:
                     errors.append((name, error))
                 continue
@@ -100,7 +100,7 @@ async def _control(desk: OpenProject, voice: Output, verb: "Verb", *, everywhere
             entries.append({"region": name, "state": status.shown, "rollout": status.rollout, "why": _why(status)})
     if not entries and not errors:
         raise Conflict(f"no region has a rollout to {verb}", hint="console status")
-    return _conclude(voice, entries, errors)
+    return _conclude(output, entries, errors)
 
 
 def _why(status: "Status") -> str:
@@ -111,18 +111,18 @@ def _why(status: "Status") -> str:
     return "; ".join(filter(None, (status.why, budget)))
 
 
-def _conclude(voice: Output, entries: list[dict[str, Any]], errors: list[tuple[str, ConsoleError]]) -> int:
+def _conclude(output: Output, entries: list[dict[str, Any]], errors: list[tuple[str, ConsoleError]]) -> int:
     from console.cli.output import as_data
 
-    if voice.json:
+    if output.json:
         failed = [{"region": name, "error": as_data(error)} for name, error in errors]
-        voice.document({"regions": [*entries, *failed]})
+        output.document({"regions": [*entries, *failed]})
     else:
         for entry in entries:
             why = f" ({safe_text(entry['why'])})" if entry["why"] else ""
-            voice.data(f"{entry['region']}: {entry['state']}{why}")
+            output.data(f"{entry['region']}: {entry['state']}{why}")
     for name, error in errors:
-        voice.complain(error, "" if name in str(error) else f"{name}: ")
+        output.print_error(error, "" if name in str(error) else f"{name}: ")
     return max((error.exit_code for _, error in errors), default=0)
 
 
@@ -136,18 +136,18 @@ def cleanup(dry_run: bool, previous: bool) -> int:
 
     Deletes only below a warehouse that carries our marker, and only what our own releases have built.
     """
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
 
-    desk = open_desk(need_regions=not dry_run)
-    voice = Output(session().flags)
-    if previous and not dry_run and not voice.flags.yes:
-        _confirm_previous(voice, desk)
-    return carry(_clean(desk, voice, dry_run=dry_run, previous=previous))
+    project = open_project(need_regions=not dry_run)
+    output = Output(cli_context().flags)
+    if previous and not dry_run and not output.flags.yes:
+        _confirm_previous(output, project)
+    return run_interruptible(_clean(project, output, dry_run=dry_run, previous=previous))
 
 
-def _confirm_previous(voice: Output, desk: OpenProject) -> None:
-    for name in desk.names:
-        if not voice.may_ask:
+def _confirm_previous(output: Output, project: OpenProject) -> None:
+    for name in project.names:
+        if not output.may_ask:
             hint = f"console cleanup --region {name} --previous --yes"
             raise AtGate(f"{name}: dropping the previous release ends the way back and waits for a person", hint=hint)
         question = f"after this {name} cannot be rolled back; type {name} to go on"
@@ -155,19 +155,19 @@ def _confirm_previous(voice: Output, desk: OpenProject) -> None:
             raise AtGate(f"{name}: not done, the name typed was another", hint=f"console cleanup --region {name}")
 
 
-async def _clean(desk: OpenProject, voice: Output, *, dry_run: bool, previous: bool) -> int:
+async def _clean(project: OpenProject, output: Output, *, dry_run: bool, previous: bool) -> int:
     from console.cli.commands.rollout.gate import refreshed
 
     dropped: dict[str, tuple[str, ...]] = {}
-    async with desk.fleet() as fleet:
-        await refreshed(fleet, desk.names)
-        for name in desk.names:
+    async with project.fleet() as fleet:
+        await refreshed(fleet, project.names)
+        for name in project.names:
             dropped[name] = await fleet.cleanup(name, dry_run=dry_run, previous=previous)
-    if voice.json:
+    if output.json:
         entries = [{"region": name, "dropped": list(paths)} for name, paths in dropped.items()]
-        voice.document({"dry_run": dry_run, "regions": entries})
+        output.document({"dry_run": dry_run, "regions": entries})
         return 0
     word = "would drop" if dry_run else "dropped"
     for name, paths in dropped.items():
-        voice.data("\n".join(f"{name}: {word} {safe_text(path)}" for path in paths) or f"{name}: nothing to drop")
+        output.data("\n".join(f"{name}: {word} {safe_text(path)}" for path in paths) or f"{name}: nothing to drop")
     return 0

@@ -7,7 +7,7 @@ import click
 
 from console.cli.flags import command
 from console.cli.output import Output
-from console.cli.wiring import OpenProject, open_desk, session
+from console.cli.wiring import OpenProject, cli_context, open_project
 from console.errors import AtGate, CheckFailed, Conflict, ConsoleError
 from console.text import safe_text
 
@@ -39,26 +39,26 @@ def rollback() -> int:
 
 
 def _decide(act: Act) -> int:
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
 
-    desk = open_desk(need_regions=True)
-    voice = Output(session().flags)
-    views = carry(_look(desk))
-    for name in desk.names:
-        _answer(voice, views[name], act)
-    return carry(_act(desk, voice, act, views))
+    project = open_project(need_regions=True)
+    output = Output(cli_context().flags)
+    views = run_interruptible(_look(project))
+    for name in project.names:
+        _answer(output, views[name], act)
+    return run_interruptible(_act(project, output, act, views))
 
 
-async def _look(desk: OpenProject) -> "dict[str, RegionView]":
+async def _look(project: OpenProject) -> "dict[str, RegionView]":
     from console.cli.commands.rollout.status import views_of
 
-    views, errors = await views_of(desk)
+    views, errors = await views_of(project)
     for error in errors.values():
         raise error
     return {view.region.name: view for view in views}
 
 
-def _answer(voice: Output, view: "RegionView", act: Act) -> None:
+def _answer(output: Output, view: "RegionView", act: Act) -> None:
     """Return if this may be done.
 
     raises  Conflict where there is nothing to do it to; AtGate where nobody said yes
@@ -71,13 +71,13 @@ def _answer(voice: Output, view: "RegionView", act: Act) -> None:
         if not view.previous:
             raise Conflict(f"{name}: no previous release to go back to", hint=f"console status --region {name}")
         question = f"{view.live} → {view.previous}, the release before"
-    if voice.flags.yes:
+    if output.flags.yes:
         if act == "promote":
             _yes_suffices(view)
         return
-    if not voice.may_ask:
+    if not output.may_ask:
         raise AtGate(f"{name}: {act} ({question}) waits for a person", hint=f"console {act} --region {name} --yes")
-    _ask(voice, view, act, question)
+    _ask(output, view, act, question)
 
 
 def _fit_for_promotion(view: "RegionView") -> None:
@@ -106,7 +106,7 @@ def _yes_suffices(view: "RegionView") -> None:
             raise AtGate(f"{name}: {check.table} {check.check} is inconclusive: {check.detail}", hint=hint)
 
 
-def _ask(voice: Output, view: "RegionView", act: Act, question: str) -> None:
+def _ask(output: Output, view: "RegionView", act: Act, question: str) -> None:
     from console.cli.status_text import checks_text
 
     name = view.region.name
@@ -117,34 +117,34 @@ def _ask(voice: Output, view: "RegionView", act: Act, question: str) -> None:
     typed = click.prompt(f"type {name} to {act}", default="", show_default=False, err=True)
     if typed.strip() != name:
         raise AtGate(f"{name}: not done, the name typed was another", hint=f"console {act} --region {name}")
-    voice.detail(f"{name}: confirmed")
+    output.detail(f"{name}: confirmed")
 
 
-async def _act(desk: OpenProject, voice: Output, act: Act, confirmed: "dict[str, RegionView]") -> int:
+async def _act(project: OpenProject, output: Output, act: Act, confirmed: "dict[str, RegionView]") -> int:
     """Region by region, in the order of waves; the first that fails ends it, for the rest was asked on that ground."""
     from console.runner.waves import next_waves
 
     done: list[dict[str, Any]] = []
     later: dict[str, Waves] = {}
-    async with desk.fleet() as fleet:
-        await refreshed(fleet, desk.names)
-        for name in desk.names:
+    async with project.fleet() as fleet:
+        await refreshed(fleet, project.names)
+        for name in project.names:
             try:
                 _unmoved(confirmed[name], fleet.views[name])
                 event = await (fleet.promote(name) if act == "promote" else fleet.rollback(name))
             except ConsoleError as error:
-                _report(voice, done)
-                left = [other for other in desk.names if other not in {entry["region"] for entry in done} | {name}]
+                _report(output, done)
+                left = [other for other in project.names if other not in {entry["region"] for entry in done} | {name}]
                 if left:
-                    voice.talk(f"not tried: {', '.join(left)}")
+                    output.info(f"not tried: {', '.join(left)}")
                 raise error
             done.append({"region": name, "release": event.release, "was": event.was, "version": event.version})
             if act == "promote" and (rest := next_waves(fleet.views[name])):
                 later[name] = rest
-            voice.talk(f"{name}  {safe_text(f'{event.was or NOTHING} → {event.release}')}")
-    _report(voice, done)
-    for line in dict.fromkeys(_then(rest, desk.names) for rest in later.values()):
-        voice.talk(line)
+            output.info(f"{name}  {safe_text(f'{event.was or NOTHING} → {event.release}')}")
+    _report(output, done)
+    for line in dict.fromkeys(_then(rest, project.names) for rest in later.values()):
+        output.info(line)
     return 0
 
 
@@ -166,12 +166,12 @@ def _unmoved(confirmed: "RegionView", now: "RegionView") -> None:
         raise Conflict(f"{name}: moved while it was confirmed: {told}", hint=f"console status --region {name}")
 
 
-def _report(voice: Output, done: Sequence[dict[str, Any]]) -> None:
-    if voice.json and done:
-        voice.document({"regions": list(done)})
-    elif not voice.json:
+def _report(output: Output, done: Sequence[dict[str, Any]]) -> None:
+    if output.json and done:
+        output.document({"regions": list(done)})
+    elif not output.json:
         for entry in done:
-            voice.data(
+            output.data(
                 f"{entry['region']}: {safe_text(entry['release'])} is live (was {safe_text(entry['was'] or NOTHING)})"
             )
 

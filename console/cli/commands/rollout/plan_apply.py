@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from console.cli.flags import accepting, carrying, command
+from console.cli.flags import command, loss_options, run_options
 from console.cli.output import Output
-from console.cli.wiring import OpenProject, open_desk, root_of, session
+from console.cli.wiring import OpenProject, cli_context, open_project, root_of
 from console.errors import Conflict, DataError, UsageError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     console plan --out change.json && console apply change.json""",
 )
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Save the plans as well.")
-@accepting
+@loss_options
 @click.option("--explain", is_flag=True, help="List the steps that apply will take.")
 @click.option("--detailed-exitcode", is_flag=True, help="Exit 2 when there are changes.")
 @click.option("--witness", is_flag=True, help="Show, for each edited query, the smallest rows it turns into others.")
@@ -38,13 +38,13 @@ def plan(out: Path | None, explain: bool, detailed_exitcode: bool, witness: bool
     Reads the files and the regions' Delta logs; starts nothing and writes nothing but FILE. With --witness it starts a
     local Spark, which runs old and new queries over made-up rows.
     """
-    desk = open_desk()
-    voice = Output(session().flags)
+    project = open_project()
+    output = Output(cli_context().flags)
     states: dict[str, RegionState] = {}
-    plans, grounds = _planned(desk, states)
-    sought = _witnesses(desk, plans) if witness else None
+    plans, grounds = _planned(project, states)
+    sought = _witnesses(project, plans) if witness else None
     return _show(
-        desk, voice, plans, out=out, grounds=grounds, explain=explain, detailed=detailed_exitcode, sought=sought,
+        project, output, plans, out=out, grounds=grounds, explain=explain, detailed=detailed_exitcode, sought=sought,
         states=states,
     )  # fmt: skip
 
@@ -59,8 +59,8 @@ def plan(out: Path | None, explain: bool, detailed_exitcode: bool, witness: bool
 @click.argument("planfile", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--dry-run", "--check", is_flag=True, help="Only plan; with PLANFILE say whether it still holds.")
 @click.option("--attached", is_flag=True, help="The agents stop when this console does.")
-@carrying
-@accepting
+@run_options
+@loss_options
 def apply(planfile: Path | None, dry_run: bool, attached: bool) -> int:
     """Carry a plan through the regions, up to the gate; with --yes through it.
 
@@ -73,51 +73,51 @@ def apply(planfile: Path | None, dry_run: bool, attached: bool) -> int:
 
     saved = _saved(planfile)
     _select(saved)
-    desk = open_desk()
-    voice = Output(session().flags)
-    plans, code = hold(desk, voice, saved, planfile, may_replan=not dry_run)
-    return max(_go(desk, voice, plans, dry_run=dry_run, attached=attached), code)
+    project = open_project()
+    output = Output(cli_context().flags)
+    plans, code = hold(project, output, saved, planfile, may_replan=not dry_run)
+    return max(_go(project, output, plans, dry_run=dry_run, attached=attached), code)
 
 
 def headless_run(*, dry_run: bool, attached: bool) -> int:
     """Plan, and carry the plans through."""
-    desk = open_desk()
-    voice = Output(session().flags)
-    return _go(desk, voice, _planned(desk)[0], dry_run=dry_run, attached=attached)
+    project = open_project()
+    output = Output(cli_context().flags)
+    return _go(project, output, _planned(project)[0], dry_run=dry_run, attached=attached)
 
 
-def _go(desk: OpenProject, voice: Output, plans: "list[Plan]", *, dry_run: bool, attached: bool) -> int:
+def _go(project: OpenProject, output: Output, plans: "list[Plan]", *, dry_run: bool, attached: bool) -> int:
     from console.cli.commands.run import announce, refused, run
 
     if dry_run:
-        return _show(desk, voice, plans)
-    announce(voice, desk, plans)
+        return _show(project, output, plans)
+    announce(output, project, plans)
     if refusal := refused(plans):
         raise refusal
-    return run(desk, voice, plans, attached=attached)
+    return run(project, output, plans, attached=attached)
 
 
 def _planned(
-    desk: OpenProject, states: "dict[str, RegionState] | None" = None
+    project: OpenProject, states: "dict[str, RegionState] | None" = None
 ) -> "tuple[list[Plan], Sequence[Ground]]":
     from console.cli.commands.run import plan_and_ground
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
 
-    plans, grounds = carry(plan_and_ground(desk, states))
+    plans, grounds = run_interruptible(plan_and_ground(project, states))
     return list(plans), grounds
 
 
-def _witnesses(desk: OpenProject, plans: "list[Plan]") -> "Witnesses":
+def _witnesses(project: OpenProject, plans: "list[Plan]") -> "Witnesses":
     from console.cli.commands.run import survey_all
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
     from console.witness import witnesses_of
 
-    return witnesses_of(plans, carry(survey_all(desk)), desk.regions)
+    return witnesses_of(plans, run_interruptible(survey_all(project)), project.regions)
 
 
 def _show(
-    desk: OpenProject,
-    voice: Output,
+    project: OpenProject,
+    output: Output,
     plans: "list[Plan]",
     *,
     out: Path | None = None,
@@ -129,16 +129,16 @@ def _show(
 ) -> int:
     from console.cli.commands.run import refused, show_plans
 
-    show_plans(voice, desk, plans, explain=explain, sought=sought, states=states)
+    show_plans(output, project, plans, explain=explain, sought=sought, states=states)
     if refusal := refused(plans):
         # the document above already holds these problems
-        voice.complain(refusal)
+        output.print_error(refusal)
         return refusal.exit_code
     if out:
         from console.project.saved import save_plans
 
         save_plans(out, plans, grounds)
-        voice.talk(f"saved to {out}; carry it through with: console apply {out}")
+        output.info(f"saved to {out}; carry it through with: console apply {out}")
     return 2 if detailed and any(plan.changes for plan in plans) else 0
 
 
@@ -160,11 +160,13 @@ def _select(saved: "SavedPlans") -> None:
     """
     from dataclasses import replace
 
-    now = session()
-    folder = root_of(now.flags) / "regions"
-    if not now.flags.regions and (gone := [name for name in saved.regions if not (folder / f"{name}.yaml").exists()]):
+    context = cli_context()
+    folder = root_of(context.flags) / "regions"
+    if not context.flags.regions and (
+        gone := [name for name in saved.regions if not (folder / f"{name}.yaml").exists()]
+    ):
         rest = ",".join(name for name in saved.regions if name not in gone)
         hint = f"without it: --regions {rest}" if rest else "console plan --out FILE"
         raise Conflict(f"the saved plan is stale: {', '.join(gone)} left the inventory", hint=hint, code="E_STALE")
-    regions = now.flags.regions or ",".join(saved.regions)
-    now.flags = replace(now.flags, regions=regions, pipeline=now.flags.pipeline or saved.pipeline)
+    regions = context.flags.regions or ",".join(saved.regions)
+    context.flags = replace(context.flags, regions=regions, pipeline=context.flags.pipeline or saved.pipeline)

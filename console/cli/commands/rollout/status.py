@@ -7,7 +7,7 @@ import click
 
 from console.cli.flags import command
 from console.cli.output import Output
-from console.cli.wiring import OpenProject, open_desk, session
+from console.cli.wiring import OpenProject, cli_context, open_project
 from console.errors import ConsoleError, FeedStopped, RegionError
 from console.runner.exit_codes import worst
 
@@ -27,26 +27,26 @@ def status() -> int:
     not stored there.
     """
     from console.cli.commands.schema.unstored import arriving, arriving_data, arriving_text
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
     from console.cli.status_text import status_data, status_text
     from console.runner.waves import queued_regions
 
-    desk = open_desk()
-    voice = Output(session().flags)
-    views, errors = carry(views_of(desk))
+    project = open_project()
+    output = Output(cli_context().flags)
+    views, errors = run_interruptible(views_of(project))
     texts = {name: str(error) for name, error in errors.items()}
     waits = queued_regions(
-        {view.region.name: view for view in views}, {n: desk.pipelines[n].digest() for n in desk.names}
+        {view.region.name: view for view in views}, {n: project.pipelines[n].digest() for n in project.names}
     )
-    if not voice.json:
-        voice.data(status_text(views, texts, waits=waits))  # before a store is asked: they may take their time
-    left_out = arriving(desk.project.root, desk.name, desk.regions)
-    if voice.json:
-        voice.document({**status_data(views, texts, waits=waits), "arriving_but_not_stored": arriving_data(left_out)})
+    if not output.json:
+        output.data(status_text(views, texts, waits=waits))  # before a store is asked: they may take their time
+    left_out = arriving(project.files.root, project.pipeline, project.regions)
+    if output.json:
+        output.document({**status_data(views, texts, waits=waits), "arriving_but_not_stored": arriving_data(left_out)})
     elif told := arriving_text(left_out):
-        voice.data(f"\n{told}")
+        output.data(f"\n{told}")
     for name, error in errors.items():
-        voice.complain(error, "" if name in str(error) else f"{name}: ")
+        output.print_error(error, "" if name in str(error) else f"{name}: ")
     return worst([*errors.values(), *filter(None, map(standing, views))])
 
 
@@ -59,19 +59,19 @@ def standing(view: "RegionView") -> FeedStopped | None:
     return FeedStopped(f"{view.region.name}: no more rows through {names}", hint=feeds[0].hint, code=feeds[0].code)
 
 
-async def views_of(desk: OpenProject) -> "tuple[list[RegionView], dict[str, ConsoleError]]":
+async def views_of(project: OpenProject) -> "tuple[list[RegionView], dict[str, ConsoleError]]":
     """Every region's state, asked at once; a region that gives none is named with its error."""
     from console.runner.view import RegionView
 
-    async with desk.reach() as drivers:
-        states = await asyncio.gather(*(_state(drivers[name], desk.name) for name in desk.names))
+    async with project.drivers() as drivers:
+        states = await asyncio.gather(*(_state(drivers[name], project.pipeline) for name in project.names))
     views, errors = [], {}
-    for region, state in zip(desk.regions, states, strict=True):
+    for region, state in zip(project.regions, states, strict=True):
         if isinstance(state, ConsoleError):
             errors[region.name] = state
-            views.append(RegionView(region, "unreachable", str(state), live=_last_seen(desk, region.name)))
+            views.append(RegionView(region, "unreachable", str(state), live=_last_seen(project, region.name)))
         else:
-            behind = state.digest != desk.pipelines[region.name].digest() if state.digest else None
+            behind = state.digest != project.pipelines[region.name].digest() if state.digest else None
             views.append(
                 RegionView(
                     region,
@@ -87,7 +87,7 @@ async def views_of(desk: OpenProject) -> "tuple[list[RegionView], dict[str, Cons
     return views, errors
 
 
-def _last_seen(desk: OpenProject, region: str) -> str:
+def _last_seen(project: OpenProject, region: str) -> str:
     """The release that this machine last saw go live in a region out of reach; "" where it saw none."""
     from contextlib import suppress
 
@@ -99,7 +99,7 @@ def _last_seen(desk: OpenProject, region: str) -> str:
         return ""
     with suppress(ConsoleError):  # a damaged journal says so where it is needed
         for recorded in journal.events(region):
-            ours = recorded.rollout.rpartition("-")[0] == desk.name
+            ours = recorded.rollout.rpartition("-")[0] == project.pipeline
             if ours and isinstance(recorded.event, Promoted | RolledBack):
                 release = recorded.event.release
     journal.close()
@@ -122,20 +122,20 @@ def watch(timeout: float | None) -> int:
     still, 5 when a region cannot be reached; 1 as well when --timeout is over. Ctrl-C leaves; the agents go on.
     """
     from console.cli.commands.run import farewell
-    from console.cli.interrupt import carry
+    from console.cli.interrupt import run_interruptible
     from console.cli.status_text import status_data, status_text
 
-    desk = open_desk()
-    voice = Output(session().flags)
-    session().streaming = voice.json
+    project = open_project()
+    output = Output(cli_context().flags)
+    cli_context().streaming = output.json
     seen: dict[str, RegionView] = {}
-    carry(_until_still(desk, voice, seen, timeout), lambda: farewell(seen))
+    run_interruptible(_until_still(project, output, seen, timeout), lambda: farewell(seen))
     views = list(seen.values())
     errors = {view.region.name: view.link_why for view in views if view.link == "unreachable"}
-    if voice.json:
-        voice.line({"type": "outcome", **status_data(views, errors)})
+    if output.json:
+        output.line({"type": "outcome", **status_data(views, errors)})
     else:
-        voice.data(status_text(views, errors))
+        output.data(status_text(views, errors))
     return max((exit_of(view) for view in views), key=_BADNESS.index, default=0)
 
 
@@ -164,13 +164,15 @@ async def still(cockpit: "Cockpit") -> None:
         await anext(changes)
 
 
-async def _until_still(desk: OpenProject, voice: Output, seen: "dict[str, RegionView]", timeout: float | None) -> None:
+async def _until_still(
+    project: OpenProject, output: Output, seen: "dict[str, RegionView]", timeout: float | None
+) -> None:
     from console.cli.progress import telling
 
-    async with desk.fleet() as fleet:
+    async with project.fleet() as fleet:
         try:
-            async with telling(fleet, voice):
-                await fleet.refresh(desk.names)
+            async with telling(fleet, output):
+                await fleet.refresh(project.names)
                 await asyncio.wait_for(still(fleet), timeout)
         except TimeoutError:
             raise RegionError(

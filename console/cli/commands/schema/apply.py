@@ -9,7 +9,7 @@ import click
 from console.cli.flags import command
 from console.cli.format import count, size
 from console.cli.output import Output, as_data
-from console.cli.wiring import root_of, session, who
+from console.cli.wiring import cli_context, root_of, who
 from console.errors import AtGate, ConsoleError
 from console.text import safe_text
 
@@ -57,11 +57,11 @@ def apply(
     from console.runner.migrations import MigrationRequest
 
     work = ApplyCall.open(stores)
-    voice = Output(session().flags)
+    output = Output(cli_context().flags)
     request = MigrationRequest(phase, allow_destructive, take_over, recorded)
     if dry_run:
-        return work.preview(voice, request)
-    return work.carry(voice, request)
+        return work.preview(output, request)
+    return work.run(output, request)
 
 
 class ApplyCall:
@@ -81,7 +81,7 @@ class ApplyCall:
         """raises Problems, UsageError for what is wrong in the files or on the command line"""
         from console.stores.files import concerning, read_changes, read_plan, sites
 
-        flags = session().flags
+        flags = cli_context().flags
         root = root_of(flags)
         plan = read_plan(root, flags.pipeline)
         regions = regions_of(root)
@@ -103,20 +103,20 @@ class ApplyCall:
             host=asker.host,
         )
 
-    def preview(self, voice: Output, request: "MigrationRequest") -> int:
+    def preview(self, output: Output, request: "MigrationRequest") -> int:
         """Print what is left, store by store."""
         from console.cli.commands.schema import landing
 
         shown = [self._seen(site, request) for site in self.sites]
         files = self._files(request)
-        if voice.json:
+        if output.json:
             found = {"stores": [todo_data(*entry) for entry in shown], "edits": list(map(landing.data, files.edits))}
-            voice.document({"phase": request.phase, **found})
+            output.document({"phase": request.phase, **found})
         else:
             lines = [line for text in folded(shown) for line in text]
             lines += [line for edit in files.edits for line in landing.lines(edit)]
-            voice.data("\n".join(lines) or "nothing to do")
-        return _complained(voice, [*(refusal for _, _, refusal in shown), files.refusal])
+            output.data("\n".join(lines) or "nothing to do")
+        return _complained(output, [*(refusal for _, _, refusal in shown), files.refusal])
 
     def _files(self, request: "MigrationRequest") -> "Landing":
         """What the phase changes in the files of pipelines that own a store's tables."""
@@ -147,14 +147,14 @@ class ApplyCall:
             store.close()
         return site, todo, None
 
-    def carry(self, voice: Output, request: "MigrationRequest") -> int:
+    def run(self, output: Output, request: "MigrationRequest") -> int:
         """Apply, and tell what became of each store."""
         from console.cli.commands.schema import landing
         from console.runner.journal import Journal
         from console.runner.migrations import MigrationRun
 
         def on_step(site: "Site", done: "StepResult") -> None:
-            voice.talk(f"{site.name}: {safe_text(done.change.id)}: {_did(done)}")
+            output.info(f"{site.name}: {safe_text(done.change.id)}: {_did(done)}")
 
         files = self._files(request)
         journal = Journal()
@@ -163,7 +163,7 @@ class ApplyCall:
             journal,
             who(),
             runner=self.runner,
-            gate=lambda site, todo: gate(voice, site, todo, request),
+            gate=lambda site, todo: gate(output, site, todo, request),
             on_step=on_step,
         )
         try:
@@ -174,28 +174,28 @@ class ApplyCall:
         edits = () if any(errors) else files.edits
         for edit in edits:
             landing.write(self.root, edit)
-        if voice.json:
+        if output.json:
             found = {"stores": list(map(outcome_data, outcomes)), "edits": list(map(landing.data, edits))}
-            voice.document({"phase": request.phase, **found})
+            output.document({"phase": request.phase, **found})
         else:
             lines = [outcome_text(outcome) for outcome in outcomes]
             lines += [line for edit in edits for line in landing.lines(edit)]
-            voice.data("\n".join(lines) or "nothing to do")
+            output.data("\n".join(lines) or "nothing to do")
             if edits:
-                voice.talk(
+                output.info(
                     "the pipeline's files were edited: console plan shows what that means, console apply carries it"
                 )
         if files.edits and not edits:
-            voice.talk("the pipeline's files stay as they are until every store is through")
-        return _complained(voice, [*errors, files.refusal])
+            output.info("the pipeline's files stay as they are until every store is through")
+        return _complained(output, [*errors, files.refusal])
 
 
-def _complained(voice: Output, errors: "Sequence[ConsoleError | None]") -> int:
+def _complained(output: Output, errors: "Sequence[ConsoleError | None]") -> int:
     """Tell every error; returns the exit code."""
     from console.runner.exit_codes import worst
 
     for error in filter(None, errors):
-        voice.complain(error)
+        output.print_error(error)
     return worst(errors)
 
 
@@ -203,10 +203,10 @@ def regions_of(root: Path) -> "tuple[Region, ...]":
     """The selected regions, all where none is named."""
     from console.project import load
 
-    return load(root).select(session().flags.regions or "all")
+    return load(root).select(cli_context().flags.regions or "all")
 
 
-def gate(voice: Output, site: "Site", todo: "Sequence[StepPlan]", request: "MigrationRequest") -> ConsoleError | None:
+def gate(output: Output, site: "Site", todo: "Sequence[StepPlan]", request: "MigrationRequest") -> ConsoleError | None:
     """Why a store's work waits for a person, or None: the region's own policy decides."""
     policy = site.region.policy.promote
     left = count(sum(not one.waits for one in todo), "migration")
@@ -217,9 +217,9 @@ def gate(voice: Output, site: "Site", todo: "Sequence[StepPlan]", request: "Migr
         " --take-over": request.take_over,
     }
     again += "".join(flag for flag, given in flags.items() if given)
-    if policy == "auto" or (voice.flags.yes and policy != "never"):
+    if policy == "auto" or (output.flags.yes and policy != "never"):
         return None
-    if not voice.may_ask:
+    if not output.may_ask:
         on = ", on a terminal" if policy == "never" else " --yes"
         return AtGate(f"{site.name}: a person is to agree to {left}", hint=again + on, code="E_GATE")
     for line in todo_text(site.name, site, todo, None):

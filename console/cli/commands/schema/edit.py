@@ -7,7 +7,7 @@ import click
 
 from console.cli.flags import command
 from console.cli.output import Output
-from console.cli.wiring import root_of, session
+from console.cli.wiring import cli_context, root_of
 from console.errors import DataError, UsageError
 from console.text import safe_text
 
@@ -32,9 +32,9 @@ def edit(files: tuple[str, ...], dry_run: bool, allow_destructive: bool) -> int:
     from console.cli.commands.schema.landing import landing, lines, write
     from console.stores.files import read_plan
 
-    voice = Output(session().flags)
-    root = root_of(session().flags)
-    plan = read_plan(root, session().flags.pipeline)
+    output = Output(cli_context().flags)
+    root = root_of(cli_context().flags)
+    plan = read_plan(root, cli_context().flags.pipeline)
     owned = [(str(pipeline), store) for store in plan.replication.stores if (pipeline := store.options.get("pipeline"))]
     if not owned:
         raise UsageError(
@@ -44,7 +44,7 @@ def edit(files: tuple[str, ...], dry_run: bool, allow_destructive: bool) -> int:
     for name in files:
         change = _change(name)
         if why := plan.replication.concerns(change.migration):
-            voice.talk(safe_text(f"ignored  {name}: {why}"))
+            output.info(safe_text(f"ignored  {name}: {why}"))
         else:
             changes.append(change)
     found = landing(root, plan, owned, changes, allow_destructive=allow_destructive)
@@ -52,12 +52,12 @@ def edit(files: tuple[str, ...], dry_run: bool, allow_destructive: bool) -> int:
         raise found.refusal
     for one in () if dry_run else found.edits:
         write(root, one)
-    if voice.json:
-        voice.document({"edited": [one.path.as_posix() for one in found.edits], "dry_run": dry_run})
+    if output.json:
+        output.document({"edited": [one.path.as_posix() for one in found.edits], "dry_run": dry_run})
     elif found.edits:
-        voice.data("\n".join(line for one in found.edits for line in lines(one)))
+        output.data("\n".join(line for one in found.edits for line in lines(one)))
     else:
-        voice.talk("the landing tables say so already")
+        output.info("the landing tables say so already")
     return 0
 
 

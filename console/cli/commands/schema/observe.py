@@ -9,7 +9,7 @@ import click
 
 from console.cli.flags import command
 from console.cli.output import Output
-from console.cli.wiring import root_of, session
+from console.cli.wiring import cli_context, root_of
 from console.errors import DataError, UsageError
 from console.text import safe_text
 
@@ -100,7 +100,7 @@ class Destination:
     @classmethod
     def find(cls, *, every: bool) -> "Destination":
         """raises  UsageError where files are to be written and nobody knows where; Problems for replication.yaml"""
-        flags = session().flags
+        flags = cli_context().flags
         printing = flags.output != "text"
         try:
             root = root_of(flags)
@@ -118,19 +118,19 @@ class Destination:
 
     def deliver(self, found: "Observation") -> int:
         """Print or write; returns the exit code."""
-        voice = Output(session().flags)
+        output = Output(cli_context().flags)
         if self.folder is None:
-            _print(voice, found)
+            _print(output, found)
             return 0
         from console.cli.commands.schema.migration_files import write
 
         migrations = [observed.migration for observed in found.migrations]
         for migration, path, there in write(self.folder, migrations):
             shown = path.relative_to(self.root).as_posix()
-            voice.data(f"{'.' if there else '+'} {safe_text(shown)}  {describe(migration)}")
+            output.data(f"{'.' if there else '+'} {safe_text(shown)}  {describe(migration)}")
             if there:
-                voice.talk(f"{safe_text(shown)} says so already")
-        _talk(voice, found)
+                output.info(f"{safe_text(shown)} says so already")
+        _talk(output, found)
         return 0
 
 
@@ -158,14 +158,14 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
-def _talk(voice: Output, found: "Observation") -> None:
+def _talk(output: Output, found: "Observation") -> None:
     for left in found.ignored:
         about = f" {left.table}" if left.table else ""
-        voice.talk(safe_text(f"ignored  {left.where}: {left.kind}{about}: {left.reason}"))
+        output.info(safe_text(f"ignored  {left.where}: {left.kind}{about}: {left.reason}"))
     for remark in found.remarks:
-        voice.talk(safe_text(f"note     {remark.where}: {remark.message}"))
+        output.info(safe_text(f"note     {remark.where}: {remark.message}"))
     count = len(found.migrations)
-    voice.talk(f"{count} migration{'' if count == 1 else 's'}, {len(found.ignored)} ignored")
+    output.info(f"{count} migration{'' if count == 1 else 's'}, {len(found.ignored)} ignored")
 
 
 def as_data(found: "Observation") -> dict[str, Any]:
@@ -183,17 +183,17 @@ def as_data(found: "Observation") -> dict[str, Any]:
     }
 
 
-def _print(voice: Output, found: "Observation") -> None:
+def _print(output: Output, found: "Observation") -> None:
     data = as_data(found)
-    if voice.flags.output == "json":
-        voice.document(data)
+    if output.flags.output == "json":
+        output.document(data)
         return
     for migration, source in zip(data["migrations"], data["sources"], strict=True):
-        voice.line({"type": "migration", "migration": migration, "where": source})
+        output.line({"type": "migration", "migration": migration, "where": source})
     for left in data["ignored"]:
-        voice.line({"type": "ignored", **left})
+        output.line({"type": "ignored", **left})
     for warning in data["warnings"]:
-        voice.line({"type": "warning", **warning})
+        output.line({"type": "warning", **warning})
 
 
 def _pipeline(root: Path, named: str | None) -> str:

@@ -8,7 +8,7 @@ from console.cli.commands.schema.apply import ApplyCall
 from console.cli.flags import command
 from console.cli.format import count
 from console.cli.output import Output, as_data
-from console.cli.wiring import choices, session
+from console.cli.wiring import choices, cli_context
 from console.errors import ConsoleError, UsageError
 from console.text import safe_text
 
@@ -46,14 +46,14 @@ def rehearse(migrations: tuple[str, ...], phase: str | None, stores: tuple[str, 
     named = [known[name.removesuffix(".json")] for name in migrations] or list(known.values())
     chosen = [change for change in named if phase in (None, change.migration.phase)]
     tried = [_try(work, site, change) for site in work.sites for change in chosen]
-    voice = Output(session().flags)
-    if voice.json:
-        voice.document({"rehearsals": [_data(entry) for entry in tried]})
+    output = Output(cli_context().flags)
+    if output.json:
+        output.document({"rehearsals": [_data(entry) for entry in tried]})
     else:
-        voice.data("\n".join(line for entry in tried for line in _text(entry)) or "nothing to rehearse")
+        output.data("\n".join(line for entry in tried for line in _text(entry)) or "nothing to rehearse")
     for site, change, _, error in tried:
         if error is not None:
-            voice.complain(error, f"{site.name}: {change.id}: ")
+            output.print_error(error, f"{site.name}: {change.id}: ")
     return worst(error for _, _, _, error in tried)
 
 

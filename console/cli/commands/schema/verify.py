@@ -10,7 +10,7 @@ import click
 from console.cli.commands.schema.apply import ApplyCall
 from console.cli.flags import command
 from console.cli.output import Output
-from console.cli.wiring import session
+from console.cli.wiring import cli_context
 from console.errors import ConsoleError, UsageError
 from console.text import safe_text
 
@@ -54,20 +54,20 @@ def verify(
         raise UsageError("--dsn and --schema are two sources", hint="give one of them")
     work = ApplyCall.open(stores, migrations=False)
     report = _report(work, dsn, dumps)
-    voice = Output(session().flags)
-    if voice.json:
-        voice.document(render.data(report))
+    output = Output(cli_context().flags)
+    if output.json:
+        output.document(render.data(report))
     else:
-        voice.data(render.text(report, notes=notes))
+        output.data(render.text(report, notes=notes))
     if junit is not None:
         try:
             junit.write_text(render.junit(report))
         except OSError as error:
             raise UsageError(f"{junit} cannot be written: {error.strerror}") from None
     if write:
-        _write(voice, work, report)
+        _write(output, work, report)
     for store in report.unreached:
-        voice.complain(_error(store))
+        output.print_error(_error(store))
     return report.exit_code
 
 
@@ -142,14 +142,14 @@ def _running(work: ApplyCall, name: str, address: str) -> "tuple[PgTable, ...] |
     return read_schema([(name, statements)], work.plan.replication.schema)
 
 
-def _write(voice: Output, work: ApplyCall, report: "Report") -> None:
+def _write(output: Output, work: ApplyCall, report: "Report") -> None:
     from console.cli.commands.schema.migration_files import write
     from console.cli.commands.schema.observe import describe
 
     fixes = [difference.fix for checked in report.checked for difference in checked.wrong if difference.fix is not None]
     folder = work.root / "plans" / work.plan.pipeline / "migrations"
     for migration, path, there in write(folder, list(dict.fromkeys(fixes))):
-        voice.talk(
+        output.info(
             f"{'.' if there else '+'} {safe_text(path.relative_to(work.root).as_posix())}  {describe(migration)}"
         )
 

@@ -2,9 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from console.cli.interrupt import Interrupted, carry
+from console.cli.interrupt import Interrupted, run_interruptible
 from console.cli.output import Output
-from console.cli.wiring import session
+from console.cli.wiring import cli_context
 from console.errors import DataError
 from console.text import safe_text
 
@@ -28,22 +28,22 @@ def from_dsn(place: "Destination", dsn: str, phase: "Phase | None", *, watch: bo
     from console.stores.source.watch import Watch
 
     recorder = Watch(Postgres("postgresql", dsn_of(dsn)))
-    voice = Output(session().flags)
+    output = Output(cli_context().flags)
     if remove:
         recorder.remove()
-        voice.talk("the recorder is removed")
+        output.info("the recorder is removed")
         return 0
     new = recorder.install()
-    voice.talk("recording from now on" if new else "recording since an earlier call")
-    taking = Taking(place, recorder, phase, voice)
+    output.info("recording from now on" if new else "recording since an earlier call")
+    taking = Taking(place, recorder, phase, output)
     if not watch:
         taking.take()
         if new:
-            voice.talk("the same command takes what was recorded; --remove ends it")
+            output.info("the same command takes what was recorded; --remove ends it")
         taking.end()
         return 0
     try:
-        carry(_until_interrupted(taking, recorder), lambda: "the recorder is removed")
+        run_interruptible(_until_interrupted(taking, recorder), lambda: "the recorder is removed")
     except Interrupted:
         taking.end()
         raise
@@ -67,8 +67,8 @@ async def _until_interrupted(taking: "Taking", recorder: "Watch") -> None:
 class Taking:
     """Takes over what a recorder has; remembers what could not be read."""
 
-    def __init__(self, place: "Destination", recorder: "Watch", phase: "Phase | None", voice: Output) -> None:
-        self._place, self._recorder, self._phase, self._voice = place, recorder, phase, voice
+    def __init__(self, place: "Destination", recorder: "Watch", phase: "Phase | None", output: Output) -> None:
+        self._place, self._recorder, self._phase, self._output = place, recorder, phase, output
         self._unread: list[int] = []
 
     def take(self) -> None:
@@ -81,8 +81,8 @@ class Taking:
                 found = observed(self._place, told, self._phase)
             except DataError as error:
                 self._unread.append(told.xid)
-                self._voice.complain(error)
-                self._voice.talk("\n".join(safe_text(line, _SHOWN) for line in told.script.splitlines()))
+                self._output.print_error(error)
+                self._output.info("\n".join(safe_text(line, _SHOWN) for line in told.script.splitlines()))
             else:
                 self._place.deliver(found)
             self._recorder.settle(told)
