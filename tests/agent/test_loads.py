@@ -29,7 +29,7 @@ from console.model.live import Release, TableState, Version
 from console.model.load import EventRun, LoadState
 from console.model.schema import Column, Table
 from console.runner.ingest import events as cutting
-from console.runner.ingest.upload import Carried, Sending
+from console.runner.ingest.upload import FileUpload, UploadResult
 from tests.agent.sent import File, Ledger
 
 COLUMNS = (Column("id", "string"), Column("n", "bigint"))
@@ -92,8 +92,8 @@ class Link:
     async def ingest(
         self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None
     ) -> dict[str, Any]:
-        told = codec.decode(EventRun, json.loads(codec.dumps(run)))
-        return await self._asked(lambda: self.region.intake.append(table, batch, list(lines), told))
+        on_progress = codec.decode(EventRun, json.loads(codec.dumps(run)))
+        return await self._asked(lambda: self.region.intake.append(table, batch, list(lines), on_progress))
 
     async def check(self, pipeline: str, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]]) -> str:
         return str((await self._asked(lambda: self.region.intake.check(table, lines, at)))["schema"])
@@ -120,11 +120,11 @@ class Link:
 
 def sending(
     region: Region, file: File, random: Random, *, load: str = "", name: str = "", lost: float = 0.0
-) -> Sending:
+) -> FileUpload:
     looked = cutting.examine(io.BytesIO(file.data()), file.name)
     known = load or name or f"stdin-{looked.first.hex()[:12]}"
     link: Any = Link(region, random, lost)
-    return Sending(link, "web", "landing", looked, load=known, named=bool(load), told=lambda _: None)
+    return FileUpload(link, "web", "landing", looked, load=known, named=bool(load), on_progress=lambda _: None)
 
 
 @pytest.fixture(autouse=True)
@@ -156,7 +156,7 @@ async def test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again(tm
                 )
             case "named":
                 load = f"load {step:02}"
-                while not isinstance(await outcome(sending(region, file, random, load=load, lost=0.1)), Carried):
+                while not isinstance(await outcome(sending(region, file, random, load=load, lost=0.1)), UploadResult):
                     pass
                 ledger.named[load] = file.events
             case "spoilt":
@@ -179,8 +179,8 @@ async def test_one_file_sent_under_several_names_at_once_lands_once(tmp_path: Pa
         file = ledger.file(f"s{number}", 14)
         clients = [sending(region, file, random, name=name) for name in (file.name, f"copy of {file.name}", "")]
         came = await asyncio.gather(*(outcome(client) for client in clients))
-        assert all(isinstance(end, Carried) for end in came), came
-        assert sum(end.rows for end in came if isinstance(end, Carried)) == len(file.events)
+        assert all(isinstance(end, UploadResult) for end in came), came
+        assert sum(end.rows for end in came if isinstance(end, UploadResult)) == len(file.events)
         assert ledger.landed(f"s{number}", region.lines(), [file]) == file.events
         ledger.named[file.name] = file.events
         region.restart()
@@ -210,7 +210,7 @@ async def test_a_file_that_changes_while_it_is_sent_is_told_with_what_landed_of_
 
     link: Any = Link(region, random)
     file = cutting.examine(source, "f")
-    came = await outcome(Sending(link, "web", "landing", file, load="f", named=False, told=changed))
+    came = await outcome(FileUpload(link, "web", "landing", file, load="f", named=False, on_progress=changed))
     assert isinstance(came, Conflict), came
     assert came.code == "E_FILE_CHANGED"
     assert f"{landed} rows" in str(came)
@@ -232,7 +232,7 @@ async def alone(region: Region, ledger: Ledger, story: str, versions: dict[str, 
     came = await outcome(sending(region, file, random, name="" if piped else file.name))
     added = len(region.lines()) - len(before)
     if not expected.refused_at:
-        assert isinstance(came, Carried), came
+        assert isinstance(came, UploadResult), came
         assert (came.rows, came.before, added) == (expected.added, expected.before, expected.added)
         if expected.load:
             ledger.named[expected.load] = file.events
@@ -240,7 +240,7 @@ async def alone(region: Region, ledger: Ledger, story: str, versions: dict[str, 
             assert ledger.landed(story, region.lines(), versions[story]) == file.events
         return
     assert added == 0
-    if isinstance(came, Carried):
+    if isinstance(came, UploadResult):
         assert (expected.cut_short, came.rows) == (True, 0)
         return
     assert isinstance(came, DataError), came
@@ -272,9 +272,9 @@ def said_line(text: str, line: int) -> bool:
     return int(words[words.index("line") + 1]) == line
 
 
-async def outcome(client: Sending) -> Carried | Exception:
+async def outcome(client: FileUpload) -> UploadResult | Exception:
     """How a client ends, whatever that is."""
     try:
-        return await client.carry()
+        return await client.run()
     except (ConsoleError, Died) as error:
         return error

@@ -13,7 +13,7 @@ from console.cli.interrupt import Interrupted, run_interruptible
 PROGRAM = """
 import asyncio, sys
 from console.cli.root import cli
-from console.cli.interrupt import carry
+from console.cli.interrupt import run_interruptible
 
 async def work(clean_up):
     print("at work", flush=True)
@@ -26,10 +26,10 @@ async def work(clean_up):
 import click
 from console.cli import wiring
 cli.get_command = lambda ctx, name: click.Command(
-    "work", callback=lambda: carry(work(float(sys.argv[1])), lambda: "detached: the agents go on")
+    "work", callback=lambda: run_interruptible(work(float(sys.argv[1])), lambda: "detached: the agents go on")
 )
 cli.resolve_command = lambda ctx, args: ("work", cli.get_command(ctx, "work"), [])
-cli.main(["work"], obj=wiring.Session(wiring.Wiring(lambda _: {})))
+cli.main(["work"], obj=wiring.CliContext(wiring.Wiring(lambda _: {})))
 """
 
 

@@ -204,6 +204,6 @@ def test_a_change_becomes_an_edit_of_the_pipelines_landing_table_that_the_planne
         done = project.call("edit", *files)
         assert done.exit_code == 0, done.output
         assert landing.read_text().startswith(LANDING + "  title: string\n# migrated by ")
-    project = load(project.root)
-    [table] = project.pipeline("web", project.regions[0]).tables
+    loaded = load(project.root)
+    [table] = loaded.pipeline("web", loaded.regions[0]).tables
     assert [(column.name, column.type) for column in table.columns][-1] == ("title", "string")
