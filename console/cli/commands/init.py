@@ -4,7 +4,7 @@ from pathlib import Path
 
 from console.cli.flags import command
 from console.cli.output import Output
-from console.cli.wiring import session
+from console.cli.wiring import cli_context
 
 
 @command("init", examples="console init\nconsole init --project lake && cd lake && console plan")
@@ -15,15 +15,15 @@ def init() -> int:
     """
     from console.project import scaffold
 
-    voice = Output(session().flags)
-    root = (session().flags.project or Path.cwd()).resolve()
+    output = Output(cli_context().flags)
+    root = (cli_context().flags.project or Path.cwd()).resolve()
     written = scaffold.write(scaffold.TEMPLATE, root)
     (root / "warehouse" / "local").mkdir(parents=True, exist_ok=True)
-    if voice.json:
-        voice.document({"folder": str(root), "files": list(written)})
+    if output.json:
+        output.document({"folder": str(root), "files": list(written)})
         return 0
     for name in written:
-        voice.data(name)
-    voice.talk("hint: console plan shows what would be built; console apply --yes builds it")
-    voice.talk("      console ingest events.ndjson, then console query 'SELECT * FROM events'")
+        output.data(name)
+    output.info("hint: console plan shows what would be built; console apply --yes builds it")
+    output.info("      console ingest events.ndjson, then console query 'SELECT * FROM events'")
     return 0
