@@ -1,4 +1,4 @@
-"""The agent's socket: JSON-RPC 2.0, one object a line, at most 1 MiB (docs/architecture.md)."""
+"""The agent's socket: JSON-RPC 2.0, one object per line, at most 1 MiB (docs/architecture.md)."""
 
 import asyncio
 import contextlib
@@ -9,6 +9,7 @@ import struct
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,15 +21,15 @@ from console.text import redacted
 
 FRAME = 1 << 20
 REMEMBERED = 256
-WATCH_QUEUE = 5_000  # fleeting events that a slow watcher may be behind
+WATCH_QUEUE = 5_000  # unstored events that a slow watcher may be behind
 THREADS = 16
-# In threads of their own, so that whoever asks is answered while all others are at slow work.
+# In threads of their own, so that they are answered while all other threads do slow work.
 QUICK = frozenset(("hello", "state", "watch", "control", "shutdown"))
 QUICK_THREADS = 8
 
 
 class Server:
-    """Answers connections of this user; requests run in threads, so many of them at once."""
+    """Serves connections of this user; requests run in threads, concurrently."""
 
     def __init__(self, service: Service, path: Path) -> None:
         self._service = service
@@ -40,7 +41,7 @@ class Server:
     async def run(self) -> None:
         """Serve until `shutdown` or `end`."""
         with contextlib.suppress(FileNotFoundError):
-            self._path.unlink()  # ours: we hold the region's lock
+            self._path.unlink()  # a dead agent's: we hold the region's lock
         mask = os.umask(0o177)
         try:
             server = await asyncio.start_unix_server(self._connected, str(self._path), limit=FRAME)
@@ -49,17 +50,17 @@ class Server:
         try:
             await self._ending.wait()
         finally:
-            server.close()  # and no more: from Python 3.12 on, to wait for that is to wait until every console has left
+            server.close()  # not awaited: from Python 3.12 on wait_closed() waits until every console has left
         with contextlib.suppress(FileNotFoundError):
             self._path.unlink()
 
     def end(self) -> None:
-        """Because somebody asked for it."""
+        """End on request: by a signal or by `shutdown`."""
         self._service.expect_driver_exit()
         self._ending.set()
 
     def restart(self) -> None:
-        """Because the JVM is gone: what it was in the middle of counts."""
+        """End because the JVM is lost; the running step records the loss."""
         self._ending.set()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -70,18 +71,28 @@ class Server:
         try:
             while line := await reader.readline():
                 connection.take(line)
-        except (
-            ValueError,
-            ConnectionError,
-            asyncio.CancelledError,
-        ):  # a frame over the limit, the peer or we went away
-            pass
+        except (ValueError, ConnectionError, asyncio.CancelledError):
+            pass  # a frame over the limit, or either side went away
         finally:
             connection.close()
             writer.close()
 
 
+@dataclass(frozen=True, slots=True)
+class _Response:
+    """One response, ready to be sent.
+
+    frame  the line
+    ok     whether it holds a result rather than an error
+    """
+
+    frame: bytes
+    ok: bool
+
+
 class _Connection:
+    """One console. A request that is sent again under its id, after a broken link, gets the first one's response."""
+
     def __init__(
         self,
         server: Server,
@@ -96,12 +107,12 @@ class _Connection:
         self._quick = quick
         self._writer = writer
         self._loop = asyncio.get_running_loop()
-        self._answers: OrderedDict[str, asyncio.Future[bytes]] = OrderedDict()
+        self._responses: OrderedDict[str, asyncio.Future[_Response]] = OrderedDict()
         self._tasks: set[asyncio.Task[None]] = set()
         self._stops: list[Callable[[], None]] = []
         self._watching: list[asyncio.Task[None]] = []
         self._closed = False
-        self._later = False  # its console knows what came after 0.1.0, which would refuse it
+        self._later = False  # whether its console understands what 0.1.0 would refuse
 
     def take(self, line: bytes) -> None:
         task = asyncio.create_task(self._handle(line))
@@ -116,7 +127,7 @@ class _Connection:
             watching.cancel()
 
     def _stopped_by(self, stop: Callable[[], None]) -> None:
-        """Remember how to stop watching; a connection that was closed while it began stops at once."""
+        """Stop watching when the connection closes; at once if it was closed meanwhile."""
         if self._closed:
             stop()
         else:
@@ -128,27 +139,27 @@ class _Connection:
             if not isinstance(request, dict) or not isinstance(request.get("method"), str):
                 raise DataError("not a request")
         except DataError as error:
-            self._write(_error(None, error))
+            self._write(_error(None, error).frame)
             return
         key = json.dumps(request.get("id"))
-        if key in self._answers:
-            self._write(await asyncio.shield(self._answers[key]))
+        if key in self._responses:
+            self._write((await asyncio.shield(self._responses[key])).frame)
             return
-        promise: asyncio.Future[bytes] = self._loop.create_future()
-        self._answers[key] = promise
-        while len(self._answers) > REMEMBERED:
-            self._answers.popitem(last=False)
-        answer = await self._answer(request)
-        promise.set_result(answer)
-        self._write(answer)
-        if request["method"] == "watch" and b'"error"' not in answer[:80]:
+        pending: asyncio.Future[_Response] = self._loop.create_future()
+        self._responses[key] = pending
+        while len(self._responses) > REMEMBERED:
+            self._responses.popitem(last=False)
+        response = await self._respond(request)
+        pending.set_result(response)
+        self._write(response.frame)
+        if request["method"] == "watch" and response.ok:
             self._watching.append(asyncio.create_task(self._watch(request.get("params") or {})))
         if request["method"] == "shutdown":
             with contextlib.suppress(ConnectionError):
                 await self._writer.drain()
             self._server.end()
 
-    async def _answer(self, request: dict[str, Any]) -> bytes:
+    async def _respond(self, request: dict[str, Any]) -> _Response:
         params = request.get("params") or {}
         if request["method"] == "later":
             self._later = True
@@ -159,30 +170,30 @@ class _Connection:
                 raise DataError("params must be an object")
             pool = self._quick if request["method"] in QUICK else self._pool
             result = await self._loop.run_in_executor(pool, lambda: call(**params))
-            return _frame({"jsonrpc": "2.0", "id": request.get("id"), "result": self._told(result)})
+            return _frame({"jsonrpc": "2.0", "id": request.get("id"), "result": self._encoded(result)})
         except ConsoleError as error:
             return _error(request.get("id"), error)
         except TypeError as error:
             return _error(request.get("id"), DataError(f"{request['method']}: {error}"))
-        except Exception as error:  # a bug must answer too, else the caller waits for ever
+        except Exception as error:  # a bug is answered too, or the caller would wait for ever
             return _error(request.get("id"), ConsoleError(f"{type(error).__name__}: {str(error)[:500]}", code="E_BUG"))
 
     async def _watch(self, params: dict[str, Any]) -> None:
         try:
-            await self._tell_all(params)
+            await self._send_events(params)
         except Exception as error:
-            # the watch was answered already: a link that stays open would say nothing for ever, one that ends is made anew
+            # the watch was confirmed already: an open link would stay silent for ever, a closed one is made again
             self._writer.close()
             self._service.report(
-                str(params["pipeline"]), "warning", f"a console that watches has to come again: {describe(error)}"
+                str(params["pipeline"]), "warning", f"a watching console was disconnected: {describe(error)}"
             )
 
-    async def _tell_all(self, params: dict[str, Any]) -> None:
+    async def _send_events(self, params: dict[str, Any]) -> None:
         queue: asyncio.Queue[Recorded] = asyncio.Queue()
 
-        def told(recorded: Recorded) -> None:
+        def enqueue(recorded: Recorded) -> None:
             def put() -> None:
-                # a slow watcher loses fleeting events, never stored ones, of which there are few
+                # a slow watcher loses unstored events, never stored ones, of which there are few
                 if recorded.seq or queue.qsize() < WATCH_QUEUE:
                     queue.put_nowait(recorded)
 
@@ -191,7 +202,7 @@ class _Connection:
 
         def begin() -> None:
             controller = self._service.controller(str(params["pipeline"]))
-            stop = controller.recorder.watch(int(params.get("after", 0)), told)
+            stop = controller.recorder.watch(int(params.get("after", 0)), enqueue)
             try:
                 self._loop.call_soon_threadsafe(self._stopped_by, stop)
             except RuntimeError:  # the loop has ended
@@ -200,12 +211,12 @@ class _Connection:
         await self._loop.run_in_executor(self._quick, begin)
         while not self._closed:
             recorded = await queue.get()
-            self._write(_frame({"jsonrpc": "2.0", "method": "event", "params": self._told(recorded)}))
+            self._write(_frame({"jsonrpc": "2.0", "method": "event", "params": self._encoded(recorded)}).frame)
             with contextlib.suppress(ConnectionError):
                 await self._writer.drain()
 
-    def _told(self, value: object) -> Any:
-        """In the words that the console at the other end knows."""
+    def _encoded(self, value: object) -> Any:
+        """As JSON, in the version that the console at the other end understands."""
         return codec.encode(value) if self._later else codec.parted(value)[0]
 
     def _write(self, data: bytes) -> None:
@@ -221,17 +232,19 @@ def _same_user(writer: asyncio.StreamWriter) -> bool:
     return bool(struct.unpack("3i", credentials)[1] in (os.getuid(), 0))
 
 
-def _frame(message: dict[str, Any]) -> bytes:
+def _frame(message: dict[str, Any]) -> _Response:
+    """A message as one line; an error in its place where it would be longer than a frame."""
     data = json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
     if len(data) > FRAME:
         return _error(
             message.get("id"),
             DataError("the answer is larger than 1 MiB", hint="ask for fewer rows (`--limit`)", code="E_FRAME"),
         )
-    return data
+    return _Response(data, ok=True)
 
 
-def _error(request_id: Any, error: ConsoleError) -> bytes:
-    data = {"type": type(error).__name__, "hint": error.hint, "code": error.code}
-    body = {"code": -32000, "message": redacted(str(error)), "data": data}
-    return json.dumps({"jsonrpc": "2.0", "id": request_id, "error": body}, separators=(",", ":")).encode() + b"\n"
+def _error(request_id: Any, error: ConsoleError) -> _Response:
+    fields = {"type": type(error).__name__, "hint": error.hint, "code": error.code}
+    body = {"code": -32000, "message": redacted(str(error)), "data": fields}
+    data = json.dumps({"jsonrpc": "2.0", "id": request_id, "error": body}, separators=(",", ":")).encode() + b"\n"
+    return _Response(data, ok=False)

@@ -1,4 +1,4 @@
-"""Everything the agent can be asked, by method name; one `Line` a pipeline, one follower and one Spark for all."""
+"""The agent's RPC methods by name: one controller per pipeline, one follower and one Spark for all."""
 
 import json
 import os
@@ -31,11 +31,11 @@ from console.model.plan import Plan
 from console.text import redacted
 
 PROTOCOL = 1
-RETRY_SECONDS = 10.0  # between two looks at a pipeline that could not be taken up
+RETRY_SECONDS = 10.0  # between two attempts to load a pipeline
 
 
 class Service:
-    """The region's agent behind its socket. Methods take and return what docs/architecture.md says."""
+    """The region's agent behind its socket. docs/architecture.md describes what the methods take and return."""
 
     def __init__(self, warehouse: Path, settings: Settings, lock_fd: int) -> None:
         self.warehouse = warehouse
@@ -47,8 +47,8 @@ class Service:
             self.spark, lambda: tuple(self._controllers.values()), self.report, lambda: tuple(self._failed_pipelines)
         )
         self._guard = threading.Lock()
-        self._failed_pipelines: dict[str, str] = {}  # pipelines that could not be taken up, and what was said of it
-        self._tried = 0.0
+        self._failed_pipelines: dict[str, str] = {}  # pipelines that failed to load → why
+        self._tried = 0.0  # monotonic: when the failed pipelines were tried last
         self._methods: dict[str, Callable[..., Any]] = {
             "hello": self.hello,
             "survey": self.survey,
@@ -72,10 +72,10 @@ class Service:
         }
 
     def start(self) -> None:
-        """Follow and carry on whatever the region holds, then keep going."""
+        """Load every pipeline of the region, continue its rollout, and start the follower."""
         marker = self.warehouse / "_console" / "marker.json"
         if not marker.exists():
-            # its directory is the agent's own, whatever the umask
+            # readable by the agent's user alone, whatever the umask
             marker.touch(mode=0o600)
             marker.write_text(json.dumps({"format_version": 1, "region": self.settings.region}))
         for rollouts in sorted((self.warehouse / "_console").glob("*/rollouts")):
@@ -83,23 +83,24 @@ class Service:
         self.follower.start()
 
     def _load(self, pipeline: str) -> None:
-        """Go on with one pipeline; one that is damaged keeps none of the others waiting, and is tried again."""
+        """Load one pipeline and continue its rollout. A failure does not affect the others; it is retried (`tick`)."""
         try:
             self.controller(pipeline).resume()
         except Exception as error:
-            told = describe(error)
-            if self._failed_pipelines.get(pipeline) != told:
-                write_log(pipeline, "error", f"it cannot be taken up: {told}")
-            self._failed_pipelines[pipeline] = told
+            reason = describe(error)
+            if self._failed_pipelines.get(pipeline) != reason:
+                write_log(pipeline, "error", f"failed to load; retrying: {reason}")
+            self._failed_pipelines[pipeline] = reason
         else:
             if self._failed_pipelines.pop(pipeline, None):
-                write_log(pipeline, "info", "it is taken up")
+                write_log(pipeline, "info", "loaded")
 
     def expect_driver_exit(self) -> None:
-        """From now on a JVM that goes away is no loss: the signal that ends us may have been sent to it as well."""
+        """The agent is ending: from now on a JVM that exits is not lost, since it may have got the same signal."""
         self.spark.ending = True
 
     def stop(self) -> None:
+        """Stop the follower, every executor and Spark; rollouts keep their state for the next agent."""
         self.follower.stop()
         for controller in self._controllers.values():
             controller.halt()
@@ -108,11 +109,16 @@ class Service:
         self.spark.stop()
 
     def method(self, name: str) -> Callable[..., Any]:
+        """raises DataError if the agent has no such method"""
         if name not in self._methods:
             raise DataError(f"no method {name!r:.60}")
         return self._methods[name]
 
     def controller(self, pipeline: str) -> PipelineController:
+        """The controller of a pipeline, created at its first use.
+
+        raises  DataError if the name is not a pipeline's name; RegionError if its tables cannot be read
+        """
         if not pipeline or not all(char.isalnum() or char in "-_" for char in pipeline):
             raise DataError(f"{pipeline!r:.60} is no pipeline's name")
         with self._guard:
@@ -123,7 +129,10 @@ class Service:
             return self._controllers[pipeline]
 
     def report(self, pipeline: str, level: str, text: str) -> None:
-        """To the log and to everyone who watches. Raises nothing: what goes on must not end for want of words."""
+        """Write to the log and to everyone who watches the pipeline. Raises nothing: a feed must not stop for a log.
+
+        level  info, warning or error
+        """
         text = redacted(text)
         write_log(pipeline, level, text)
         with suppress(Exception):
@@ -152,12 +161,11 @@ class Service:
 
     def state(self, pipeline: str) -> dict[str, Any]:
         controller = self.controller(pipeline)
-        lag = self.follower.lag(pipeline)
-        controller.recorder.publish(lag)
+        controller.recorder.publish(self.follower.lag(pipeline))
         return {
             "status": controller.recorder.status,
             "plan": controller.recorder.plan,
-            "releases": [held.row for held in controller.releases.all()],
+            "releases": [stored.row for stored in controller.releases.all()],
         }
 
     def accept(
@@ -194,12 +202,12 @@ class Service:
         dropped = self.controller(pipeline).cleanup(f"{by} from {host}", dry_run=dry_run, previous=previous)
         return {"dropped": list(dropped)}
 
-    def maintain(self, pipeline: str, by: str, host: str, accept: str = "", **wish: Any) -> dict[str, Any]:
+    def maintain(self, pipeline: str, by: str, host: str, accept: str = "", **request: Any) -> dict[str, Any]:
         controller = self.controller(pipeline)
         if accept:
             maintainer.accept(controller, self.follower, accept, f"{by} from {host}")
             return {"done": [maintainer.MaintenanceResult(accept, "accepted", "its feeds go on")]}
-        return {"done": list(self.maintainer.keep(controller, maintainer.MaintenanceRequest(**wish)))}
+        return {"done": list(self.maintainer.keep(controller, maintainer.MaintenanceRequest(**request)))}
 
     def query(self, pipeline: str, sql: str, tables: list[str], args: dict[str, Any], limit: int) -> dict[str, Any]:
         return queries.query(self.controller(pipeline), self.spark, sql, tables=tables, args=args, limit=limit)
@@ -210,15 +218,15 @@ class Service:
     def run(self, pipeline: str, kind: str, name: str, by: str, host: str, run: str = "") -> dict[str, Any]:
         match kind:
             case "copy":
-                run = run or uuid4().hex  # an older console's; nobody can ask again under it
+                run = run or uuid4().hex  # an older console names no run, and cannot repeat it
                 return queries.run_copy(self.controller(pipeline), self.spark, name, run, f"{by} from {host}")
             case "sink":
                 return queries.run_sink(self.controller(pipeline), self.spark, name)
         raise DataError(f"{kind!r:.60} is neither copy nor sink")
 
     def ingest(self, pipeline: str, table: str, batch: str, lines: list[str], run: Any = None) -> dict[str, Any]:
-        told = None if run is None else codec.decode(EventRun, run)
-        return Intake(self.controller(pipeline)).append(table, batch, lines, told)
+        events = None if run is None else codec.decode(EventRun, run)
+        return Intake(self.controller(pipeline)).append(table, batch, lines, events)
 
     def check(self, pipeline: str, table: str, lines: list[str], at: Any) -> dict[str, str]:
         return Intake(self.controller(pipeline)).check(table, lines, codec.decode(tuple[tuple[int, int], ...], at))
@@ -233,13 +241,13 @@ class Service:
         return {}
 
     def tick(self) -> None:
-        """Once a second, to everyone who watches."""
+        """Once a second: send the lag to everyone who watches, and let controllers and maintenance do what is due."""
         for name, controller in tuple(self._controllers.items()):
             try:
                 if controller.recorder.watchers:
                     controller.recorder.publish(self.follower.lag(name))
                 controller.tick()
-            except Exception as error:  # a full disk, say: the next second tries again
+            except Exception as error:  # a full disk, for example: retried in the next second
                 self.report(name, "warning", f"{type(error).__name__}: {str(error)[:200]}")
         self._retry_failed()
         self.maintainer.mind()
@@ -251,23 +259,27 @@ class Service:
                 self._load(pipeline)
 
     def driver_lost(self) -> bool:
-        """Whether Spark was started and its JVM is gone."""
+        """Whether Spark was started and its JVM has exited."""
         return self.spark.lost
 
 
 def write_log(who: str, level: str, text: str) -> None:
     """One line of the agent's log."""
     at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    with suppress(OSError, ValueError):  # its disk is full, its reader gone: a log that is not written stops nothing
+    with suppress(OSError, ValueError):  # its disk is full or closed: a log that fails stops nothing
         print(f"{at} {level} {who}: {text}", file=sys.stderr, flush=True)
 
 
 def describe(error: Exception) -> str:
+    """One line for the log, without secrets."""
     return message(error) if isinstance(error, ConsoleError) else f"{type(error).__name__}: {cause(error)}"
 
 
 def refuse_remote(warehouse: str) -> Path:
-    """The warehouse as a local directory; other stores need a lock of their own kind (P4)."""
+    """The warehouse as a local directory; other stores would need a lock of their own kind (P4).
+
+    raises  RegionError E_STORE for an object store, E_PATH for a path below which Delta writes no table
+    """
     text = warehouse.removeprefix("file://")
     if "://" in text:
         raise RegionError(

@@ -118,7 +118,7 @@ def test_a_damaged_pipeline_keeps_no_other_down_and_is_taken_up_when_it_is_whole
     last.write_bytes(was)
     service.tick()
     assert service.state("broken")["status"].state == "awaiting-confirmation"
-    assert "broken: it is taken up" in capsys.readouterr().err
+    assert "broken: loaded" in capsys.readouterr().err
 
 
 @asynccontextmanager
@@ -132,9 +132,9 @@ async def listening(service: Service, path: Path) -> AsyncIterator[Server]:
     await serving
 
 
-async def watching(path: Path) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def watching(path: Path, request_id: object = 1) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     reader, writer = await asyncio.open_unix_connection(str(path))
-    request = {"jsonrpc": "2.0", "id": 1, "method": "watch", "params": {"pipeline": "web", "after": 0}}
+    request = {"jsonrpc": "2.0", "id": request_id, "method": "watch", "params": {"pipeline": "web", "after": 0}}
     writer.write(json.dumps(request).encode() + b"\n")
     assert "result" in json.loads(await reader.readline())
     return reader, writer
@@ -172,6 +172,16 @@ async def test_a_connection_that_closes_while_it_begins_to_watch_watches_no_more
         async with asyncio.timeout(30):
             while recorder.watchers:
                 await asyncio.sleep(0.01)
+
+
+async def test_a_watch_begins_whatever_the_id_of_its_request(start: Callable[[], Service], tmp_path: Path) -> None:
+    service = start()
+    async with listening(service, tmp_path / "s"):
+        _, writer = await watching(tmp_path / "s", request_id="error")
+        async with asyncio.timeout(30):
+            while not service.controller("web").recorder.watchers:
+                await asyncio.sleep(0.01)
+        writer.close()
 
 
 async def test_a_watcher_that_does_not_read_loses_what_is_fleeting_and_nothing_that_is_stored(
