@@ -12,38 +12,38 @@ from console.model.region import Region
 from console.model.schema import types
 from console.planning import build, fingerprints, rules
 from console.planning.cache.compiler import Compiler, Memory, rules_of
-from console.planning.cache.same import Once, Same, manifest
+from console.planning.cache.same import IdentityCache, Interner, release_key
 from console.planning.compare import QueryDifference, compare
 from console.planning.desired import Desired, desired
 from console.planning.loss.allowed import accepted
 from console.planning.loss.backward import rollback
 from console.planning.review.answers import answers
-from console.planning.review.baseline import Ground, ground, moved
-from console.planning.review.cost import with_money
+from console.planning.review.baseline import Baseline, baseline, baseline_changes
+from console.planning.review.cost import with_cost
 from console.planning.review.drift import drift
-from console.planning.review.retention import with_patience
+from console.planning.review.retention import with_retention
 from console.planning.routes import routes
 from console.planning.sql import compile
 from console.planning.sql.compile import Compiled, NameScope
 from console.planning.sql.tree import Text
 
 __all__ = [
+    "Baseline",
     "Compiled",
-    "Ground",
     "Memory",
     "QueryDifference",
+    "baseline",
+    "baseline_changes",
     "check",
+    "clear_caches",
     "compare",
     "compile_query",
-    "forget",
-    "ground",
-    "moved",
     "plan",
 ]
 
 FORMAT = 1
-_desired: Once[Desired] = Once()
-_releases: Same[Release] = Same(manifest)
+_desired: IdentityCache[Desired] = IdentityCache()
+_releases: Interner[Release] = Interner(release_key)
 
 
 def plan(
@@ -77,7 +77,7 @@ def plan(
         region.name,
         pipeline.digest(),
         live.release.id if live.release else "",
-        ground(pipeline, live).seal,
+        baseline(pipeline, live).digest,
         nodes,
         build.with_promote(build.steps(verdicts, live, region.limits), nodes),
         replace(build.release(pipeline, wanted, verdicts, live, tool), rules=rules_of(planner)),
@@ -93,30 +93,30 @@ def plan(
         allowed=used,
         rollback=rollback(pipeline, verdicts, live),
     )
-    return with_patience(with_money(made, live, region), live, region, compile_query)
+    return with_retention(with_cost(made, live, region), live, region, compile_query)
 
 
 def _possible(pipeline: Pipeline, live: Live, memory: Memory | None, hashed_by: str) -> tuple[Desired, Live]:
     """The pipeline compiled, and the region with the one object that stands for all releases equal to its own, hashed by the
     same rules."""
-    wanted = _desired.of(lambda: desired(pipeline, Compiler(memory)), pipeline)
+    wanted = _desired.get(lambda: desired(pipeline, Compiler(memory)), pipeline)
     if live.release is not None:
-        live = replace(live, release=fingerprints.restated(_releases.of(live.release), wanted, hashed_by))
+        live = replace(live, release=fingerprints.restated(_releases.get(live.release), wanted, hashed_by))
     if wrong := (*wanted.problems, *rules.region_problems(pipeline, live)):
         raise Problems.of(rules.dropped_but_read(wrong, live))
     return wanted, live
 
 
-def forget() -> None:
+def clear_caches() -> None:
     """Drop what this process has computed for the pipelines and releases that it met; memories of a file stay."""
-    _desired.forget()
-    _releases.forget()
-    fingerprints.forget()
+    _desired.clear()
+    _releases.clear()
+    fingerprints.clear_cache()
 
 
 def check(pipeline: Pipeline, memory: Memory | None = None) -> tuple[Problem, ...]:
     """Everything that is wrong with a pipeline in any region, each with its place in the files."""
-    return _desired.of(lambda: desired(pipeline, Compiler(memory)), pipeline).problems
+    return _desired.get(lambda: desired(pipeline, Compiler(memory)), pipeline).problems
 
 
 def compile_query(sql: str, release: Release, parameters: tuple[Parameter, ...] = ()) -> Compiled:

@@ -20,7 +20,7 @@ from console.model.step import (
     Step,
     Validate,
 )
-from console.planning.desired import Desired, Wanted
+from console.planning.desired import Desired, DesiredTable
 from console.planning.estimate import cutting, history, log, share, total
 from console.planning.reuse.live_feeds import columns_read
 from console.planning.routes.verdict import LiveCopy, Recomputation, Verdict
@@ -57,7 +57,7 @@ def release(pipeline: Pipeline, desired: Desired, verdicts: Verdicts, live: Live
     )
 
 
-def _state(verdict: Verdict, wanted: Wanted, live: Live) -> TableState:
+def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
     if verdict.action == "keep" and verdict.live is not None:
         return verdict.live if verdict.read == verdict.live.read else replace(verdict.live, read=verdict.read)
     if wanted.table.kind == "landing":
@@ -71,7 +71,7 @@ def _state(verdict: Verdict, wanted: Wanted, live: Live) -> TableState:
     return TableState(replace(wanted.table, where=""), version, read, wanted.rows, wanted.values, wanted.inexact)
 
 
-def _landing(verdict: Verdict, wanted: Wanted, live: Live) -> Version:
+def _landing(verdict: Verdict, wanted: DesiredTable, live: Live) -> Version:
     """It lies in the warehouse, under its own name: a region that moves takes it along."""
     stats = live.table(verdict.name)
     if stats is None:
@@ -80,7 +80,7 @@ def _landing(verdict: Verdict, wanted: Wanted, live: Live) -> Version:
     return Version(wanted.content, wanted.table.name, columns, stats.partition_by)
 
 
-def added(wanted: Wanted, live: Live) -> tuple[Column, ...]:
+def added(wanted: DesiredTable, live: Live) -> tuple[Column, ...]:
     """Columns that a managed landing table is declared with and does not have yet."""
     stats = live.table(wanted.table.name)
     if stats is None or wanted.table.kind != "landing" or not wanted.table.managed:
@@ -152,7 +152,7 @@ def _copied(copied: LiveCopy, before: TableState, live: Live, limits: Limits) ->
     return _by_column(whole, copied.sql, table.name, columns, table.time)
 
 
-def _replayed(recomputed: Recomputation, feed: Feed, source: Wanted, live: Live, limits: Limits) -> Reading:
+def _replayed(recomputed: Recomputation, feed: Feed, source: DesiredTable, live: Live, limits: Limits) -> Reading:
     """The same of re-reading a source through a feed."""
     whole = history(_since(live, recomputed.since), feed.source, cutting(source.table), limits)
     return _by_column(whole, recomputed.query(feed), feed.source, source.table.columns, source.table.time, feed.joins)

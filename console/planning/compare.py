@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from console.planning.sql.relation import Relation, physical
-from console.planning.sql.semantics import AGAIN, Meaning, Unclear
+from console.planning.sql.semantics import REPEATED, QuerySemantics, Unclear
 from console.planning.sql.syntax import lenient
 from console.planning.sql.tree import Tables
 
@@ -68,7 +68,7 @@ def compare(old_sql: str, new_sql: str, schema: Tables | None = None) -> QueryDi
             trees.append(lenient.parsed(sql))
         except Unclear as reason:
             return QueryDifference("unknown", why=f"the {what} query is not understood: {reason}")
-    found: list[Meaning] = []
+    found: list[QuerySemantics] = []
     for what, tree in zip(("old", "new"), trees, strict=True):
         try:
             found.append(lenient.understood(tree, tables))
@@ -80,7 +80,10 @@ def compare(old_sql: str, new_sql: str, schema: Tables | None = None) -> QueryDi
 
 
 def difference(
-    old: Meaning, new: Meaning, names: Mapping[str, str] | None = None, old_names: Mapping[str, str] | None = None
+    old: QuerySemantics,
+    new: QuerySemantics,
+    names: Mapping[str, str] | None = None,
+    old_names: Mapping[str, str] | None = None,
 ) -> QueryDifference:
     """The same for two queries that are already evaluated.
 
@@ -114,14 +117,14 @@ def _columns(relation: Relation) -> dict[str, tuple[str, ...]]:
     """Name → value; a name that stands several times has all of their values."""
     found: dict[str, tuple[str, ...]] = {}
     for name, value in relation.columns.items():
-        plain = name.rstrip(AGAIN)
+        plain = name.rstrip(REPEATED)
         found[plain] = (*found.get(plain, ()), value.hash)
     if relation.rest:
         found["*"] = tuple(sorted(rest.value.hash for rest in relation.rest))
     return found
 
 
-def _rows(old: Meaning, new: Meaning) -> tuple[Verdict, str]:
+def _rows(old: QuerySemantics, new: QuerySemantics) -> tuple[Verdict, str]:
     before, after = set(old.notes), set(new.notes)
     moved = [what for what, _ in (*new.notes, *old.notes)]
     differ = {what for what, _ in before ^ after}

@@ -17,7 +17,7 @@ from console.planning.sql.tree import Text, kind, nearest
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DesiredTable:
     """One table as the files want it.
 
     columns   stored;  read  over the view `stored`;  rows, values  fingerprints (a value's ends in `:type`)
@@ -54,7 +54,7 @@ class Wanted:
 class Desired:
     """All of it. `tables` in topological order."""
 
-    tables: dict[str, Wanted]
+    tables: dict[str, DesiredTable]
     endpoints: tuple[Endpoint, ...]
     copies: tuple[Copy, ...]
     sinks: tuple[Sink, ...]
@@ -74,7 +74,7 @@ def desired(pipeline: Pipeline, compiler: Compiler | None = None) -> Desired:
     tables = {table.name: types(table.columns) for table in pipeline.tables}
     mapping = schema(tables)
     relations: dict[str, Relation] = {}
-    wanted: dict[str, Wanted] = {}
+    wanted: dict[str, DesiredTable] = {}
     for name in order:
         table = pipeline.table(name)
         assert table is not None
@@ -153,7 +153,7 @@ def _table(
     variables: Mapping[str, str],
     pipeline: Pipeline,
     compiler: Compiler,
-) -> tuple[Wanted | None, list[Problem]]:
+) -> tuple[DesiredTable | None, list[Problem]]:
     if table.kind == "landing":
         return adopted(table), []
     problems: list[Problem] = []
@@ -164,7 +164,7 @@ def _table(
         if code is not None:
             source = pipeline.table(code.feed.source)
             if source is not None and source.kind == "aggregate":
-                text.blame(
+                text.report_query(
                     "C008",
                     f"{node.name} is driven by {source.name}, an aggregate: its rows are parts, not results",
                     0,
@@ -188,14 +188,14 @@ def _table(
     return _assembled(table, codes, problems), problems
 
 
-def adopted(table: Table) -> Wanted:
+def adopted(table: Table) -> DesiredTable:
     """A landing table: its rows and values stand for themselves."""
     name = table.name
     values = {column.name: f"{mix('landing', name, column.name.lower())}:{column.type}" for column in table.columns}
-    return Wanted(table, table.columns, landing_read(table.columns), mix("landing", name), values)
+    return DesiredTable(table, table.columns, landing_read(table.columns), mix("landing", name), values)
 
 
-def _assembled(table: Table, codes: list[FeedCode], problems: list[Problem]) -> Wanted | None:
+def _assembled(table: Table, codes: list[FeedCode], problems: list[Problem]) -> DesiredTable | None:
     ranked = sorted(codes, key=lambda code: (code.relation.rows, code.feed.materialization))
     first = codes[0]
     values, literals, certain, reads = {}, {}, {}, {}
@@ -230,7 +230,7 @@ def _assembled(table: Table, codes: list[FeedCode], problems: list[Problem]) -> 
         return None
     rows = mix(*(code.relation.rows for code in ranked))
     order = tuple(column.name for column in table.columns if column.name in inexact | volatile)
-    return Wanted(
+    return DesiredTable(
         table, first.stored, first.read, rows, values, order, tuple(code.feed for code in codes), literals, certain,
         reads, frozenset(joined), frozenset(volatile), keys,
     )  # fmt: skip
@@ -240,7 +240,7 @@ def _fold(names: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in names.items()}
 
 
-def _relation(table: Table, made: Wanted | None) -> Relation:
+def _relation(table: Table, made: DesiredTable | None) -> Relation:
     if made is None:
         return physical(table.name, "?", types(table.columns))
     return physical(table.name, made.rows, made.values, made.volatile, types(table.columns))
@@ -285,7 +285,7 @@ def _ends(
         done = compiler.query(text, readable, endpoint.parameters, variables)
         for parameter in endpoint.parameters:
             if done is not None and parameter.name not in done.parameters:
-                text.blame(
+                text.report_query(
                     "S111",
                     f"{endpoint.name} declares the parameter {parameter.name} and does not use it",
                     None,

@@ -6,8 +6,8 @@ from typing import Literal
 from console.model.live import TableState
 from console.model.plan import ColumnChange
 from console.model.schema import Column, Table
-from console.planning.cache.same import Once
-from console.planning.desired import Wanted
+from console.planning.cache.same import IdentityCache
+from console.planning.desired import DesiredTable
 from console.planning.loss.convert import kept
 from console.planning.sql.reads import Pick
 
@@ -53,7 +53,7 @@ class Diff:
         return not self.hidden and all(pick.of == pick.name and not pick.type and not pick.fresh for pick in self.picks)
 
 
-_diffs: Once[Diff] = Once(20_000)  # a fleet of 200 regions has 20 releases of 500 tables
+_diffs: IdentityCache[Diff] = IdentityCache(20_000)  # a fleet of 200 regions has 20 releases of 500 tables
 
 
 def split_value(value: str) -> tuple[str, str]:
@@ -62,12 +62,12 @@ def split_value(value: str) -> tuple[str, str]:
     return expression, type
 
 
-def compare(wanted: Wanted, live: TableState) -> Diff:
+def compare(wanted: DesiredTable, live: TableState) -> Diff:
     """Compare by fingerprints; a renamed column is found by its value, and only if the old name is gone."""
-    return _diffs.of(lambda: _compared(wanted, live), wanted, live)
+    return _diffs.get(lambda: _compared(wanted, live), wanted, live)
 
 
-def _compared(wanted: Wanted, live: TableState) -> Diff:
+def _compared(wanted: DesiredTable, live: TableState) -> Diff:
     old = {column.name: column for column in live.table.columns}
     gone = [name for name in old if wanted.table.column(name) is None]
     picks: list[Pick] = []
@@ -98,7 +98,7 @@ def _compared(wanted: Wanted, live: TableState) -> Diff:
     )  # fmt: skip
 
 
-def _origin(column: Column, wanted: Wanted, live: TableState, gone: list[str]) -> str | None:
+def _origin(column: Column, wanted: DesiredTable, live: TableState, gone: list[str]) -> str | None:
     """The live column that this one continues: of its own name, else a vanished one of the same value."""
     if column.name in live.values:
         return column.name
@@ -108,7 +108,7 @@ def _origin(column: Column, wanted: Wanted, live: TableState, gone: list[str]) -
     return next(iter(exact or same), None)
 
 
-def _pick(column: Column, came: str | None, wanted: Wanted, live: TableState) -> Pick | Reason:
+def _pick(column: Column, came: str | None, wanted: DesiredTable, live: TableState) -> Pick | Reason:
     if came is not None:
         new, old = split_value(wanted.values[column.name]), split_value(live.values[came])
         before = live.table.column(came)
@@ -128,7 +128,7 @@ def _pick(column: Column, came: str | None, wanted: Wanted, live: TableState) ->
     return Reason("new", f"{column.name} is new")
 
 
-def widens(old: str, new: str, wanted: Wanted, column: Column) -> bool:
+def widens(old: str, new: str, wanted: DesiredTable, column: Column) -> bool:
     """Whether the stored values are, cast, what a rebuild would give, and go on being so.
 
     The expression itself must be known to be no wider than what is stored: `CAST(x AS INT)` widened to bigint still
@@ -138,7 +138,7 @@ def widens(old: str, new: str, wanted: Wanted, column: Column) -> bool:
     return kept(old, new) == "wider" and bool(certain) and kept(certain, old) in ("same", "wider")
 
 
-def _states_kept(wanted: Wanted, live: TableState, column: Column) -> bool:
+def _states_kept(wanted: DesiredTable, live: TableState, column: Column) -> bool:
     """An aggregate's declared type is met at read; its states may be the same."""
     if wanted.table.kind != "aggregate" or column.name in wanted.keys:
         return False
@@ -147,7 +147,7 @@ def _states_kept(wanted: Wanted, live: TableState, column: Column) -> bool:
     return all((state.name, state.type) in held for state in mine)
 
 
-def _change(column: Column, came: str | None, wanted: Wanted, live: TableState) -> ColumnChange | None:
+def _change(column: Column, came: str | None, wanted: DesiredTable, live: TableState) -> ColumnChange | None:
     if came is None:
         return ColumnChange(column.name, "added")
     before = live.table.column(came)

@@ -14,15 +14,15 @@ from sqlglot import exp
 
 from console.model.live import Feed, Release, TableState
 from console.model.schema import types
-from console.planning.cache.same import Once
-from console.planning.desired import Desired, Wanted, adopted
+from console.planning.cache.same import IdentityCache
+from console.planning.desired import Desired, DesiredTable, adopted
 from console.planning.diff import split_value
 from console.planning.sql.aggregates import STORED
 from console.planning.sql.relation import Relation, mix, physical
-from console.planning.sql.semantics import meaning
+from console.planning.sql.semantics import relation_of
 from console.planning.sql.tree import DIALECT
 
-_releases: Once[Release] = Once(256)
+_releases: IdentityCache[Release] = IdentityCache(256)
 
 
 def restated(release: Release, desired: Desired, rules: str) -> Release:
@@ -33,14 +33,14 @@ def restated(release: Release, desired: Desired, rules: str) -> Release:
     """
     if release.rules == rules:
         return release
-    return _releases.of(lambda: _restated(release, desired), release, desired)
+    return _releases.get(lambda: _restated(release, desired), release, desired)
 
 
-def forget() -> None:
-    _releases.forget()
+def clear_cache() -> None:
+    _releases.clear()
 
 
-def _alike(wanted: Wanted, state: TableState, feeds: Iterable[Feed]) -> bool:
+def _alike(wanted: DesiredTable, state: TableState, feeds: Iterable[Feed]) -> bool:
     """The same compiled queries, read in the same way into the same columns."""
     declared = (wanted.table.kind, types(wanted.table.columns), wanted.read)
     if declared != (state.table.kind, types(state.table.columns), state.read):
@@ -82,7 +82,7 @@ def _were(made: Mapping[str, TableState], names: Collection[str]) -> dict[str, R
 
 
 def _state(
-    state: TableState, feeds: Collection[Feed], wanted: Wanted, were: Mapping[str, Relation], desired: Desired
+    state: TableState, feeds: Collection[Feed], wanted: DesiredTable, were: Mapping[str, Relation], desired: Desired
 ) -> TableState:
     was = _meant(feeds, state.read, were)
     now = _meant(wanted.feeds, wanted.read, _are(desired, _sources(wanted.feeds)))
@@ -95,7 +95,7 @@ def _are(desired: Desired, names: Collection[str]) -> dict[str, Relation]:
     return {n: physical(n, w.rows, w.values, types=types(w.table.columns)) for n, w in wanted.items()}
 
 
-def _value(name: str, stored: str, was: "_Meant", now: "_Meant", wanted: Wanted) -> str:
+def _value(name: str, stored: str, was: "_Meant", now: "_Meant", wanted: DesiredTable) -> str:
     """A live column's fingerprint: that of the wanted column which means the same, of its own name if it can be."""
     type = split_value(stored)[1]
     mine = was.values.get(name.lower())
@@ -142,13 +142,13 @@ def _meant(feeds: Iterable[Feed], read: str, sources: Mapping[str, Relation]) ->
 
 def _seen(trees: Iterable[exp.Query], read: exp.Query, sources: Mapping[str, Relation]) -> tuple[str, dict[str, str]]:
     """(hash of the rows, hash of each column)"""
-    each = sorted((meaning(tree, sources) for tree in trees), key=lambda relation: relation.rows)
+    each = sorted((relation_of(tree, sources) for tree in trees), key=lambda relation: relation.rows)
     filled = {
         column: mix(*(relation.columns[column].hash for relation in each))
         for column in (each[0].columns if each else ())
         if all(column in relation.columns for relation in each)
     }
-    columns = meaning(read, {STORED: physical(STORED, "", filled)}).columns
+    columns = relation_of(read, {STORED: physical(STORED, "", filled)}).columns
     return mix(*(relation.rows for relation in each)), {name: value.hash for name, value in columns.items()}
 
 

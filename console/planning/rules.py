@@ -7,7 +7,7 @@ from console.model.live import Live
 from console.model.pipeline import Pipeline
 from console.model.plan import Price
 from console.model.schema import Column, Table
-from console.planning.desired import Desired, Wanted
+from console.planning.desired import Desired, DesiredTable
 from console.planning.diff import Diff
 from console.planning.loss import history, protocol, values
 from console.planning.routes.verdict import Verdict
@@ -107,7 +107,7 @@ def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live,
 
 
 def _replayed(
-    verdict: Verdict, wanted: Wanted, desired: Desired, verdicts: Mapping[str, Verdict], live: Live
+    verdict: Verdict, wanted: DesiredTable, desired: Desired, verdicts: Mapping[str, Verdict], live: Live
 ) -> list[Problem]:
     found: list[Problem] = []
     if verdict.recomputed is not None and (start := verdict.recomputed.since):
@@ -137,7 +137,7 @@ def _roots(name: str, verdicts: Mapping[str, Verdict]) -> frozenset[str]:
     return frozenset().union(*(_roots(feed.source, verdicts) for feed in verdict.wanted.feeds))
 
 
-def _narrower(verdict: Verdict, wanted: Wanted) -> list[Problem]:
+def _narrower(verdict: Verdict, wanted: DesiredTable) -> list[Problem]:
     """A filter more than before, and else the same rows."""
     if not verdict.filters:
         return []
@@ -146,7 +146,7 @@ def _narrower(verdict: Verdict, wanted: Wanted) -> list[Problem]:
     return [Problem("C121", message, wanted.table.where, hint, "warn", wanted.table.name)]
 
 
-def _erased(wanted: Wanted, diff: Diff) -> list[Problem]:
+def _erased(wanted: DesiredTable, diff: Diff) -> list[Problem]:
     if not diff.hidden:
         return []
     message = f"{wanted.table.name} is rewritten without {', '.join(diff.hidden)}"

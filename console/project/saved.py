@@ -22,7 +22,7 @@ _AGAIN = "make it anew: console plan --out FILE"
 
 @dataclass(frozen=True, slots=True)
 class Rests:
-    """What a plan rests on, as `console.planning.review.baseline.Ground` tells it."""
+    """What a plan rests on, as `console.planning.review.baseline.Baseline` tells it."""
 
     release: str
     tables: dict[str, tuple[str, str]]
@@ -54,7 +54,7 @@ class SavedPlans:
 def save_plans(path: Path, plans: Sequence[Plan], grounds: Sequence[object] = ()) -> None:
     """Write plans to a file of mode 0600, whole or not at all; an older file of that name is replaced.
 
-    grounds  `console.planning.Ground` of each plan, in the same order; () leaves out what they rest on, and only its digest is known
+    grounds  `console.planning.Baseline` of each plan, in the same order; () leaves out what they rest on, and only its digest is known
     raises   DataError if it cannot be written there
     """
     entries = []

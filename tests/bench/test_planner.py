@@ -27,7 +27,7 @@ if what == "fill":
     memory.save()
     sys.exit()
 wanted, lives = edited(), list(regions(200, 20)) if what == "fleet" else [held(0)]
-planning.forget()
+planning.clear_caches()
 gc.freeze()  # as the command line does once the surveys are in
 start = time.process_time()
 plans = [planning.plan(wanted, live, region(i), "bench", memory) for i, live in enumerate(lives)]

@@ -18,7 +18,7 @@ from console.model.live import Live, Release, TableState
 from console.model.pipeline import Override, Pipeline
 from console.model.plan import Answer, Drift, Plan, numbered
 from console.model.region import Region
-from console.planning import ground, moved, plan
+from console.planning import baseline, baseline_changes, plan
 from console.project.saved import load_saved, save_plans
 from console.runner.view import grouped
 from tests.cli import sample
@@ -86,7 +86,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Warehouse:
 def test_a_plan_made_before_500_live_commits_still_holds(warehouse: Warehouse, tmp_path: Path) -> None:
     file = tmp_path / "plan.json"
     before = warehouse.planned()
-    save_plans(file, [before], [ground(WIDER, warehouse.survey(WIDER))])
+    save_plans(file, [before], [baseline(WIDER, warehouse.survey(WIDER))])
     assert warehouse.release is not None
     for state in warehouse.release.tables:
         for at in range(200 if state.table.kind == "landing" else 150):
@@ -103,14 +103,17 @@ def test_a_plan_made_before_500_live_commits_still_holds(warehouse: Warehouse, t
     rests = saved.grounds["eu"]
     assert rests is not None
     assert (
-        moved(planning.Ground(rests.release, rests.tables, rests.shapes), ground(WIDER, warehouse.survey(WIDER))) == ()
+        baseline_changes(
+            planning.Baseline(rests.release, rests.tables, rests.shapes), baseline(WIDER, warehouse.survey(WIDER))
+        )
+        == ()
     )
     assert after.drift == ()
 
 
 def test_what_is_altered_by_hand_in_a_real_table_is_seen_and_makes_the_plan_stale(tmp_path: Path) -> None:
     region = Warehouse(tmp_path)
-    before, was = region.planned(), ground(WIDER, region.survey(WIDER))
+    before, was = region.planned(), baseline(WIDER, region.survey(WIDER))
     assert before.drift == ()
     assert region.release is not None
     state = region.release.table("requests")
@@ -130,7 +133,7 @@ def test_what_is_altered_by_hand_in_a_real_table_is_seen_and_makes_the_plan_stal
         ("requests", "column", "extra"), ("requests", "property", "delta.setTransactionRetentionDuration"),
     }  # fmt: skip
     assert after.content != before.content
-    assert set(moved(was, ground(WIDER, region.survey(WIDER)))) == {
+    assert set(baseline_changes(was, baseline(WIDER, region.survey(WIDER)))) == {
         "table requests: column extra nothing → string",
         "table requests: property delta.setTransactionRetentionDuration nothing → interval 1 days",
     }

@@ -8,7 +8,7 @@ from sqlglot.parsers.spark import SparkParser
 from console.planning.compare import compare
 from console.planning.sql import allow
 from console.planning.sql.compile import NameScope, query
-from console.planning.sql.semantics import Unclear, evaluated, functions
+from console.planning.sql.semantics import Unclear, evaluate, functions
 from console.planning.sql.syntax import lenient
 from console.planning.sql.tree import Text
 
@@ -123,7 +123,7 @@ def test_no_function_is_taken_for_another_but_for_its_synonyms() -> None:
     for name in NAMES:
         for arguments in range(1, MOST + 1):
             try:
-                given = evaluated(lenient.parsed(call(name, arguments)), {}, strict=False).relation
+                given = evaluate(lenient.parsed(call(name, arguments)), {}, strict=False).relation
             except Unclear:
                 continue
             if "x" in given.columns:

@@ -12,7 +12,7 @@ from console.model.plan import Price
 from console.model.region import Limits, Prices, Region, Spark
 from console.model.schema import Column
 from console.planning import plan
-from console.planning.review.baseline import ground, moved
+from console.planning.review.baseline import baseline, baseline_changes
 from console.planning.review.keys import parsed_keys, readers
 from tests.planning.world import REGION, live, node, pipeline, planned, with_column, with_sql, with_table
 
@@ -44,9 +44,9 @@ def grown(region: Live, commits: int) -> Live:
 
 def test_rows_move_nothing_that_a_plan_rests_on() -> None:
     before, after = live(), grown(live(), 500)
-    assert ground(WIDER, before) == ground(WIDER, after)
+    assert baseline(WIDER, before) == baseline(WIDER, after)
     assert planned(WIDER, before).content == planned(WIDER, after).content
-    assert ground(WIDER, before).seal == planned(WIDER, before).content
+    assert baseline(WIDER, before).digest == planned(WIDER, before).content
 
 
 COLUMNS = held("requests").columns
@@ -69,7 +69,7 @@ MOVES: dict[str, Live] = {
 
 @pytest.mark.parametrize("what", MOVES)
 def test_every_other_move_is_one_and_is_told(what: str) -> None:
-    assert moved(ground(WIDER, live()), ground(WIDER, MOVES[what])) == (what,)
+    assert baseline_changes(baseline(WIDER, live()), baseline(WIDER, MOVES[what])) == (what,)
     assert planned(WIDER, live()).content != planned(WIDER, MOVES[what]).content
 
 
@@ -84,7 +84,7 @@ def test_another_release_moves_it_and_names_the_versions() -> None:
             for s in after.release.tables
         ),
     )
-    told = moved(ground(WIDER, after), ground(WIDER, replace(after, release=other)))
+    told = baseline_changes(baseline(WIDER, after), baseline(WIDER, replace(after, release=other)))
     assert [line.split(" ")[0] for line in told] == ["release", "table"]
     assert told[1].endswith("→ requests/x-9")
 

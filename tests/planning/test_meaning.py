@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from console.planning.sql.relation import Relation, physical
 from console.planning.sql.resolve import qualified, schema
-from console.planning.sql.semantics import meaning
+from console.planning.sql.semantics import relation_of
 from console.planning.sql.tree import Text, parse
 
 TABLES = {
@@ -25,7 +25,7 @@ def of(sql: str) -> Relation:
     assert tree is not None, text.problems
     done = qualified(tree, text, TABLES, KNOWN)
     assert done is not None, text.problems
-    return meaning(done, RELATIONS)
+    return relation_of(done, RELATIONS)
 
 
 def same(one: str, other: str) -> bool:

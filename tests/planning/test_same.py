@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from console.model.live import Day, Live, Release, TableStats
 from console.model.region import Limits
 from console.model.slices import cut, pack
-from console.planning.cache.same import manifest
+from console.planning.cache.same import release_key
 from console.planning.estimate import history
 from tests.planning.world import live, release
 
@@ -50,9 +50,9 @@ def variants(value: Any) -> Iterator[tuple[str, Any]]:
 
 def test_a_release_that_differs_anywhere_has_another_key() -> None:
     mine = release(live())
-    key = manifest(mine)
-    assert manifest(replace(mine)) == key
-    seen = [path for path, changed in variants(mine) if manifest(changed) == key]
+    key = release_key(mine)
+    assert release_key(replace(mine)) == key
+    seen = [path for path, changed in variants(mine) if release_key(changed) == key]
     assert seen == []
     paths = {path for path, _ in variants(mine)}
     assert {"tables[0].table.columns[0].type", "tables[2].version.columns[0].nullable", "feeds[0].sql", "id"} <= paths

@@ -25,13 +25,13 @@ from console.runner.view import Outcome, RegionView
 if TYPE_CHECKING:
     from console.cli.wiring import Planner
     from console.drivers.protocol import Driver, RegionState
-    from console.planning import Ground
+    from console.planning import Baseline
     from console.witness import Witnesses
 
 
 async def plan_and_ground(
     project: OpenProject, states: "dict[str, RegionState] | None" = None
-) -> "tuple[tuple[Plan, ...], tuple[Ground, ...]]":
+) -> "tuple[tuple[Plan, ...], tuple[Baseline, ...]]":
     """Survey every region and plan it; and what each plan rests on there.
 
     states  filled with what the regions say of their rollouts, where that is wanted
@@ -43,10 +43,10 @@ async def plan_and_ground(
         from console.cli.plan.probes import probe_all
 
         plans = await probe_all(project, plans)
-    from console.planning import ground
+    from console.planning import baseline
 
     lives = [live for live in answers if not isinstance(live, ConsoleError)]
-    return plans, tuple(ground(project.pipelines[live.region], live) for live in lives)
+    return plans, tuple(baseline(project.pipelines[live.region], live) for live in lives)
 
 
 async def survey_all(project: OpenProject) -> tuple[Live, ...]:

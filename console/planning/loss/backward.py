@@ -10,13 +10,13 @@ from typing import Protocol
 from console.model.live import Live, TableState
 from console.model.pipeline import Pipeline
 from console.model.plan import Rollback
-from console.planning.desired import Wanted
+from console.planning.desired import DesiredTable
 from console.planning.loss.protocol import raised
 
 
 class Changed(Protocol):
     @property
-    def wanted(self) -> Wanted | None: ...
+    def wanted(self) -> DesiredTable | None: ...
     @property
     def live(self) -> TableState | None: ...
     @property

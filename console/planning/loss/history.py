@@ -14,7 +14,7 @@ from console.errors import Problem
 from console.model.live import Feed, Live, TableState
 from console.model.schema import Table
 from console.model.slices import EARLY, FIRST, LATE, day_name
-from console.planning.desired import Wanted
+from console.planning.desired import DesiredTable
 from console.planning.loss.expired_days import first, gone, missing
 from console.planning.sql.semantics.functions import is_volatile
 from console.planning.sql.syntax.flat import conjuncts, merged
@@ -39,7 +39,9 @@ _TOLD = ("time", "day")
 _SHOWN = 80  # letters of a condition in a message
 
 
-def retention(wanted: Wanted, before: TableState | None, source: Wanted | None, live: Live) -> list[Problem]:
+def retention(
+    wanted: DesiredTable, before: TableState | None, source: DesiredTable | None, live: Live
+) -> list[Problem]:
     """Whether a table that stands still holds the history of a table that is replayed from it."""
     if source is None:
         return []
@@ -95,7 +97,7 @@ def spanning(source: str, live: Live) -> list[Problem]:
     return [Problem("C117", message, "", "", "note", source)]
 
 
-def filtered(wanted: Wanted, sources: Mapping[str, Wanted], live: Live) -> list[Problem]:
+def filtered(wanted: DesiredTable, sources: Mapping[str, DesiredTable], live: Live) -> list[Problem]:
     """Days of the live table that the filter of a feed would stop, were history read through it today.
 
     Rows that are there have passed what the live feed asks, so only what is new is looked at; but for the clock, which
@@ -125,7 +127,7 @@ def filtered(wanted: Wanted, sources: Mapping[str, Wanted], live: Live) -> list[
     return found
 
 
-def _times(source: Wanted) -> Times:
+def _times(source: DesiredTable) -> Times:
     """Columns of a source that say when a row was: its time, and what is computed from the time's own source alone."""
     table = source.table
     found = {table.time.lower(): "time"}

@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from console.errors import Problem
 from console.model.live import TableState
-from console.planning.desired import Wanted
+from console.planning.desired import DesiredTable
 from console.planning.diff import Diff
 from console.planning.loss.convert import kept
 from console.planning.sql.semantics.functions import called
@@ -19,7 +19,7 @@ from console.planning.sql.tree import DIALECT, kind
 _TRYING = {"try_to_date": "date", "try_to_timestamp": "timestamp", "try_to_binary": "binary"}
 
 
-def repeatable(wanted: Wanted, before: TableState) -> list[Problem]:
+def repeatable(wanted: DesiredTable, before: TableState) -> list[Problem]:
     """What a replay gives anew, and not as readers know it."""
     table, found = wanted.table, []
     if joined := [name for name in wanted.values if name in wanted.joined]:
@@ -38,7 +38,7 @@ def repeatable(wanted: Wanted, before: TableState) -> list[Problem]:
     return found
 
 
-def types(wanted: Wanted, diff: Diff, *, forward: str = "") -> list[Problem]:
+def types(wanted: DesiredTable, diff: Diff, *, forward: str = "") -> list[Problem]:
     """Types that change so that values are cut, or may not fit. forward: the query that converts, if it is not the feed"""
     table, found = wanted.table, []
     converting = (forward,) if forward else tuple(feed.sql for feed in wanted.feeds)
@@ -120,7 +120,7 @@ def _tried(node: exp.Expr, type: str) -> bool:
     return all(_tried(choice, type) or choice.find(exp.Column) is None for choice in choices)
 
 
-def partitions(wanted: Wanted, diff: Diff) -> list[Problem]:
+def partitions(wanted: DesiredTable, diff: Diff) -> list[Problem]:
     """A column that lays the table out gets other values: its rows lie elsewhere afterwards."""
     table = wanted.table
     changed = {name for name, why in diff.computed.items() if why.kind == "expression"}

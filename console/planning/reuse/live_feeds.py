@@ -11,15 +11,15 @@ from sqlglot import exp
 from console.model.live import Feed, Release
 from console.model.plan import Action
 from console.model.schema import types
-from console.planning.cache.same import Once
-from console.planning.desired import Desired, Wanted
+from console.planning.cache.same import IdentityCache
+from console.planning.desired import Desired, DesiredTable
 from console.planning.reuse.columns_read import columns_of_query
 from console.planning.sql.compile import NameScope
 from console.planning.sql.relation import Relation, physical, unknown
-from console.planning.sql.semantics import meaning
+from console.planning.sql.semantics import relation_of
 from console.planning.sql.tree import DIALECT
 
-_narrowed: Once[tuple[str, ...]] = Once(4096)
+_narrowed: IdentityCache[tuple[str, ...]] = IdentityCache(4096)
 
 
 class SourceVerdict(Protocol):
@@ -28,7 +28,7 @@ class SourceVerdict(Protocol):
     @property
     def action(self) -> Action: ...
     @property
-    def wanted(self) -> Wanted | None: ...
+    def wanted(self) -> DesiredTable | None: ...
     @property
     def rebuilt(self) -> bool: ...
 
@@ -122,12 +122,12 @@ def unrepeatable(name: str, release: Release, verdicts: Mapping[str, SourceVerdi
     return False
 
 
-def narrowed(wanted: Wanted, release: Release, now: NameScope) -> tuple[str, ...]:
+def narrowed(wanted: DesiredTable, release: Release, now: NameScope) -> tuple[str, ...]:
     """Materializations whose rows come about as before, but for filters that are new."""
-    return _narrowed.of(lambda: _narrower(wanted, release, now), wanted, release)
+    return _narrowed.get(lambda: _narrower(wanted, release, now), wanted, release)
 
 
-def _narrower(wanted: Wanted, release: Release, now: NameScope) -> tuple[str, ...]:
+def _narrower(wanted: DesiredTable, release: Release, now: NameScope) -> tuple[str, ...]:
     old = {feed.materialization: feed for feed in release.feeds_into(wanted.table.name)}
     was = as_live(release, of(old.values()))
     found = []
@@ -143,4 +143,4 @@ def _narrower(wanted: Wanted, release: Release, now: NameScope) -> tuple[str, ..
 def _rows(feed: Feed, known: NameScope) -> Relation:
     tree = sqlglot.parse_one(feed.sql, read=DIALECT)
     assert isinstance(tree, exp.Query)
-    return meaning(tree, known.relations)
+    return relation_of(tree, known.relations)

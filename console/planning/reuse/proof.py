@@ -13,10 +13,10 @@ from sqlglot import exp
 
 from console.model.live import Feed, TableState
 from console.model.schema import types
-from console.planning.desired import Wanted
+from console.planning.desired import DesiredTable
 from console.planning.sql.compile import NameScope
 from console.planning.sql.relation import Relation, Value
-from console.planning.sql.semantics import meaning
+from console.planning.sql.semantics import relation_of
 from console.planning.sql.syntax.flat import merged
 from console.planning.sql.tree import DIALECT, kind, name, render
 
@@ -46,7 +46,7 @@ class _Query:
         """What expressions in the place of its projections mean."""
         probe = self.tree.copy()
         probe.set("expressions", [exp.alias_(node.copy(), f"_{i}") for i, node in enumerate(nodes)])
-        relation = meaning(probe, self.known.relations)
+        relation = relation_of(probe, self.known.relations)
         return [relation.columns[f"_{i}"] for i in range(len(nodes))], relation
 
     def aliases(self) -> dict[str, str]:
@@ -57,7 +57,13 @@ class _Query:
 
 
 def proven(
-    wanted: Wanted, live: TableState, feeds: Iterable[Feed], columns: Iterable[str], *, now: NameScope, was: NameScope
+    wanted: DesiredTable,
+    live: TableState,
+    feeds: Iterable[Feed],
+    columns: Iterable[str],
+    *,
+    now: NameScope,
+    was: NameScope,
 ) -> Proof:
     """Express columns of a wanted table over the live one; every feed must give the same expression.
 

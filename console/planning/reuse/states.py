@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from console.model.live import Feed, Live, TableState
 from console.model.schema import Column, types
-from console.planning.desired import Wanted
+from console.planning.desired import DesiredTable
 from console.planning.diff import Diff
 from console.planning.estimate import share
 from console.planning.reuse.live_feeds import columns_read
@@ -31,7 +31,7 @@ class Parts:
         return dict(self.replayed)[feed.materialization]
 
 
-def parts(wanted: Wanted, live: TableState, feeds: Iterable[Feed], diff: Diff) -> Parts | None:
+def parts(wanted: DesiredTable, live: TableState, feeds: Iterable[Feed], diff: Diff) -> Parts | None:
     """How a table is put together from kept and computed states; None where it keeps none, or keeps them by other keys.
 
     feeds   of the live table: each wanted one needs its like there, whose position ends its half
@@ -53,7 +53,7 @@ def parts(wanted: Wanted, live: TableState, feeds: Iterable[Feed], diff: Diff) -
     return Parts(shown, render(copied.from_(exp.Table(this=name(wanted.table.name)))), replayed)
 
 
-def saves(apart: Parts, wanted: Wanted, region: Live, sources: Mapping[str, Wanted]) -> bool:
+def saves(apart: Parts, wanted: DesiredTable, region: Live, sources: Mapping[str, DesiredTable]) -> bool:
     """Whether copying what is kept and computing the rest reads fewer bytes than computing all of it."""
 
     def read(feed: Feed, sql: str) -> float:
@@ -70,7 +70,7 @@ def _bytes(region: Live, table: str) -> int:
     return stats.bytes if stats else 0
 
 
-def kept_states(wanted: Wanted, live: TableState, columns: Collection[str]) -> frozenset[str]:
+def kept_states(wanted: DesiredTable, live: TableState, columns: Collection[str]) -> frozenset[str]:
     """Stored columns, in lower case, that mean in the live version what they are wanted to mean.
 
     A name and a type are not enough: a version that was renamed at read holds one column's states under another's

@@ -7,7 +7,7 @@ from console.model.live import Live, Release
 from console.model.pipeline import Copy, Endpoint, Sink
 from console.model.plan import Answer
 from console.model.schema import types
-from console.planning.cache.same import Once, twin
+from console.planning.cache.same import IdentityCache, shared_release
 from console.planning.desired import Desired
 from console.planning.diff import split_value
 from console.planning.reuse.columns_read import columns_of_query
@@ -17,7 +17,7 @@ from console.planning.sql.tree import Text
 
 Reader = Endpoint | Copy | Sink
 Read = frozenset[tuple[str, str]]
-_needs: Once[Read] = Once(4096)
+_needs: IdentityCache[Read] = IdentityCache(4096)
 _KINDS = ("endpoint", "copy", "sink")
 
 
@@ -57,7 +57,7 @@ def _why(node: Reader, was: Reader | None, release: Release, changed: Mapping[tu
         return "its parameters changed"
     if not any(table in node.sql for table, _ in changed):  # a compiled query spells every table that it reads
         return ""
-    read = _needs.of(lambda: _read(node.sql, release), twin(release), node.sql)
+    read = _needs.get(lambda: _read(node.sql, release), shared_release(release), node.sql)
     told = [why for what, why in changed.items() if what in read or (what[1] == "" and what[0] in {t for t, _ in read})]
     return "; ".join(dict.fromkeys(told))
 

@@ -12,11 +12,11 @@ from console.model.schema import Column
 
 _NOTHING = "nothing"
 _column = attrgetter(*(field.name for field in fields(Column)))
-Told = tuple[tuple[tuple[Any, ...], ...], tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]
+TableKey = tuple[tuple[tuple[Any, ...], ...], tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Ground:
+class Baseline:
     """The live release; the version and the shape behind each name, landing tables included; every shape in full.
 
     tables  name → (path of its version, digest of its shape)
@@ -28,12 +28,12 @@ class Ground:
     shapes: dict[str, dict[str, str]]
 
     @property
-    def seal(self) -> str:
+    def digest(self) -> str:
         """The digest that binds a plan to its ground."""
         return digest({"release": self.release, "tables": {name: list(held) for name, held in self.tables.items()}})
 
 
-def ground(pipeline: Pipeline, live: Live) -> Ground:
+def baseline(pipeline: Pipeline, live: Live) -> Baseline:
     """It does not move with rows."""
     tables: dict[str, tuple[str, str]] = {}
     shapes: dict[str, dict[str, str]] = {}
@@ -44,19 +44,19 @@ def ground(pipeline: Pipeline, live: Live) -> Ground:
             tables.setdefault(table.name, ("", ""))
     for stats in live.stats:
         if stats.name in tables:
-            shape, facts = _shape(told(stats))
+            shape, facts = _shape(table_key(stats))
             tables[stats.name] = (tables[stats.name][0], shape)
             shapes[shape] = facts
-    return Ground(live.release.id if live.release else "", tables, shapes)
+    return Baseline(live.release.id if live.release else "", tables, shapes)
 
 
-def told(stats: TableStats) -> Told:
+def table_key(stats: TableStats) -> TableKey:
     """What a real table is, as a key."""
     return tuple(map(_column, stats.columns)), stats.partition_by, stats.features, stats.properties
 
 
 @lru_cache(maxsize=4096)
-def _shape(key: Told) -> tuple[str, dict[str, str]]:
+def _shape(key: TableKey) -> tuple[str, dict[str, str]]:
     columns, partition_by, features, properties = key
     facts: dict[str, str] = {}
     for values in columns:
@@ -69,7 +69,7 @@ def _shape(key: Told) -> tuple[str, dict[str, str]]:
     return digest(facts), facts
 
 
-def moved(was: Ground, now: Ground) -> tuple[str, ...]:
+def baseline_changes(was: Baseline, now: Baseline) -> tuple[str, ...]:
     """What differs, in words: `table requests: version requests/1-1 → requests/2-2`."""
     said = [f"release {was.release or _NOTHING} → {now.release or _NOTHING}"] if was.release != now.release else []
     for name in dict.fromkeys((*was.tables, *now.tables)):

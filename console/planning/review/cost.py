@@ -35,7 +35,7 @@ def _written(node: NodeChange, live: Live) -> int:
     return stats.bytes if stats is not None and stats.bytes else node.price.bytes
 
 
-def with_money(plan: Plan, live: Live, region: Region) -> Plan:
+def with_cost(plan: Plan, live: Live, region: Region) -> Plan:
     """Every price of a plan with what is written and what it costs, and whether there is room for it."""
     nodes = tuple(
         replace(node, price=priced(replace(node.price, written=_written(node, live)), region))

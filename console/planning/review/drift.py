@@ -4,8 +4,8 @@ from console.model.created import changed
 from console.model.live import Live, TableState, TableStats
 from console.model.plan import Drift
 from console.model.schema import Column
-from console.planning.cache.same import twin
-from console.planning.review.baseline import Told, told
+from console.planning.cache.same import shared_release
+from console.planning.review.baseline import TableKey, table_key
 from console.planning.sql.tree import kind
 
 # what no table of a pipeline may be given by hand (docs/design.md, rules 1 and 9), and what undoes it
@@ -20,20 +20,22 @@ _FOREIGN = {
 }
 _FEATURES = {"deletionVectors", "rowTracking", "inCommitTimestamp", "typeWidening", "columnMapping", "clustering", "v2Checkpoint"}  # fmt: skip
 _MOST = 100_000
-_seen: dict[tuple[int, Told], tuple[TableState, list[Drift]]] = {}  # the state is held, so that its id stays its own
+_seen: dict[
+    tuple[int, TableKey], tuple[TableState, list[Drift]]
+] = {}  # the state is held, so that its id stays its own
 
 
 def drift(live: Live) -> tuple[Drift, ...]:
     """Table by table, in the release's order; () where nothing was touched or nothing is live."""
     found: list[Drift] = []
-    alike = twin(live.release) if live.release else None
+    alike = shared_release(live.release) if live.release else None
     for state in live.release.tables if live.release else ():
         stats = live.table(state.table.name)
         if stats is None:
             found += _gone(state)
             continue
         same = (alike.table(state.table.name) if alike else None) or state
-        key = (id(same), told(stats))
+        key = (id(same), table_key(stats))
         if key not in _seen:
             if len(_seen) > _MOST:
                 _seen.clear()

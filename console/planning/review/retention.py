@@ -15,7 +15,7 @@ from console.planning.sql.compile import Compiled
 _ROOM = 2  # times the expected time: less is worth a word
 
 
-def with_patience(plan: Plan, live: Live, region: Region, compiled: Callable[[str, Release], Compiled]) -> Plan:
+def with_retention(plan: Plan, live: Live, region: Region, compiled: Callable[[str, Release], Compiled]) -> Plan:
     """The plan with the region's throttle, its query compiled over what is live, and with what retention says to both."""
     if not any(isinstance(step, Backfill) for step in plan.steps):
         return plan  # no batch, so nothing waits

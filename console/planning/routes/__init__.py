@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from console.model.live import Live
-from console.planning.desired import Desired, Wanted
+from console.planning.desired import Desired, DesiredTable
 from console.planning.routes import create, drop, forward, hybrid, keep, metadata, read, rebind, replay
 from console.planning.routes.change import Change
 from console.planning.routes.verdict import Verdict
@@ -39,7 +39,7 @@ def routes(desired: Desired, live: Live) -> dict[str, Verdict]:
     return {n: v if n in same else _with_read(v, exposed.get(n, set())) for n, v in verdicts.items()}
 
 
-def _route(wanted: Wanted, desired: Desired, live: Live, verdicts: dict[str, Verdict]) -> Verdict:
+def _route(wanted: DesiredTable, desired: Desired, live: Live, verdicts: dict[str, Verdict]) -> Verdict:
     state = live.release.table(wanted.table.name) if live.release else None
     if state is None or live.release is None:
         return create.verdict(wanted, live)

@@ -6,15 +6,15 @@ from functools import cached_property
 
 from console.errors import Problem
 from console.model.live import Live, Release, TableState
-from console.planning.cache.same import Once, twin
-from console.planning.desired import Desired, Wanted
+from console.planning.cache.same import IdentityCache, shared_release
+from console.planning.desired import Desired, DesiredTable
 from console.planning.diff import Diff, compare
 from console.planning.reuse import live_feeds
 from console.planning.reuse.live_feeds import Continuation
 from console.planning.reuse.proof import Proof, proven
 from console.planning.routes.verdict import Verdict
 
-_proofs: Once[Proof] = Once(4096)
+_proofs: IdentityCache[Proof] = IdentityCache(4096)
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Change:
     verdicts  of the tables above it, at least
     """
 
-    wanted: Wanted
+    wanted: DesiredTable
     live: TableState
     release: Release
     desired: Desired
@@ -43,7 +43,7 @@ class Change:
     @cached_property
     def diff(self) -> Diff:
         """The comparison, made once for all regions whose tables differ in nothing but the names of their versions."""
-        return compare(self.wanted, twin(self.release).table(self.name) or self.live)
+        return compare(self.wanted, shared_release(self.release).table(self.name) or self.live)
 
     @cached_property
     def rebuilt_sources(self) -> tuple[str, ...]:
@@ -85,7 +85,9 @@ class Change:
         old = self.release.feeds_into(self.name)
         now = live_feeds.as_wanted(self.desired, live_feeds.of(wanted.feeds))
         was = live_feeds.as_live(self.release, live_feeds.of(old))
-        return _proofs.of(lambda: proven(wanted, live, old, computed, now=now, was=was), wanted, twin(self.release))
+        return _proofs.get(
+            lambda: proven(wanted, live, old, computed, now=now, was=was), wanted, shared_release(self.release)
+        )
 
     def unused_forward_query(self, why: str, *, harmless: bool = False) -> tuple[Problem, ...]:
         """A forward query that does nothing: left over from the live release, the harmless `*`, or a mistake."""

@@ -1,12 +1,12 @@
 """A table that is not live yet: adopted where it stands, or computed from its sources."""
 
 from console.model.live import Live
-from console.planning.desired import Wanted
+from console.planning.desired import DesiredTable
 from console.planning.routes.reasons import listed
 from console.planning.routes.verdict import Recomputation, Verdict
 
 
-def verdict(wanted: Wanted, region: Live) -> Verdict:
+def verdict(wanted: DesiredTable, region: Live) -> Verdict:
     name = wanted.table.name
     if wanted.table.kind != "landing":
         sources = listed(sorted({feed.source for feed in wanted.feeds}))

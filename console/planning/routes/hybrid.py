@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from console.model.live import Live, TableState
 from console.model.slices import day_after
-from console.planning.desired import Wanted
+from console.planning.desired import DesiredTable
 from console.planning.diff import Diff
 from console.planning.loss.expired_days import at_most_one, first, gone
 from console.planning.routes.change import Change
@@ -32,7 +32,7 @@ def verdict(change: Change) -> Verdict | None:
     )  # fmt: skip
 
 
-def boundary(wanted: Wanted, live: TableState, source: Wanted | None, region: Live) -> str:
+def boundary(wanted: DesiredTable, live: TableState, source: DesiredTable | None, region: Live) -> str:
     """The first day of the replayed half, "" where a hybrid is not needed or not exact.
 
     Both sides must be cut by the same value, so the table's time has to be the source's own. The rows of each day must be
@@ -59,12 +59,12 @@ def boundary(wanted: Wanted, live: TableState, source: Wanted | None, region: Li
     return day_after(start)
 
 
-def _type(source: Wanted, column: str) -> str:
+def _type(source: DesiredTable, column: str) -> str:
     found = source.table.column(column) if column else None
     return found.type if found else ""
 
 
-def older(wanted: Wanted, diff: Diff, given: Mapping[str, str]) -> tuple[Pick, ...] | None:
+def older(wanted: DesiredTable, diff: Diff, given: Mapping[str, str]) -> tuple[Pick, ...] | None:
     """What the forwarded half reads: kept columns, proven ones, declared defaults; None where one has none of these."""
     picks = {pick.name: pick for pick in diff.picks}
     for column in wanted.table.columns:

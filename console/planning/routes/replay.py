@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from console.planning.cache.same import twin
+from console.planning.cache.same import shared_release
 from console.planning.reuse import live_feeds
 from console.planning.reuse.states import Parts, parts, saves
 from console.planning.routes import forward
@@ -49,7 +49,7 @@ def _filters(change: Change) -> tuple[str, ...]:
     if change.diff.rows:
         return ()
     now = live_feeds.as_wanted(change.desired, live_feeds.of(change.wanted.feeds))
-    return live_feeds.narrowed(change.wanted, twin(change.release), now)
+    return live_feeds.narrowed(change.wanted, shared_release(change.release), now)
 
 
 def _parts(change: Change) -> Parts | None:

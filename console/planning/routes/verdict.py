@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from console.errors import Problem
 from console.model.live import Feed, TableState
 from console.model.plan import ACTIONS, Action, ColumnChange
-from console.planning.desired import Wanted
+from console.planning.desired import DesiredTable
 from console.planning.diff import Diff
 from console.planning.sql.reads import Pick
 
@@ -61,7 +61,7 @@ class Verdict:
     name: str
     action: Action
     why: str
-    wanted: Wanted | None = None
+    wanted: DesiredTable | None = None
     live: TableState | None = None
     diff: Diff | None = None
     columns: tuple[ColumnChange, ...] = ()

@@ -137,21 +137,21 @@ def split(query: exp.Query, table: Table, text: Text) -> Split | None:
     query  qualified, with types inferred; its output names are those of `table`
     """
     if not isinstance(query, exp.Select) or (group := query.args.get("group")) is None:
-        text.say("S112", f"{table.name} is an aggregate: its query must be one SELECT … GROUP BY", query)
+        text.report("S112", f"{table.name} is an aggregate: its query must be one SELECT … GROUP BY", query)
         return None
     query = settled(query)
     group = query.args["group"]
     before = len(text.problems)
     for clause in ("having", "distinct", "limit", "offset", "order", "qualify"):
         if query.args.get(clause):
-            text.say(
+            text.report(
                 "S112",
                 f"{clause.upper()} has no place in an aggregate that is merged at read",
                 query,
                 "filter in the endpoint",
             )
     if any(value for key, value in group.args.items() if key not in ("expressions", "all")):
-        text.say("S112", "GROUPING SETS, ROLLUP and CUBE cannot be merged", group, "use one table for each grouping")
+        text.report("S112", "GROUPING SETS, ROLLUP and CUBE cannot be merged", group, "use one table for each grouping")
     projections = {part.alias_or_name.lower(): part for part in query.expressions}
     parts = [(column, projections[column.name.lower()]) for column in table.columns]
     keys = [column for column, part in parts if not aggregates(part)]
@@ -173,14 +173,14 @@ def _check_keys(query: exp.Select, group: exp.Expr, parts: list[tuple[Column, ex
     shown = {render(part.unalias().unnest()) for _, part in parts if not aggregates(part)}
     for key in group.expressions:
         if render(key.unnest()) not in shown:
-            text.say(
+            text.report(
                 "S112",
                 f"GROUP BY {render(key)} is not among the columns: states are merged by the keys they carry",
                 key,
             )
     for column, part in parts:
         if not aggregates(part) and render(part.unalias().unnest()) not in grouped:
-            text.say("S112", f"{column.name} is neither a key nor an aggregate", part, "put it into GROUP BY")
+            text.report("S112", f"{column.name} is neither a key nor an aggregate", part, "put it into GROUP BY")
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +207,9 @@ class _Column:
                 suffix = "__".join(p for p in (str(at + 1) if len(calls) > 1 else "", state.suffix) if p)
                 stored = f"{column.name}__{suffix}" if suffix else column.name
                 if suffix and stored.lower() in taken:
-                    text.say("S112", f"the name {stored} is taken: it is where a part of {column.name} is kept", part)
+                    text.report(
+                        "S112", f"the name {stored} is taken: it is where a part of {column.name} is kept", part
+                    )
                 partial = state.partial.copy()
                 if filtered is not None:
                     partial = exp.Filter(this=partial, expression=filtered.expression.copy())
@@ -220,7 +222,7 @@ class _Column:
             (filtered or call).replace(recipe[1](merged))
         loose = [c for c in tree.this.find_all(exp.Column) if c.table]
         if loose:
-            text.say(
+            text.report(
                 "S112",
                 f"{column.name} mixes aggregates with {loose[0].name}",
                 part,
@@ -237,7 +239,7 @@ def _is_mean(call: exp.Expr) -> bool:
 def _recipe(call: exp.Expr, column: Column, text: Text) -> Recipe | None:
     make = _avg if _is_mean(call) else _TABLE.get(type(call))
     if make is None:
-        text.say(
+        text.report(
             "S112",
             f"{column.name}: {type(call).__name__} has no state that can be merged",
             call,
@@ -245,14 +247,14 @@ def _recipe(call: exp.Expr, column: Column, text: Text) -> Recipe | None:
         )
         return None
     if isinstance(call.this, exp.Distinct):
-        text.say(
+        text.report(
             "S112", f"{column.name}: DISTINCT cannot be merged", call, "use approx_count_distinct, or one row per key"
         )
         return None
     if isinstance(call, exp.ApproxQuantile):
         fraction = call.args.get("quantile")
         if not (isinstance(fraction, exp.Literal) and not fraction.is_string and 0 <= float(fraction.this) <= 1):
-            text.say(
+            text.report(
                 "S112",
                 f"{column.name}: the fraction must be a number between 0 and 1",
                 call,
@@ -262,7 +264,7 @@ def _recipe(call: exp.Expr, column: Column, text: Text) -> Recipe | None:
     argument = call.expressions[0] if _is_mean(call) else call.this
     kept = _state_type(call, argument, kind(column.type))
     if kept is None:
-        text.say(
+        text.report(
             "S112",
             f"{column.name}: the type of {render(argument)} is not known, so parts of its sum could be cut to {column.type}",
             call,

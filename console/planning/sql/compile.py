@@ -14,7 +14,7 @@ from console.model.schema import Column, Table
 from console.planning.sql.aggregates import STORED, Split, split
 from console.planning.sql.relation import Relation
 from console.planning.sql.resolve import qualified, schema
-from console.planning.sql.semantics import functions, meaning
+from console.planning.sql.semantics import functions, relation_of
 from console.planning.sql.syntax import roundtrip
 from console.planning.sql.tree import (
     DIALECT,
@@ -102,9 +102,11 @@ def _guarded(text: Text) -> Iterator[None]:
     try:
         yield
     except RecursionError:
-        text.blame("S101", "the query is nested too deeply")
+        text.report_query("S101", "the query is nested too deeply")
     except SqlglotError as error:
-        text.blame("S105", f"the query of {text.node or 'this call'} cannot be compiled: {str(error).splitlines()[0]}")
+        text.report_query(
+            "S105", f"the query of {text.node or 'this call'} cannot be compiled: {str(error).splitlines()[0]}"
+        )
 
 
 def _named(tree: exp.Query) -> None:
@@ -156,10 +158,10 @@ def _feed(
         return None
     driving = _driving(done)
     if driving is None:
-        text.say("S113", f"{materialization.name} reads no table: rows can only come from one", done)
+        text.report("S113", f"{materialization.name} reads no table: rows can only come from one", done)
         return None
     _check_shape(done, driving, table, text)
-    relation = meaning(done, known.relations)
+    relation = relation_of(done, known.relations)
     _check_incremental(relation, table, text, done)
     parts = split(done, table, text) if table.kind == "aggregate" and not text.problems else None
     if text.problems:
@@ -194,16 +196,16 @@ def _outputs_match(done: exp.Query, table: Table, text: Text) -> bool:
     before = len(text.problems)
     for part, column in zip(done.selects, given, strict=True):
         if given.count(column) > 1:
-            text.say("S110", f"the column {column} stands twice", part)
+            text.report("S110", f"the column {column} stands twice", part)
         elif column not in declared:
-            text.say(
+            text.report(
                 "S110",
                 f"{table.name} declares no column {column}",
                 part,
                 f"declare it in tables/{table.name}.yaml, or name it `AS …`",
             )
     if missing := [c.name for c in table.columns if c.name.lower() not in given]:
-        text.say(
+        text.report(
             "S110",
             f"{table.name} declares {', '.join(missing)}, which {text.node} does not compute",
             None,
@@ -236,20 +238,20 @@ def _check_shape(tree: exp.Query, driving: str, table: Table, text: Text) -> Non
     for union in tree.find_all(exp.SetOperation):
         for branch in (union.this, union.expression):
             if (found := _driving_in(branch, tree)) != driving:
-                text.say(
+                text.report(
                     "S113", f"one branch reads {found or 'no table'}, another {driving}: only one table can drive a feed",
                     branch, f"write a second materialization into {table.name}",
                 )  # fmt: skip
     for join in tree.find_all(exp.Join):
         if str(join.args.get("side") or "").upper() in ("RIGHT", "FULL"):
-            text.say(
+            text.report(
                 "S113",
                 "RIGHT and FULL JOIN would repeat the other table's rows with every commit",
                 join,
                 "use LEFT JOIN",
             )
         if isinstance(join.this, exp.Table) and join.this.name.lower() == driving:
-            text.say("S113", f"{driving} is joined with itself: a commit sees only its own rows", join)
+            text.report("S113", f"{driving} is joined with itself: a commit sees only its own rows", join)
 
 
 def _driving_in(branch: exp.Expr, tree: exp.Query) -> str | None:
@@ -262,7 +264,7 @@ def _driving_in(branch: exp.Expr, tree: exp.Query) -> str | None:
 def _check_incremental(relation: Relation, table: Table, text: Text, done: exp.Query) -> None:
     inner = relation.marks & {"group", "distinct", "window", "limit", "set"}
     if table.kind == "append" and "group" in inner:
-        text.say(
+        text.report(
             "S113",
             f"{table.name} is no aggregate: GROUP BY would be taken over each commit alone",
             done,
@@ -275,10 +277,10 @@ def _check_incremental(relation: Relation, table: Table, text: Text, done: exp.Q
             if n.parent is not done and not isinstance(n.parent, exp.AggFunc)
         ]
         for node in below:
-            text.say("S113", "only the outermost SELECT of an aggregate may group", node)
+            text.report("S113", "only the outermost SELECT of an aggregate may group", node)
     if windowed := inner & {"distinct", "window", "limit", "set"}:
         word = sorted(windowed)[0].upper()
-        text.say(
+        text.report(
             "S113",
             f"{word} would be taken over each commit alone, not over the table",
             done,

@@ -117,7 +117,9 @@ def _row_by_row(tree: exp.Select, text: Text) -> bool:
             what = "makes any number of rows"
         else:
             continue
-        text.say("C107", f"{render(part)} {what}: each row of the live table gives one row", part, "compute it per row")
+        text.report(
+            "C107", f"{render(part)} {what}: each row of the live table gives one row", part, "compute it per row"
+        )
         return False
     return True
 
@@ -127,7 +129,7 @@ def _forward(table: Table, live: TableState, text: Text) -> str:
     if tree is None:
         return ""
     if not isinstance(tree, exp.Select) or any(tree.args.get(key) for key in _FORBIDDEN):
-        text.blame(
+        text.report_query(
             "C107",
             "it must be the SELECT list alone",
             hint="leave FROM, WHERE and all else out: it reads the live table",
@@ -144,9 +146,11 @@ def _forward(table: Table, live: TableState, text: Text) -> str:
     given = {part.alias_or_name.lower(): part.unalias() for part in done.selects}
     declared = {column.name.lower() for column in table.columns}
     if missing := [c.name for c in table.columns if c.name.lower() not in given]:
-        text.blame("C106", f"it does not compute {', '.join(missing)}", hint="one expression for every declared column")
+        text.report_query(
+            "C106", f"it does not compute {', '.join(missing)}", hint="one expression for every declared column"
+        )
     if extra := [column for column in given if column not in declared]:
-        text.blame(
+        text.report_query(
             "C106", f"{', '.join(extra)} is not declared", hint="name expressions by the declared columns: `… AS name`"
         )
     if text.problems:

@@ -70,7 +70,7 @@ def _tables_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
     for scope in traverse_scope(tree):
         for source in scope.sources.values():
             if isinstance(source, exp.Table) and source.name.lower() not in names:
-                text.say("S107", f"there is no table {source.name}", source, nearest(source.name, tables))
+                text.report("S107", f"there is no table {source.name}", source, nearest(source.name, tables))
                 good = False
     return good
 
@@ -84,7 +84,9 @@ def _left_out_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
         for column in (column for star in stars for column in star.args.get("except_") or ()):
             of = column.args.get("table")
             if of is not None and not _visible_in_any_case(scope, of.name):
-                text.say("S105", f"EXCEPT ({column.sql(DIALECT)}) leaves out a field: name the columns instead", column)
+                text.report(
+                    "S105", f"EXCEPT ({column.sql(DIALECT)}) leaves out a field: name the columns instead", column
+                )
                 good = False
             elif of is None and column.name.lower() not in held and "*" not in held:
                 _unknown(text, column, column.name, tables, scope)
@@ -97,7 +99,7 @@ def _generators_named(tree: exp.Query, text: Text) -> bool:
     parts = [part for select in tree.find_all(exp.Select) for part in select.expressions]
     bare = [part for part in parts if not isinstance(part, (exp.Alias, exp.Aliases)) and functions.generates(part)]
     for part in bare:
-        text.say(
+        text.report(
             "S105", f"{part.sql(DIALECT)} needs names for what it yields", part, "write `AS name` or `AS (one, other)`"
         )
     return not bare
@@ -115,12 +117,12 @@ def _qualify_clear(tree: exp.Query, text: Text, tables: Tables) -> bool:
         named = [c for c in said.find_all(exp.Column) if not c.table and c.name.lower() in renamed]
         for column in named:
             if column.name.lower() in held or "*" in held:
-                text.say(
+                text.report(
                     "S109", f"{column.name} in QUALIFY is ambiguous: a source has it, and the SELECT names a column so",
                     column, "name the source, or give the output another name",
                 )  # fmt: skip
         if any(functions.aggregates(part) for part in (said.this, *(shown[c.name.lower()] for c in named))):
-            text.say("S105", "QUALIFY over an aggregate is not allowed", said, "aggregate in a subquery")
+            text.report("S105", "QUALIFY over an aggregate is not allowed", said, "aggregate in a subquery")
     return len(text.problems) == before
 
 
@@ -133,7 +135,7 @@ def _qualify(tree: exp.Query, text: Text, known: MappingSchema, tables: Tables) 
             found = _UNKNOWN.search(str(error))
             blamed = [c for c in tree.find_all(exp.Column) if found and c.name.lower() == found.group(1).lower()]
             if not blamed:
-                text.blame("S108", str(error).splitlines()[0])
+                text.report_query("S108", str(error).splitlines()[0])
                 return None
             for column in blamed:
                 _unknown(text, column, column.name, tables)
@@ -151,7 +153,7 @@ def _columns_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
     for scope in traverse_scope(tree):
         for column in scope.columns:
             if column.table and not _visible(scope, column.table):
-                text.say("S108", f"{column.table}.{column.name}: no table here is called {column.table}", column)
+                text.report("S108", f"{column.table}.{column.name}: no table here is called {column.table}", column)
                 good = False
         shown = _outputs(scope, tables) if isinstance(scope.expression, exp.SetOperation) else set()
         for column in scope.unqualified_columns:
@@ -159,16 +161,16 @@ def _columns_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
                 continue
             holders = [alias for alias, source in scope.sources.items() if column.name in _outputs(source, tables)]
             if len(holders) > 1:
-                text.say("S109", f"{column.name} is ambiguous: {' and '.join(holders)} have it", column)
+                text.report("S109", f"{column.name} is ambiguous: {' and '.join(holders)} have it", column)
             else:
                 _unknown(text, column, column.name, tables, scope)
             good = False
     for star in tree.find_all(exp.Star):
         if isinstance(star.parent, (exp.Select, exp.Column)):
-            text.say("S105", "* of a struct is not allowed: name its fields", star)
+            text.report("S105", "* of a struct is not allowed: name its fields", star)
             good = False
         elif isinstance(star.parent, exp.Struct) and _reads_a_query(star):
-            text.say(
+            text.report(
                 "S105", "struct(*) over a subquery is not allowed: name its columns", star
             )  # their case would be lost
             good = False
@@ -207,4 +209,4 @@ def _unknown(text: Text, column: exp.Column, name: str, tables: Tables, scope: S
         held = sorted({t.name.lower() for t in select.find_all(exp.Table)} & set(tables)) if select else []
         near = {c for table in held for c in tables[table]}
     whose = f" in {' or '.join(held)}" if held else ""
-    text.say("S108", f"there is no column {name}{whose}", column, nearest(name, near))
+    text.report("S108", f"there is no column {name}{whose}", column, nearest(name, near))

@@ -9,7 +9,7 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from console.planning.sql.relation import Relation, Value, physical, unknown
-from console.planning.sql.semantics import AGAIN, Unclear, query_in
+from console.planning.sql.semantics import REPEATED, Unclear, query_in
 from console.planning.sql.semantics.relations import read, source
 from console.planning.sql.semantics.scope import Evaluation, Scope
 from console.planning.sql.semantics.values import Values
@@ -159,7 +159,7 @@ class Flow:
 
     def _fill(self, target: str, columns: list[str], relation: Relation) -> None:
         """Columns by position, or by the query's own names where the target's are not known."""
-        given = [(name.rstrip(AGAIN), value) for name, value in relation.columns.items()]
+        given = [(name.rstrip(REPEATED), value) for name, value in relation.columns.items()]
         named = columns if columns and not relation.rest else [name for name, _ in given]
         pairs = [(name, value) for name, (_, value) in zip(named, given, strict=False)]
         for rest in relation.rest:

@@ -47,12 +47,12 @@ class Text:
     def __post_init__(self) -> None:
         self.sql = quotes.single(self.sql)
 
-    def say(self, code: str, message: str, at: exp.Expr | None = None, hint: str = "") -> None:
+    def report(self, code: str, message: str, at: exp.Expr | None = None, hint: str = "") -> None:
         """Note a problem; `at` is the node to blame."""
         offset = start(at) if at is not None else None
-        self.blame(code, message, offset, hint)
+        self.report_query(code, message, offset, hint)
 
-    def blame(self, code: str, message: str, offset: int | None = None, hint: str = "") -> None:
+    def report_query(self, code: str, message: str, offset: int | None = None, hint: str = "") -> None:
         place = self._place(offset)
         if not self.where and place:
             message = f"{message} (at {place})"
@@ -88,12 +88,12 @@ def parse(text: Text) -> exp.Query | None:
     try:
         return _parse(text)
     except RecursionError:
-        text.blame("S101", "the query is nested too deeply", hint=f"at most {allow.DEPTH} levels")
+        text.report_query("S101", "the query is nested too deeply", hint=f"at most {allow.DEPTH} levels")
     except BROKEN as error:
         if (found := misfit(text.sql)) is None:
-            text.blame("S102", f"the query of {text.node or 'this call'} cannot be read: {error}")
+            text.report_query("S102", f"the query of {text.node or 'this call'} cannot be read: {error}")
         else:
-            text.blame("S102", f"{found[1]} is not understood: the function takes other arguments", found[0])
+            text.report_query("S102", f"{found[1]} is not understood: the function takes other arguments", found[0])
     except SqlglotError as error:
         details = getattr(error, "errors", None) or [{}]
         first = details[0]
@@ -104,7 +104,7 @@ def parse(text: Text) -> exp.Query | None:
             offset = sum(len(row) + 1 for row in lines[: line - 1]) + max(column - len(first.get("highlight") or ""), 0)
         what = (first.get("description") or str(error)).splitlines()[0].rstrip(".")
         near = f" near {first['highlight']!r}" if first.get("highlight") else ""
-        text.blame("S102", f"the query of {text.node or 'this call'} cannot be read: {what}{near}", offset)
+        text.report_query("S102", f"the query of {text.node or 'this call'} cannot be read: {what}{near}", offset)
     return None
 
 
@@ -131,39 +131,41 @@ def misfit(sql: str) -> tuple[int, str] | None:
 
 def _parse(text: Text) -> exp.Query | None:
     if len(text.sql.encode()) > allow.BYTES:
-        text.blame("S101", "the query is longer than 64 KiB", hint="split it into several materializations")
+        text.report_query("S101", "the query is longer than 64 KiB", hint="split it into several materializations")
         return None
     # ahead of the parser, which needs some twenty frames a level
     if (deep := _deepest(text.sql)) is not None:
-        text.blame("S101", "the query is nested too deeply", deep, hint=f"at most {allow.DEPTH} levels")
+        text.report_query("S101", "the query is nested too deeply", deep, hint=f"at most {allow.DEPTH} levels")
         return None
     tokens = sqlglot.Dialect.get_or_raise(DIALECT).tokenize(text.sql)
     if not tokens:
-        text.blame("S102", f"the query of {text.node or 'this call'} is empty")
+        text.report_query("S102", f"the query of {text.node or 'this call'} is empty")
         return None
     if tokens[0].text.upper() not in _FIRST:
-        text.blame("S104", f"only SELECT is allowed, not {tokens[0].text.upper()}", tokens[0].start)
+        text.report_query("S104", f"only SELECT is allowed, not {tokens[0].text.upper()}", tokens[0].start)
         return None
     while tokens and tokens[-1].token_type == TokenType.SEMICOLON:
         tokens.pop()
     # ahead of the parser, which writes to the log about statements it does not know
     if second := next((token for token in tokens if token.token_type == TokenType.SEMICOLON), None):
-        text.blame("S103", "more than one statement", second.start, hint="one query a file, without `;`")
+        text.report_query("S103", "more than one statement", second.start, hint="one query a file, without `;`")
         return None
     tree = next((found for found in sqlglot.parse(text.sql, read=DIALECT) if found is not None), None)
     while isinstance(tree, exp.Subquery) and not tree.alias:
         tree = tree.this
     if not isinstance(tree, (exp.Select, exp.SetOperation)):
-        text.blame("S104", f"only SELECT is allowed, not {type(tree).__name__.upper()}", tokens[0].start)
+        text.report_query("S104", f"only SELECT is allowed, not {type(tree).__name__.upper()}", tokens[0].start)
         return None
     if allow.depth(tree) > allow.DEPTH:
-        text.say("S101", "the query is nested too deeply", tree, hint=f"at most {allow.DEPTH} levels")
+        text.report("S101", "the query is nested too deeply", tree, hint=f"at most {allow.DEPTH} levels")
         return None
     for table in tree.find_all(exp.Table) if text.own else ():
         _own(table)
     refused = list(allow.refusals(tree))
     for node, what, why in refused:
-        text.say("S105", f"{what} is not allowed{f': {why}' if why else ''}", node, hint="docs/codes.md lists what is")
+        text.report(
+            "S105", f"{what} is not allowed{f': {why}' if why else ''}", node, hint="docs/codes.md lists what is"
+        )
     return None if refused else tree
 
 
@@ -200,7 +202,7 @@ def substitute(tree: exp.Query, text: Text, variables: Mapping[str, str], parame
         else:
             found = re.search(rf":{re.escape(name)}\b", text.sql)  # a placeholder carries no position
             hint = nearest(name, {*declared, *variables})
-            text.blame("S111", f":{name} is neither a parameter nor a variable", found and found.start(), hint)
+            text.report_query("S111", f":{name} is neither a parameter nor a variable", found and found.start(), hint)
     return used
 
 

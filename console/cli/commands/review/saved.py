@@ -13,7 +13,7 @@ from console.errors import Conflict, UsageError
 from console.model.plan import Plan
 
 if TYPE_CHECKING:
-    from console.planning import Ground
+    from console.planning import Baseline
     from console.project.saved import Rests, SavedPlans
 
 _SHOWN = 12  # facts of one region; more of them is another region
@@ -52,17 +52,19 @@ def hold(
     return chosen, Conflict.exit_code if left else 0
 
 
-def _why(before: Plan, fresh: Plan, was: "Rests | None", now: "Ground") -> list[str]:
+def _why(before: Plan, fresh: Plan, was: "Rests | None", now: "Baseline") -> list[str]:
     """What moved in one region, the facts named where the file holds them; [] where the plan holds or is done."""
     if not fresh.steps and fresh.desired == before.desired:
         return []
     why = moved_since(before, fresh)
     if before.content == fresh.content or was is None:
         return why
-    from console.planning import Ground, moved
+    from console.planning import Baseline, baseline_changes
 
     facts = [
-        fact for fact in moved(Ground(was.release, was.tables, was.shapes), now) if not fact.startswith("release ")
+        fact
+        for fact in baseline_changes(Baseline(was.release, was.tables, was.shapes), now)
+        if not fact.startswith("release ")
     ]
     more = [f"and {len(facts) - _SHOWN} more"] if len(facts) > _SHOWN else []
     return [*(reason for reason in why if "have changed (versions" not in reason), *facts[:_SHOWN], *more]

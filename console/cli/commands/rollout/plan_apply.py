@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from console.drivers.protocol import RegionState
     from console.model.plan import Plan
-    from console.planning import Ground
+    from console.planning import Baseline
     from console.project.saved import SavedPlans
     from console.witness import Witnesses
 
@@ -99,7 +99,7 @@ def _go(project: OpenProject, output: Output, plans: "list[Plan]", *, dry_run: b
 
 def _planned(
     project: OpenProject, states: "dict[str, RegionState] | None" = None
-) -> "tuple[list[Plan], Sequence[Ground]]":
+) -> "tuple[list[Plan], Sequence[Baseline]]":
     from console.cli.commands.run import plan_and_ground
     from console.cli.interrupt import run_interruptible
 
@@ -121,7 +121,7 @@ def _show(
     plans: "list[Plan]",
     *,
     out: Path | None = None,
-    grounds: "Sequence[Ground]" = (),
+    grounds: "Sequence[Baseline]" = (),
     explain: bool = False,
     detailed: bool = False,
     sought: "Witnesses | None" = None,

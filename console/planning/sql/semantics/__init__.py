@@ -11,7 +11,7 @@ the same value in each of them. The reverse is not promised.
 """
 
 from console.planning.sql.semantics.functions import aggregates
-from console.planning.sql.semantics.rows import AGAIN, Meaning, evaluated, meaning, names, query_in
+from console.planning.sql.semantics.rows import REPEATED, QuerySemantics, evaluate, names, query_in, relation_of
 from console.planning.sql.semantics.scope import Unclear
 
-__all__ = ["AGAIN", "Meaning", "Unclear", "aggregates", "evaluated", "meaning", "names", "query_in"]
+__all__ = ["REPEATED", "QuerySemantics", "Unclear", "aggregates", "evaluate", "names", "query_in", "relation_of"]

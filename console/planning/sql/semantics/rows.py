@@ -15,7 +15,7 @@ from console.planning.sql.semantics.set_ops import alone, limited, united, witho
 from console.planning.sql.semantics.values import Values
 from console.planning.sql.tree import DIALECT
 
-AGAIN = "\x1f"
+REPEATED = "\x1f"
 _CLAUSES = {
     "expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows", "distinct", "order",
     "limit", "offset", "hint", "with_", "sort", "cluster", "distribute", "operation_modifiers",
@@ -23,7 +23,7 @@ _CLAUSES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
+class QuerySemantics:
     """relation: what the query gives;  notes: what it is made of, as (what it is called, hash);  ties: as in `Run`"""
 
     relation: Relation
@@ -31,10 +31,10 @@ class Meaning:
     ties: frozenset[tuple[str, str]] = frozenset()
 
 
-def meaning(tree: exp.Query, tables: Mapping[str, Relation]) -> Relation:
+def relation_of(tree: exp.Query, tables: Mapping[str, Relation]) -> Relation:
     """Evaluate a qualified tree over its tables; what cannot be understood is a relation of its own."""
     try:
-        return evaluated(tree, tables, strict=True).relation
+        return evaluate(tree, tables, strict=True).relation
     except Unclear as reason:
         said = mix("opaque", tree.sql(DIALECT), *(tables[name].rows for name in sorted(tables)))
         every = mix(said, *(value.hash for name in sorted(tables) for value in tables[name].every()))
@@ -49,11 +49,11 @@ def names(tree: exp.Query, tables: Mapping[str, Relation]) -> frozenset[tuple[st
     try:
         found = query_in(tree, Scope(run, {}))
     except Unclear:
-        found = meaning(tree, tables)
+        found = relation_of(tree, tables)
     return found.reads.union(run.named, *(value.reads for value in found.every()))
 
 
-def evaluated(tree: exp.Expr, tables: Mapping[str, Relation], strict: bool) -> Meaning:
+def evaluate(tree: exp.Expr, tables: Mapping[str, Relation], strict: bool) -> QuerySemantics:
     """Evaluate a tree over what is known of its tables.
 
     strict  a column that nothing has is an error, also in a query without FROM
@@ -62,7 +62,7 @@ def evaluated(tree: exp.Expr, tables: Mapping[str, Relation], strict: bool) -> M
     alone(tree)
     run = Evaluation(dict(tables), strict, query_in)
     found = query_in(tree, Scope(run, {}))
-    return Meaning(found, tuple(run.notes), frozenset(run.ties))
+    return QuerySemantics(found, tuple(run.notes), frozenset(run.ties))
 
 
 def query_in(tree: exp.Expr, scope: Scope) -> Relation:
@@ -340,6 +340,6 @@ def _named(outputs: list[_Output]) -> dict[str, Value]:
         if output.rest is None:
             name = output.name
             while name in found:
-                name += AGAIN
+                name += REPEATED
             found[name] = output.value
     return found

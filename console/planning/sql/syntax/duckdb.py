@@ -30,7 +30,7 @@ def read_of(read: str) -> exp.Query:
     # no read has a CTE, and a name that one gives can hide a table or a file of the same name
     for part in tree.find_all(exp.Table, exp.CTE):
         if part.sql(dialect=DIALECT) != "stored":
-            text.say("S106", f"the release reads {part.sql(dialect=DIALECT):.80}, and not what is stored", part)
+            text.report("S106", f"the release reads {part.sql(dialect=DIALECT):.80}, and not what is stored", part)
     if text.problems:
         raise Problems.of(text.problems)
     return tree

@@ -9,7 +9,7 @@ from sqlglot import TokenType, exp
 from sqlglot.errors import SqlglotError
 
 from console.planning.sql.relation import Relation
-from console.planning.sql.semantics import Meaning, Unclear, evaluated
+from console.planning.sql.semantics import QuerySemantics, Unclear, evaluate
 from console.planning.sql.syntax import quotes
 from console.planning.sql.syntax.pipes import Pipes
 from console.planning.sql.syntax.written import AsRead
@@ -86,10 +86,10 @@ def parsed(sql: str) -> exp.Expr:
     return trees[0]
 
 
-def understood(tree: exp.Expr, tables: dict[str, Relation]) -> Meaning:
+def understood(tree: exp.Expr, tables: dict[str, Relation]) -> QuerySemantics:
     """raises  Unclear"""
     with _understood():
-        return evaluated(tree, tables, strict=bool(tables))
+        return evaluate(tree, tables, strict=bool(tables))
 
 
 def spelled(tree: exp.Expr) -> dict[str, str]:

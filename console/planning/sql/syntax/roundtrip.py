@@ -44,7 +44,7 @@ def check(text: Text) -> None:
     for node in _calls(text.sql):
         written = node.sql(DIALECT, comments=False)
         if sent := _otherwise(written, str(node.this).upper()):
-            text.say(
+            text.report(
                 "S105",
                 f"{written} is not allowed: it would be sent to Spark as {sent}",
                 node,
@@ -53,7 +53,7 @@ def check(text: Text) -> None:
     if text.problems:
         return
     for called, offset in _renamed(text.sql):
-        text.blame(
+        text.report_query(
             "S105",
             f"{called.lower()} is not allowed as it is written here: it would be sent to Spark as another function",
             offset,
