@@ -17,7 +17,7 @@ from console.runner.journal import Journal
 from console.runner.waves import Waves, waves
 from console.stores.apply import MigrationRunner, StepPlan, StepResult, refuse_lossy, refuse_waiting
 from console.stores.files import Site
-from console.stores.lock import held
+from console.stores.lock import lock_conflict
 from console.stores.protocol import Store
 
 AT_ONCE = 8  # stores of one wave that are migrated at the same time
@@ -170,8 +170,8 @@ def exclusive_access(store: Store, who: Who, *, take_over: bool) -> Iterator[Non
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise held(store.name, "another console on this machine") from None
-        with store.hold(who.name, who.host, take_over=take_over):
+            raise lock_conflict(store.name, "another console on this machine") from None
+        with store.lock(who.name, who.host, take_over=take_over):
             yield
     finally:
         os.close(handle)

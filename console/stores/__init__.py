@@ -1,4 +1,4 @@
-"""The stores that a PostgreSQL schema is carried into: what they hold, what they are asked to do, what was done there.
+"""The stores that a PostgreSQL schema is carried into: their tables, the migrations applied to them, their clients.
 
-Clients are imported when a store is reached, never before.
+A client library is imported when its store is reached, never before.
 """

@@ -15,11 +15,11 @@ from console.propagation.clickhouse.quoting import literal, on_cluster
 from console.propagation.clickhouse.quoting import quoted as identifier
 from console.propagation.tables import ColumnStorage, StoreTable
 from console.propagation.translate.operations import StoreOperation, StoreStatement
-from console.stores.lock import ASIDE, StoreLockHolder, marked
-from console.stores.protocol import ARRIVING, RECORDS, LeftOut, Record, Store, first_line, lacks
+from console.stores.lock import REHEARSAL, StoreLockHolder, marked
+from console.stores.protocol import LEFT_OUT, RECORDS, LeftOut, Record, Store, first_line, missing_package
 from console.stores.tables.clickhouse import behind, described
 
-# ALTER waits for the rows that it rewrites; what is only read is there at once
+# an ALTER waits for the rows that it rewrites; reads are short
 _LONGEST_SECONDS: Final = 3600
 _CONNECT_SECONDS: Final = 5
 _READ_SECONDS: Final = 60
@@ -29,7 +29,7 @@ _TABLES: Final = {
         " at Float64, by String, host String",
         "seq",
     ),
-    ARRIVING: ("place String, column String, rows UInt64, at Float64", "place, column"),
+    LEFT_OUT: ("place String, column String, rows UInt64, at Float64", "place, column"),
 }
 
 
@@ -50,12 +50,12 @@ class ClickHouse:
 
     url       `http://user:password@host:8123/database`
     database  instead of the url's
-    cluster   on whose hosts every statement runs; the lock and what was applied are there, too
+    cluster   the cluster on whose hosts every statement runs; the lock and the records are there too
     settings  of every statement that changes a schema: alter_sync, mutations_sync
-    kept      table → how its columns are to be kept
+    kept      table → how its columns are stored
     """
 
-    at_once = False
+    atomic = False
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class ClickHouse:
             self.agreed()
 
     def agreed(self) -> None:
-        """raises  RegionError naming a host of the cluster whose columns are others than here"""
+        """raises  RegionError naming a host of the cluster whose columns differ from those here"""
         rows = self._query(
             "SELECT hostName() AS host, table, arraySort(groupArray((name, type, default_kind))) AS columns"
             " FROM clusterAllReplicas({cluster:String}, system.columns) WHERE database = {db:String} GROUP BY host, table",
@@ -107,11 +107,11 @@ class ClickHouse:
             host, table = missed
             raise RegionError(
                 f"{self.name}: the host {host} of {self._cluster} has other columns in {table} than {here}",
-                hint=f"system.distributed_ddl_queue on {host} says why; see that the statement is done there, and apply again",
+                hint=f"system.distributed_ddl_queue on {host} says why; make sure that the statement ran there, and apply again",
             )
 
     def marked(self, place: str, mark: str) -> bool:
-        return False  # its statements leave their marks in the columns' comments
+        return False  # its statements put their marks into the columns' comments
 
     def records(self) -> tuple[Record, ...]:
         if not self._exists(RECORDS):
@@ -125,18 +125,18 @@ class ClickHouse:
         self._insert(RECORDS, names, [[getattr(record, name) for name in names]])
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        if not self._exists(ARRIVING):
+        if not self._exists(LEFT_OUT):
             return ()
         rows = self._query(
-            f"SELECT place, column, sum(rows) AS total, min(at) AS since FROM {self._own(ARRIVING)} GROUP BY place, column"
+            f"SELECT place, column, sum(rows) AS total, min(at) AS since FROM {self._own(LEFT_OUT)} GROUP BY place, column"
         )
         return tuple(LeftOut(row["place"], row["column"], int(row["total"]), row["since"]) for row in rows)
 
-    def note_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
-        self._make(ARRIVING)
-        self._insert(ARRIVING, ["place", "column", "rows", "at"], [[place, name, n, at] for name, n in rows.items()])
+    def add_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
+        self._make(LEFT_OUT)
+        self._insert(LEFT_OUT, ["place", "column", "rows", "at"], [[place, name, n, at] for name, n in rows.items()])
 
-    def hold(self, by: str, host: str, *, take_over: bool) -> AbstractContextManager[None]:
+    def lock(self, by: str, host: str, *, take_over: bool) -> AbstractContextManager[None]:
         return marked(self.name, self, by, host, take_over=take_over)
 
     def set_mark(self, name: str, mark: str) -> bool:
@@ -159,10 +159,10 @@ class ClickHouse:
         self._everywhere(f"DROP TABLE IF EXISTS {self._own(name)} SYNC")
 
     @contextmanager
-    def copied(self, place: str) -> Iterator[tuple[Store, str]]:
-        """On this host alone, be there others."""
-        self._clear_away()
-        database = f"{self.database}{ASIDE}{os.urandom(4).hex()}"
+    def rehearsal_copy(self, place: str) -> Iterator[tuple[Store, str]]:
+        """On this host alone, even in a cluster."""
+        self._drop_leftovers()
+        database = f"{self.database}{REHEARSAL}{os.urandom(4).hex()}"
         mark = StoreLockHolder.now("a rehearsal", gethostname()).mark
         self._command(f"CREATE DATABASE {identifier(database)} COMMENT {literal(mark)}")
         copy = ClickHouse(self.name, self._url, database)
@@ -173,11 +173,11 @@ class ClickHouse:
             copy.close()
             self._command(f"DROP DATABASE IF EXISTS {identifier(database)} SYNC")
 
-    def _clear_away(self) -> None:
-        """What rehearsals that died here have left: by our mark alone, for a name may be anybody's."""
+    def _drop_leftovers(self) -> None:
+        """Drop copies left by rehearsals that died on this machine: by our mark only, since anyone may use the name."""
         rows = self._query(
             "SELECT name, comment FROM system.databases WHERE startsWith(name, {start:String})",
-            {"start": f"{self.database}{ASIDE}"},
+            {"start": f"{self.database}{REHEARSAL}"},
         )
         for row in rows:
             if StoreLockHolder.read(row["comment"]).gone:
@@ -204,7 +204,7 @@ class ClickHouse:
         what = identifier(column) if column else ""
         return int(self._query(f"SELECT count({what}) AS n FROM {self._own(place)}")[0]["n"])
 
-    def weight(self, place: str) -> int:
+    def rewrite_bytes(self, place: str) -> int:
         return 0
 
     def close(self) -> None:
@@ -229,7 +229,7 @@ class ClickHouse:
     def _make(self, table: str) -> None:
         if table not in self._made:
             columns, order = _TABLES[table]
-            # every host of a cluster, of whatever shard, is a replica of these
+            # every host of a cluster, in every shard, is a replica of these
             path = f"/clickhouse/console/{self.database}/{table}"
             engine = f"ReplicatedMergeTree({literal(path)}, '{{shard}}-{{replica}}')" if self._cluster else "MergeTree"
             self._everywhere(
@@ -238,19 +238,19 @@ class ClickHouse:
             self._made.add(table)
 
     def _insert(self, table: str, names: list[str], rows: list[list[Any]]) -> None:
-        with self._telling():
-            sure = {"insert_quorum": "auto"} if self._cluster else {}
-            self._open().insert(table, rows, column_names=names, database=self.database, settings=sure)
+        with self._client_errors():
+            durable = {"insert_quorum": "auto"} if self._cluster else {}
+            self._open().insert(table, rows, column_names=names, database=self.database, settings=durable)
 
     def _query(self, sql: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
-        with self._telling():
+        with self._client_errors():
             return list(self._open().query(sql, parameters=dict(parameters or {})).named_results())
 
     def _everywhere(self, sql: str) -> None:
         self._command(on_cluster(sql, self._cluster))
 
     def _command(self, sql: str, settings: Mapping[str, int] | None = None) -> None:
-        with self._telling():
+        with self._client_errors():
             from urllib3 import Timeout
 
             client = self._open()
@@ -264,7 +264,7 @@ class ClickHouse:
         if self._client is None:
             import clickhouse_connect
 
-            # it logs what it also raises
+            # it also logs the errors that it raises
             logging.getLogger("clickhouse_connect").addHandler(logging.NullHandler())
             self._client = clickhouse_connect.get_client(
                 dsn=self._url,
@@ -277,17 +277,17 @@ class ClickHouse:
         return self._client
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _client_errors(self) -> Iterator[None]:
         try:
             from clickhouse_connect.driver import exceptions
         except ImportError:
-            raise lacks("clickhouse-connect", self.name) from None
+            raise missing_package("clickhouse-connect", self.name) from None
         try:
             yield
         except exceptions.OperationalError as error:
             raise Unreachable(
                 f"{self.name}: no answer from ClickHouse at {self.address}: {first_line(error)}",
-                hint="see that it runs and that its url is right; the same command goes on where it stopped",
+                hint="check that it runs and that its url is right; the same command continues where it stopped",
             ) from None
         except exceptions.Error as error:
             raise RegionError(f"{self.name}: ClickHouse refused: {first_line(error)}") from None

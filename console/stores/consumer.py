@@ -1,19 +1,19 @@
-"""What a consumer of replicated rows needs: which of a package's columns a store takes, now, and what it leaves out.
+"""For consumers of replicated rows: which columns of a package a store accepts at this moment, and which are left out.
 
-A package is a run of rows of one table that came under one list of columns, in PostgreSQL's own order (the relation
-message of its replication protocol has both). A package never mixes schemas: cut it where the list changes.
+A package is a run of rows of one table that share one list of columns, in PostgreSQL's own order (the relation message of
+its replication protocol has both). A package never mixes schemas: it ends where the list changes.
 
     known = renamings(store.records(), place)                  # first the records, then the table
     target = store.describe([place])[place]
     seen |= crossed(before, package.columns, known, retyped)   # where columns or their types changed; () before the first
     fitted = fit(package.columns, target, renamed(known, seen, target), defaults(store.records(), place))
-    if fitted.waits: try again soon, a renaming is on its way
+    if fitted.waits: retry soon, a renaming is in progress
     insert(place, {there: package[here] for here, there in fitted.insert})
-    if store.describe([place])[place] != target: do it again, the table changed in between
+    if store.describe([place])[place] != target: repeat, the table changed in between
     left.add(place, fitted, rows)                              # and `left.flush()` now and then
 
-Rows may arrive twice, so tables are such that this does no harm (ReplacingMergeTree; a key with a version). Iceberg and
-Delta need no second look: an append goes by the table as it was loaded (`store.table(place)`, `described`).
+Rows may arrive twice, so tables must tolerate duplicates (ReplacingMergeTree; a key with a version). Iceberg and Delta
+need no second look: an append uses the table as it was loaded (`store.table(place)`, `described`).
 """
 
 import time
@@ -31,7 +31,7 @@ from console.propagation.translate.operations import between
 from console.stores.protocol import LeftOut, Record, Store
 
 _COMPUTED: Final = ("ALIAS", "MATERIALIZED")
-_NOWHERE: Final = ""  # where values go whose column is gone
+_NOWHERE: Final = ""  # for values of a dropped column
 _NONE: Final[Mapping[str, str]] = {}
 
 
@@ -40,10 +40,10 @@ class Fit:
     """How one package goes into one table.
 
     insert    (the package's column, the store's column), in the package's order
-    missing   (the store's column, literal): what rows from before a column have in PostgreSQL, where the store fills in
-              nothing by itself: Iceberg, Delta (`console.stores.lakes.constants.scalar`)
-    left_out  columns that arrive and have no place in the store
-    waits     the store is changing names: insert nothing now
+    missing   (the store's column, literal): the default of a column for rows that arrive without it, for stores that do
+              not fill it in themselves: Iceberg, Delta (`console.stores.lakes.constants.scalar`)
+    left_out  columns that arrive and do not exist in the store
+    waits     the store is renaming columns: insert nothing now
     """
 
     insert: tuple[tuple[str, str], ...]
@@ -61,9 +61,9 @@ def fit(
     """Which columns of a package to insert.
 
     columns  the package's, each once
-    renamed  the package's name → the store's, where only one of them knows of a new name yet; None while names move
-    defaults  the store's column → literal, as `defaults` tells
-    raises   ValueError where two columns of a package would go into one of the store's
+    renamed   the package's name → the store's, where only one of them has the new name yet; None during a renaming
+    defaults  the store's column → literal, from `defaults`
+    raises    ValueError if two columns of a package would go into one column of the store
     """
     if renamed is None or between(target.columns):
         return Fit((), (), waits=True)
@@ -79,10 +79,10 @@ def fit(
 
 @dataclass(frozen=True, slots=True)
 class Renaming:
-    """A renaming that a store was told of: its migration's name, and old name → new name.
+    """A renaming that was announced to a store: its migration's name, and old name → new name.
 
-    gone   the name whose column goes, for another one takes it
-    fresh  that other one is new: until it has its name it stands in the store alone, under the old name of `names`
+    gone   the name whose column is dropped because another column takes it
+    fresh  that other column is new: until it gets its name it exists in the store only, under the old name of `names`
     """
 
     migration: str
@@ -91,7 +91,7 @@ class Renaming:
     fresh: bool = False
 
     def holds(self, target: StoreTable) -> bool:
-        """The table has it, by its own mark or because only the new names are there."""
+        """The table has been renamed: by its own mark, or because only the new names exist."""
         if self.fresh:
             return self.migration in target.marks
         old, new = {name for name, _ in self.names}, {name for _, name in self.names}
@@ -99,13 +99,13 @@ class Renaming:
         return self.migration in target.marks or (old != new and new <= there and not (old - new) & there)
 
     def over(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """A list of columns in PostgreSQL's own order, once it has happened to it."""
+        """A list of columns in PostgreSQL's own order, after the renaming."""
         names = dict(self.names)
         kept = [names.get(name, name) for name in columns if name != self.gone]
         return (*kept, self.gone) if self.fresh else tuple(kept)
 
     def moving(self, target: StoreTable) -> bool:
-        """Of a chain of names some are renamed and some not: the ends are there, a name between them is not."""
+        """Part of a chain is renamed and part is not: its ends exist, a name between them does not."""
         old, new = {name for name, _ in self.names}, {name for _, name in self.names}
         there = {column.name for column in target.columns}
         return not self.gone and old != new and old ^ new <= there and not old & new <= there
@@ -132,9 +132,9 @@ def renamings(records: Iterable[Record], place: str) -> tuple[tuple[Renaming, bo
 
 
 def defaults(records: Iterable[Record], place: str) -> dict[str, str]:
-    """The column → what PostgreSQL recorded for rows from before it, as far as a migration that began here says so.
+    """The column → the value that PostgreSQL keeps for rows older than it, as far as a migration begun here says so.
 
-    A package without such a column is from before it, and its rows have that value in PostgreSQL.
+    A package without such a column is older than it, and its rows have that value in PostgreSQL.
     """
     mine = [record for record in records if record.place == place]
     applied = {record.migration for record in mine if record.state == "applied"}
@@ -166,31 +166,30 @@ def _constant(name: str, default: str | None) -> dict[str, str]:
 def crossed(
     before: Sequence[str], after: Sequence[str], known: Iterable[Renaming], retyped: Collection[str] = ()
 ) -> set[str]:
-    """The migrations of all renamings that lie between two lists of columns; one transaction may hold several.
+    """The migrations of all renamings between two lists of columns; one transaction may contain several.
 
-    raises  as `passed`
+    raises  as `renaming_between`
     """
     left, passed_over = list(known), set[str]()
-    while (met := passed(before, after, left, retyped)) is not None:
-        left.remove(met)
-        passed_over.add(met.migration)
-        before = met.over(before) if before else before
-        retyped = set(retyped) - {met.gone}
+    while (renaming := renaming_between(before, after, left, retyped)) is not None:
+        left.remove(renaming)
+        passed_over.add(renaming.migration)
+        before = renaming.over(before) if before else before
+        retyped = set(retyped) - {renaming.gone}
     return passed_over
 
 
-def passed(
+def renaming_between(
     before: Sequence[str], after: Sequence[str], known: Iterable[Renaming], retyped: Collection[str] = ()
 ) -> Renaming | None:
-    """The renaming that lies between two lists of columns of one table, in PostgreSQL's own order.
+    """The renaming between two lists of columns of one table, in PostgreSQL's own order.
 
-    PostgreSQL keeps a renamed column in its place and puts a new one last, so the lists tell a swap from anything else
-    exactly, and the place of a name that another column has taken. A new column that stands in the old one's place, both
-    being the last, is told by its type.
+    PostgreSQL keeps a renamed column in its place and appends a new one, so the lists identify a swap exactly, and the place
+    of a name that another column has taken. A new column in the old one's place, if both are last, is recognized by its type.
 
-    before   () for the first list that is met
-    retyped  the names whose types (`Relation`: type and modifier) are others in the second list
-    raises   DataError where names changed places and no known renaming says so: nothing may be inserted before one does
+    before   () for the first list
+    retyped  the names with another type (`Relation`: type and modifier) in the second list
+    raises   DataError if names changed places without a known renaming: nothing may be inserted until it is known
     """
     for renaming in known:
         names = dict(renaming.names)
@@ -205,19 +204,19 @@ def passed(
             return renaming
     if [name for name in before if name in after] != [name for name in after if name in before]:
         raise DataError(
-            f"columns changed places from {', '.join(before)} to {', '.join(after)}, and no migration says how",
+            f"columns changed places from {', '.join(before)} to {', '.join(after)}, but no migration renames them",
             hint="console schema observe the change, then console schema apply --phase pre",
         )
     return None
 
 
 def _taken(renaming: Renaming, before: Sequence[str], after: Sequence[str], retyped: Collection[str]) -> bool:
-    """A name stands for another column in the second list."""
+    """The name belongs to another column in the second list."""
     name, names = renaming.gone, dict(renaming.names)
     if name not in after or set(names) & set(after):
         return False
     if not before:
-        return not renaming.fresh  # the column that took the name is gone, under its own
+        return not renaming.fresh  # the column that took the name no longer exists under its own
     if name not in before or not (renaming.fresh or set(names) <= set(before)):
         return False
     kept = [names.get(column, column) for column in before if column != name]
@@ -230,10 +229,10 @@ def _taken(renaming: Renaming, before: Sequence[str], after: Sequence[str], rety
 def renamed(known: Iterable[tuple[Renaming, bool]], seen: Collection[str], target: StoreTable) -> dict[str, str] | None:
     """A package's name → the store's, for columns that only one of the two has under the new name.
 
-    None while the store is in the middle of a renaming: nothing can be told, and nothing may be inserted.
+    None while the store is in the middle of a renaming: nothing may be inserted.
 
-    known   the table's renamings, read before `target` was
-    seen    the migrations whose renaming the package comes after
+    known   the table's renamings, read before `target`
+    seen    the migrations whose renaming precedes the package
     """
     names: dict[str, str] = {}
     for renaming, applied in known:
@@ -250,7 +249,7 @@ def renamed(known: Iterable[tuple[Renaming, bool]], seen: Collection[str], targe
 
 
 class Left:
-    """Counts what arrived and was not stored, and keeps the counts in the store, where `console status` finds them."""
+    """Counts of columns that arrived and were not stored, kept in the store for `console status`."""
 
     def __init__(self, store: Store, clock: Callable[[], float] = time.time) -> None:
         self._store = store
@@ -264,15 +263,15 @@ class Left:
             counts[name] = counts.get(name, 0) + rows
 
     def flush(self) -> None:
-        """Write down what was counted since the last time; what could not be written is counted on."""
+        """Store the counts since the last flush; counts that could not be stored are kept."""
         for place, counts in list(self._rows.items()):
             if counts:
-                self._store.note_left_out(place, counts, self._clock())
+                self._store.add_left_out(place, counts, self._clock())
             del self._rows[place]
 
 
 def lagging(store: Store, target: Target, replication: Replication) -> tuple[LeftOut, ...]:
-    """What arrives and is to be stored and is not: the counts of columns that the store still has not."""
+    """The counts of replicated columns that arrive and that the store still lacks."""
     ignored = {target.place(table): table.ignore for table in replication.tables}
     tables = store.describe(ignored)
     counted = [one for one in store.left_out() if one.place in tables and one.column not in ignored[one.place]]

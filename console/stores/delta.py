@@ -14,8 +14,8 @@ from console.propagation.tables import ColumnStorage, StoreColumn, StoreTable
 from console.propagation.translate.operations import AddField, Rewrite, StoreOperation
 from console.stores.lakes.constants import filled
 from console.stores.lakes.delta_rows import batches, counted, equals
-from console.stores.lock import LOCK, StoreLockHolder, held
-from console.stores.protocol import ARRIVING, RECORDS, LeftOut, Record, Store, recorded, retried, summed, telling
+from console.stores.lock import LOCK, StoreLockHolder, lock_conflict
+from console.stores.protocol import LEFT_OUT, RECORDS, LeftOut, Record, Store, client_errors, recorded, retried, summed
 
 T = TypeVar("T")
 _OWN: Final = "_console"
@@ -29,12 +29,12 @@ def open_store(name: str, options: Mapping[str, Any], _: Mapping[str, tuple[Colu
 
 
 class Delta:
-    """A folder whose tables are nobody's but their writers'.
+    """A folder of tables that no pipeline manages.
 
-    root  absolute path or URI; a table's name is its folder below it
+    root  absolute path or URI; a table's name is its folder below the root
     """
 
-    at_once = True
+    atomic = True
 
     def __init__(self, name: str, root: str) -> None:
         if not urlsplit(root).scheme and not Path(root).is_absolute():
@@ -77,73 +77,73 @@ class Delta:
         self._append(RECORDS, [{name: getattr(record, name) for name in Record.__dataclass_fields__}])
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        return summed(self._rows(ARRIVING))
+        return summed(self._rows(LEFT_OUT))
 
-    def note_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
-        self._append(ARRIVING, [{"place": place, "column": c, "rows": n, "at": at} for c, n in rows.items()])
+    def add_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
+        self._append(LEFT_OUT, [{"place": place, "column": c, "rows": n, "at": at} for c, n in rows.items()])
 
     @contextmanager
-    def hold(self, by: str, host: str, *, take_over: bool) -> Iterator[None]:
+    def lock(self, by: str, host: str, *, take_over: bool) -> Iterator[None]:
         mine = StoreLockHolder.now(by, host).mark
         table = self._reached(LOCK)
         there = self._mark(table)
         if there and not (take_over or StoreLockHolder.read(there).gone):
-            raise held(self.name, there)
+            raise lock_conflict(self.name, there)
         if not self._claimed(table, mine):
-            raise held(self.name, self._mark(self._reached(LOCK)))
+            raise lock_conflict(self.name, self._mark(self._reached(LOCK)))
         try:
             yield
         finally:
             table = self._reached(LOCK)
             if self._mark(table) == mine:
-                self._claimed(table, "")  # else somebody else has taken it over in this moment
+                self._claimed(table, "")  # otherwise another console has just taken it over
 
     def _mark(self, table: Any) -> str:
-        """What the lock's table says at the version that was loaded; "" where nobody holds it."""
+        """The holder's mark in the version of the lock's table that was loaded; "" if nobody holds it."""
         if table is None:
             return ""
-        with self._telling():
+        with self._client_errors():
             [row] = batches(table).read_all().to_pylist()
         return str(row["mark"] if "mark" in row else row["by"])
 
     @contextmanager
-    def copied(self, place: str) -> Iterator[tuple[Store, str]]:
+    def rehearsal_copy(self, place: str) -> Iterator[tuple[Store, str]]:
         source = self.table(place)
         if source is None:
             raise RegionError(f"{self.name}: no table {place}")
         copy = f"{_OWN}/rehearsal/{place}-{os.urandom(4).hex()}"
-        with self._telling():
+        with self._client_errors():
             parts = source.metadata().partition_columns
             rows = _newest(source)
             write(self._path(copy), rows, mode="overwrite", schema_mode="overwrite", partition_by=parts or None)
         try:
             yield self, copy
         finally:
-            with self._telling():
+            with self._client_errors():
                 self._erase(copy)
 
     def count(self, table: StoreTable, column: str = "") -> int:
-        with self._telling():
+        with self._client_errors():
             opened = self.table(table.name)
             return 0 if opened is None else counted(opened, column)
 
-    def weight(self, place: str) -> int:
+    def rewrite_bytes(self, place: str) -> int:
         table = self.table(place)
         if table is None:
             return 0
-        with self._telling():
+        with self._client_errors():
             import pyarrow
 
             return sum(pyarrow.table(table.get_add_actions(flatten=True)).column("size_bytes").to_pylist())
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """There is nothing to close."""
 
     def _path(self, place: str) -> str:
         return f"{self.address}/{place}"
 
     def _erase(self, place: str) -> None:
-        """Drop every row of a table of ours; on a local disk the folder goes too."""
+        """Drop every row of a table of ours; on a local disk also the folder."""
         if not urlsplit(self.address).scheme:
             shutil.rmtree(self._path(place), ignore_errors=True)
         elif (table := self.table(place)) is not None:
@@ -151,21 +151,23 @@ class Delta:
 
     def _reach(self) -> None:
         if not urlsplit(self.address).scheme and not Path(self.address).is_dir():
-            raise Unreachable(f"{self.name}: no folder {self.address}", hint="see that it is mounted, or mend its root")
+            raise Unreachable(
+                f"{self.name}: no folder {self.address}", hint="check that it is mounted, or correct its root"
+            )
 
     def table(self, place: str) -> Any:
-        """deltalake's table at its newest version; None where there is none."""
+        """The table at its newest version; None if there is none."""
         from deltalake import DeltaTable
         from deltalake.exceptions import TableNotFoundError
 
-        with self._telling():
+        with self._client_errors():
             try:
                 return DeltaTable(self._path(place))
             except TableNotFoundError:
                 return None
 
     def _reached(self, name: str) -> Any:
-        """A table of ours at its newest version; None where there is none."""
+        """A table of ours at its newest version; None if there is none."""
         self._reach()
         return self.table(f"{_OWN}/{name}")
 
@@ -173,7 +175,7 @@ class Delta:
         table = self._reached(name)
         if table is None:
             return []
-        with self._telling():
+        with self._client_errors():
             rows: list[dict[str, Any]] = batches(table).read_all().to_pylist()
         return rows
 
@@ -183,12 +185,12 @@ class Delta:
         self._retried(lambda: write(path, _arrow(rows), mode="append"))
 
     def _claimed(self, table: Any, mark: str) -> bool:
-        """True where this very version was the last one until now: of two who try, one."""
+        """True if the loaded version was still the newest: of two concurrent calls one succeeds."""
         from deltalake import CommitProperties
         from deltalake.exceptions import CommitFailedError, DeltaError
 
         rows = _arrow([{"mark": mark}])
-        with self._telling():
+        with self._client_errors():
             try:
                 if table is None:
                     write(self._path(f"{_OWN}/{LOCK}"), rows, mode="error")
@@ -202,11 +204,11 @@ class Delta:
     def _retried(self, commit: Callable[[], T]) -> T:
         from deltalake.exceptions import CommitFailedError
 
-        with self._telling():
+        with self._client_errors():
             return retried(commit, CommitFailedError)
 
-    def _telling(self) -> AbstractContextManager[None]:
-        return telling(self.name, "Delta", self.address, lambda error: isinstance(error, OSError))
+    def _client_errors(self) -> AbstractContextManager[None]:
+        return client_errors(self.name, "Delta", self.address, lambda error: isinstance(error, OSError))
 
 
 def write(table: Any, rows: Any, **options: Any) -> None:
@@ -224,26 +226,26 @@ def _arrow(rows: Sequence[Mapping[str, Any]]) -> Any:
 
 
 def described(place: str, table: Any, known: Collection[str] = ()) -> StoreTable:
-    """A table at one version; a commit that meets another's change of its columns is refused.
+    """A table at one version; a commit that conflicts with another change of its columns is refused.
 
-    known  the migrations whose marks are looked for
+    known  the migrations whose marks are looked up
     """
     marks = tuple(sorted(name for name in known if table.transaction_version(_MARK + name) is not None))
     return StoreTable(place, _columns(table), tuple(table.metadata().partition_columns), marks=marks)
 
 
 def _columns(table: Any) -> tuple[StoreColumn, ...]:
-    return tuple(StoreColumn(field.name, spelled(field.type), field.nullable) for field in table.schema().fields)
+    return tuple(StoreColumn(field.name, type_text(field.type), field.nullable) for field in table.schema().fields)
 
 
-def spelled(kind: Any) -> str:
+def type_text(kind: Any) -> str:
     """A Delta type as Spark writes it: `decimal(10,2)`, `array<string>`."""
     if hasattr(kind, "element_type"):
-        return f"array<{spelled(kind.element_type)}>"
+        return f"array<{type_text(kind.element_type)}>"
     if hasattr(kind, "key_type"):
-        return f"map<{spelled(kind.key_type)},{spelled(kind.value_type)}>"
+        return f"map<{type_text(kind.key_type)},{type_text(kind.value_type)}>"
     if hasattr(kind, "fields"):
-        return "struct<" + ",".join(f"{field.name}:{spelled(field.type)}" for field in kind.fields) + ">"
+        return "struct<" + ",".join(f"{field.name}:{type_text(field.type)}" for field in kind.fields) + ">"
     return {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}.get(kind.type, str(kind.type))
 
 
@@ -276,7 +278,7 @@ def _add(table: Any, operation: AddField, mark: str) -> None:
 
 
 def _rewrite(table: Any, operation: Rewrite, mark: str) -> None:
-    """Read this version, batch by batch, and replace it whole; a commit in between makes it fail, and it is read again."""
+    """Read this version batch by batch and replace it whole; a commit in between makes it fail, and it is retried."""
     import pyarrow
 
     wanted = _rewritten(table, operation)
@@ -293,7 +295,7 @@ def _rewrite(table: Any, operation: Rewrite, mark: str) -> None:
 
 
 def _replace(table: Any, schema: Any, batches: Iterator[Any], why: str, mark: str) -> None:
-    """A table's rows and columns by others, in one commit that fails where another came first."""
+    """Replace a table's rows and columns in one commit, which fails if a concurrent one came first."""
     import pyarrow
     from deltalake import CommitProperties, Transaction
 
@@ -307,7 +309,7 @@ def _replace(table: Any, schema: Any, batches: Iterator[Any], why: str, mark: st
 
 
 def _rewritten(table: Any, operation: Rewrite) -> Any:
-    """The schema afterwards: a column keeps what it is but for its name and type."""
+    """The schema afterwards: a column keeps everything but its name and type."""
     import pyarrow
     from deltalake import Field, Schema
 
@@ -315,16 +317,18 @@ def _rewritten(table: Any, operation: Rewrite) -> Any:
     fields = []
     for name, source, kind in operation.columns:
         was = old[source]
-        same = was.type if spelled(was.type) == kind else delta_type(kind)
+        same = was.type if type_text(was.type) == kind else delta_type(kind)
         fields.append(Field(name, same, nullable=was.nullable or name in operation.loosens, metadata=was.metadata))
     return pyarrow.schema(Schema(fields).to_arrow())
 
 
 def _newest(table: Any) -> Any:
-    """The rows of the partition that was written last."""
+    """The rows of the partition with the newest file."""
     import pyarrow
 
-    binary = {column.name for column in _columns(table) if column.type == "binary"}  # no condition finds its values
+    binary = {
+        column.name for column in _columns(table) if column.type == "binary"
+    }  # its values cannot be written in a condition
     by = [name for name in table.metadata().partition_columns if name not in binary]
     files = pyarrow.table(table.get_add_actions(flatten=True))
     actions = files.select(["modification_time", *(f"partition.{name}" for name in by)]).to_pylist()

@@ -1,4 +1,4 @@
-"""plans/<pipeline>/replication.yaml and migrations/: what goes where, and how each store is reached."""
+"""plans/<pipeline>/replication.yaml and migrations/: which tables go where, and how each store is reached."""
 
 import os
 import re
@@ -31,7 +31,7 @@ _CODEC: Final = re.compile(r"[A-Za-z0-9_(), ]*", re.ASCII)
 class ReplicationConfig:
     """One pipeline's replication.
 
-    source   how PostgreSQL is reached, as written: `{url: env:DATABASE_URL}`; {} where nobody said
+    source   how PostgreSQL is reached, as written: `{url: env:DATABASE_URL}`; {} if it is not configured
     file     relative to the project, for errors
     """
 
@@ -86,7 +86,7 @@ class Site:
 def read_plan(root: Path, pipeline: str | None) -> ReplicationConfig:
     """The replication of a pipeline, or of the only one that has any.
 
-    raises  UsageError where there is none; Problems with the place of what does not fit
+    raises  UsageError if there is none; Problems with the place of each mistake
     """
     from console.project.yaml import parse, read_text
 
@@ -104,7 +104,7 @@ def read_plan(root: Path, pipeline: str | None) -> ReplicationConfig:
     path = root / "plans" / pipeline / REPLICATION
     file = path.relative_to(root).as_posix()
     document = parse(read_text(path, root), file)
-    if plain := list(_plain(document)):
+    if plain := list(_plaintext_secrets(document)):
         raise Problems.of(plain)
     data = dict(document.data)
     source = data.pop("source", None) or {}
@@ -118,7 +118,7 @@ def read_plan(root: Path, pipeline: str | None) -> ReplicationConfig:
 
 
 def _with_columns(replication: Replication, folder: Path) -> Replication:
-    """The stores with what their files say of columns: `columns: clickhouse.yaml`."""
+    """The stores with the column settings of their own files: `columns: clickhouse.yaml`."""
     from console.project.yaml import parse, read_text
 
     stores = []
@@ -133,14 +133,14 @@ def _with_columns(replication: Replication, folder: Path) -> Replication:
                 f"{path}: no file {name!r:.60} beside {REPLICATION}", hint="table: {column: {codec: ZSTD(3)}}"
             )
         data = parse(read_text(folder / name, folder), name).data
-        stores.append(replace(target, kept=_kept(replication, target, data, path)))
+        stores.append(replace(target, kept=_columns_by_table(replication, target, data, path)))
     return replace(replication, stores=tuple(stores))
 
 
-def _kept(
+def _columns_by_table(
     replication: Replication, target: Target, data: Mapping[str, Any], path: str
 ) -> Mapping[str, tuple[ColumnStorage, ...]]:
-    """The store's table → its columns, from PostgreSQL's tables as the file has them."""
+    """The store's table → its columns, from a file that names PostgreSQL's tables."""
     known = {entry.table: entry for entry in replication.tables}
     known |= {f"{entry.schema}.{entry.table}": entry for entry in replication.tables}
     by_table = {}
@@ -150,26 +150,26 @@ def _kept(
                 f"{path}: {table!r:.60} is no table of replication.yaml", hint="table: {column: {codec: ZSTD(3)}}"
             )
         by_table[target.place(known[table])] = tuple(
-            _told(name, settings, f"{path}: {table}") for name, settings in columns.items()
+            _column_storage(name, settings, f"{path}: {table}") for name, settings in columns.items()
         )
     return by_table
 
 
-def _told(column: str, settings: Any, path: str) -> ColumnStorage:
+def _column_storage(column: str, settings: Any, path: str) -> ColumnStorage:
     if not isinstance(settings, dict) or not set(settings) <= {"codec", "low_cardinality"}:
         raise DataError(
             f"{path}.{column}: expected codec and low_cardinality alone", hint="{codec: ZSTD(3), low_cardinality: true}"
         )
     codec, low = settings.get("codec", ""), settings.get("low_cardinality", False)
     if not isinstance(codec, str) or not _CODEC.fullmatch(codec):
-        raise DataError(f"{path}.{column}.codec: expected what stands in CODEC(…)", hint="codec: Delta, ZSTD(3)")
+        raise DataError(f"{path}.{column}.codec: expected the text inside CODEC(…)", hint="codec: Delta, ZSTD(3)")
     if not isinstance(low, bool):
         raise DataError(f"{path}.{column}.low_cardinality: expected true or false")
     return ColumnStorage(column, codec, low)
 
 
-def _plain(document: "Document") -> Iterator[Problem]:
-    """The secrets that stand in the file themselves."""
+def _plaintext_secrets(document: "Document") -> Iterator[Problem]:
+    """Secrets written into the file itself."""
     for path, place in document.values.items():
         value = document.get(path)
         if isinstance(value, str) and value and secret(str(path[-1])) and not _REFERENCE.fullmatch(value):
@@ -181,7 +181,7 @@ def _plain(document: "Document") -> Iterator[Problem]:
 def read_changes(root: Path, pipeline: str) -> tuple[MigrationFile, ...]:
     """The committed migrations, in the order of their names.
 
-    raises  Problems with every file that is no migration
+    raises  Problems with every invalid file
     """
     from console.project.yaml import read_text
 
@@ -201,9 +201,9 @@ def read_changes(root: Path, pipeline: str) -> tuple[MigrationFile, ...]:
 
 
 def sites(plan: ReplicationConfig, regions: Sequence[Region], names: Collection[str] = ()) -> tuple[Site, ...]:
-    """Where the named stores (none named: all) are, region by region, each address once.
+    """The named stores (none named: all), region by region, each address once.
 
-    raises  UsageError for a name that is none; DataError for addresses
+    raises  UsageError for an unknown name; DataError for an address
     """
     known = {target.name: target for target in plan.replication.stores}
     for name in names:
@@ -228,13 +228,13 @@ def source_of(plan: ReplicationConfig, region: Region) -> str:
 
 
 def dsn_of(written: str) -> str:
-    """An address from the command line, where it may be a reference too."""
+    """An address from the command line, which may be a reference too."""
     reference = _REFERENCE.fullmatch(written)
-    return _followed("--dsn", *reference.groups()) if reference else written
+    return _dereferenced("--dsn", *reference.groups()) if reference else written
 
 
 def _options(target: Target, region: Region) -> dict[str, Any] | None:
-    """A store's options in a region, references resolved; None where the region has no such store."""
+    """A store's options in a region, references resolved; None if the region has no such store."""
     written = dict(target.options)
     per_region = written.pop("regions", None)
     if per_region is not None:
@@ -262,9 +262,9 @@ def _filled(path: str, value: Any, region: Region) -> Any:
 
 
 def resolved(path: str, written: str, region: Region) -> str:
-    """A text with `{region}` and `{warehouse}` filled in, and a reference followed.
+    """A text with `{region}` and `{warehouse}` filled in, and a reference resolved.
 
-    raises  DataError for a reference that leads nowhere, or a password in the file
+    raises  DataError for a reference to nothing, or a password in the file
     """
     text = written.replace("{region}", region.name).replace("{warehouse}", region.warehouse)
     reference = _REFERENCE.fullmatch(text)
@@ -272,12 +272,12 @@ def resolved(path: str, written: str, region: Region) -> str:
         if urlsplit(text).password:
             raise DataError(f"{path}: a password in the file", hint="put the address in a variable: env:NAME")
         return text
-    value = _followed(path, *reference.groups())
+    value = _dereferenced(path, *reference.groups())
     hide([(path.rpartition(".")[2], value), ("password", unquote(urlsplit(value).password or ""))])
     return value
 
 
-def _followed(path: str, kind: str, name: str) -> str:
+def _dereferenced(path: str, kind: str, name: str) -> str:
     if kind == "env":
         if not os.environ.get(name):
             raise DataError(f"{path}: the variable {name} is not set", hint=f"export {name}=…")
@@ -289,5 +289,5 @@ def _followed(path: str, kind: str, name: str) -> str:
 
 
 def concerning(plan: ReplicationConfig, changes: Iterable[MigrationFile]) -> tuple[MigrationFile, ...]:
-    """The changes of tables and columns that are replicated."""
+    """The migrations of replicated tables and columns."""
     return tuple(change for change in changes if not plan.replication.concerns(change.migration))

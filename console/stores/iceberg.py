@@ -1,4 +1,4 @@
-"""Iceberg through a catalog of pyiceberg's."""
+"""Iceberg through a pyiceberg catalog."""
 
 import os
 import re
@@ -20,25 +20,25 @@ from console.propagation.translate.operations import (
     StoreStatement,
 )
 from console.stores.lakes.constants import filled, scalar
-from console.stores.lock import ASIDE, StoreLockHolder, marked
+from console.stores.lock import REHEARSAL, StoreLockHolder, marked
 from console.stores.protocol import (
-    ARRIVING,
+    LEFT_OUT,
     RECORDS,
     LeftOut,
     Record,
     Store,
+    client_errors,
     first_line,
-    lacks,
+    missing_package,
     recorded,
     retried,
     summed,
-    telling,
 )
 
 T = TypeVar("T")
 _OUT_OF_REACH: Final = ("OperationalError", "ConnectionError", "ServiceUnavailableError", "ServerError", "Timeout")
 _RECORD_TYPES: Final = {"seq": "long", "left": "long", "at": "double"}
-_ARRIVING_TYPES: Final = {"place": "string", "column": "string", "rows": "long", "at": "double"}
+_LEFT_OUT_TYPES: Final = {"place": "string", "column": "string", "rows": "long", "at": "double"}
 _MARK: Final = "console.migration."
 _HELD: Final = "console.held"
 _DEFAULTS_FROM: Final = 3  # the format's version that knows default values
@@ -54,10 +54,10 @@ class Iceberg:
     """One catalog.
 
     properties  pyiceberg's own: name, type, uri, warehouse, credential …
-    namespace   where the tables of what was applied lie
+    namespace   of the tables with the records and the lock
     """
 
-    at_once = True
+    atomic = True
 
     def __init__(self, name: str, properties: Mapping[str, str], namespace: str) -> None:
         self.name = name
@@ -101,13 +101,13 @@ class Iceberg:
         self._append(RECORDS, types, [{name: getattr(record, name) for name in types}])
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        return summed(self._rows(ARRIVING))
+        return summed(self._rows(LEFT_OUT))
 
-    def note_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
+    def add_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
         lines = [{"place": place, "column": name, "rows": count, "at": at} for name, count in rows.items()]
-        self._append(ARRIVING, _ARRIVING_TYPES, lines)
+        self._append(LEFT_OUT, _LEFT_OUT_TYPES, lines)
 
-    def hold(self, by: str, host: str, *, take_over: bool) -> AbstractContextManager[None]:
+    def lock(self, by: str, host: str, *, take_over: bool) -> AbstractContextManager[None]:
         return marked(self.name, self, by, host, take_over=take_over)
 
     def set_mark(self, name: str, mark: str) -> bool:
@@ -121,28 +121,30 @@ class Iceberg:
         self._drop(f"{self._namespace}.{name}")
 
     @contextmanager
-    def copied(self, place: str) -> Iterator[tuple[Store, str]]:
+    def rehearsal_copy(self, place: str) -> Iterator[tuple[Store, str]]:
         source = self.table(place)
         if source is None:
             raise RegionError(f"{self.name}: no table {place}")
-        self._clear_away(place)
-        copy = f"{place}{ASIDE}{os.urandom(4).hex()}"
+        self._drop_leftovers(place)
+        copy = f"{place}{REHEARSAL}{os.urandom(4).hex()}"
         mark = StoreLockHolder.now("a rehearsal", gethostname()).mark
         try:
-            with self._telling():
-                # unpartitioned, for a transform may need more than is installed here
+            with self._client_errors():
+                # unpartitioned: a transform may need a package that is not installed here
                 made = self._open().create_table(copy, source.schema(), properties={**_format(source), _HELD: mark})
                 made.append(_newest(source))
             yield self, copy
         finally:
             self._drop(copy, purge=True)
 
-    def _clear_away(self, place: str) -> None:
-        """What rehearsals that died here have left: by our mark alone, for a name may be anybody's."""
-        with self._telling():
+    def _drop_leftovers(self, place: str) -> None:
+        """Drop copies left by rehearsals that died on this machine: by our mark only, since anyone may use the name."""
+        with self._client_errors():
             namespace, _, name = place.rpartition(".")
             copies = [
-                ".".join(table) for table in self._open().list_tables(namespace) if table[-1].startswith(name + ASIDE)
+                ".".join(table)
+                for table in self._open().list_tables(namespace)
+                if table[-1].startswith(name + REHEARSAL)
             ]
         for copy in copies:
             table = self.table(copy)
@@ -150,7 +152,7 @@ class Iceberg:
                 self._drop(copy, purge=True)
 
     def count(self, table: StoreTable, column: str = "") -> int:
-        with self._telling():
+        with self._client_errors():
             opened = self.table(table.name)
             if opened is None:
                 return 0
@@ -159,8 +161,8 @@ class Iceberg:
             rows = opened.scan(row_filter=NotNull(column)) if column else opened.scan()
             return int(rows.count())
 
-    def weight(self, place: str) -> int:
-        with self._telling():
+    def rewrite_bytes(self, place: str) -> int:
+        with self._client_errors():
             opened = self.table(place)
             if opened is None or opened.metadata.format_version >= _DEFAULTS_FROM:
                 return 0
@@ -176,14 +178,14 @@ class Iceberg:
             try:
                 from pyiceberg.catalog import load_catalog
             except ImportError:
-                raise lacks("pyiceberg", self.name) from None
+                raise missing_package("pyiceberg", self.name) from None
             own = dict(self._properties)
             self._catalog = load_catalog(own.pop("name", "default"), **own)
         return self._catalog
 
     def table(self, place: str) -> Any:
-        """pyiceberg's table, loaded now; None where there is none."""
-        with self._telling():
+        """The table, loaded now; None if there is none."""
+        with self._client_errors():
             catalog = self._open()
             from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
@@ -196,7 +198,7 @@ class Iceberg:
         table = self.table(f"{self._namespace}.{name}")
         if table is None:
             return []
-        with self._telling():
+        with self._client_errors():
             rows: list[dict[str, Any]] = table.scan().to_arrow().to_pylist()
         return rows
 
@@ -212,8 +214,8 @@ class Iceberg:
         self._retried(append)
 
     def _create(self, name: str, types: Mapping[str, str], properties: Mapping[str, str]) -> bool:
-        """False where it exists."""
-        with self._telling():
+        """False if it exists already."""
+        with self._client_errors():
             catalog = self._open()
             from pyiceberg.exceptions import TableAlreadyExistsError
             from pyiceberg.schema import Schema
@@ -232,7 +234,7 @@ class Iceberg:
 
     def _drop(self, place: str, *, purge: bool = False) -> None:
         """purge: its files as well."""
-        with self._telling():
+        with self._client_errors():
             catalog = self._open()
             from pyiceberg.exceptions import NoSuchTableError
 
@@ -240,17 +242,17 @@ class Iceberg:
                 (catalog.purge_table if purge else catalog.drop_table)(place)
 
     def _retried(self, commit: Callable[[], T]) -> T:
-        with self._telling():
+        with self._client_errors():
             from pyiceberg.exceptions import CommitFailedException
 
             return retried(commit, CommitFailedException)
 
-    def _telling(self) -> AbstractContextManager[None]:
-        return telling(self.name, "Iceberg", self.address, _away)
+    def _client_errors(self) -> AbstractContextManager[None]:
+        return client_errors(self.name, "Iceberg", self.address, _away)
 
 
 def _away(error: Exception) -> bool:
-    """By their names, for each kind of catalog brings errors of its own client's."""
+    """By the names of the errors: each kind of catalog has those of its own client."""
     return isinstance(error, OSError) or bool({kind.__name__ for kind in type(error).__mro__} & set(_OUT_OF_REACH))
 
 
@@ -280,18 +282,18 @@ def _change(update: Any, operation: StoreOperation, version: int) -> None:
 
 
 def _filling(table: Any, operation: AddField) -> bool:
-    """Older rows have a value that the format has no place for: they are written anew."""
+    """Older rows need a default that the format cannot store: they are rewritten."""
     empty = table.current_snapshot() is None
     return operation.default is not None and int(table.metadata.format_version) < _DEFAULTS_FROM and not empty
 
 
 def _fill(transaction: Any, table: Any, operation: AddField) -> None:
-    """Rows of this version with the column; a commit in between makes it fail, and it is done again."""
+    """Rewrite the rows of this version with the column; a commit in between makes it fail, and it is retried."""
     import pyarrow
 
     assert operation.default is not None
     schema = transaction.table_metadata.schema().as_arrow()
-    if table.spec().fields:  # pyiceberg writes partitions from a whole table alone
+    if table.spec().fields:  # pyiceberg writes partitions only from a whole table
         rows = filled(table.scan().to_arrow(), operation.name, operation.default, schema)
         transaction.overwrite(rows)
         return
@@ -301,7 +303,7 @@ def _fill(transaction: Any, table: Any, operation: AddField) -> None:
 
 
 def described(place: str, table: Any) -> StoreTable:
-    """A loaded table: names, types and marks are those of one moment, and what it appends goes by them."""
+    """A loaded table: its names, types and marks are of one moment, and its appends use them."""
     schema = table.schema()
     columns = tuple(
         StoreColumn(
@@ -321,7 +323,7 @@ def described(place: str, table: Any) -> StoreTable:
 
 
 def _newest(table: Any) -> Any:
-    """The rows of the partition that was written last."""
+    """The rows of the partition with the newest file."""
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.io.pyarrow import ArrowScan
 
@@ -340,7 +342,7 @@ def _format(table: Any) -> dict[str, str]:
 
 
 def iceberg_type(text: str) -> Any:
-    """A type from its text; the ids inside are given by the table."""
+    """A type from its text; the table assigns the ids inside."""
     from pyiceberg.types import IcebergType, ListType
 
     if inside := re.fullmatch(r"\s*list\s*<(.*)>\s*", text):

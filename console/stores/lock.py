@@ -1,4 +1,4 @@
-"""The lock by which one console at a time changes a store: a mark in the store itself, and who set it."""
+"""The lock that lets one console at a time change a store: a mark in the store itself, which names its holder."""
 
 import json
 import os
@@ -16,18 +16,20 @@ from console.errors import Conflict
 from console.process import birth
 
 LOCK: Final = "console_schema_lock"
-ASIDE: Final = "__rehearsal_"  # in the names of copies; each has a holder's mark too, and whoever it is of ends it
+REHEARSAL: Final = (
+    "__rehearsal_"  # in the names of copies; each also has its holder's mark, by which leftovers are recognized
+)
 
 
 @dataclass(frozen=True, slots=True)
 class StoreLockHolder:
-    """One console that holds a store, or held it when it died.
+    """The console that holds a store's lock, or held it when it died.
 
-    by, host  as they are shown;  user  of the operating system
-    place     the machine since its last start, and which of its process numberings: containers may share a host's name
-    pid       there;  born  when, as that machine counts it
+    by, host  as shown to people;  user  of the operating system
+    place     the machine's boot id and its pid namespace: containers may share a host name
+    pid       in that namespace;  born  its start time, as the machine counts it
     at        seconds since 1970, UTC
-    nonce     of this one time
+    nonce     unique to this acquisition
     """
 
     by: str
@@ -47,7 +49,7 @@ class StoreLockHolder:
 
     @classmethod
     def read(cls, mark: str) -> "StoreLockHolder":
-        """As its mark tells; a mark that cannot be read is a holder of whom nothing more is known."""
+        """The holder that a mark names; of a mark that cannot be parsed only its text is known."""
         with suppress(ValueError, TypeError):
             return cls(**json.loads(mark))
         return cls(" ".join(mark.split())[:200] or "someone else")
@@ -58,7 +60,7 @@ class StoreLockHolder:
 
     @property
     def gone(self) -> bool:
-        """Its process is no more, for certain: it was one of this user and this numbering, and its number is free or another's."""
+        """Its process has certainly ended: it ran under this user and in this namespace, and its pid is free or reused."""
         if not self.place or (self.user, self.place) != (os.getuid(), _place()):
             return False
         try:
@@ -74,33 +76,33 @@ class Marks(Protocol):
     """Named marks of one store."""
 
     def set_mark(self, name: str, mark: str) -> bool:
-        """False where there is one of that name already: of two who set it, one does."""
+        """False if a mark of that name exists already: of two concurrent calls one succeeds."""
         ...
 
     def mark(self, name: str) -> str | None: ...
 
     def drop_mark(self, name: str) -> None:
-        """Nothing happens where there is none."""
+        """Does nothing if there is none."""
         ...
 
 
 @contextmanager
 def marked(store: str, marks: Marks, by: str, host: str, *, take_over: bool) -> Iterator[None]:
-    """Hold a store by a mark that only its setter takes away again; one left by a dead process of ours is inherited.
+    """Hold a store by a mark that only its setter removes; a mark left by a dead process of ours is replaced.
 
     raises  Conflict naming the holder
     """
     mine = StoreLockHolder.now(by, host)
     there = marks.mark(LOCK)
     if there is not None and take_over:
-        marks.drop_mark(_heir(there))
+        marks.drop_mark(_successor(there))
         marks.drop_mark(LOCK)
     elif there is not None:
         if not StoreLockHolder.read(there).gone:
-            raise held(store, there)
-        _bury(store, marks, LOCK, there, mine.mark)
+            raise lock_conflict(store, there)
+        _remove_dead(store, marks, LOCK, there, mine.mark)
     if not _set(marks, LOCK, mine.mark):
-        raise held(store, marks.mark(LOCK) or "")
+        raise lock_conflict(store, marks.mark(LOCK) or "")
     try:
         yield
     finally:
@@ -108,43 +110,43 @@ def marked(store: str, marks: Marks, by: str, host: str, *, take_over: bool) -> 
             marks.drop_mark(LOCK)
 
 
-def _bury(store: str, marks: Marks, name: str, dead: str, mine: str) -> None:
-    """Take a dead holder's mark away; of two heirs one does, and neither takes the other's.
+def _remove_dead(store: str, marks: Marks, name: str, dead: str, mine: str) -> None:
+    """Remove a dead holder's mark; of two successors one does, and neither removes the other's mark.
 
-    An heir may die over it, and then has heirs of its own.
+    A successor may die meanwhile, and then has successors of its own.
     """
-    heir = _heir(dead)
-    if not _set(marks, heir, mine):
-        other = marks.mark(heir) or ""
+    successor = _successor(dead)
+    if not _set(marks, successor, mine):
+        other = marks.mark(successor) or ""
         if not StoreLockHolder.read(other).gone:
-            raise held(store, other)
-        _bury(store, marks, heir, other, mine)
-        if not _set(marks, heir, mine):
-            raise held(store, marks.mark(heir) or "")
+            raise lock_conflict(store, other)
+        _remove_dead(store, marks, successor, other, mine)
+        if not _set(marks, successor, mine):
+            raise lock_conflict(store, marks.mark(successor) or "")
     try:
         if marks.mark(name) == dead:
             marks.drop_mark(name)
     finally:
-        marks.drop_mark(heir)
+        marks.drop_mark(successor)
 
 
 def _set(marks: Marks, name: str, mark: str) -> bool:
-    """A client may ask twice where an answer was lost: the mark that is there already is then our own."""
+    """A client may send twice if an answer was lost: the existing mark is then our own."""
     return marks.set_mark(name, mark) or marks.mark(name) == mark
 
 
-def _heir(mark: str) -> str:
+def _successor(mark: str) -> str:
     return f"{LOCK}_after_{StoreLockHolder.read(mark).nonce}"
 
 
-def held(store: str, mark: str) -> Conflict:
-    """Somebody else is at work in a store, whose mark it is."""
+def lock_conflict(store: str, mark: str) -> Conflict:
+    """The error for a store that another console holds. mark: the holder's"""
     holder = StoreLockHolder.read(mark)
     where = f" on {holder.host}, process {holder.pid}" if holder.host else ""
     since = f", since {datetime.fromtimestamp(holder.at, UTC):%Y-%m-%d %H:%M:%S} UTC" if holder.at else ""
     return Conflict(
         f"{store}: migrations are being applied by {holder.by}{where}{since}",
-        hint="wait for it; if that console is gone for good: the same command with --take-over",
+        hint="wait for it; if that console is gone: the same command with --take-over",
         code="E_SCHEMA_LOCK",
     )
 

@@ -1,4 +1,4 @@
-"""What every store answers, the table in which each keeps what was applied to it, and what stores have in common."""
+"""The protocol of a store, the records of applied migrations that each store keeps, and helpers that stores share."""
 
 import hashlib
 import re
@@ -14,8 +14,8 @@ from console.propagation.tables import StoreTable
 from console.propagation.translate.operations import StoreOperation
 
 RECORDS: Final = "console_schema_migrations"
-ARRIVING: Final = "console_arriving"
-_ATTEMPTS: Final = 12  # of a commit that others overtake
+LEFT_OUT: Final = "console_arriving"
+_ATTEMPTS: Final = 12  # of a commit that loses to concurrent ones
 _PAUSE_SECONDS: Final = 0.05
 
 T = TypeVar("T")
@@ -25,13 +25,13 @@ State = Literal["announced", "step", "applied"]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """One line of a store's table of migrations; lines are only ever added.
+    """One row of a store's table of migrations; rows are only ever added.
 
     seq        rank in the table, from 1
     migration  the file's name without `.json`;  body  its JSON;  place  the table's name in this store
-    state      announced: a rename that a consumer will meet before it is applied here · step: about to be asked for ·
-               applied: nothing is left to do
-    left       with `step`: how many operations were left, this one included
+    state      announced: a renaming that consumers see before it is applied here · step: about to be sent ·
+               applied: complete
+    left       with `step`: the number of remaining operations, this one included
     at         seconds since 1970, UTC
     """
 
@@ -48,7 +48,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Rows that arrived with a column which the store's table did not have."""
+    """Rows that arrived with a column missing from the store's table."""
 
     place: str
     column: str
@@ -60,22 +60,22 @@ class Store(Protocol):
     """One store at one address. Calls block; each may raise `Unreachable` (safe to repeat) or `RegionError`."""
 
     name: str
-    address: str  # without secrets: what two stores that are one have in common
-    at_once: bool  # all of one migration's operations go into one commit; else each is one of its own
+    address: str  # without secrets; two stores with the same address are one store
+    atomic: bool  # all operations of a migration go into one commit; otherwise each is a commit of its own
 
     def describe(self, places: Collection[str]) -> dict[str, StoreTable]:
-        """The tables of these names that exist."""
+        """The existing tables among these names."""
         ...
 
     def run(self, table: StoreTable, operations: Sequence[StoreOperation], mark: str) -> None:
-        """Do this to one table, wholly or not at all.
+        """Apply these operations to one table, all of them or none.
 
-        operations  one, or with `at_once` all that a migration needs;  mark  the migration's name, kept in that commit
+        operations  one, or if `atomic` all that a migration needs;  mark  the migration's name, stored in that commit
         """
         ...
 
     def marked(self, place: str, mark: str) -> bool:
-        """True where a commit of this mark was made: a table may look the same before and after it."""
+        """True if a commit with this mark exists; a table may look the same before and after it."""
         ...
 
     def records(self) -> tuple[Record, ...]:
@@ -83,50 +83,50 @@ class Store(Protocol):
         ...
 
     def record(self, record: Record) -> None:
-        """Keep it; when this returns it is durable."""
+        """Store a record durably."""
         ...
 
     def left_out(self) -> tuple[LeftOut, ...]:
-        """Columns that arrived and were not stored, summed up."""
+        """Columns that arrived and were not stored, with their counts added up."""
         ...
 
-    def note_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
-        """Add to what arrived and was not stored: column → rows."""
+    def add_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
+        """Add to the counts of columns that arrived and were not stored: column → rows."""
         ...
 
-    def hold(self, by: str, host: str, *, take_over: bool) -> AbstractContextManager[None]:
-        """Be the only one who applies migrations here.
+    def lock(self, by: str, host: str, *, take_over: bool) -> AbstractContextManager[None]:
+        """Lock held while migrations are applied here.
 
         raises  Conflict naming the holder
         """
         ...
 
-    def copied(self, place: str) -> "AbstractContextManager[tuple[Store, str]]":
-        """A copy of the table's newest partition, of the views on it too, for as long as the block lasts.
+    def rehearsal_copy(self, place: str) -> "AbstractContextManager[tuple[Store, str]]":
+        """A copy of the table's newest partition and of the views on it, dropped at the end of the block.
 
-        returns  where the copy is, and its name there
+        returns  the store with the copy, and its name there
         """
         ...
 
     def count(self, table: StoreTable, column: str = "") -> int:
-        """How many rows a table holds; with a column, how many of them have a value there."""
+        """The number of rows in a table; with a column, of rows whose value there is not NULL."""
         ...
 
-    def weight(self, place: str) -> int:
-        """Bytes that a `Rewrite` of the table reads; 0 where the store does none."""
+    def rewrite_bytes(self, place: str) -> int:
+        """Bytes that a `Rewrite` of the table reads; 0 for a store without rewrites."""
         ...
 
     def close(self) -> None: ...
 
 
-def looks(tables: Iterable[StoreTable]) -> str:
-    """Digest of tables as described: columns in order, types, nullability, defaults, keys and dependents' queries."""
+def digest(tables: Iterable[StoreTable]) -> str:
+    """A digest of tables as described: columns in order, types, nullability, defaults, keys and dependents' queries."""
     text = "\n".join(dumps(table) for table in sorted(tables, key=lambda table: table.name))
     return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def first_line(error: BaseException) -> str:
-    """A client's error on one line, without the address that it may hold a password in."""
+    """A client's error on one line, without an address that may contain a password."""
     text = " ".join(str(error).split("(for url", maxsplit=1)[0].split())
     if cause := re.search(r"Caused by \w+\([\"'](.*?)[\"']\)", text):
         text = cause[1]
@@ -134,7 +134,7 @@ def first_line(error: BaseException) -> str:
     return re.sub(r"//[^/@\s]*@", "//", text)[:600]
 
 
-def lacks(package: str, store: str) -> DataError:
+def missing_package(package: str, store: str) -> DataError:
     return DataError(f"{store}: {package} is not installed here", hint="pip install 'console[stores]'")
 
 
@@ -143,7 +143,7 @@ def recorded(rows: Iterable[Mapping[str, Any]]) -> tuple[Record, ...]:
 
 
 def summed(rows: Iterable[Mapping[str, Any]]) -> tuple[LeftOut, ...]:
-    """Counts of one column summed, since the first of them."""
+    """The counts of each column added up, since the first of them."""
     sums: dict[tuple[str, str], tuple[int, float]] = {}
     for row in rows:
         key = (row["place"], row["column"])
@@ -153,7 +153,7 @@ def summed(rows: Iterable[Mapping[str, Any]]) -> tuple[LeftOut, ...]:
 
 
 def retried(commit: Callable[[], T], overtaken: type[Exception]) -> T:
-    """A commit, made again where another came first; the last attempt's error is the caller's."""
+    """Run a commit, and retry it if a concurrent one came first; the last attempt's error is raised."""
     for attempt in range(_ATTEMPTS):
         try:
             return commit()
@@ -163,11 +163,11 @@ def retried(commit: Callable[[], T], overtaken: type[Exception]) -> T:
 
 
 @contextmanager
-def telling(store: str, lake: str, address: str, away: Callable[[Exception], bool]) -> Iterator[None]:
-    """A client's errors as ours.
+def client_errors(store: str, lake: str, address: str, away: Callable[[Exception], bool]) -> Iterator[None]:
+    """A client's errors as the project's own.
 
-    away    whether an error says that nobody answered
-    raises  Unreachable, which is safe to repeat; RegionError for what was refused
+    away    whether an error means that the store did not answer
+    raises  Unreachable, which is safe to repeat; RegionError for a refusal
     """
     try:
         yield
@@ -177,6 +177,6 @@ def telling(store: str, lake: str, address: str, away: Callable[[Exception], boo
         if away(error):
             raise Unreachable(
                 f"{store}: no answer from {lake} at {address}: {first_line(error)}",
-                hint="see that it is there and that its address is right; the same command goes on where it stopped",
+                hint="check that it runs and that its address is right; the same command continues where it stopped",
             ) from None
         raise RegionError(f"{store}: {lake} refused: {type(error).__name__}: {first_line(error)}") from None

@@ -1,4 +1,4 @@
-"""A migration done to a copy of a table's newest partition, which is gone afterwards."""
+"""A migration applied to a copy of a table's newest partition, which is dropped afterwards."""
 
 import time
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from console.stores.protocol import Store
 
 @dataclass(frozen=True, slots=True)
 class Rehearsed:
-    """What a migration did to a copy. rows: of the newest partition, before and after."""
+    """The outcome of a migration on a copy. rows: of the newest partition, before and after."""
 
     steps: tuple[StoreOperation, ...]
     warnings: tuple[str, ...]
@@ -23,11 +23,11 @@ class Rehearsed:
 
 
 def rehearse(store: Store, place: str, change: MigrationFile, translate: Translate) -> Rehearsed:
-    """Do a migration to a copy of a table's newest partition; the copy is gone afterwards.
+    """Apply a migration to a copy of a table's newest partition; the copy is dropped afterwards.
 
-    raises  what the store refuses; CheckFailed where rows, or values of a changed column, went missing
+    raises  the store's refusal; CheckFailed if rows, or values of a changed column, were lost
     """
-    with store.copied(place) as (copy, there):
+    with store.rehearsal_copy(place) as (copy, there):
         table = copy.describe([there])[there]
         rows, warnings = copy.count(table), translate(change, table).warnings
         changed = change.migration.operation
@@ -37,15 +37,15 @@ def rehearse(store: Store, place: str, change: MigrationFile, translate: Transla
         done: list[StoreOperation] = []
         if (staged := staged_of(change)) is not None:
             while steps := translate(staged, table).steps:
-                copy.run(table, steps if copy.at_once else steps[:1], staged.id)
+                copy.run(table, steps if copy.atomic else steps[:1], staged.id)
                 table = copy.describe([there])[there]
         while steps := () if copy.marked(there, change.id) else translate(change, table).steps:
-            now = steps if copy.at_once else steps[:1]
+            now = steps if copy.atomic else steps[:1]
             copy.run(table, now, change.id)
             done += now
             table = copy.describe([there])[there]
             if len(done) > MOST_STEPS:
-                raise RegionError(f"{store.name}: {change.id} has no end")
+                raise RegionError(f"{store.name}: {change.id} still has steps left after {MOST_STEPS} of them")
         lost = values - copy.count(table, column)
         rehearsed = Rehearsed(tuple(done), warnings, rows, copy.count(table), time.monotonic() - began)
     if rehearsed.rows_after != rehearsed.rows_before:

@@ -18,7 +18,7 @@ from console.propagation.migration import (
 from console.propagation.migration_file import written
 from console.propagation.tables import StoreColumn, StoreTable
 from console.propagation.types import parse
-from console.stores.consumer import Renaming, crossed, defaults, fit, passed, renamed
+from console.stores.consumer import Renaming, crossed, defaults, fit, renamed, renaming_between
 from console.stores.protocol import Record, State
 
 SWAP = Renaming("1_swap", (("a", "b"), ("b", "a")))
@@ -74,16 +74,16 @@ def test_nothing_is_inserted_in_the_middle_of_a_chain_of_names() -> None:
 
 
 def test_the_stream_tells_a_swap_by_places() -> None:
-    assert passed(("id", "a", "b"), ("id", "b", "a"), [SWAP]) == SWAP
-    assert passed(("id", "a", "b"), ("id", "b", "a", "new"), [RENAME, SWAP]) == SWAP
-    assert passed(("id", "a", "b"), ("id", "a", "b", "new"), [SWAP]) is None
-    assert passed(("id", "c", "e"), ("id", "d", "e"), [RENAME]) == RENAME
-    assert passed(("id", "c", "e"), ("id", "e", "d"), [RENAME]) is None  # one dropped, another added
+    assert renaming_between(("id", "a", "b"), ("id", "b", "a"), [SWAP]) == SWAP
+    assert renaming_between(("id", "a", "b"), ("id", "b", "a", "new"), [RENAME, SWAP]) == SWAP
+    assert renaming_between(("id", "a", "b"), ("id", "a", "b", "new"), [SWAP]) is None
+    assert renaming_between(("id", "c", "e"), ("id", "d", "e"), [RENAME]) == RENAME
+    assert renaming_between(("id", "c", "e"), ("id", "e", "d"), [RENAME]) is None  # one dropped, another added
 
 
 def test_names_that_changed_places_unannounced_go_nowhere() -> None:
     with pytest.raises(DataError, match="changed places"):
-        passed(("id", "a", "b"), ("id", "b", "a"), [])
+        renaming_between(("id", "a", "b"), ("id", "b", "a"), [])
 
 
 TAKEN = Renaming("4_replace", (("b", "a"),), "a")
@@ -92,10 +92,10 @@ FRESH = Renaming("5_replace", (("n__new", "n"),), "n", fresh=True)
 
 def test_a_name_that_another_column_takes_is_followed_in_the_stream_and_in_the_store() -> None:
     before, after = ("id", "a", "b", "n"), ("id", "a", "n")
-    assert passed(before, after, [TAKEN]) == TAKEN
-    assert passed((), after, [TAKEN]) == TAKEN  # begun after it
-    assert passed((), before, [TAKEN]) is None
-    assert passed(before, ("id", "b", "n"), [TAKEN]) is None
+    assert renaming_between(before, after, [TAKEN]) == TAKEN
+    assert renaming_between((), after, [TAKEN]) == TAKEN  # begun after it
+    assert renaming_between((), before, [TAKEN]) is None
+    assert renaming_between(before, ("id", "b", "n"), [TAKEN]) is None
     for columns, seen in ((before, set[str]()), (after, {"4_replace"})):
         for there, into in ((before, {"b": "b"}), (("id", "a", "n"), {"b": "a"})):
             target = table(*there)
@@ -107,10 +107,10 @@ def test_a_name_that_another_column_takes_is_followed_in_the_stream_and_in_the_s
 
 
 def test_a_column_made_anew_is_told_by_its_place_or_its_type() -> None:
-    assert passed(("id", "n", "x"), ("id", "x", "n"), [FRESH]) == FRESH
-    assert passed(("id", "x", "n"), ("id", "x", "n"), [FRESH], {"n"}) == FRESH
-    assert passed(("id", "x", "n"), ("id", "x", "n", "y"), [FRESH]) is None
-    assert passed(("id", "n"), ("id", "n"), [FRESH], {"id"}) is None
+    assert renaming_between(("id", "n", "x"), ("id", "x", "n"), [FRESH]) == FRESH
+    assert renaming_between(("id", "x", "n"), ("id", "x", "n"), [FRESH], {"n"}) == FRESH
+    assert renaming_between(("id", "x", "n"), ("id", "x", "n", "y"), [FRESH]) is None
+    assert renaming_between(("id", "n"), ("id", "n"), [FRESH], {"id"}) is None
     staged, done = table("id", "n", "n__new"), table("id", "n", marks=("5_replace",))
     for seen, target, into in (
         (set[str](), staged, {"n": "n"}), ({"5_replace"}, staged, {"n": "n__new"}),

@@ -343,10 +343,10 @@ def test_a_view_that_hands_on_one_of_two_names_that_change_places_is_named(base:
     """Its target has both: the one would stop arriving, the other begin to, and no query would tell."""
     base.do(source("m Int32"), MORE, VIEW)
     before = base.made()
-    with pytest.raises(DataError, match="hands on n, and not m, with which it changes places") as refused:
+    with pytest.raises(DataError, match="passes on n, but not m, with which it is swapped") as refused:
         base.left(swap({"n": "m", "m": "n"}))
     assert base.made() == before
-    assert "hand on all of m, n in" in refused.value.hint
+    assert "pass on all of m, n in" in refused.value.hint
     base.do("DROP VIEW db.mv", MORE_VIEW)
     base.walk(swap({"n": "m", "m": "n"}))
 

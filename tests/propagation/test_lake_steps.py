@@ -114,7 +114,7 @@ def test_rows_from_before_a_column_get_the_default_that_it_came_with(
     pond: Pond, word: str, default: str, value: Any
 ) -> None:
     add = AddColumn("c", parse(word), nullable=False, default=default)
-    assert pond.store.weight(pond.place) > 0
+    assert pond.store.rewrite_bytes(pond.place) > 0
     pond.apply(add)
     assert [(row["id"], row["a"], row["c"]) for row in pond.rows()] == [(1, 10, value), (2, 20, value)]
     assert pond.left(add) == ()

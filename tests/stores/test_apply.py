@@ -239,7 +239,7 @@ def test_a_store_held_by_another_machine_is_left_alone(stores: Stores) -> None:
     lake = {"type": "sql", "uri": f"sqlite:///{stores.root}/lake/catalog.db", "warehouse": f"file://{stores.root}/lake"}
     held = [Store("x", stores.url), Iceberg("x", lake, "console"), Delta("x", str(stores.root / "raw"))]
     for name, store in zip(("clickhouse", "lake", "raw"), held, strict=True):
-        with store.hold("ada@far", "far", take_over=False):
+        with store.lock("ada@far", "far", take_over=False):
             done = stores.project.apply("pre", "--store", name)
             assert done.returncode == 4, done.stderr
             assert "ada@far" in done.stderr

@@ -36,15 +36,15 @@ def stores(tmp_path: Path, clickhouse: ClickHouse) -> Iterator[list[Lockable]]:
 def test_one_of_the_same_host_that_lives_keeps_its_lock_and_each_ends_only_its_own(stores: list[Lockable]) -> None:
     for store in stores:
         with ExitStack() as first, ExitStack() as second:
-            first.enter_context(store.hold("ada", HOST, take_over=False))
+            first.enter_context(store.lock("ada", HOST, take_over=False))
             with pytest.raises(Conflict, match=rf"by ada on {HOST}, process {os.getpid()}, since \d{{4}}-") as refused:
-                store.hold("eve", HOST, take_over=False).__enter__()
+                store.lock("eve", HOST, take_over=False).__enter__()
             assert "--take-over" in refused.value.hint
-            second.enter_context(store.hold("bob", HOST, take_over=True))
+            second.enter_context(store.lock("bob", HOST, take_over=True))
             first.close()
             with pytest.raises(Conflict, match="by bob"):
-                store.hold("eve", HOST, take_over=False).__enter__()
-        with store.hold("eve", HOST, take_over=False):
+                store.lock("eve", HOST, take_over=False).__enter__()
+        with store.lock("eve", HOST, take_over=False):
             pass
 
 
@@ -79,12 +79,12 @@ class Raced(Delta):
 def test_a_claim_between_look_and_claim_is_not_overwritten(tmp_path: Path, used: bool) -> None:
     store, rival = Raced("d", str(tmp_path)), Delta("d", str(tmp_path))
     if used:
-        with store.hold("ada", HOST, take_over=False):
+        with store.lock("ada", HOST, take_over=False):
             pass
     with ExitStack() as theirs:
-        store.quicker = lambda: theirs.enter_context(rival.hold("bob", HOST, take_over=False))
+        store.quicker = lambda: theirs.enter_context(rival.lock("bob", HOST, take_over=False))
         with pytest.raises(Conflict, match="by bob"):
-            store.hold("ada", HOST, take_over=False).__enter__()
+            store.lock("ada", HOST, take_over=False).__enter__()
 
 
 class Slate:

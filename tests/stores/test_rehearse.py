@@ -49,8 +49,8 @@ def died(stores: Stores) -> None:
     script = (
         "import os, sys; from console.stores.clickhouse import ClickHouse; from console.stores.iceberg import Iceberg\n"
         "url, catalog, lake = sys.argv[1:]\n"
-        "with ClickHouse('c', url).copied('siphon_issues'):\n"
-        "    with Iceberg('i', {'type': 'sql', 'uri': catalog, 'warehouse': lake}, 'console').copied('app.issues'):\n"
+        "with ClickHouse('c', url).rehearsal_copy('siphon_issues'):\n"
+        "    with Iceberg('i', {'type': 'sql', 'uri': catalog, 'warehouse': lake}, 'console').rehearsal_copy('app.issues'):\n"
         "        os.kill(os.getpid(), 9)\n"
     )
     words = [stores.url, f"sqlite:///{stores.root}/lake/catalog.db", f"file://{stores.root}/lake"]
@@ -62,8 +62,8 @@ def died(stores: Stores) -> None:
 def test_two_rehearsals_of_one_table_do_not_meet(stores: Stores) -> None:
     lake = {"type": "sql", "uri": f"sqlite:///{stores.root}/lake/catalog.db", "warehouse": f"file://{stores.root}/lake"}
     for store, place in ((Store("c", stores.url), "siphon_issues"), (Iceberg("i", lake, "console"), "app.issues")):
-        with store.copied(place) as (one, there):
-            with store.copied(place) as (other, here):
+        with store.rehearsal_copy(place) as (one, there):
+            with store.rehearsal_copy(place) as (other, here):
                 assert other.count(other.describe([here])[here]) == 1
             assert one.count(one.describe([there])[there]) == 1
         store.close()

@@ -78,11 +78,11 @@ class Full(Delta):
 
     room = 1
 
-    def note_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
+    def add_left_out(self, place: str, rows: Mapping[str, int], at: float) -> None:
         self.room -= 1
         if self.room < 0:
             raise Unreachable("no room")
-        super().note_left_out(place, rows, at)
+        super().add_left_out(place, rows, at)
 
 
 def test_counts_that_could_not_be_written_are_written_once_later(tmp_path: Path) -> None:
@@ -102,6 +102,6 @@ def test_columns_that_no_store_is_to_have_are_not_missed(tmp_path: Path) -> None
     made.replicate(f"tables: {{issues: {{ignore: [html]}}}}\nstores: {{raw: {{kind: delta, root: {tmp_path}/raw}}}}\n")
     write_deltalake(f"{tmp_path}/raw/issues", pyarrow.table({"id": [1]}))
     store = Delta("raw", f"{tmp_path}/raw")
-    store.note_left_out("issues", {"html": 3, "kind": 4}, 0.0)
+    store.add_left_out("issues", {"html": 3, "kind": 4}, 0.0)
     plan = read_plan(tmp_path, "app")
     assert [one.column for one in lagging(store, plan.replication.stores[0], plan.replication)] == ["kind"]

@@ -1,11 +1,11 @@
-"""A running PostgreSQL: its tables, told as the statements that would make them."""
+"""A running PostgreSQL: its tables, as the statements that would create them."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final
 
 from console.errors import RegionError, Unreachable
-from console.stores.protocol import lacks
+from console.stores.protocol import missing_package
 
 CONNECT_SECONDS: Final = 5
 
@@ -69,7 +69,7 @@ class Postgres:
             types = self.types(connection)
             wanted = {"tables": None if tables is None else sorted(tables)}
             columns, keys = self._rows(connection, _COLUMNS, wanted), self._rows(connection, _KEYS)
-        return told(types, columns, keys)
+        return create_statements(types, columns, keys)
 
     def existing(self) -> frozenset[str]:
         """The names of all tables, `schema.name`."""
@@ -87,7 +87,7 @@ class Postgres:
             import psycopg
             from psycopg.rows import dict_row
         except ImportError:
-            raise lacks("psycopg", self.name) from None
+            raise missing_package("psycopg", self.name) from None
         try:
             with psycopg.connect(
                 self._dsn, autocommit=True, connect_timeout=CONNECT_SECONDS, row_factory=dict_row
@@ -96,13 +96,13 @@ class Postgres:
         except psycopg.OperationalError as error:
             raise Unreachable(
                 f"{self.name}: no answer from PostgreSQL: {_line(error)}",
-                hint="see that it runs and that the address is right",
+                hint="check that it runs and that the address is right",
             ) from None
         except psycopg.Error as error:
             raise RegionError(f"{self.name}: PostgreSQL refused: {_line(error)}") from None
 
     def types(self, connection: Any) -> list[dict[str, Any]]:
-        """Enums and domains; from here on the connection spells every name with its schema."""
+        """Enums and domains; the connection qualifies every name from here on."""
         connection.execute("SET search_path = ''")
         return self._rows(connection, _TYPES)
 
@@ -112,7 +112,7 @@ class Postgres:
         return rows
 
 
-def told(
+def create_statements(
     types: Sequence[Mapping[str, Any]], columns: Sequence[Mapping[str, Any]], keys: Sequence[Mapping[str, Any]]
 ) -> str:
     """Rows of the catalogs as CREATE statements: types first, then tables in their order."""

@@ -1,6 +1,6 @@
-"""DDL as a running PostgreSQL executes it: an event trigger of ours keeps how each altered table looks afterwards.
+"""DDL as a running PostgreSQL executes it: an event trigger of ours records each altered table as it is afterwards.
 
-Columns are told apart by PostgreSQL's own numbers, so that a renamed one is never taken for one dropped and one added.
+Columns are identified by PostgreSQL's own numbers, so a renaming is never mistaken for a drop and an addition.
 """
 
 import json
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from console.errors import RegionError
-from console.stores.source.postgres import COLUMN, Postgres, definition, quoted, told
+from console.stores.source.postgres import COLUMN, Postgres, create_statements, definition, quoted
 
 SCHEMA: Final = "console_ddl"
 _STATE: Final = f"""
@@ -29,7 +29,7 @@ CREATE TABLE {SCHEMA}.log (
 );
 CREATE TABLE {SCHEMA}.known (rel bigint PRIMARY KEY, columns jsonb NOT NULL);
 """
-# also run where an older release installed it
+# also run over the trigger of an older release
 _FUNCTIONS: Final = f"""
 ALTER TABLE {SCHEMA}.known ADD COLUMN IF NOT EXISTS schema text, ADD COLUMN IF NOT EXISTS name text;
 CREATE OR REPLACE FUNCTION {SCHEMA}.state(rel oid) RETURNS jsonb LANGUAGE sql STABLE SET search_path = ''
@@ -45,7 +45,7 @@ BEGIN
           FROM (VALUES (1)) one
           LEFT JOIN pg_catalog.pg_class t ON t.oid = command.objid AND t.relkind IN ('r', 'p')
                 AND command.classid = 'pg_catalog.pg_class'::pg_catalog.regclass;
-        -- what a table is altered by reaches those that inherit from it, of which the trigger is told nothing
+        -- an ALTER TABLE also reaches the tables that inherit from it, which the trigger is not called for
         INSERT INTO {SCHEMA}.log (xid, tag, object, rel, schema, name, columns)
         WITH RECURSIVE below (rel) AS (
             SELECT i.inhrelid FROM pg_catalog.pg_inherits i
@@ -58,7 +58,7 @@ BEGIN
           JOIN pg_catalog.pg_class t ON t.oid = b.rel AND t.relkind IN ('r', 'p') AND NOT t.relispartition
           JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace;
     END LOOP;
-    -- what these reach is told to nobody: columns that go with their type, attributes of typed tables
+    -- no trigger reports what these reach: columns dropped with their type, attributes of typed tables
     IF tg_tag LIKE 'DROP %' OR tg_tag IN ('ALTER TYPE', 'ALTER DOMAIN') THEN
         INSERT INTO {SCHEMA}.log (xid, tag, object, rel, schema, name, columns)
         SELECT pg_catalog.txid_current(), tg_tag, pg_catalog.format('%I.%I', n.nspname, t.relname), t.oid, n.nspname,
@@ -94,10 +94,10 @@ _REMOVE: Final = f"DROP EVENT TRIGGER IF EXISTS {SCHEMA}_record; DROP SCHEMA IF 
 class RecordedDdl:
     """One transaction's DDL.
 
-    xid     PostgreSQL's number of it;  at  seconds since 1970, UTC
-    before  CREATE statements of the types there are, and of the altered tables as they were
-    script  statements that lead from there to what the transaction left, in a transaction of their own
-    others  (command, object) of what altered no table that was known before
+    xid     its number in PostgreSQL;  at  seconds since 1970, UTC
+    before  CREATE statements of the existing types, and of the altered tables before the transaction
+    script  statements from there to the tables after the transaction, in a transaction of their own
+    others  (command, object) of commands that altered no known table
     """
 
     xid: int
@@ -108,13 +108,13 @@ class RecordedDdl:
 
 
 class Watch:
-    """The recorder in one database: there from `install` to `remove`, also while nobody looks."""
+    """The recorder in one database; it runs from `install` to `remove`, whether or not a console is attached."""
 
     def __init__(self, postgres: Postgres) -> None:
         self._postgres = postgres
 
     def install(self) -> bool:
-        """False where it already is: what it recorded since is still to be taken."""
+        """False if it is installed already: its records are still to be taken."""
         with self._postgres.session() as connection, self._as_superuser():
             if connection.execute("SELECT FROM pg_namespace WHERE nspname = %s", (SCHEMA,)).fetchone() is not None:
                 named = "SELECT FROM pg_attribute WHERE attrelid = %s::regclass AND attname = 'name'"
@@ -132,20 +132,20 @@ class Watch:
 
     @contextmanager
     def _as_superuser(self) -> Iterator[None]:
-        """raises  RegionError that says who may do it"""
+        """raises  RegionError naming the privilege that is missing"""
         from psycopg.errors import InsufficientPrivilege
 
         try:
             yield
         except InsufficientPrivilege as error:
             raise RegionError(
-                f"{self._postgres.name}: the recorder is an event trigger, which only a superuser may make or remove:"
+                f"{self._postgres.name}: the recorder is an event trigger, which only a superuser may create or remove:"
                 f" {' '.join(str(error).split())}",
                 hint="give --dsn the address of a superuser, or observe the SQL: console schema observe FILE.sql",
             ) from None
 
     def take(self) -> tuple[RecordedDdl, ...]:
-        """What has been committed and not settled, transaction by transaction."""
+        """The committed transactions that are not settled yet."""
         with self._postgres.session() as connection, connection.transaction():
             rows = connection.execute(
                 f"SELECT id, xid, extract(epoch FROM at)::float8 AS at, tag, object, rel, schema, name, columns"
@@ -159,14 +159,14 @@ class Watch:
         recorded = []
         for xid in dict.fromkeys(row["xid"] for row in rows):
             mine = [row for row in rows if row["xid"] == xid]
-            recorded.append(_told(xid, mine, known, types))
+            recorded.append(_recorded(xid, mine, known, types))
             known |= {
                 row["rel"]: WatchedTable(row["columns"] or [], row["schema"], row["name"]) for row in mine if row["rel"]
             }
         return tuple(recorded)
 
     def settle(self, recorded: RecordedDdl) -> None:
-        """It is written down elsewhere: forget it, and know the tables as it left them."""
+        """Drop a transaction that is stored elsewhere by now, and keep the tables as it left them."""
         with self._postgres.session() as connection, connection.transaction():
             rows = connection.execute(
                 f"DELETE FROM {SCHEMA}.log WHERE xid = %s RETURNING id, rel, columns, schema, name", (recorded.xid,)
@@ -184,21 +184,21 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class WatchedTable:
-    """A table as it was known. schema, name: None where an older release recorded it without"""
+    """A table before the recorded transactions. schema, name: None if an older release recorded it without them"""
 
     columns: Sequence[Mapping[str, Any]]
     schema: str | None
     name: str | None
 
 
-def _told(
+def _recorded(
     xid: int, rows: Sequence[Mapping[str, Any]], known: Mapping[int, WatchedTable], types: Sequence[Mapping[str, Any]]
 ) -> RecordedDdl:
     last = {row["rel"]: row for row in rows if row["rel"] is not None}
-    came: dict[tuple[int, int], Mapping[str, Any]] = {}
+    added: dict[tuple[int, int], Mapping[str, Any]] = {}
     for row in rows:
         for column in (row["columns"] or ()) if row["rel"] is not None else ():
-            came.setdefault((row["rel"], column["num"]), column)
+            added.setdefault((row["rel"], column["num"]), column)
     before: list[dict[str, Any]] = []
     script = list(_renamed(last, known))
     for rel, row in last.items():
@@ -208,19 +208,19 @@ def _told(
         if rel in known and row["columns"] is not None:
             there = {column["num"] for column in known[rel].columns}
             now = [
-                one if one["num"] in there else {**one, "expression": _older(came[rel, one["num"]], one)}
+                one if one["num"] in there else {**one, "expression": _older(added[rel, one["num"]], one)}
                 for one in row["columns"]
             ]
             script += altered(f"{quoted(row['schema'])}.{quoted(row['name'])}", known[rel].columns, now)
     others = [(row["tag"], row["object"]) for row in rows if row["rel"] not in known or row["columns"] is None]
     whole = "\n".join(["BEGIN;", *script, "COMMIT;"]) if script else ""
     return RecordedDdl(
-        xid, max(row["at"] for row in rows), told(types, before, ()), whole, tuple(dict.fromkeys(others))
+        xid, max(row["at"] for row in rows), create_statements(types, before, ()), whole, tuple(dict.fromkeys(others))
     )
 
 
 def _renamed(last: Mapping[int, Mapping[str, Any]], known: Mapping[int, WatchedTable]) -> Iterator[str]:
-    """Tables that give up their names, and those that take them: to the stores these are the same tables as before."""
+    """Tables that give up their names, and those that take them: for the stores a name stays one table."""
     names = {rel: (table.schema, table.name) for rel, table in known.items() if rel in last and table.name is not None}
     freed = set(names.values())
     for rel in [rel for rel in names if last[rel]["columns"] is None]:
@@ -230,9 +230,9 @@ def _renamed(last: Mapping[int, Mapping[str, Any]], known: Mapping[int, WatchedT
     while moving:
         free = (rel for rel in moving if to[rel] not in names.values())
         rel = next(free, min(moving))
-        target = to[rel] if to[rel] not in names.values() else (names[rel][0], _aside(rel))
+        target = to[rel] if to[rel] not in names.values() else (names[rel][0], _interim_name(rel))
         if target[0] != names[rel][0]:
-            temporary = (names[rel][0], _aside(rel))
+            temporary = (names[rel][0], _interim_name(rel))
             yield f"ALTER TABLE {_full(names[rel])} RENAME TO {quoted(temporary[1])};"
             yield f"ALTER TABLE {_full(temporary)} SET SCHEMA {quoted(str(target[0]))};"
             names[rel] = (target[0], temporary[1])
@@ -245,7 +245,7 @@ def _renamed(last: Mapping[int, Mapping[str, Any]], known: Mapping[int, WatchedT
         row = last[rel]
         if (row["schema"], row["name"]) in freed:
             name = {"rel": rel, "schema": row["schema"], "table": row["name"]}
-            yield told((), [{**column, **name} for column in row["columns"]], ())
+            yield create_statements((), [{**column, **name} for column in row["columns"]], ())
 
 
 def _full(name: tuple[str | None, str | None]) -> str:
@@ -253,9 +253,9 @@ def _full(name: tuple[str | None, str | None]) -> str:
 
 
 def _older(first: Mapping[str, Any], last: Mapping[str, Any]) -> str | None:
-    """The default of a column that came: what PostgreSQL has recorded for the rows from before, whatever came later.
+    """The default of an added column: the value that PostgreSQL keeps for older rows, whatever was altered later.
 
-    first  the column as it came;  last  as the transaction left it
+    first  the column as it was added;  last  as the transaction left it
     """
     recorded = last if last.get("missing") is not None else first
     if recorded.get("missing") is not None:
@@ -266,12 +266,12 @@ def _older(first: Mapping[str, Any], last: Mapping[str, Any]) -> str | None:
 
 
 def altered(table: str, before: Sequence[Mapping[str, Any]], after: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The statements between two states of a table: what goes, new names, what changes, what comes."""
+    """The statements between two states of a table: drops, renamings, changes, additions."""
     old, new = ({column["num"]: column for column in columns} for columns in (before, after))
     words = [f"DROP COLUMN {quoted(old[num]['name'])}" for num in old if num not in new]
     renamed = [num for num in old if num in new and old[num]["name"] != new[num]["name"]]
-    words += [f"RENAME COLUMN {quoted(old[num]['name'])} TO {quoted(_aside(num))}" for num in renamed]
-    words += [f"RENAME COLUMN {quoted(_aside(num))} TO {quoted(new[num]['name'])}" for num in renamed]
+    words += [f"RENAME COLUMN {quoted(old[num]['name'])} TO {quoted(_interim_name(num))}" for num in renamed]
+    words += [f"RENAME COLUMN {quoted(_interim_name(num))} TO {quoted(new[num]['name'])}" for num in renamed]
     for num, column in new.items():
         if num in old:
             words += [f"ALTER COLUMN {quoted(column['name'])} {change}" for change in _changes(old[num], column)]
@@ -280,7 +280,7 @@ def altered(table: str, before: Sequence[Mapping[str, Any]], after: Sequence[Map
     return [f"ALTER TABLE {table} {word};" for word in words]
 
 
-def _aside(num: int) -> str:
+def _interim_name(num: int) -> str:
     return f"console renames {num}"
 
 
