@@ -1,10 +1,10 @@
-"""The demo's judge: knows the tables only by their files, and computes everything again with its own SQL.
+"""The demo's independent check: reads the tables only through their files, and recomputes everything with its own SQL.
 
     python check.py --region eu=WAREHOUSE … --reads READS.json --ledgers DIR --facts FACTS.json [--json RESULT.json]
 
-Imports nothing of the program that it judges. Per region: landing is parsed here by DuckDB and compared, as multisets
-of whole rows, with what the live release calls `requests`; `requests_by_hour` likewise, its sketches by tolerance.
-Exits 1 for any gap, duplicate, difference, failed or torn read, and where a compared or read count is 0.
+Imports nothing of the program under test. For each region, landing is parsed here by DuckDB and compared, as a multiset
+of whole rows, with table `requests` of the live release; likewise `requests_by_hour`, its sketches within a tolerance.
+Exits 1 on any gap, duplicate, difference, failed or torn read, and if nothing was compared or read.
 """
 
 import argparse
@@ -102,16 +102,16 @@ SELECT coalesce(day::varchar, '') || ' ' || coalesce(epoch(hour)::bigint::varcha
 FROM parsed GROUP BY day, hour, tenant
 """
 ACKNOWLEDGED = """
-WITH told AS (SELECT prefix || n AS id FROM (SELECT prefix, unnest(range(first, first + rows)) AS n FROM acknowledged)),
-  held AS (SELECT event_id AS id, count(*) AS n FROM parsed GROUP BY event_id)
-SELECT count(*) AS acknowledged, count(*) FILTER (held.n IS NULL) AS lost,
-  (SELECT count(*) FROM held WHERE n > 1) AS doubled
-FROM told LEFT JOIN held USING (id)
+WITH sent AS (SELECT prefix || n AS id FROM (SELECT prefix, unnest(range(first, first + rows)) AS n FROM acknowledged)),
+  stored AS (SELECT event_id AS id, count(*) AS n FROM parsed GROUP BY event_id)
+SELECT count(*) AS acknowledged, count(*) FILTER (stored.n IS NULL) AS lost,
+  (SELECT count(*) FROM stored WHERE n > 1) AS doubled
+FROM sent LEFT JOIN stored USING (id)
 """
 
 
 class JudgedWarehouse:
-    """One warehouse, read through its files. `db` holds what must and what did become of landing."""
+    """One warehouse, read through its files. `db` has the expected and the actual rows."""
 
     def __init__(self, name: str, warehouse: str, pipeline: str, scratch: str) -> None:
         self.name, self.warehouse = name, Path(warehouse)
@@ -134,12 +134,12 @@ class JudgedWarehouse:
         return {"files": [uri.removeprefix("file://") for uri in self.delta(table).file_uris()]}
 
     def rows(self, table: str) -> int:
-        """From the log's statistics: cheap, and only for waiting."""
+        """From the statistics in the log: cheap, and used only for waiting."""
         counts = self.delta(table).get_add_actions(flatten=True).column("num_records").to_pylist()
         return sum(counts)
 
     def read_landing(self) -> None:
-        """What every table must hold in the end: all of landing, parsed here."""
+        """The expected content of every table: all of landing, parsed here."""
         self.db.execute(PARSED, self.files("landing"))
 
     def figures(self, sql: str) -> dict[str, int]:
@@ -149,29 +149,29 @@ class JudgedWarehouse:
 
 
 def wait_for_feeds(regions: list[JudgedWarehouse], seconds: float) -> None:
-    """Wait, for so long at most, until every `requests` has as many rows as its landing and the aggregates have followed."""
+    """Wait, at most so long, until every `requests` has as many rows as its landing and the aggregates are up to date."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and any(r.rows("landing") != r.rows("requests") for r in regions):
         time.sleep(0.5)
-    followed: list[int] = []
-    while time.monotonic() < until and followed != (
-        followed := [region.delta("requests_by_hour").version() for region in regions]
+    versions: list[int] = []
+    while time.monotonic() < until and versions != (
+        versions := [region.delta("requests_by_hour").version() for region in regions]
     ):
         time.sleep(2.0)
 
 
 def compare_rows(region: JudgedWarehouse) -> dict[str, int]:
-    """Whole rows as multisets, day by day, so that memory stays small; the NULL day is one of them."""
+    """Whole rows as multisets, day by day to bound memory; NULL is one of the days."""
     region.db.execute(PROMOTED, region.files("requests"))
     region.db.execute("CREATE TABLE different (event_id VARCHAR, side VARCHAR)")
     days = region.db.execute("SELECT day FROM parsed UNION SELECT day FROM promoted").fetchall()
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # a day is too small for DuckDB to share it among its own threads
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # a day is too small for DuckDB to parallelise by itself
         list(pool.map(lambda day: region.db.cursor().execute(DIFFERENT, {"day": day[0]}), days))
     return region.figures(COUNTS)
 
 
 def compare_hours(region: JudgedWarehouse) -> dict[str, int]:
-    """The hours' figures: counts, sums and maxima exactly, the 95th percentile and the visitors by tolerance."""
+    """Hourly figures: counts, sums and maxima exactly, the 95th percentile and the visitors within a tolerance."""
     region.db.execute("SET preserve_insertion_order = false")
     cursor = region.db.execute(HOURS)
     wanted = {row[0]: row[1:] for row in cursor.fetchall()}
@@ -189,7 +189,7 @@ def merged(region: JudgedWarehouse) -> dict[str, dict[str, Any]]:
     """Partial states of `requests_by_hour`, merged here: key → {exact: [requests, errors, bytes, slowest], p95_ms, visitors}."""
     cursor = region.db.execute(STATES, region.files("requests_by_hour"))
     names = [column[0] for column in cursor.description or ()]
-    # a state is named after its column: `requests__count`; the sketches' type tells them from the rest
+    # a partial state is named after its column: `requests__count`
     at = {name.split("__")[0]: position for position, name in enumerate(names)}
     groups: dict[str, list[tuple[Any, ...]]] = {}
     for row in cursor.fetchall():
@@ -216,31 +216,31 @@ def merge(rows: list[tuple[Any, ...]], at: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def percentile_fits(durations: list[float] | None, told: float | None) -> bool:
-    """Whether `told` stands near rank 0.95 among the sorted durations; equal ones span several ranks."""
+def percentile_fits(durations: list[float] | None, estimate: float | None) -> bool:
+    """Whether the estimate is near rank 0.95 of the sorted durations; equal values span several ranks."""
     known = [value for value in durations or () if value is not None]
-    if not known or told is None:
-        return not known and told is None
-    below = sum(value < told for value in known) / len(known)
-    upto = sum(value <= told for value in known) / len(known)
+    if not known or estimate is None:
+        return not known and estimate is None
+    below = sum(value < estimate for value in known) / len(known)
+    upto = sum(value <= estimate for value in known) / len(known)
     slack = RANK_TOLERANCE + 1 / len(known)
     return below - slack <= 0.95 <= upto + slack
 
 
 def compare_ledger(region: JudgedWarehouse, ledger: Path) -> dict[str, int]:
-    """What the producer was told is stored, against landing. The ledger is NDJSON outside Delta."""
+    """Rows acknowledged to the producer against landing. The ledger is NDJSON outside Delta."""
     lines = (
         [json.loads(line) for line in ledger.read_text().splitlines() if line.endswith("}")] if ledger.is_file() else []
     )
-    told = [(line["prefix"], line["first"], line["rows"]) for line in lines if line["what"] == "acknowledged"]
+    acknowledged = [(line["prefix"], line["first"], line["rows"]) for line in lines if line["what"] == "acknowledged"]
     region.db.execute('CREATE TABLE acknowledged (prefix VARCHAR, "first" BIGINT, rows BIGINT)')
-    if told:
-        region.db.executemany("INSERT INTO acknowledged VALUES (?, ?, ?)", told)
+    if acknowledged:
+        region.db.executemany("INSERT INTO acknowledged VALUES (?, ?, ?)", acknowledged)
     return region.figures(ACKNOWLEDGED)
 
 
 def judge(region: JudgedWarehouse, reads: dict[str, int], facts: dict[str, Any], ledger: Path) -> dict[str, Any]:
-    """Every figure of one region, and in `faults` what is wrong with it."""
+    """Every figure of one region; those that are wrong are listed in `faults`."""
     result: dict[str, Any] = {"region": region.name, "release": region.release, **facts, **reads}
     result |= compare_rows(region) | compare_hours(region) | compare_ledger(region, ledger)
     result["arrived"] = result["landing"] - result["before"]
@@ -248,7 +248,7 @@ def judge(region: JudgedWarehouse, reads: dict[str, int], facts: dict[str, Any],
 
 
 def faults(result: dict[str, Any]) -> list[str]:
-    """What must be 0 and is not, and what is 0 and must not be: then nothing was looked at."""
+    """Figures that must be 0 and are not, and figures that are 0 because nothing was looked at."""
     must_be_0 = ("gaps", "duplicates", "changed", "wrong_hours", "lost", "doubled", "failed", "torn")
     must_not = ("before", "arrived", "compared", "hours", "acknowledged", "reads", "agents", "agentless", "twins")
     found = [f"{name} {result[name]}" for name in must_be_0 if result[name]]
@@ -285,30 +285,30 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="compare the demo's tables with an independent computation")
     parser.add_argument("--region", action="append", required=True, metavar="NAME=WAREHOUSE")
     parser.add_argument("--pipeline", default="web")
-    parser.add_argument("--reads", type=Path, required=True, help="what the reader wrote")
+    parser.add_argument("--reads", type=Path, required=True, help="results of the reader")
     parser.add_argument("--ledgers", type=Path, required=True, help="directory of the producers' ledgers")
     parser.add_argument("--facts", type=Path, required=True, help="region → before, moved, everything")
-    parser.add_argument("--json", type=Path, help="write the figures there, too")
+    parser.add_argument("--json", type=Path, help="also write the figures to this file")
     parser.add_argument("--settle", type=float, default=30.0, help="seconds to wait for the last rows")
     return parser.parse_args()
 
 
 def main() -> int:
-    asked = arguments()
-    reads, facts = json.loads(asked.reads.read_text()), json.loads(asked.facts.read_text())
+    options = arguments()
+    reads, facts = json.loads(options.reads.read_text()), json.loads(options.facts.read_text())
     results = []
     with tempfile.TemporaryDirectory(prefix="console-check-") as scratch:
-        places = (pair.partition("=") for pair in asked.region)
-        regions = [JudgedWarehouse(name, warehouse, asked.pipeline, scratch) for name, _, warehouse in places]
-        for region in regions:  # the producers have stopped: landing is whole, and the tables follow meanwhile
+        places = (pair.partition("=") for pair in options.region)
+        regions = [JudgedWarehouse(name, warehouse, options.pipeline, scratch) for name, _, warehouse in places]
+        for region in regions:  # producers have stopped: landing is complete, and the tables catch up meanwhile
             region.read_landing()
-        wait_for_feeds(regions, asked.settle)
+        wait_for_feeds(regions, options.settle)
         for region in regions:
-            ledger = asked.ledgers / f"{region.name}.ndjson"
+            ledger = options.ledgers / f"{region.name}.ndjson"
             results.append(judge(region, reads[region.name], facts[region.name], ledger))
             region.db.close()
-    if asked.json:
-        asked.json.write_text(json.dumps(results, indent=1))
+    if options.json:
+        options.json.write_text(json.dumps(results, indent=1))
     print(report(results), flush=True)
     return 1 if any(result["faults"] for result in results) else 0
 

@@ -1,4 +1,4 @@
-"""The ordinary runner over regions that do not exist yet: it builds them first, and shows how far it has come."""
+"""The ordinary runner over regions that may not exist yet: builds them first, and shows the progress."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from console.runner.view import Outcome
 
 
 class DemoFleet(Fleet):
-    """A `Fleet` whose first refresh builds what is missing and starts the traffic.
+    """A `Fleet` whose first refresh builds missing regions and starts the traffic.
 
-    Until then every view says in its note what is being done, and nothing can be started.
+    Until then the note of every view shows the progress, and no rollout can be started.
     """
 
     def __init__(self, demo: Demo, log: Path | None, *, traffic: bool = True) -> None:
@@ -31,11 +31,11 @@ class DemoFleet(Fleet):
     async def run(
         self, regions: Sequence[str] = (), *, yes: bool = False, attached: bool = False
     ) -> tuple[Outcome, ...]:
-        self._see_built()
+        self._require_built()
         return await super().run(regions, yes=yes, attached=attached)
 
     async def start(self, region: str) -> None:
-        self._see_built()
+        self._require_built()
         await super().start(region)
 
     async def close(self) -> None:
@@ -46,7 +46,7 @@ class DemoFleet(Fleet):
     async def _build(self) -> None:
         try:
             if not self._demo.built:
-                await build(self._demo, self._log, self._tell)
+                await build(self._demo, self._log, self._report)
         except ConsoleError as error:
             for region in self._demo.regions:
                 self._board.set(region.name, note="", problem=f"the demo could not be built: {error}")
@@ -54,9 +54,9 @@ class DemoFleet(Fleet):
         if self._traffic:
             await asyncio.to_thread(start_traffic, self._demo, self._log)
 
-    def _tell(self, region: str, note: str) -> None:
+    def _report(self, region: str, note: str) -> None:
         self._board.set(region, note=note)
 
-    def _see_built(self) -> None:
+    def _require_built(self) -> None:
         if self._building is None or not self._building.done():
-            raise Conflict("the demo's regions are still being built", hint="wait until their notes are gone")
+            raise Conflict("the demo's regions are still being built", hint="wait until the regions show their plans")

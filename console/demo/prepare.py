@@ -1,4 +1,4 @@
-"""Builds the demo's regions: history without Spark, then the pipeline as it was before the change, as release r1."""
+"""Builds the demo's regions: history without Spark, then release r1 of the pipeline as it was before the change."""
 
 import asyncio
 import getpass
@@ -28,8 +28,8 @@ from console.runner.journal import Journal
 
 PIPELINE = "web"
 BEFORE = Path(__file__).parent / "before"
-ADDED = ("endpoints/requests_by_agent.sql",)  # came with the change: not there before it
-ReportNote = Callable[[str, str], None]  # region, what is being done to it
+ADDED = ("endpoints/requests_by_agent.sql",)  # added by the change
+ReportNote = Callable[[str, str], None]  # region, progress
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Demo:
 
     @classmethod
     def of(cls, root: Path) -> "Demo":
-        """raises UsageError if the project is not the demo's, Problems if its files are wrong"""
+        """raises UsageError if the project is not the demo's, Problems if its files are invalid"""
         demo = cls(root, load(root))
         if PIPELINE not in demo.project.names:
             raise UsageError(
@@ -78,7 +78,7 @@ class Demo:
         return self.run / "ledgers" / f"{region}.ndjson"
 
     def pipelines(self) -> dict[str, Pipeline]:
-        """The change that waits in the project's files, region by region."""
+        """The pending change in the project's files, region by region."""
         return {region.name: self.project.pipeline(PIPELINE, region) for region in self.regions}
 
 
@@ -87,7 +87,7 @@ def demo_home(root: Path) -> Path:
 
 
 def screen_processes(home: Path) -> Processes:
-    """The process with the demo's screen; apart from the others, which it builds anew."""
+    """The process with the demo's screen; kept apart from the others, which it restarts."""
     return Processes(home / "screen")
 
 
@@ -107,8 +107,8 @@ def planner(pipeline: Pipeline, live: Live, region: Region) -> Plan:
     return plan(pipeline, live, region, f"console {console.__version__}", planner=source())
 
 
-async def build(demo: Demo, log: Path | None, tell: ReportNote) -> None:
-    """History into every landing table, and release r1 live over it. An unfinished attempt is begun anew.
+async def build(demo: Demo, log: Path | None, report: ReportNote) -> None:
+    """Load history into every landing table, and promote release r1 over it. An unfinished attempt is started over.
 
     log     the user's own access log, or None for the shipped one
     raises  ConsoleError of the first region that did not become live
@@ -118,8 +118,8 @@ async def build(demo: Demo, log: Path | None, tell: ReportNote) -> None:
         _empty(Path(region.warehouse))
     _empty(demo.run)
     now = datetime.now(UTC)
-    await asyncio.gather(*(_history(region, now, log, tell) for region in demo.regions))
-    await _first_release(demo, tell)
+    await asyncio.gather(*(_history(region, now, log, report) for region in demo.regions))
+    await _first_release(demo, report)
     (demo.run / "built.json").write_text(json.dumps({"at": now.isoformat(), "log": str(log) if log else None}))
 
 
@@ -129,37 +129,37 @@ def _empty(directory: Path) -> None:
     directory.mkdir(parents=True)
 
 
-async def _history(region: Region, now: datetime, log: Path | None, tell: ReportNote) -> None:
+async def _history(region: Region, now: datetime, log: Path | None, report: ReportNote) -> None:
     def day(done: int, of: int) -> None:
-        loop.call_soon_threadsafe(tell, region.name, f"building the demo: {done} of {of} days")
+        loop.call_soon_threadsafe(report, region.name, f"building the demo: {done} of {of} days")
 
     loop = asyncio.get_running_loop()
     await asyncio.to_thread(build_history, TRAFFIC[region.name], Path(region.warehouse), now, log, day)
 
 
-async def _first_release(demo: Demo, tell: ReportNote) -> None:
-    """Roll the earlier pipeline out by the ordinary way, all regions at once."""
+async def _first_release(demo: Demo, report: ReportNote) -> None:
+    """Roll out the earlier pipeline in the ordinary way, in all regions at once."""
     before = load(_project_before(demo))
     together = tuple(replace(region, wave=1, canary=False) for region in demo.regions)
     pipelines = {region.name: before.pipeline(PIPELINE, before.region(region.name)) for region in demo.regions}
     journal = Journal(demo.run / "building.db")
     runner = Fleet(PIPELINE, drivers(together), pipelines, planner, journal, operator())
-    following = asyncio.create_task(_follow(runner, tell))
+    follower = asyncio.create_task(_follow(runner, report))
     try:
         await runner.refresh()
         outcomes = await runner.run(yes=True)
     finally:
-        following.cancel()
+        follower.cancel()
         await runner.close()
     for outcome in outcomes:
         if outcome.error:
             raise outcome.error
-        tell(outcome.region, "")
+        report(outcome.region, "")
 
 
-async def _follow(runner: Fleet, tell: ReportNote) -> None:
+async def _follow(runner: Fleet, report: ReportNote) -> None:
     async for view in runner.changes():
-        tell(view.region.name, f"building the demo: release r1, {view.status.shown}")
+        report(view.region.name, f"building the demo: release r1, {view.status.shown}")
 
 
 def _project_before(demo: Demo) -> Path:
@@ -174,7 +174,7 @@ def _project_before(demo: Demo) -> Path:
 
 
 def start_traffic(demo: Demo, log: Path | None) -> None:
-    """One producer a region, each a process of its own; those that live go on."""
+    """One producer a region, each a process of its own; those already running are kept."""
     for region in demo.regions:
         own = ("--log", str(log)) if log else ()
         demo.processes.start(
@@ -191,7 +191,7 @@ async def stop_traffic(demo: Demo, seconds: float = TERM_SECONDS) -> None:
 async def stop(demo: Demo, seconds: float = TERM_SECONDS) -> None:
     """End the demo's own processes: producers and reader first, then the agents of its regions.
 
-    seconds  that each may take to end by itself; what a killed one leaves, the next takes up
+    seconds  for each to end by itself before it is killed; the next one continues where a killed one stopped
     """
     await stop_traffic(demo, seconds)
     await stop_agents(demo, seconds)
@@ -199,21 +199,21 @@ async def stop(demo: Demo, seconds: float = TERM_SECONDS) -> None:
 
 async def stop_agents(demo: Demo, seconds: float = TERM_SECONDS) -> None:
     async def one(driver: LocalDriver) -> None:
-        with suppress(ConsoleError, TimeoutError):  # one that does not answer is ended below
+        with suppress(ConsoleError, TimeoutError):  # an agent that does not answer is ended below
             async with asyncio.timeout(seconds):
                 await driver.stop()
         await driver.close()
         if pid := _agent_pid(Path(driver.region.warehouse)):
             await asyncio.to_thread(end, pid, seconds)
 
-    there = drivers(r for r in demo.regions if Path(r.warehouse).is_dir())
-    await asyncio.gather(*(one(driver) for driver in there.values()))
+    running = drivers(r for r in demo.regions if Path(r.warehouse).is_dir())
+    await asyncio.gather(*(one(driver) for driver in running.values()))
 
 
 async def stop_all_in(home: Path) -> None:
-    """End the demo's own processes whatever the project's files say by now: by their notes, and by the agents' locks.
+    """End the demo's own processes without reading the project's files: by pid files, and by the agents' locks.
 
-    An open screen of the demo goes first, for it ends what it began.
+    An open screen of the demo is ended first, since it ends what it started.
     """
     for processes in (screen_processes(home), Processes(home / "run")):
         for name in processes.names():

@@ -1,4 +1,4 @@
-"""The demo's own processes: started in the background, remembered by pid and birth, ended without hitting another's."""
+"""The demo's background processes, identified by pid and start time, so that no other process is ever ended."""
 
 import json
 import os
@@ -15,70 +15,70 @@ TERM_SECONDS = 15.0
 
 
 def birth(pid: int) -> str:
-    """When that process was born; "" if it lives no more, and a child of ours that ended is not kept for that."""
+    """Start time of the process; "" if it has ended. A child of ours that has ended is reaped first."""
     with suppress(ChildProcessError, OSError):
         os.waitpid(pid, os.WNOHANG)
     return console.process.birth(pid)
 
 
 class Processes:
-    """Those below one directory: `<home>/processes/<name>.json` each, what they say in `<home>/logs/<name>.log`."""
+    """Processes of one directory: a pid file `<home>/processes/<name>.json` each, output in `<home>/logs/<name>.log`."""
 
     def __init__(self, home: Path) -> None:
-        self._notes, self._logs = home / "processes", home / "logs"
+        self._pid_files, self._logs = home / "processes", home / "logs"
 
     def start(self, name: str, *arguments: str) -> None:
-        """Start `python ARGUMENTS` unless one of that name lives."""
+        """Start `python ARGUMENTS` unless a process of that name is running."""
         if self.alive(name):
             return
-        self._notes.mkdir(parents=True, exist_ok=True)
+        self._pid_files.mkdir(parents=True, exist_ok=True)
         self._logs.mkdir(parents=True, exist_ok=True)
         with (self._logs / f"{name}.log").open("ab") as log:
             process = subprocess.Popen(
                 [sys.executable, "-P", *arguments],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
             )  # fmt: skip
-        self._note(name).write_text(json.dumps({"pid": process.pid, "birth": birth(process.pid)}))
-        process.returncode = 0  # it outlives us, and that is no leak to warn of
+        self._pid_file(name).write_text(json.dumps({"pid": process.pid, "birth": birth(process.pid)}))
+        process.returncode = 0  # it is meant to outlive us: no ResourceWarning
 
-    def note_self(self, name: str) -> None:
-        """This very process is one of them, until `forget_self`."""
-        self._notes.mkdir(parents=True, exist_ok=True)
-        self._note(name).write_text(json.dumps({"pid": os.getpid(), "birth": birth(os.getpid())}))
+    def register_self(self, name: str) -> None:
+        """Register the current process under that name, until `unregister_self`."""
+        self._pid_files.mkdir(parents=True, exist_ok=True)
+        self._pid_file(name).write_text(json.dumps({"pid": os.getpid(), "birth": birth(os.getpid())}))
 
-    def forget_self(self, name: str) -> None:
+    def unregister_self(self, name: str) -> None:
         if self.alive(name) == os.getpid():
-            self._note(name).unlink(missing_ok=True)
+            self._pid_file(name).unlink(missing_ok=True)
 
     def alive(self, name: str) -> int:
-        """Its pid, or 0."""
+        """Pid of that process, or 0 if it is not running."""
         try:
-            note = json.loads(self._note(name).read_text())
-            pid = int(note["pid"])
-            return pid if note["birth"] and birth(pid) == note["birth"] else 0
+            entry = json.loads(self._pid_file(name).read_text())
+            pid = int(entry["pid"])
+            return pid if entry["birth"] and birth(pid) == entry["birth"] else 0
         except (OSError, ValueError, KeyError):
             return 0
 
     def stop(self, name: str, seconds: float = TERM_SECONDS) -> bool:
-        """Ask it to end, and end it if it has not after so long. True if it lived."""
+        """Ask it to end, and kill it after so many seconds. True if it was running."""
         pid = self.alive(name)
         if pid:
             end(pid, seconds)
-        self._note(name).unlink(missing_ok=True)
+        self._pid_file(name).unlink(missing_ok=True)
         return bool(pid)
 
     def names(self) -> tuple[str, ...]:
-        return tuple(sorted(note.stem for note in self._notes.glob("*.json")))
+        return tuple(sorted(path.stem for path in self._pid_files.glob("*.json")))
 
     def log(self, name: str) -> Path:
         return self._logs / f"{name}.log"
 
-    def _note(self, name: str) -> Path:
-        return self._notes / f"{name}.json"
+    def _pid_file(self, name: str) -> Path:
+        return self._pid_files / f"{name}.json"
 
 
 def end(pid: int, seconds: float = TERM_SECONDS) -> None:
-    """SIGTERM, and after so long SIGKILL, to that very process."""
+    """SIGTERM, and after so many seconds SIGKILL; never to a later process with the same pid."""
     born = birth(pid)
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGTERM)

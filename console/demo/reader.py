@@ -1,11 +1,11 @@
-"""A program that reads the regions' tables all the time, through whichever release is live, and notes what it saw.
+"""A program that keeps reading the regions' tables through whichever release is live, and records what it saw.
 
     python reader.py --region eu=WAREHOUSE … --results FILE [--pipeline web]
 
-Imports nothing of the program that it watches. One read takes the live row of the release table, opens every table
-that its manifest names, and looks at the newest rows. It is *torn* where a table is not what the manifest says, where
-a promoted release gives way to the one before it, or where a table that only grows has become smaller; it is *failed*
-where anything raised. Ends at SIGTERM; FILE holds, at any moment, region → figures.
+Imports nothing of the program under test. One read takes the live row of the release table, opens every table named in
+its manifest, and reads the newest rows. A read is *torn* if a table does not match the manifest, if a release is live
+again after its successor, or if a table that only grows has shrunk; it is *failed* if anything raised. Ends on
+SIGTERM; FILE always has the current figures by region.
 """
 
 import argparse
@@ -20,12 +20,13 @@ from typing import Any
 import pyarrow.parquet
 from deltalake import DeltaTable, QueryBuilder
 
-READS_A_SECOND = 1.5  # of each region
+READS_PER_SECOND = 1.5  # of each region
+MAX_NOTES = 10
 
 
 @dataclass
 class ReadLog:
-    """What was read of one region. releases: ids in the order in which they were live; notes: the first few faults."""
+    """Reads of one region. releases: ids in the order in which they were live; notes: the first few faults."""
 
     reads: int = 0
     failed: int = 0
@@ -35,10 +36,9 @@ class ReadLog:
     grown: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
-    def note(self, kind: str, what: str) -> None:
-        setattr(self, kind, getattr(self, kind) + 1)
-        if len(self.notes) < 10:
-            self.notes.append(f"{kind}: {what}")
+    def note(self, fault: str) -> None:
+        if len(self.notes) < MAX_NOTES:
+            self.notes.append(fault)
 
 
 def live_release(warehouse: Path, pipeline: str) -> tuple[str, dict[str, Any]]:
@@ -50,11 +50,11 @@ def live_release(warehouse: Path, pipeline: str) -> tuple[str, dict[str, Any]]:
 
 
 def differences(state: dict[str, Any], table: DeltaTable) -> list[str]:
-    """How a table differs from what its manifest says of it."""
+    """How a table differs from its entry in the manifest."""
     name = state["table"]["name"]
-    wanted = {column["name"] for column in state["version"]["columns"]}
-    held = {column.name for column in table.schema().fields}
-    found = [f"{name}: columns {sorted(wanted ^ held)}"] if wanted != held else []
+    declared = {column["name"] for column in state["version"]["columns"]}
+    present = {column.name for column in table.schema().fields}
+    found = [f"{name}: columns {sorted(declared ^ present)}"] if declared != present else []
     partitions = list(table.metadata().partition_columns)
     if partitions != state["version"]["partition_by"]:
         found.append(f"{name}: partitioned by {partitions}")
@@ -76,7 +76,7 @@ def read_newest_file(table: DeltaTable, warehouse: Path, path: str) -> tuple[int
 
 
 def open_table(tables: dict[str, DeltaTable], path: Path) -> DeltaTable:
-    """The table as it is now; one that was open goes on from where its log was read."""
+    """The table as it is now; one that is already open reads only the rest of its log."""
     known = tables.get(str(path))
     if known is None:
         known = tables[str(path)] = DeltaTable(str(path))
@@ -85,9 +85,9 @@ def open_table(tables: dict[str, DeltaTable], path: Path) -> DeltaTable:
     return known
 
 
-def read(seen: ReadLog, tables: dict[str, DeltaTable], warehouse: Path, pipeline: str) -> None:
+def read(log: ReadLog, tables: dict[str, DeltaTable], warehouse: Path, pipeline: str) -> None:
     """One read of one region."""
-    seen.reads += 1
+    log.reads += 1
     try:
         release, manifest = live_release(warehouse, pipeline)
         torn: list[str] = []
@@ -96,25 +96,29 @@ def read(seen: ReadLog, tables: dict[str, DeltaTable], warehouse: Path, pipeline
             table = open_table(tables, warehouse / path)
             torn += differences(state, table)
             rows, sampled = read_newest_file(table, warehouse, path)
-            seen.rows_sampled += sampled
+            log.rows_sampled += sampled
             name = state["table"]["name"]
-            if state["table"]["kind"] != "aggregate":  # states are merged by maintenance, so their rows may grow fewer
-                if rows < seen.grown.get(name, 0):
-                    torn.append(f"{name}: {rows} rows in {release}, {seen.grown[name]} before")
-                seen.grown[name] = max(rows, seen.grown.get(name, 0))
-        if release not in seen.releases:
-            seen.releases.append(release)
-        elif release != seen.releases[-1]:
-            torn.append(f"{release} again after {seen.releases[-1]}")
+            if (
+                state["table"]["kind"] != "aggregate"
+            ):  # maintenance merges partial states, so they may become fewer rows
+                if rows < log.grown.get(name, 0):
+                    torn.append(f"{name}: {rows} rows in {release}, {log.grown[name]} before")
+                log.grown[name] = max(rows, log.grown.get(name, 0))
+        if release not in log.releases:
+            log.releases.append(release)
+        elif release != log.releases[-1]:
+            torn.append(f"{release} again after {log.releases[-1]}")
         if torn:
-            seen.note("torn", "; ".join(torn))
+            log.torn += 1
+            log.note(f"torn: {'; '.join(torn)}")
     except Exception as error:
-        seen.note("failed", f"{type(error).__name__}: {error}")
+        log.failed += 1
+        log.note(f"failed: {type(error).__name__}: {error}")
 
 
-def write(results: Path, seen: dict[str, ReadLog]) -> None:
+def write(results: Path, log: dict[str, ReadLog]) -> None:
     part = results.with_suffix(".part")
-    part.write_text(json.dumps({name: asdict(figures) for name, figures in seen.items()}, indent=1))
+    part.write_text(json.dumps({name: asdict(figures) for name, figures in log.items()}, indent=1))
     part.replace(results)
 
 
@@ -123,18 +127,18 @@ def main() -> int:
     parser.add_argument("--region", action="append", required=True, metavar="NAME=WAREHOUSE")
     parser.add_argument("--pipeline", default="web")
     parser.add_argument("--results", type=Path, required=True)
-    asked = parser.parse_args()
-    warehouses = {name: Path(path) for name, _, path in (pair.partition("=") for pair in asked.region)}
-    seen = {name: ReadLog() for name in warehouses}
+    options = parser.parse_args()
+    warehouses = {name: Path(path) for name, _, path in (pair.partition("=") for pair in options.region)}
+    log = {name: ReadLog() for name in warehouses}
     tables: dict[str, DeltaTable] = {}
     ended: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
     while not ended:
         started = time.monotonic()
         for name, warehouse in warehouses.items():
-            read(seen[name], tables, warehouse, asked.pipeline)
-        write(asked.results, seen)
-        time.sleep(max(0.0, started + 1 / READS_A_SECOND - time.monotonic()))
+            read(log[name], tables, warehouse, options.pipeline)
+        write(options.results, log)
+        time.sleep(max(0.0, started + 1 / READS_PER_SECOND - time.monotonic()))
     return 0
 
 

@@ -19,79 +19,79 @@ from console.text import safe_text
 
 CHECK, READER = Path(__file__).parent / "check.py", Path(__file__).parent / "reader.py"
 MIN_READS = 200
-READS_SECONDS = 240.0
+MAX_READ_SECONDS = 240.0
 
 
 @dataclass
 class DemoOutput:
-    """Says what changes, one line each, on `talk`. data is for the results."""
+    """Progress lines on `progress`, one for each change; results on `data`."""
 
     data: TextIO
-    talk: TextIO
-    begun: float = field(default_factory=time.monotonic)
-    said: dict[str, str] = field(default_factory=dict)
+    progress: TextIO
+    started: float = field(default_factory=time.monotonic)
+    last_lines: dict[str, str] = field(default_factory=dict)
 
     def say(self, line: str) -> None:
-        print(f"{time.monotonic() - self.begun:6.1f} s  {safe_text(line)}", file=self.talk, flush=True)
+        print(f"{time.monotonic() - self.started:6.1f} s  {safe_text(line)}", file=self.progress, flush=True)
 
     def view(self, view: RegionView) -> None:
-        """A region's line, unless it has said so already."""
+        """A region's line, unless it was the last one of that region."""
         running = next((step for step in view.status.steps if step.state == "running"), None)
-        told = view.note or view.problem or view.status.shown
+        line = view.note or view.problem or view.status.shown
         if not view.note and running:
-            told += f": {f'{running.id} {running.batch}'.strip()}"
+            line += f": {f'{running.id} {running.batch}'.strip()}"
         if view.status.why:
-            told += f": {view.status.why}"
-        if told and self.said.get(view.region.name) != told:
-            self.said[view.region.name] = told
-            self.say(f"{view.region.name:<4}{told}")
+            line += f": {view.status.why}"
+        if line and self.last_lines.get(view.region.name) != line:
+            self.last_lines[view.region.name] = line
+            self.say(f"{view.region.name:<4}{line}")
 
 
-async def headless(demo: Demo, log: Path | None, plant: str, voice: DemoOutput) -> int:
-    """The whole story; the demo's own processes are ended afterwards, the tables stay.
+async def headless(demo: Demo, log: Path | None, plant: str, output: DemoOutput) -> int:
+    """The whole demo; its processes are ended afterwards, its tables are kept.
 
-    plant    a bug that the agents plant in the rollout (not in what is built before it), or ""
+    plant    a bug for the agents to plant in the rollout (not in the build before it), or ""
     returns  0 if every region is live and the check found nothing wrong
     """
     fleet = DemoFleet(demo, log, traffic=not plant)
-    following = asyncio.create_task(_follow(fleet, voice))
+    follower = asyncio.create_task(_follow(fleet, output))
     try:
         await fleet.refresh()
         if plant:
             await stop_agents(demo)
             os.environ["CONSOLE_PLANT"] = plant
             start_traffic(demo, log)
-        await _flowing(demo, voice)
+        await _wait_for_traffic(demo, output)
         facts = {region.name: _facts(demo, fleet, region.name) for region in demo.regions}
         _start_reader(demo)
         await fleet.refresh()
         outcomes = await fleet.run(yes=True)
-        _explain(outcomes, voice)
+        _report_outcomes(outcomes, output)
         for name, view in fleet.views.items():
             facts[name]["moved"] = sum(step.bytes for step in view.status.steps)
         if all(outcome.error is None for outcome in outcomes):
-            await _read_enough(demo, voice)
+            await _await_reads(demo, output)
         await stop_traffic(demo)
         promoted = all(outcome.state == "live" for outcome in outcomes)
         if promoted:
-            voice.say("comparing with an independent computation")
-        right = promoted and await _check(demo, facts, voice) == 0
-        _receipt(demo, fleet, voice)
-        return 0 if right else 1
+            output.say("comparing with an independent computation")
+        passed = promoted and await _check(demo, facts, output) == 0
+        _print_summary(fleet, output)
+        return 0 if passed else 1
     finally:
-        following.cancel()
+        follower.cancel()
         await fleet.close()
         await stop(demo)
 
 
-async def _follow(fleet: DemoFleet, voice: DemoOutput) -> None:
+async def _follow(fleet: DemoFleet, output: DemoOutput) -> None:
     async for view in fleet.changes():
-        voice.view(view)
+        output.view(view)
 
 
-async def _flowing(demo: Demo, voice: DemoOutput) -> None:
-    """Wait for the first acknowledged batch of every producer, so that the rollout meets live rows from its start."""
-    voice.say("live traffic begins")
+async def _wait_for_traffic(demo: Demo, output: DemoOutput) -> None:
+    """Wait for the first acknowledged batch of every producer, so that rows arrive from the start of the rollout."""
+    output.say("live traffic starts")
     until = time.monotonic() + 90
     while waiting := [r.name for r in demo.regions if '"acknowledged"' not in _text(demo.ledger(r.name))]:
         if time.monotonic() > until:
@@ -111,7 +111,7 @@ def _facts(demo: Demo, fleet: DemoFleet, region: str) -> dict[str, int]:
     rows = sum(landing.get_add_actions(flatten=True).column("num_records").to_pylist())
     plan = fleet.views[region].plan
     if plan is None or not plan.changes:
-        raise RegionError(f"{region}: no change waits", hint="begin anew: console demo --reset", code="E_DEMO")
+        raise RegionError(f"{region}: no change is pending", hint="start over: console demo --reset", code="E_DEMO")
     return {"before": rows, "moved": 0, "everything": plan.everything.bytes}
 
 
@@ -130,9 +130,9 @@ def _start_reader(demo: Demo) -> None:
     )
 
 
-async def _read_enough(demo: Demo, voice: DemoOutput) -> None:
-    """The new release is read, too, before the readers stop."""
-    until = time.monotonic() + READS_SECONDS
+async def _await_reads(demo: Demo, output: DemoOutput) -> None:
+    """Let the reader read the new release too before it is stopped."""
+    until = time.monotonic() + MAX_READ_SECONDS
     while demo.processes.alive("reader") and time.monotonic() < until:
         reads: dict[str, Any] = json.loads(_text(_reads(demo)) or "{}")
         if reads and min(figures["reads"] for figures in reads.values()) >= MIN_READS:
@@ -140,15 +140,15 @@ async def _read_enough(demo: Demo, voice: DemoOutput) -> None:
         await asyncio.sleep(0.5)
     for name, figures in json.loads(_text(_reads(demo)) or "{}").items():
         for note in figures["notes"]:
-            voice.say(f"{name:<4}{note}")
+            output.say(f"{name:<4}{note}")
 
 
-def _explain(outcomes: tuple[Outcome, ...], voice: DemoOutput) -> None:
+def _report_outcomes(outcomes: tuple[Outcome, ...], output: DemoOutput) -> None:
     for outcome in outcomes:
-        voice.say(f"{outcome.region:<4}{outcome.state}" + (f": {outcome.error}" if outcome.error else ""))
+        output.say(f"{outcome.region:<4}{outcome.state}" + (f": {outcome.error}" if outcome.error else ""))
 
 
-async def _check(demo: Demo, facts: dict[str, dict[str, int]], voice: DemoOutput) -> int:
+async def _check(demo: Demo, facts: dict[str, dict[str, int]], output: DemoOutput) -> int:
     path = demo.run / "facts.json"
     path.write_text(json.dumps(facts))
     process = await asyncio.create_subprocess_exec(
@@ -157,43 +157,43 @@ async def _check(demo: Demo, facts: dict[str, dict[str, int]], voice: DemoOutput
         stdout=asyncio.subprocess.PIPE,
     )  # fmt: skip
     out, _ = await process.communicate()
-    print(out.decode(), file=voice.data, end="", flush=True)
+    print(out.decode(), file=output.data, end="", flush=True)
     return process.returncode or 0
 
 
-def _receipt(demo: Demo, fleet: DemoFleet, voice: DemoOutput) -> None:
-    """What was done, and how to do it to one's own tables."""
+def _print_summary(fleet: DemoFleet, output: DemoOutput) -> None:
+    """What was done, and how to do the same with one's own tables."""
     lines = [""]
     for name, view in fleet.views.items():
         status = view.status
         rows = sum(step.rows_done for step in status.steps)
         lines.append(
-            f"{name}: {status.was or '-'} → {view.live or '-'} {status.shown}, {rows:,} rows carried in"
-            f" {status.changed - status.started:.0f} s, decided by {status.decided_by or 'nobody'}"
+            f"{name}: {status.was or '-'} → {view.live or '-'} {status.shown}, {rows:,} rows backfilled in"
+            f" {status.changed - status.started:.0f} s, promoted by {status.decided_by or '-'}"
         )
     lines += [
         "",
-        "On your own tables (README: your own warehouse):",
+        "With your own tables (README: your own warehouse):",
         "  console plan --project DIR",
         "  console apply --project DIR --regions NAME",
         "  console promote --project DIR --region NAME",
     ]
-    print("\n".join(safe_text(line) for line in lines), file=voice.data, flush=True)
+    print("\n".join(safe_text(line) for line in lines), file=output.data, flush=True)
 
 
-async def prepare(demo: Demo, log: Path | None, live: bool, voice: DemoOutput) -> int:
-    """Build, and stop there; with `live`, producers and agents go on."""
+async def prepare(demo: Demo, log: Path | None, live: bool, output: DemoOutput) -> int:
+    """Build, and stop there; with `live`, producers and agents keep running."""
     fleet = DemoFleet(demo, log, traffic=live)
-    following = asyncio.create_task(_follow(fleet, voice))
+    follower = asyncio.create_task(_follow(fleet, output))
     try:
         await fleet.refresh()
     except (ConsoleError, asyncio.CancelledError):
         live = False
         raise
     finally:
-        following.cancel()
+        follower.cancel()
         await fleet.close()
         if not live:
             await stop(demo)
-    voice.say("built; next: console plan" + (" · console demo --stop ends the traffic" if live else ""))
+    output.say("built; next: console plan" + (" · console demo --stop ends the traffic" if live else ""))
     return 0

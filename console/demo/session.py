@@ -1,4 +1,4 @@
-"""One call of `console demo`: what was wished for, done in the right order."""
+"""One invocation of `console demo`: its options, carried out in the right order."""
 
 import asyncio
 import shutil
@@ -15,12 +15,12 @@ from console.demo.prepare import Demo, demo_home, screen_processes, stop_all_in
 from console.demo.prepare import stop as stop_all
 from console.demo.run import DemoOutput, headless, prepare
 
-HURRY_SECONDS = 1.0  # that traffic, and then an agent, may take to end once the screen has gone
+QUIT_SECONDS = 1.0  # for traffic, and then for each agent, to end after the screen has closed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DemoOptions:
-    """The flags of `console demo`."""
+    """The options of `console demo`."""
 
     prepare: bool
     live: bool
@@ -30,47 +30,47 @@ class DemoOptions:
     plant: str
 
 
-def run_command(root: Path, wish: DemoOptions, screen: ScreenRunner | None) -> int:
+def run_command(root: Path, options: DemoOptions, screen: ScreenRunner | None) -> int:
     """Returns the exit code; raises ConsoleError."""
-    voice = DemoOutput(sys.stdout, sys.stderr)
-    if wish.stop or wish.reset:
+    output = DemoOutput(sys.stdout, sys.stderr)
+    if options.stop or options.reset:
         home = demo_home(root)
         _run_interruptible(stop_all_in(home))
-        if wish.reset and home.exists():
+        if options.reset and home.exists():
             shutil.rmtree(home)
-        if wish.stop:
-            voice.say("the demo's processes are ended; its tables stay")
+        if options.stop:
+            output.say("demo stopped; its tables are kept")
             return 0
     demo = Demo.of(root)
-    if wish.prepare:
-        return int(_run_interruptible(prepare(demo, wish.log, wish.live, voice)))
+    if options.prepare:
+        return int(_run_interruptible(prepare(demo, options.log, options.live, output)))
     if screen is None:
-        return int(_run_interruptible(headless(demo, wish.log, wish.plant, voice)))
-    screen_processes(demo.home).note_self("screen")
+        return int(_run_interruptible(headless(demo, options.log, options.plant, output)))
+    screen_processes(demo.home).register_self("screen")
     try:
-        return screen(DemoFleet(demo, wish.log), title="console demo", coach=True)
+        return screen(DemoFleet(demo, options.log), title="console demo", coach=True)
     finally:
-        screen_processes(demo.home).forget_self("screen")
-        if wish.live:
-            voice.say("traffic and agents go on; console demo --stop ends them")
+        screen_processes(demo.home).unregister_self("screen")
+        if options.live:
+            output.say("traffic and agents keep running; console demo --stop ends them")
         else:
-            _run_interruptible(stop_all(demo, HURRY_SECONDS))
-            voice.say("the demo's processes are ended; console demo goes on from here, --reset begins anew")
+            _run_interruptible(stop_all(demo, QUIT_SECONDS))
+            output.say("demo stopped; console demo continues from here, --reset starts over")
 
 
 def _run_interruptible(work: Coroutine[Any, Any, Any]) -> Any:
-    """Run it; SIGTERM and a closed terminal end it like Ctrl-C, so that no process of ours is left behind.
+    """Run it; SIGTERM and a closed terminal end it like Ctrl-C, so that no process of the demo is left behind.
 
-    raises  SystemExit with what such a signal is told by: 143, 129
+    raises  SystemExit with the code of such a signal: 143 or 129
     """
     received: list[int] = []
 
-    async def heeding() -> Any:
+    async def cancellable() -> Any:
         task = asyncio.current_task()
         assert task is not None
 
         def stop(number: int) -> None:
-            if not received:  # a second one must not end the cleaning up
+            if not received:  # a second signal must not interrupt the cleanup
                 task.cancel()
             received.append(number)
 
@@ -80,6 +80,6 @@ def _run_interruptible(work: Coroutine[Any, Any, Any]) -> Any:
         return await work
 
     try:
-        return asyncio.run(heeding())
+        return asyncio.run(cancellable())
     except asyncio.CancelledError:
         raise SystemExit(128 + received[0] if received else 130) from None

@@ -1,4 +1,4 @@
-"""What the operator can ask of a region, when it fits, and what to press next. Pure."""
+"""What the operator can ask of a region, why it may not apply, and which keys come next. Pure."""
 
 from dataclasses import dataclass
 from typing import Literal, assert_never
@@ -8,121 +8,131 @@ from textual.message import Message
 
 from console.runner.view import RegionView
 from console.tui.drawing import key_hints
-from console.tui.labels import change_pending, idle, state_label, working
+from console.tui.labels import Condition, change_pending, condition, idle, state_label, working
 from console.tui.state import ScreenState
 
 RegionAction = Literal["refresh", "start", "pause", "retry", "cancel", "discard", "promote", "rollback", "witness"]
+KeyHint = tuple[str, str]  # a key, and what it does
+LIST_KEYS = ("enter", "space", "↑↓")  # of no use on the screen of one region
 
 
 @dataclass
 class ActionRequest(Message):
-    """The operator pressed the key of a deed; `regions` are the marked ones, or the one in view."""
+    """The operator pressed the key of an action; `regions` are the marked ones, or the selected one."""
 
-    deed: RegionAction
+    action: RegionAction
     regions: tuple[str, ...]
 
 
-def objection(deed: RegionAction, view: RegionView, readonly: bool = False) -> str:
-    """Why this deed does not fit the region now, in a sentence; "" where it fits.
+def objection(action: RegionAction, view: RegionView, readonly: bool = False) -> str:
+    """Why the action does not apply to the region now, as a sentence; "" where it does.
 
-    Only what the view shows is judged: the region itself decides, and says so when the call is made.
+    Judged by the view alone: the region itself decides, and answers when the call is made.
     """
     name, state = view.region.name, state_label(view).text
-    if deed == "refresh":
+    if action == "refresh":
         return ""
-    if deed == "witness":  # runs nothing in the region, so a read-only console may
-        return "" if view.plan else f"{name}: {view.problem or view.note or 'still being read'}"
+    if action == "witness":  # changes nothing in the region, so a read-only console may ask for it
+        return "" if view.plan else _no_plan(view)
     if readonly:
         return "this console is read-only; start it without --readonly"
     if view.link == "unreachable":
-        return f"{name} does not answer; r tries again"
-    match deed:
+        return f"{name} is unreachable; r retries"
+    match action:
         case "start":
             return _start_objection(view)
         case "pause":
-            fits = working(view) or view.status.held == "paused"
-            return "" if fits else f"{name} is {state}: nothing moves that could pause"
+            applies = working(view) or view.status.held == "paused"
+            return "" if applies else f"{name} is {state}: there is no running rollout to pause"
         case "retry":
-            return "" if view.status.held == "failed" else f"{name} is {state}: only a failed rollout is tried again"
+            return "" if view.status.held == "failed" else f"{name} is {state}: only a failed rollout can be retried"
         case "cancel":
-            return f"{name} is {state}: no rollout to cancel" if idle(view) else ""
+            return f"{name} is {state}: there is no rollout to cancel" if idle(view) else ""
         case "discard":
-            stands = (not idle(view) and not working(view)) or view.status.state == "cancelled"
-            return "" if stands else f"{name} is {state}: only what stands can be discarded; X cancels"
+            return _discard_objection(view)
         case "promote":
-            fits = view.status.state == "awaiting-confirmation" and not view.status.held
-            return "" if fits else f"{name} is {state}: only a region at its gate can be promoted"
+            applies = view.status.state == "awaiting-confirmation" and not view.status.held
+            return "" if applies else f"{name} is {state}: only a region at its gate can be promoted"
         case "rollback":
             if not view.previous:
-                return f"{name} keeps no previous release to go back to"
-            return "" if idle(view) else f"{name} is {state}: X cancels the rollout first"
+                return f"{name} has no previous release to roll back to"
+            return "" if idle(view) else f"{name} is {state}: cancel the rollout first (X)"
         case _:
-            assert_never(deed)
+            assert_never(action)
+
+
+def _no_plan(view: RegionView) -> str:
+    return f"{view.region.name}: {view.problem or view.note or 'the plan is not ready yet'}"
+
+
+def _discard_objection(view: RegionView) -> str:
+    if view.status.state == "cancelled" or not (idle(view) or working(view)):
+        return ""
+    why = "a running rollout is ended with X" if working(view) else "there is no rollout to discard"
+    return f"{view.region.name} is {state_label(view).text}: {why}"
 
 
 def _start_objection(view: RegionView) -> str:
     name = view.region.name
     if not idle(view):
-        word = state_label(view).text
-        instead = {"failed": "t tries again", "paused": "p goes on", "at the gate": "P promotes"}.get(word, "")
-        return f"{name} is {word}" + (f"; {instead}" if instead else "")
+        hint = {Condition.FAILED: "; t retries", Condition.PAUSED: "; p resumes", Condition.AT_GATE: "; P promotes"}
+        return f"{name} is {state_label(view).text}{hint.get(condition(view), '')}"
     if view.problem:
         return f"{name} has no plan: {view.problem}"
     if view.plan is None:
-        return f"{name}: {view.note or 'still being read'}"
+        return _no_plan(view)
     if view.plan.refusals:
         return f"{name}: the plan is refused: {view.plan.refusals[0].message}"
-    return "" if view.plan.changes else f"{name} has nothing to change"
+    return "" if view.plan.changes else f"{name} has no pending change"
 
 
-def coach(scene: ScreenState, region: str, *, inside: bool = False) -> Content:
-    """The next keys for the region in view; never empty. inside: its own screen is open, `enter` leads nowhere."""
-    view = scene.views.get(region)
+def coach(state: ScreenState, region: str, *, in_region: bool = False) -> Content:
+    """The next keys for the selected region; never empty. in_region: its own screen is open, `enter` leads nowhere."""
+    view = state.views.get(region)
     if view is None:
-        if scene.views:
+        if state.views:
             return key_hints(("esc", "clear the filter"), ("?", "all keys"))
         return Content.assemble(
-            "no region yet: write regions/<name>.yaml, then ", key_hints(("r", "refresh"), ("q", "quit"))
+            "no regions yet: add regions/<name>.yaml, then ", key_hints(("r", "refresh"), ("q", "quit"))
         )
-    said, pairs = _next(scene, view)
-    if inside:
-        pairs = [pair for pair in pairs if pair[0] not in ("enter", "space", "↑↓")] + [("esc", "back")]
-    return Content.assemble(said, key_hints(*pairs))
+    lead, hints = _next(state, view)
+    if in_region:
+        hints = [hint for hint in hints if hint[0] not in LIST_KEYS] + [("esc", "back")]
+    return Content.assemble(lead, key_hints(*hints))
 
 
-def _next(scene: ScreenState, view: RegionView) -> tuple[str, list[tuple[str, str]]]:
-    """A word before the keys, and the keys."""
+def _next(state: ScreenState, view: RegionView) -> tuple[str, list[KeyHint]]:
+    """A remark before the keys, and the keys."""
     name = view.region.name
-    gate = next((other for other, v in scene.views.items() if v.status.state == "awaiting-confirmation"), "")
+    gate = next((other for other, v in state.views.items() if v.status.state == "awaiting-confirmation"), "")
     if view.link == "unreachable":
-        return "", [("r", "try to reach it again"), ("enter", "see why"), ("q", "quit")]
+        return "", [("r", "retry the connection"), ("enter", "see why"), ("q", "quit")]
     if view.status.held == "failed":
-        return "", [("enter", "see why"), ("t", "try again"), ("D", "discard"), ("l", "log")]
+        return "", [("enter", "see why"), ("t", "retry"), ("D", "discard"), ("l", "log")]
     if view.status.held == "paused":
-        return "", [("p", "go on"), ("X", "cancel"), ("enter", "watch")]
+        return "", [("p", "resume"), ("X", "cancel"), ("enter", "watch")]
     if view.status.state == "awaiting-confirmation":
         return "", [("P", f"promote {name}"), ("v", "validations"), ("X", "cancel")]
     if working(view):
-        return "", [("enter", "watch"), ("p", "pause"), ("l", "log"), ("q", "leave, it goes on")]
+        return "", [("enter", "watch"), ("p", "pause"), ("l", "log"), ("q", "quit, the rollout continues")]
     if gate:
-        return "", [("↑↓", f"go to {gate}: it is at its gate"), ("P", "promote")]
+        return "", [("↑↓", f"go to {gate}, which is at its gate"), ("P", "promote")]
     if view.note:
-        return "this screen follows by itself · ", [("l", "log"), ("q", "quit")]
-    if turn := scene.turns.get(name):
-        if turn.after:
-            return f"{name} is wave {turn.wave}, after {', '.join(turn.after)} · ", [
-                ("enter", "see why"),
-                ("s", "start it now"),
-            ]
-        return f"it is the turn of {name}, wave {turn.wave} · ", [
-            ("s", "start"),
-            ("enter", "see why"),
-            ("?", "all keys"),
-        ]
+        return "this screen updates by itself · ", [("l", "log"), ("q", "quit")]
+    if queued := state.queued.get(name):
+        why = ("enter", "see why")
+        if queued.after:
+            return f"{name} is in wave {queued.wave}, after {', '.join(queued.after)} · ", [why, ("s", "start it now")]
+        return f"{name} is next, in wave {queued.wave} · ", [("s", "start"), why, ("?", "all keys")]
+    return _next_idle(view)
+
+
+def _next_idle(view: RegionView) -> tuple[str, list[KeyHint]]:
+    """For an idle region that is not queued for a wave."""
     if change_pending(view):
         return "", [("enter", "see why"), ("s", "start"), ("w", "witness"), ("space", "mark"), ("?", "all keys")]
     if view.problem or (view.plan and view.plan.refusals):
-        return "", [("enter", "see why"), ("r", "refresh, once the files are right")]
+        return "", [("enter", "see why"), ("r", "refresh once the files are fixed")]
     if view.plan is None:
         return "reading the region · ", [("r", "read it again"), ("q", "quit")]
     if view.previous:

@@ -1,4 +1,4 @@
-"""One sitting at the cockpit: follows it, keeps the screens up to date, and carries errands; it draws nothing itself."""
+"""The Textual app: follows the cockpit, keeps the screens up to date and dispatches actions; it draws nothing itself."""
 
 import asyncio
 import gc
@@ -31,10 +31,12 @@ from console.tui.state import ScreenState, needs_attention
 from console.tui.terminal.ascii import AsciiFilter
 from console.tui.terminal.driver import TerminalDriver
 
-REPAINT_SECONDS = 0.125  # however fast the views change
-REPAINT_BACKOFF = 4  # times as long as a repaint took, until the next: keys come first, on a slow machine too
-CLOSE_SECONDS = 1.0  # for links and journal; whoever leaves is not kept by a far side that does not answer
-UNSEEN_SECONDS = 2.0  # seconds after which a repaint that nobody saw, as its screen was closed, counts as over
+REPAINT_SECONDS = 0.125  # at least, however fast the views change
+REPAINT_BACKOFF = (
+    4  # pause before the next repaint, in durations of the last one: keys come first, on a slow machine too
+)
+CLOSE_SECONDS = 1.0  # for links and journal: a remote side that does not answer must not delay quitting
+UNSEEN_SECONDS = 2.0  # after which a repaint counts as done that was never shown because its screen was closed
 EXIT_CODES = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
 DARK_THEME = Theme(
     "console", primary="#5aa9d6", secondary="#8fa7b8", accent="#e0b05a", success="#7cbf7f", warning="#e3b04b",
@@ -42,19 +44,23 @@ DARK_THEME = Theme(
     variables={"text-muted": "#8b9aa6", "text-disabled": "#46545f"},
 )  # fmt: skip
 COMMANDS: tuple[tuple[str, RegionAction, str], ...] = (
-    ("Start", "start", "hand the pending change over, wave after wave"),
-    ("Pause or go on", "pause", "of the region in view"),
-    ("Promote", "promote", "open the gate of the region in view"),
-    ("Roll back", "rollback", "to the release before"),
-    ("Cancel the rollout", "cancel", "of the region in view"),
-    ("Try again", "retry", "after a failure"),
-    ("Discard", "discard", "what a failed or waiting rollout built"),
-    ("Refresh", "refresh", "read files and regions again"),
+    ("Start", "start", "roll out the pending change, wave by wave"),
+    ("Pause or resume", "pause", "the rollout of the selected region"),
+    ("Promote", "promote", "open the gate of the selected region"),
+    ("Roll back", "rollback", "to the previous release"),
+    ("Cancel the rollout", "cancel", "of the selected region"),
+    ("Retry", "retry", "after a failure"),
+    ("Discard", "discard", "drop what a failed or paused rollout has built"),
+    ("Refresh", "refresh", "read project files and regions again"),
 )
 
 
 class ConsoleApp(App[int]):
-    """The Textual app. clock: seconds since 1970, UTC; repaint_seconds: shortest time between two."""
+    """Draws a cockpit until the operator quits.
+
+    clock            seconds since 1970, UTC
+    repaint_seconds  shortest time between two repaints
+    """
 
     CSS_PATH = "app.tcss"
     TITLE = "console"
@@ -73,23 +79,29 @@ class ConsoleApp(App[int]):
         self.HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (120, "-wide")]
         self._cockpit = cockpit
         self._clock = clock
-        self._fixed = (title, coach, readonly)
+        self._title, self._coach, self._readonly = title, coach, readonly
         self._repaint_seconds = repaint_seconds
         self._dirty = False
-        self._rests_until = 0.0  # by the monotonic clock
-        self._asking = False
+        self._next_repaint = 0.0  # by the monotonic clock
+        self._dialog_open = False
         self._grouping = PlanGrouping()
-        self.scene = self._look()
-        self.errands = Dispatcher(cockpit, self)
+        self.state = self._snapshot()
+        self.dispatcher = Dispatcher(cockpit, self)
         self.register_theme(DARK_THEME)
         self.theme = DARK_THEME.name
 
-    def _look(self) -> ScreenState:
-        title, coach, readonly = self._fixed
+    def _snapshot(self) -> ScreenState:
         views = dict(self._cockpit.views)
         desired = {name: view.plan.desired for name, view in views.items() if view.plan}
-        waiting = queued_regions(views, desired)
-        return ScreenState(views, title, coach, readonly, self._clock(), self._grouping.of(views), waiting)
+        return ScreenState(
+            views,
+            title=self._title,
+            coach=self._coach,
+            readonly=self._readonly,
+            at=self._clock(),
+            groups=self._grouping.of(views),
+            queued=queued_regions(views, desired),
+        )
 
     def get_line_filters(self) -> list[LineFilter]:
         encoding = getattr(sys.__stderr__, "encoding", None) or "ascii"
@@ -97,12 +109,12 @@ class ConsoleApp(App[int]):
         return filters if "utf" in encoding.lower() else [*filters, AsciiFilter()]
 
     async def on_mount(self) -> None:
-        gc.freeze()  # else each full collection looks through all that was ever loaded, and a key waits 0.1 s
-        self._heed_signals()
-        await self.push_screen(HomeScreen(self.scene))
+        gc.freeze()  # else each full collection scans everything ever loaded, and a key waits 0.1 s
+        self._install_signal_handlers()
+        await self.push_screen(HomeScreen(self.state))
         self.set_interval(self._repaint_seconds, self._repaint)
         self.run_worker(self._follow(), group="follow")
-        self.run_worker(self.errands.carry(ActionRequest("refresh", ())), group="refresh")
+        self.run_worker(self.dispatcher.dispatch(ActionRequest("refresh", ())), group="refresh")
 
     async def on_unmount(self) -> None:
         with suppress(TimeoutError):
@@ -110,7 +122,7 @@ class ConsoleApp(App[int]):
                 await self._cockpit.close()
         gc.unfreeze()
 
-    def _heed_signals(self) -> None:
+    def _install_signal_handlers(self) -> None:
         loop = asyncio.get_running_loop()
         for number, code in EXIT_CODES.items():
             loop.add_signal_handler(number, partial(self.exit, return_code=code))
@@ -119,71 +131,73 @@ class ConsoleApp(App[int]):
         while True:
             try:
                 changes = self._cockpit.changes()
-                self._dirty = True  # what changed before we listened
+                self._dirty = True  # for changes from before the subscription
                 async for _ in changes:
                     self._dirty = True
             except ConsoleError as error:
-                self.errands.complain(error)
+                self.dispatcher.show_error(error)
             await asyncio.sleep(1)
 
     def _repaint(self) -> None:
-        begun = time.monotonic()
-        if not self._dirty or begun < self._rests_until:
+        started = time.monotonic()
+        if not self._dirty or started < self._next_repaint:
             return
         self._dirty = False
-        self._rests_until = begun + UNSEEN_SECONDS
-        before, self.scene = self.scene, self._look()
-        if not self.app_focus and needs_attention(before, self.scene):
+        self._next_repaint = started + UNSEEN_SECONDS
+        before, self.state = self.state, self._snapshot()
+        if not self.app_focus and needs_attention(before, self.state):
             self.bell()
         for screen in self.screen_stack:
             if isinstance(screen, BaseScreen | Dialog):
-                screen.scene = self.scene
-        self.call_after_refresh(self._painted, begun)
+                screen.state = self.state
+        self.call_after_refresh(self._painted, started)
 
-    def _painted(self, begun: float) -> None:
+    def _painted(self, started: float) -> None:
         now = time.monotonic()
-        self._rests_until = now + REPAINT_BACKOFF * (now - begun)
+        self._next_repaint = now + REPAINT_BACKOFF * (now - started)
 
-    def on_action_request(self, ask: ActionRequest) -> None:
-        self.run_worker(self.errands.carry(ask), group=ask.deed)
+    def on_action_request(self, request: ActionRequest) -> None:
+        self.run_worker(self.dispatcher.dispatch(request), group=request.action)
 
-    async def sure(self, asking: DialogFactory) -> bool:
-        """Put a question; False at once while another one is open."""
-        if self._asking:
+    async def confirm(self, dialog: DialogFactory) -> bool:
+        """Ask the operator; False at once while another dialog is open."""
+        if self._dialog_open:
             return False
-        self._asking = True
+        self._dialog_open = True
         try:
-            return await self.push_screen_wait(Dialog(self.scene, asking))
+            return await self.push_screen_wait(Dialog(self.state, dialog))
         finally:
-            self._asking = False
+            self._dialog_open = False
 
-    def say(self, text: str, severity: Severity = "information", title: str = "") -> None:
+    def toast(self, text: str, severity: Severity = "information", title: str = "") -> None:
         lines = "\n".join(safe_text(line, 400) for line in text.split("\n", 3))
         self.notify(lines, title=safe_text(title, 60), severity=severity, timeout=12, markup=False)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield from super().get_system_commands(screen)
         if isinstance(screen, BaseScreen):
-            for name, deed, about in COMMANDS:
-                if deed == "refresh" or not self.scene.readonly:
-                    yield SystemCommand(name, about, partial(screen.action_ask, deed))
-            yield SystemCommand("Witness", "rows that the edited queries turn into others", screen.action_witness)
+            for name, action, description in COMMANDS:
+                if action == "refresh" or not self.state.readonly:
+                    yield SystemCommand(name, description, partial(screen.action_request, action))
+            yield SystemCommand("Witness", "smallest rows on which the edited queries differ", screen.action_witness)
 
     def action_help_quit(self) -> None:
-        self.say("q leaves the console; the agents go on")
+        self.toast("press q to quit; the agents keep running")
 
     async def action_quit(self) -> None:
         self.exit(message=self._farewell())
 
     def _farewell(self) -> Text | None:
-        """Which agents go on without us, and how to come back."""
-        going = [name for name, view in self.scene.views.items() if working(view)]
-        later = sorted(self.scene.turns)
-        words = []
-        if going:
-            words.append(
-                f"{', '.join(going)}: the agents carry on to the gate. `console` shows them, `console pause` stops them."
+        """Which rollouts continue without the console, and how to come back to them."""
+        running = [name for name, view in self.state.views.items() if working(view)]
+        later = sorted(self.state.queued)
+        sentences = []
+        if running:
+            sentences.append(
+                f"{', '.join(running)}: the agents continue to the gate. `console` shows them, `console pause` stops them."
             )
         if later:
-            words.append(f"{', '.join(later)}: not begun; `console apply --regions {','.join(later)}` goes on.")
-        return Text(safe_text(" ".join(words))) if words else None
+            sentences.append(
+                f"{', '.join(later)}: not started; `console apply --regions {','.join(later)}` starts them."
+            )
+        return Text(safe_text(" ".join(sentences))) if sentences else None

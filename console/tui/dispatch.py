@@ -1,4 +1,4 @@
-"""Carries what the operator asked to the cockpit, after the questions it needs, and says how it went."""
+"""Passes requested actions on to the cockpit, after the confirmation they need, and reports the outcome."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -17,81 +17,85 @@ Severity = Literal["information", "warning", "error"]
 
 
 class DispatchUi(Protocol):
-    """What an errand needs of the app: the scene, a question asked, a word said."""
+    """What the dispatcher needs of the app: its state, a confirmation, a message to the operator."""
 
     @property
-    def scene(self) -> ScreenState: ...
+    def state(self) -> ScreenState: ...
 
-    async def sure(self, asking: DialogFactory) -> bool: ...
+    async def confirm(self, dialog: DialogFactory) -> bool: ...
 
-    def say(self, text: str, severity: Severity = "information", title: str = "") -> None: ...
+    def toast(self, text: str, severity: Severity = "information", title: str = "") -> None: ...
 
 
 class Dispatcher:
-    """One coroutine a deed; every error of the tree is said with its hint, any other is a bug and escapes."""
+    """One coroutine an action. Errors of the tree are shown with their hint; any other is a bug and escapes."""
 
-    def __init__(self, cockpit: Cockpit, voice: DispatchUi) -> None:
+    def __init__(self, cockpit: Cockpit, ui: DispatchUi) -> None:
         self._cockpit = cockpit
-        self._voice = voice
+        self._ui = ui
 
-    async def carry(self, ask: ActionRequest) -> None:
-        """Do what was asked, or say why not."""
-        regions = self._fitting(ask.deed, ask.regions)
-        if ask.deed == "refresh":
-            await self._try("", lambda: self._cockpit.refresh(ask.regions))
+    async def dispatch(self, request: ActionRequest) -> None:
+        """Do what was requested, or say why it does not apply."""
+        regions = self._applicable(request.action, request.regions)
+        if request.action == "refresh":
+            await self._attempt("", lambda: self._cockpit.refresh(request.regions))
         elif regions:
-            await self._do(ask.deed, regions)
+            await self._perform(request.action, regions)
 
-    def _fitting(self, deed: RegionAction, regions: Sequence[str]) -> tuple[str, ...]:
-        scene = self._voice.scene
-        against = {name: objection(deed, scene.views[name], scene.readonly) for name in regions if name in scene.views}
-        fitting = tuple(name for name, why in against.items() if not why)
-        if against and not fitting:
-            self._voice.say(next(iter(against.values())), "warning")
-        return fitting
+    def _applicable(self, action: RegionAction, regions: Sequence[str]) -> tuple[str, ...]:
+        state = self._ui.state
+        objections = {
+            name: objection(action, state.views[name], state.readonly) for name in regions if name in state.views
+        }
+        applicable = tuple(name for name, why in objections.items() if not why)
+        if objections and not applicable:
+            self._ui.toast(next(iter(objections.values())), "warning")
+        return applicable
 
-    async def _do(self, deed: RegionAction, regions: tuple[str, ...]) -> None:
-        match deed:
+    async def _perform(self, action: RegionAction, regions: tuple[str, ...]) -> None:
+        match action:
             case "start":
-                if await self._voice.sure(partial(confirm_start, regions=regions)):
-                    await self._through_waves(regions)
+                if await self._ui.confirm(partial(confirm_start, regions=regions)):
+                    await self._run_waves(regions)
             case "pause":
-                paused = all(self._voice.scene.views[name].status.held == "paused" for name in regions)
+                paused = all(self._ui.state.views[name].status.held == "paused" for name in regions)
                 await self._control(regions, "resume" if paused else "pause")
             case "retry":
                 await self._control(regions, "retry")
             case "cancel" | "discard":
-                if await self._voice.sure(partial(confirm_end, regions=regions, deed=deed)):
-                    await self._control(regions, deed)
+                if await self._ui.confirm(partial(confirm_end, regions=regions, action=action)):
+                    await self._control(regions, action)
             case "promote":
-                await self._one(regions, confirm_promotion, self._promote)
+                await self._confirm_one(regions, confirm_promotion, self._promote)
             case "rollback":
-                await self._one(regions, confirm_rollback, self._rollback)
+                await self._confirm_one(regions, confirm_rollback, self._rollback)
             case "refresh":
                 await self._cockpit.refresh(regions)
             case "witness":
-                await self._try(regions[0], lambda: self._cockpit.witness(regions[0]))
+                await self._attempt(regions[0], lambda: self._cockpit.witness(regions[0]))
             case _:
-                assert_never(deed)
+                assert_never(action)
 
-    async def _one(
+    async def _confirm_one(
         self,
         regions: tuple[str, ...],
-        asking: Callable[[ScreenState, str], DialogContent],
-        deed: Callable[[str], Awaitable[None]],
+        dialog: Callable[[ScreenState, str], DialogContent],
+        call: Callable[[str], Awaitable[None]],
     ) -> None:
-        # a promotion is decided region by region: its name has to be typed
+        # a promotion is decided region by region: the region's name has to be typed
         region = regions[0]
-        if await self._voice.sure(lambda scene: asking(scene, region)):
-            await self._try(region, lambda: deed(region))
+        if await self._ui.confirm(lambda state: dialog(state, region)):
+            await self._attempt(region, lambda: call(region))
 
     async def _promote(self, region: str) -> None:
         done = await self._cockpit.promote(region)
-        self._voice.say(f"{done.release} is live, it was {done.was or 'nothing'}; R goes back", title=region)
+        self._ui.toast(
+            f"{done.release} is live" + (f" (previously {done.was}); R rolls back" if done.was else ""), title=region
+        )
 
     async def _rollback(self, region: str) -> None:
         done = await self._cockpit.rollback(region)
-        self._voice.say(f"{done.release} is live again, {done.was} stays built", title=region)
+        self._ui.toast(f"{done.release} is live again; {done.was} is kept until cleanup", title=region)
 
     async def _control(
         self, regions: tuple[str, ...], verb: Literal["pause", "resume", "retry", "cancel", "discard"]
@@ -99,38 +103,38 @@ class Dispatcher:
         async def one(region: str) -> None:
             await self._cockpit.control(region, verb)
 
-        await asyncio.gather(*(self._try(region, partial(one, region)) for region in regions))
+        await asyncio.gather(*(self._attempt(region, partial(one, region)) for region in regions))
 
-    async def _try(self, region: str, call: Callable[[], Awaitable[None]]) -> bool:
+    async def _attempt(self, region: str, call: Callable[[], Awaitable[None]]) -> bool:
         try:
             await call()
         except ConsoleError as error:
-            self.complain(error, region)
+            self.show_error(error, region)
             return False
         return True
 
-    def complain(self, error: ConsoleError, region: str = "") -> None:
+    def show_error(self, error: ConsoleError, region: str = "") -> None:
         """An error as the operator needs it: what, where, and what to do."""
         hint = f"\n→ {error.hint}" if error.hint else ""
-        self._voice.say(f"{error}{hint}", "error", region or error.code)
+        self._ui.toast(f"{error}{hint}", "error", region or error.code)
 
-    async def _through_waves(self, regions: tuple[str, ...]) -> None:
-        """Run to the gates. The cockpit begins the waves that wait when a person has opened them."""
+    async def _run_waves(self, regions: tuple[str, ...]) -> None:
+        """Run up to the gates. The cockpit starts the waves that wait once a person has opened them."""
         outcomes: tuple[Outcome, ...] = ()
 
         async def run() -> None:
             nonlocal outcomes
             outcomes = await self._cockpit.run(regions)
 
-        if await self._try("", run):
+        if await self._attempt("", run):
             self._report(outcomes)
 
     def _report(self, outcomes: Sequence[Outcome]) -> None:
         gates = [outcome.region for outcome in outcomes if isinstance(outcome.error, AtGate)]
         later = ", ".join(outcome.region for outcome in outcomes if outcome.state == "skipped")
         if gates:
-            then = f", then {later} may begin" if later else ""
-            self._voice.say(f"{', '.join(gates)}: at the gate; P shows the checks and promotes{then}")
+            then = f", then {later} can start" if later else ""
+            self._ui.toast(f"{', '.join(gates)}: at the gate; P shows the checks and promotes{then}")
         for outcome in outcomes:
             if outcome.error and not isinstance(outcome.error, AtGate) and outcome.state != "skipped":
-                self.complain(outcome.error, outcome.region)
+                self.show_error(outcome.error, outcome.region)

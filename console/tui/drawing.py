@@ -1,4 +1,4 @@
-"""Pieces that every pane draws with: outside text made safe, bars, badges, hanging paragraphs."""
+"""Drawing primitives shared by all panes: safe outside text, bars, badges, indented paragraphs."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from textual.content import Content
 from console.text import safe_text
 from console.tui.labels import Label
 
-MAX_TEXT = 400  # characters of one outside text in one place
+MAX_TEXT = 400  # characters shown of one outside text
 ENVIRONMENT_STYLES = {
     "prod": "$text-error on $error-muted",
     "production": "$text-error on $error-muted",
@@ -18,7 +18,7 @@ DEFAULT_ENVIRONMENT_STYLE = "$text-success on $success-muted"
 
 
 def safe(outside: str, style: str = "", limit: int = MAX_TEXT) -> Content:
-    """Text from a file, a region or a store: escaped, cut, and never read as markup."""
+    """Text from a file, a region or a store: escaped, cut, and never interpreted as markup."""
     return Content.styled(safe_text(outside, limit), style)
 
 
@@ -28,7 +28,7 @@ def cell(content: Content, width: int) -> Content:
 
 
 def bar(fraction: float, width: int, style: str, running: float = 0.0) -> Content:
-    """`━━━━━╍╍╌╌╌`, `width` cells; full only when everything is done. running: the share that a batch is at now."""
+    """`━━━━━╍╍╌╌╌`, `width` cells; full only when everything is done. running: share of the running batch."""
     filled = min(width, int(fraction * width))
     begun = max(filled, min(width - 1, int((fraction + running) * width)))
     return Content.assemble(
@@ -37,25 +37,25 @@ def bar(fraction: float, width: int, style: str, running: float = 0.0) -> Conten
 
 
 def badge(environment: str) -> Content:
-    """The environment's name on its colour; an unnamed one is said to be so."""
+    """The environment's name on its colour, or `no environment`."""
     name = environment or "no environment"
     return safe(f" {name} ", ENVIRONMENT_STYLES.get(environment.lower(), DEFAULT_ENVIRONMENT_STYLE), 24)
 
 
-def draw_label(word: Label, width: int = 0) -> Content:
-    """A state: symbol, then word."""
-    content = Content.assemble(Content.styled(word.symbol, word.style), " ", safe(word.text, word.style, 120))
+def draw_label(label: Label, width: int = 0) -> Content:
+    """Symbol, then text."""
+    content = Content.assemble(Content.styled(label.symbol, label.style), " ", safe(label.text, label.style, 120))
     return cell(content, width) if width else content
 
 
 def wrap_indented(content: Content, indent: int, width: int) -> list[Content]:
-    """A paragraph wrapped to `width` with every line indented."""
+    """A paragraph wrapped to `width`, every line indented."""
     lines = content.wrap(max(10, width - indent))
     return [Content.assemble(" " * indent, line) for line in lines]
 
 
 def stack_lines(lines: Iterable[Content]) -> Content:
-    """Lines one below the other."""
+    """Lines as one content."""
     return Content("\n").join(lines)
 
 
@@ -64,7 +64,7 @@ def heading(text: str) -> Content:
 
 
 def key_hints(*pairs: tuple[str, str]) -> Content:
-    """`P promote · v validations`: keys to press next, and what they do."""
+    """`P promote · v validations`: the next keys, and what they do."""
     parts: list[Content] = []
     for key, does in pairs:
         if parts:

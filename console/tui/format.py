@@ -1,4 +1,4 @@
-"""Numbers as people read them: rows, bytes, durations, rates. Pure."""
+"""Human-readable numbers: rows, bytes, durations, rates. Pure."""
 
 KILO = 1000.0
 MINUTE, HOUR, DAY = 60, 3600, 86400

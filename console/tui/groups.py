@@ -1,4 +1,4 @@
-"""Which regions plan the same, so that people review plans and not regions; and where somebody altered tables by hand."""
+"""Regions with equal plans, so that people review plans and not regions; and tables that were altered by hand."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,7 +13,7 @@ MAX_NAMES = 12  # regions named in one line
 
 
 class PlanGrouping:
-    """Groups the plans of a fleet; anew only when one of them is another, for it reads all that they say."""
+    """Groups the plans of a fleet; regroups only when a plan was replaced, since that reads all of them."""
 
     def __init__(self) -> None:
         self._plans: tuple[Plan, ...] = ()
@@ -26,16 +26,16 @@ class PlanGrouping:
         return self._groups
 
 
-def draw_groups(groups: Sequence[Group], width: int, most: int) -> list[Content]:
+def draw_groups(groups: Sequence[Group], width: int, max_lines: int) -> list[Content]:
     """`plan A · 14 regions · us, eu, …`, `plan B · 4 regions · another tables.landing.retention: 3d · ap, …`.
 
-    most     lines; the last one says how many plans are left out
-    returns  () for a lone region, which shares its plan with nobody, and where there is nothing to review
+    max_lines  the last one says how many plans are left out
+    returns    [] for a single region, and where there is nothing to review
     """
-    lone = sum(len(group.plans) for group in groups) < 2
-    if lone or not any(group.plans[0].changes or group.drifted for group in groups):
+    single = sum(len(group.plans) for group in groups) < 2
+    if single or not any(group.plans[0].changes or group.drifted for group in groups):
         return []
-    shown = groups if len(groups) <= most else groups[: max(0, most - 1)]
+    shown = groups if len(groups) <= max_lines else groups[: max(0, max_lines - 1)]
     lines = [_group_line(group).truncate(width, ellipsis=True) for group in shown]
     left = len(groups) - len(shown)
     return [*lines, Content.styled(f"   … and {plural(left, 'plan')} more", "$text-muted")] if left else lines
@@ -47,7 +47,7 @@ def plan_labels(groups: Sequence[Group]) -> Mapping[str, str]:
 
 
 def plan_title(groups: Sequence[Group], region: str) -> str:
-    """`plan A, the same in eu, ap`: what stands over the plan of one region."""
+    """`plan A, the same in eu, ap`: the title over the plan of one region."""
     group = next((group for group in groups if region in group.regions), None)
     if group is None:
         return "plan"
@@ -59,14 +59,14 @@ def plan_title(groups: Sequence[Group], region: str) -> str:
 
 def drift_text(drift: Sequence[Drift]) -> str:
     """`drifted: requests.agent, landing`."""
-    places = dict.fromkeys(".".join(filter(None, (found.table, found.name))) for found in drift)
+    places = dict.fromkeys(".".join(filter(None, (altered.table, altered.name))) for altered in drift)
     return f"drifted: {', '.join(places)}" if places else ""
 
 
 def _group_line(group: Group) -> Content:
     parts = [Content.styled(f"plan {group.label}", "bold $text-accent"), Content(plural(len(group.plans), "region"))]
     style = "$text-warning" if group.drifted else ""
-    if group.differs:  # they name what drifted, too
+    if group.differs:  # names the drift, too
         parts.append(safe("; ".join(group.differs), style, 200))
     elif group.drifted:
         parts.append(safe(drift_text(group.plans[0].drift), style, 200))

@@ -1,6 +1,7 @@
-"""The word, symbol and tone that a region's state is shown by. Pure; the tone only repeats what the word says."""
+"""The condition of a region, and the symbol, text and tone that it is shown by. Pure; the tone only repeats the text."""
 
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Literal, assert_never
 
 from console.model.event import ENDED, RUNNING
@@ -19,7 +20,7 @@ STYLES: dict[Tone, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """`▶ backfilling`. text may come from outside: draw it through `said`."""
+    """`▶ backfilling`. text may come from outside: draw it through `safe`."""
 
     symbol: str
     text: str
@@ -30,78 +31,135 @@ class Label:
         return STYLES[self.tone]
 
 
+class Condition(Enum):
+    """What state a region is in, as far as the screens tell it apart."""
+
+    UNREACHABLE = auto()
+    FAILED = auto()
+    PAUSED = auto()
+    NOTED = auto()  # at rest, with a note from outside the rollout
+    AT_GATE = auto()
+    RUNNING = auto()
+    FEED_STOPPED = auto()
+    NO_PLAN = auto()
+    READING = auto()
+    REFUSED = auto()
+    LIVE = auto()
+    UP_TO_DATE = auto()
+    ROLLED_BACK = auto()
+    ENDED = auto()  # cancelled or discarded, and a change is pending again
+    CHANGE_PENDING = auto()
+
+
 def change_pending(view: RegionView) -> bool:
-    """A change is planned that a rollout could begin with."""
+    """A change is planned, and a rollout of it could start."""
     return view.plan is not None and bool(view.plan.changes) and not view.plan.refusals
 
 
 def idle(view: RegionView) -> bool:
-    """No rollout is under way, nor one that stands."""
+    """No rollout is running, paused, failed or at its gate."""
     return not view.status.held and (view.status.state == "none" or view.status.state in ENDED)
 
 
 def working(view: RegionView) -> bool:
-    """The region's agent is at work on a rollout now."""
+    """The region's agent is working on a rollout now."""
     return not view.status.held and view.status.state in RUNNING
 
 
 def under_way(view: RegionView) -> bool:
-    """A rollout moves or stands: the region has figures to show."""
+    """A rollout is running, paused, failed or at its gate: there are figures to show."""
     return not idle(view)
 
 
-def state_label(view: RegionView) -> Label:
-    """The one word for one region; what a person must act on comes before what goes by itself."""
+def condition(view: RegionView) -> Condition:
+    """The one condition of a region; what needs a person comes before what goes on by itself."""
     status = view.status
     if view.link == "unreachable":
-        return Label("!", "unreachable", "warn")
+        return Condition.UNREACHABLE
     if status.held:
-        return Label("✗", "failed", "bad") if status.held == "failed" else Label("‖", "paused", "warn")
+        return Condition.FAILED if status.held == "failed" else Condition.PAUSED
     if view.note and idle(view):
-        return Label("…", view.note, "busy")
+        return Condition.NOTED
     match status.state:
         case "awaiting-confirmation":
-            return Label("◆", "at the gate", "warn")
+            return Condition.AT_GATE
         case "planned" | "preparing" | "backfilling" | "catching-up" | "validating" | "promoting":
-            return Label("▶", status.state, "busy")
+            return Condition.RUNNING
         case "none" | "live" | "cancelled" | "discarded" | "rolled-back" | "cleaned":
-            return _idle_label(view)
+            return _idle_condition(view)
         case _:
             assert_never(status.state)
 
 
-def _idle_label(view: RegionView) -> Label:
-    if feeds := view.status.standing:
-        return Label("✗", "feed stopped" if len(feeds) == 1 else "feeds stopped", "bad")
+def _idle_condition(view: RegionView) -> Condition:
+    if view.status.standing:
+        return Condition.FEED_STOPPED
     if view.problem:
-        return Label("✗", "no plan", "bad")
+        return Condition.NO_PLAN
     if view.plan is None:
-        return Label("…", "reading", "quiet")
+        return Condition.READING
     if view.plan.refusals:
-        return Label("✗", "refused", "bad")
+        return Condition.REFUSED
     if not view.plan.changes:
-        return Label("✓", "live" if view.live else "up to date", "good")
+        return Condition.LIVE if view.live else Condition.UP_TO_DATE
     match view.status.state:
         case "rolled-back":
-            return Label("↶", "rolled back", "warn")
+            return Condition.ROLLED_BACK
         case "cancelled" | "discarded":
-            return Label("-", view.status.state, "quiet")
+            return Condition.ENDED
         case _:
+            return Condition.CHANGE_PENDING
+
+
+def state_label(view: RegionView) -> Label:
+    """How the region's condition is shown; a note and the state of a rollout are shown as the view has them."""
+    match current := condition(view):
+        case Condition.UNREACHABLE:
+            return Label("!", "unreachable", "warn")
+        case Condition.FAILED:
+            return Label("✗", "failed", "bad")
+        case Condition.PAUSED:
+            return Label("‖", "paused", "warn")
+        case Condition.NOTED:
+            return Label("…", view.note, "busy")
+        case Condition.AT_GATE:
+            return Label("◆", "at the gate", "warn")
+        case Condition.RUNNING:
+            return Label("▶", view.status.state, "busy")
+        case Condition.FEED_STOPPED:
+            return Label("✗", "feed stopped" if len(view.status.standing) == 1 else "feeds stopped", "bad")
+        case Condition.NO_PLAN:
+            return Label("✗", "no plan", "bad")
+        case Condition.READING:
+            return Label("…", "reading", "quiet")
+        case Condition.REFUSED:
+            return Label("✗", "refused", "bad")
+        case Condition.LIVE:
+            return Label("✓", "live", "good")
+        case Condition.UP_TO_DATE:
+            return Label("✓", "up to date", "good")
+        case Condition.ROLLED_BACK:
+            return Label("↶", "rolled back", "warn")
+        case Condition.ENDED:
+            return Label("-", view.status.state, "quiet")
+        case Condition.CHANGE_PENDING:
             return Label("○", "change waiting", "busy")
+        case _:
+            assert_never(current)
 
 
 def feed_trouble(view: RegionView) -> str:
-    """Why live rows do not flow, the worst feed first; "" where all do."""
+    """Why live rows are not flowing, the worst feed first; "" where all feeds work."""
     feeds = sorted(view.status.ailing, key=lambda feed: not feed.standing)
     if not feeds:
         return ""
     more = f" (and {len(feeds) - 1} more)" if len(feeds) > 1 else ""
-    does = "stands still" if feeds[0].standing else f"fails, try {feeds[0].tries}"
-    return f"feed {feeds[0].feed} {does}{more}: {feeds[0].why}"
+    problem = "has stopped" if feeds[0].standing else f"is failing, attempt {feeds[0].tries}"
+    return f"feed {feeds[0].feed} {problem}{more}: {feeds[0].why}"
 
 
 def done_fraction(view: RegionView) -> float:
-    """How much of the rollout is done, 0…1: by rows where rows move, else by steps. Past validation it is 1."""
+    """How much of the rollout is done, 0…1: by rows where rows are moved, else by steps. After validation it is 1."""
     status = view.status
     if status.state in ("awaiting-confirmation", "promoting", "live"):
         return 1.0
@@ -111,18 +169,18 @@ def done_fraction(view: RegionView) -> float:
 
 
 def running_fraction(view: RegionView) -> float:
-    """The share of the rollout that its running batches have done so far, 0…1; an estimate, beside `fraction`."""
+    """Share of the rollout that the running batches have done so far, 0…1; an estimate, not part of `done_fraction`."""
     status = view.status
     return status.rows_running / status.rows_total if status.rows_total and working(view) else 0.0
 
 
 def running_step(view: RegionView) -> StepStatus | None:
-    """The step whose batch is running, the latest of them."""
+    """The latest step with a running batch."""
     return next((step for step in reversed(view.status.steps) if step.state == "running" and step.batch), None)
 
 
 def release_text(view: RegionView) -> str:
-    """`r1 → r2` during a rollout, `r1 → next` while a change waits, `r1` otherwise; `—` where nothing is live."""
+    """`r1 → r2` during a rollout, `r1 → next` while a change is pending, `r1` otherwise; `—` where nothing is live."""
     live = view.live or "—"
     if under_way(view) and view.status.release:
         return f"{view.status.was or live} → {view.status.release}"

@@ -1,11 +1,13 @@
-"""What the screens draw from: one frozen value, replaced whole whenever something changed."""
+"""What the screens are drawn from: one frozen value, replaced as a whole whenever something changed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from console.runner.view import Group, RegionView
 from console.runner.waves import QueuedRegion
-from console.tui.labels import state_label
+from console.tui.labels import Condition, condition
+
+NOTEWORTHY = (Condition.AT_GATE, Condition.FAILED, Condition.LIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,28 +15,29 @@ class ScreenState:
     """All regions at one moment.
 
     views     region name → view, in the order of waves
-    title     pipeline or project; drawn in the banner
+    title     pipeline or project, shown in the banner
     coach     show the line with the next keys
-    readonly  no deed that changes a region
+    readonly  refuse every action that changes a region
     at        now, seconds since 1970, UTC
-    groups    regions whose plans say the same, largest group first
-    turns     regions whose wave of a rollout has not begun
+    groups    regions with equal plans, largest group first
+    queued    regions whose wave of a rollout has not started
     """
 
     views: Mapping[str, RegionView]
+    _: KW_ONLY
     title: str = ""
     coach: bool = False
     readonly: bool = False
     at: float = 0.0
     groups: tuple[Group, ...] = ()
-    turns: Mapping[str, QueuedRegion] = field(default_factory=dict)
+    queued: Mapping[str, QueuedRegion] = field(default_factory=dict)
 
 
 def needs_attention(before: ScreenState, now: ScreenState) -> bool:
-    """Whether a region has come to where a person is needed, or is through: worth a bell if nobody looks."""
-    words = ("at the gate", "failed", "live")
-    news = {name: state_label(view).text for name, view in now.views.items()}
+    """Whether a region has just reached its gate, failed or gone live: worth a bell if nobody is looking."""
     return any(
-        word in words and name in before.views and state_label(before.views[name]).text not in (word, "reading")
-        for name, word in news.items()
+        (current := condition(view)) in NOTEWORTHY
+        and name in before.views
+        and condition(before.views[name]) not in (current, Condition.READING)
+        for name, view in now.views.items()
     )

@@ -50,7 +50,13 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
             LINE.format(n % 19, 10 + n % 7, n % 23, 400 if n % 9 == 0 else 200) for n in (*range(1_950), *range(50))
         )
     )
-    build(Traffic("ap", 60, 2_000, 5), warehouse, datetime(2026, 11, 20, 12, tzinfo=UTC), log, lambda done, of: None)
+    build(
+        Traffic(region="ap", rows_a_day=60, heavy=2_000, live=5),
+        warehouse,
+        datetime(2026, 11, 20, 12, tzinfo=UTC),
+        log,
+        lambda done, of: None,
+    )
     db = duckdb.connect()
     db.execute("SET TimeZone = 'UTC'")
     db.execute(

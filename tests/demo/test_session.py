@@ -58,9 +58,9 @@ def test_what_runs_is_ended_though_the_projects_files_are_wrong(tmp_path: Path) 
     (warehouse / "_console").mkdir(parents=True)
     with subprocess.Popen([sys.executable, "-c", IDLE, "console.agent", str(warehouse)]) as agent:
         (warehouse / "_console" / "agent.lock").write_text(json.dumps({"pid": agent.pid}))
-        wish = DemoOptions(prepare=False, live=False, stop=True, reset=False, log=None, plant="")
+        options = DemoOptions(prepare=False, live=False, stop=True, reset=False, log=None, plant="")
         try:
-            assert run_command(tmp_path, wish, None) == 0
+            assert run_command(tmp_path, options, None) == 0
             assert (birth(agent.pid), birth(producer), birth(screen)) == ("", "", "")
         finally:
             agent.kill()

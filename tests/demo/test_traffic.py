@@ -32,7 +32,7 @@ def landing(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """A small region with a heavy day: more than one round of the log a day."""
     warehouse = tmp_path_factory.mktemp("ap")
     told: list[tuple[int, int]] = []
-    traffic = Traffic("ap", rows_a_day=1_000, heavy=11_000, live=5, external=True)
+    traffic = Traffic(region="ap", rows_a_day=1_000, heavy=11_000, live=5, external=True)
     written = build(traffic, warehouse, NOW, None, lambda done, of: told.append((done, of)))
     table = DeltaTable(str(warehouse / "landing"))
     protocol = table.protocol()
@@ -154,17 +154,17 @@ def test_a_producer_killed_while_sending_leaves_its_batch_to_the_next(tmp_path: 
     path = tmp_path / "eu.ndjson"
     one, two = Batch("eu-s1-", 0, 200, 1.5), Batch("eu-s1-", 200, 200, 2.5)
     with closing(Ledger(path)) as ledger:
-        assert ledger.unanswered() is None
+        assert ledger.unacknowledged() is None
         for what, batch in (("sending", one), ("acknowledged", one), ("sending", two)):
             ledger.note(what, batch)
-        assert ledger.unanswered() == two
+        assert ledger.unacknowledged() == two
     whole = path.read_text()
     path.write_text(whole + '{"what": "acknowl')
     with closing(Ledger(path)) as ledger:
-        assert ledger.unanswered() == two
+        assert ledger.unacknowledged() == two
     with closing(Ledger(path)) as ledger:
         ledger.note("acknowledged", two)
-        assert ledger.unanswered() is None
+        assert ledger.unacknowledged() is None
 
 
 @given(

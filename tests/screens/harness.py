@@ -55,4 +55,4 @@ def toast_text(app: ConsoleApp) -> str:
 
 def dialog_title(app: ConsoleApp) -> str:
     """The title of the open question, "" where none is open."""
-    return str(app.screen._question.title) if isinstance(app.screen, Dialog) else ""
+    return str(app.screen._content.title) if isinstance(app.screen, Dialog) else ""

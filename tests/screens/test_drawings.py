@@ -125,12 +125,12 @@ def test_a_batch_of_a_history_whose_rows_nobody_counted_is_told_too() -> None:
 @given(views())
 def test_every_state_has_a_word_a_symbol_and_a_next_key(view: RegionView) -> None:
     name = view.region.name
-    scene = ScreenState({name: view}, coach=True)
+    state = ScreenState({name: view}, coach=True)
     word = state_label(view)
     assert word.symbol
     assert word.text
-    for inside in (False, True):
-        said = coach(scene, name, inside=inside)
+    for in_region in (False, True):
+        said = coach(state, name, in_region=in_region)
         clean(said)
         assert said.plain.strip()
 
@@ -138,15 +138,15 @@ def test_every_state_has_a_word_a_symbol_and_a_next_key(view: RegionView) -> Non
 @given(views())
 def test_no_question_is_open_where_its_deed_does_not_fit(view: RegionView) -> None:
     name = view.region.name
-    scene, shut = ScreenState({name: view}), ScreenState({name: view}, readonly=True)
+    state, shut = ScreenState({name: view}), ScreenState({name: view}, readonly=True)
     asked: dict[RegionAction, DialogContent] = {
-        "promote": confirm_promotion(scene, name), "rollback": confirm_rollback(scene, name), "start": confirm_start(scene, (name,)),
-        "cancel": confirm_end(scene, (name,), "cancel"), "discard": confirm_end(scene, (name,), "discard"),
+        "promote": confirm_promotion(state, name), "rollback": confirm_rollback(state, name), "start": confirm_start(state, (name,)),
+        "cancel": confirm_end(state, (name,), "cancel"), "discard": confirm_end(state, (name,), "discard"),
     }  # fmt: skip
-    for deed in get_args(RegionAction):
-        assert deed in ("refresh", "witness") or objection(deed, view, readonly=True)
-    for deed, question in asked.items():
-        assert bool(question.blocked) >= bool(objection(deed, view))
+    for action in get_args(RegionAction):
+        assert action in ("refresh", "witness") or objection(action, view, readonly=True)
+    for action, question in asked.items():
+        assert bool(question.blocked) >= bool(objection(action, view))
         for line in question.lines:
             clean(line)
     assert all(
@@ -217,9 +217,9 @@ def test_a_region_whose_feed_stands_still_says_so_in_its_line_and_at_its_head() 
         draw_summary(still, 120, s.NOON),
     ):
         assert "feed stopped" in drawn.plain
-        assert "feed parse stands still: landing: DELETE in version 7" in drawn.plain
+        assert "feed parse has stopped: landing: DELETE in version 7" in drawn.plain
         assert "→ rebuild it" in drawn.plain
     fails = replace(live, status=replace(live.status, ailing=(replace(ill, standing=False, tries=2),)))
     assert state_label(fails) == state_label(live)
-    assert "feed parse fails, try 2: landing" in draw_summary(fails, 120, s.NOON).plain
+    assert "feed parse is failing, attempt 2: landing" in draw_summary(fails, 120, s.NOON).plain
     assert len(draw_row(live, "", 120, marked=False, current=True)) == 1

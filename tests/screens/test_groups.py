@@ -35,7 +35,7 @@ async def test_what_was_altered_by_hand_is_said_with_both_ways_out() -> None:
     async with running_app(s.ScriptedCockpit(*moment("fleet")), size=(119, 60)) as (app, pilot):
         await pilot.press(*"jjjjjj", "enter", "1")
         text = screen_text(app)
-        assert "! requests.note (column): the release says nothing, there is string" in text
+        assert "! requests.note (column): the release has nothing, the table has string" in text
         assert "to adopt it: declare note in tables/requests.yaml" in text
         assert "to repair it: there: ALTER TABLE requests DROP COLUMN note" in text
 

@@ -44,7 +44,7 @@ async def test_the_gate_opens_only_for_the_regions_own_name() -> None:
     [
         (s.at_gate(s.US, wrong=True), "1 of 4 checks differ"),
         (replace(s.at_gate(s.US), status=replace(s.at_gate(s.US).status, checks=())), "no check has run"),
-        (replace(s.at_gate(s.US), link="unreachable"), "does not answer"),
+        (replace(s.at_gate(s.US), link="unreachable"), "us is unreachable"),
         (s.running(s.US), "only a region at its gate"),
         (s.live(s.US), "only a region at its gate"),
     ],
@@ -89,7 +89,7 @@ async def test_start_asks_first_and_says_what_waits_for_which_gate() -> None:
         await pilot.pause()
         assert actions(cockpit) == [("run", ("us", "eu", "ap"))]
         assert "us: at the gate" in screen_text(app)
-        assert "then eu, ap may begin" in toast_text(app)
+        assert "then eu, ap can start" in toast_text(app)
 
 
 async def test_only_marked_regions_start() -> None:
@@ -117,7 +117,7 @@ async def test_pause_goes_on_where_it_is_paused_and_retry_only_after_a_failure()
         await pilot.press("p", "t", "j", "p", "j", "p", "t")
         await settle(pilot)
         assert actions(cockpit) == [("pause", "us"), ("resume", "eu"), ("retry", "ap")]
-        assert "only a failed rollout is tried again" in screen_text(app)
+        assert "only a failed rollout can be retried" in screen_text(app)
 
 
 async def test_rolling_back_asks_for_the_name_too() -> None:
@@ -135,8 +135,8 @@ async def test_a_read_only_console_changes_nothing_in_any_state() -> None:
     views += (s.at_gate(replace(s.US, name="g")), s.live(replace(s.US, name="h")))
     cockpit = s.ScriptedCockpit(*views)
     async with running_app(cockpit, readonly=True) as (app, pilot):
-        for deed, name in product(get_args(RegionAction), cockpit.views):
-            app.post_message(ActionRequest(deed, (name,)))
+        for action, name in product(get_args(RegionAction), cockpit.views):
+            app.post_message(ActionRequest(action, (name,)))
         await pilot.pause()
         assert ([call for call in actions(cockpit) if call[0] != "witness"], dialog_title(app)) == ([], "")
         assert {call for call, _ in cockpit.calls} == {"refresh", "witness"}
@@ -163,7 +163,7 @@ async def test_a_filter_hides_regions_and_escape_brings_them_back() -> None:
         assert isinstance(home, HomeScreen)
         await pilot.press("slash", *"prod !eu", "enter")
         assert home._list.shown == ["ap"]
-        assert home.subject == "ap"
+        assert home.current_region == "ap"
         await pilot.press("escape")
         assert home._list.shown == ["us", "eu", "ap"]
 
@@ -211,7 +211,7 @@ async def test_a_thousand_changes_are_drawn_a_few_times() -> None:
             cockpit.show(s.running(s.EU, done * 400))
             if done % 50 == 0:
                 await pilot.pause(0.01)
-                drawn.add(id(app.scene))
+                drawn.add(id(app.state))
         await settle(pilot)
         assert len(drawn) <= 8
         assert "400k/467k rows +24.3k" in screen_text(app)
@@ -221,5 +221,5 @@ async def test_leaving_says_which_agents_go_on(capsys: pytest.CaptureFixture[str
     cockpit = s.ScriptedCockpit(*moment("running"))
     async with running_app(cockpit) as (_, pilot):
         await pilot.press("q")
-    assert "eu, ap: the agents carry on" in capsys.readouterr().err
+    assert "eu, ap: the agents continue" in capsys.readouterr().err
     assert cockpit.calls[-1] == ("close", None)

@@ -22,9 +22,9 @@ def test_the_log_tells_the_whole_rollout_with_its_times() -> None:
 
 def test_steps_of_a_rollout_that_is_over_are_not_shown_as_those_of_one_under_way() -> None:
     over = s.RegionView(s.US, status=replay(story()))
-    assert draw_steps(over, 80, 0.0).plain.startswith("nothing is under way; web-8, live, took these steps:\n")
+    assert draw_steps(over, 80, 0.0).plain.startswith("no rollout is under way; steps of the last one, web-8 (live):\n")
     going = replace(over, status=replay(story()[:10]))
-    assert "nothing is under way" not in draw_steps(going, 80, 0.0).plain
+    assert "no rollout is under way" not in draw_steps(going, 80, 0.0).plain
     planned = replace(over, plan=s.waiting(s.US, 400).plan)
     assert "web-8" not in draw_steps(planned, 80, 0.0).plain
     assert draw_steps(planned, 80, 0.0).plain.startswith("· ")

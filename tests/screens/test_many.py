@@ -67,14 +67,14 @@ async def test_the_next_repaint_rests_in_proportion_to_what_the_last_one_took(mo
     cockpit = s.ScriptedCockpit(s.running(s.EU))
     async with running_app(cockpit) as (app, pilot):
         await settle(pilot)
-        look = app._look
+        look = app._snapshot
 
         def slow() -> object:
             nonlocal now
             now += took
             return look()
 
-        monkeypatch.setattr(app, "_look", slow)
+        monkeypatch.setattr(app, "_snapshot", slow)
         monkeypatch.setattr(app_module, "time", SimpleNamespace(monotonic=lambda: now))
         cockpit.show(s.running(s.EU, 210_000))
         await settle(pilot)
@@ -104,7 +104,7 @@ async def test_a_click_moves_the_cursor_and_a_second_one_opens_the_region_also_w
         assert await pilot.click(RegionList, offset=(5, found.size.height - 1), times=2)
         await pilot.pause()
         assert isinstance(app.screen, RegionScreen)
-        assert app.screen.subject == "r499"
+        assert app.screen.current_region == "r499"
 
 
 async def test_the_cursor_stays_in_view_and_the_first_region_brings_the_names_of_the_columns() -> None:
@@ -141,9 +141,9 @@ async def test_a_plan_of_many_tables_is_shown_whole_whatever_was_shown_before() 
             cockpit.show(keeping(tables))
             await settle(pilot)
             parts = [part for part in found.query(Static) if part.display]
-            assert "\n".join(str(part.content) for part in parts) == found._drawn.plain
-            assert f"t_{tables - 1} " in found._drawn.plain
-            assert found.virtual_size.height >= found._drawn.plain.count("\n") + 1
+            assert "\n".join(str(part.content) for part in parts) == found._content.plain
+            assert f"t_{tables - 1} " in found._content.plain
+            assert found.virtual_size.height >= found._content.plain.count("\n") + 1
 
 
 async def test_a_long_log_shows_its_last_line_and_that_of_what_is_added() -> None:

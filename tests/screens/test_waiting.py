@@ -37,8 +37,8 @@ def test_once_a_batch_runs_it_waits_for_nothing() -> None:
 def test_a_pause_says_for_how_long_it_may_last() -> None:
     view = waiting()
     paused = replace(view.status, held="paused", why="paused by ada", until=NOW + 5 * 86_400 + 3 * 3600)
-    assert "paused by ada; may stay so for 5 d 3 h" in draw_summary(replace(view, status=paused), 200, NOW).plain
+    assert "paused by ada; can stay paused for 5 d 3 h" in draw_summary(replace(view, status=paused), 200, NOW).plain
     later = draw_summary(replace(view, status=paused), 200, NOW + 6 * 86_400).plain
-    assert "files of its history may be deleted already" in later
+    assert "files of its history may already be deleted" in later
     promoted = replace(view, status=replace(paused, state="validating"))
-    assert "may stay so" not in draw_summary(promoted, 200, NOW).plain
+    assert "can stay paused" not in draw_summary(promoted, 200, NOW).plain

@@ -30,7 +30,7 @@ def test_what_a_rollback_loses_stands_above_the_tables_with_its_reason() -> None
     )
     assert text.index("a rollback loses") < text.index("requests")
     final = Rollback(False, (), "the Delta protocol of requests stays raised (columnMapping)")
-    assert "! a rollback loses nothing that is stored, and not everything returns: the Delta" in drawn(
+    assert "! a rollback loses no stored rows, but does not restore everything: the Delta" in drawn(
         s.plan(s.US, rollback=final), 200
     )
 
@@ -42,14 +42,14 @@ def test_whose_answers_change_is_listed_by_owner_with_what_and_why() -> None:
         Answer("copy", "daily", "data team", "requests.ms differs"),
     )
     lines = drawn(s.plan(s.US, answers=answers), 200).splitlines()
-    at = lines.index("answers change for")
+    at = lines.index("results change for")
     assert [line.strip() for line in lines[at + 1 : at + 5]] == [
         "data team: daily (copy)  requests.ms differs",
         "web team: export (sink)  another query",
-        "nobody named: top_pages (endpoint)  rows of requests differ",
+        "no owner: top_pages (endpoint)  rows of requests differ",
         "",
     ]
-    assert "answers change for" not in drawn(s.plan(s.US, answers=()), 200)
+    assert "results change for" not in drawn(s.plan(s.US, answers=()), 200)
 
 
 async def test_the_way_back_is_seen_without_scrolling_on_a_small_screen() -> None:

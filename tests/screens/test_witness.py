@@ -91,9 +91,9 @@ async def test_a_key_seeks_the_witness_of_the_region_in_view_and_escape_leaves_i
         await settle(pilot)
         assert ("witness", "eu") in cockpit.calls
         cockpit.show(replace(s.waiting(s.EU), witness=s.witness_progress(s.witness_result(), total=2)))
-        text = await until(pilot, app, "seeking, 1 of 2 answered")
-        assert "a Spark of this machine is started for it" in text
-        assert "esc leaves: the search goes on" in text
+        text = await until(pilot, app, "searching, 1 of 2 done")
+        assert "Spark is started on this machine" in text
+        assert "esc leave: the search continues" in text
         assert "~ agent  NULL → 'Mozilla/5.0" in text
         await pilot.press("escape")
         assert isinstance(app.screen, HomeScreen)
@@ -103,8 +103,8 @@ async def test_its_pane_alone_seeks_nothing_and_says_what_would_be_started() -> 
     cockpit = s.ScriptedCockpit(*moment("before"))
     async with running_app(cockpit, size=SIZE) as (app, pilot):
         await pilot.press("enter", "5")
-        text = await until(pilot, app, "w seek the smallest made-up rows")
-        assert "A Spark of this machine is started for it" in text
+        text = await until(pilot, app, "w find the smallest made-up rows")
+        assert "This starts Spark on this machine" in text
         assert [call for call, _ in cockpit.calls] == ["refresh"]
 
 
@@ -125,13 +125,13 @@ async def test_rows_that_only_one_side_gives_are_shown_below_each_other_or_in_co
     async with running_app(s.ScriptedCockpit(view), size=(119, 120)) as (app, pilot):
         await pilot.press("enter", "5")
         text = await until(pilot, app, "… and 2 more")
-        assert "old gives, 2 rows" in text
+        assert "old returns, 2 rows" in text
         assert "'2024-02-29T00:00:00'  NULL" in text
         assert "no witness: none among 324 databases" in text
 
 
 @pytest.mark.parametrize(
-    ("sql", "said"), [(OLD, "no query of a table is edited"), (WIDER, "old rows and columns stay as they are")]
+    ("sql", "said"), [(OLD, "the plan edits no query of a table"), (WIDER, "old rows and columns stay as they are")]
 )
 async def test_what_changes_no_row_starts_no_spark(sql: str, said: str, tmp_path: Path, sparks: list[Started]) -> None:
     world = World(tmp_path, holding("us"))
@@ -150,12 +150,12 @@ async def test_without_a_spark_it_says_so_and_can_be_asked_again(
     async with running_app(world.console(planner=Files(EDITED)), size=SIZE) as (app, pilot):
         await until(pilot, app, "change waiting")
         await pilot.press("w")
-        assert "no Delta jars" in await until(pilot, app, "w seek again", 60)
+        assert "no Delta jars" in await until(pilot, app, "w search again", 60)
         await pilot.press("w")
         async with asyncio.timeout(60):
             while len(sparks) < 2:
                 await settle(pilot)
-        await until(pilot, app, "w seek again", 60)
+        await until(pilot, app, "w search again", 60)
 
 
 @pytest.mark.spark
@@ -166,25 +166,25 @@ async def test_one_spark_proves_an_edit_for_all_regions_while_the_operator_looks
     async with running_app(world.console(planner=files), size=SIZE) as (app, pilot):
         await until(pilot, app, "3 change waiting")
         await pilot.press("w")
-        await until(pilot, app, "… seeking")
+        await until(pilot, app, "… searching")
         await pilot.press("escape", "j", "w")
-        await until(pilot, app, "… seeking")
+        await until(pilot, app, "… searching")
         await pilot.press("escape", "j", "w")
-        await until(pilot, app, "no query of a table is edited")
+        await until(pilot, app, "the plan edits no query of a table")
         await pilot.press("escape", "k", "enter", "5")
-        text = await until(pilot, app, "replayed on Spark", 300)
+        text = await until(pilot, app, "confirmed on Spark", 300)
         assert "'probe'" in text
-        assert "old gives, 1 row" in text
-        assert "new gives, 0 rows" in text
+        assert "old returns, 1 row" in text
+        assert "new returns, 0 rows" in text
         await pilot.press("w", "escape", "k", "w")
-        await until(pilot, app, "replayed on Spark")
+        await until(pilot, app, "confirmed on Spark")
         assert len(sparks) == 1
         await pilot.press("r")
         await settle(pilot)
-        assert "replayed on Spark" in screen_text(app)
+        assert "confirmed on Spark" in screen_text(app)
         files.sql = OTHERWISE
         await pilot.press("r")
-        await until(pilot, app, "w seek the smallest made-up rows")
+        await until(pilot, app, "w find the smallest made-up rows")
         assert len(sparks) == 1
 
 

@@ -22,7 +22,7 @@ def test_a_terminal_that_another_program_made_nonblocking_gets_every_letter() ->
     reader.start()
     writer.put(PICTURE)
     writer.start()
-    writer.end()
+    writer.close()
     os.close(writing)
     reader.join()
     os.close(reading)

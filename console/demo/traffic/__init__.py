@@ -1,1 +1,1 @@
-"""The demo's traffic: history made from an access log, and producers that go on from there."""
+"""The demo's traffic: history generated from an access log, and producers of live events."""

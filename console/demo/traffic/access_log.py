@@ -1,4 +1,4 @@
-"""An access log as events to replay: the one that the demo ships, or the user's own in common or combined format."""
+"""An access log as events to replay: the shipped one, or the user's own in common or combined format."""
 
 import gzip
 from pathlib import Path
@@ -9,7 +9,7 @@ import pyarrow as pa
 from console.errors import DataError, UsageError
 
 SHIPPED = Path(__file__).parent.parent / "data" / "access_2015.ndjson.gz"
-READ_BYTES = 64 * 2**20  # of the user's own log: its end
+READ_BYTES = 64 * 2**20  # of the end of the user's own log
 _GZIP = b"\x1f\x8b"
 
 _SHIPPED_SQL = """
@@ -34,7 +34,7 @@ FROM (
 )
 """
 # Tenant: by address, three of unequal size. Duration: 8 to 80 ms and up to 10 more for what is large, to 0.1 ms.
-# Both are functions of the request alone, so that requests which are equal stay equal.
+# Both are functions of the request alone, so that equal requests stay equal.
 _SEED_SQL = """
 CREATE TABLE seed AS
 WITH events AS (
@@ -59,7 +59,7 @@ FROM derived
 
 
 def lines_of(path: Path) -> list[str]:
-    """The last 64 MiB of a log, gzipped or not; bytes that are no UTF-8 are shown as U+FFFD.
+    """The last 64 MiB of a log, gzipped or not; invalid UTF-8 becomes U+FFFD.
 
     raises  UsageError if it cannot be read
     """
@@ -72,7 +72,7 @@ def lines_of(path: Path) -> list[str]:
             data = file.read()
         data = gzip.decompress(data)[-READ_BYTES:] if packed else data
     except (OSError, EOFError) as error:
-        raise UsageError(f"cannot read the log {path}: {error}", hint="LOG= wants an access log") from None
+        raise UsageError(f"cannot read the log {path}: {error}", hint="LOG= must name an access log") from None
     lines = data.decode("utf-8", "replace").replace("\0", "\ufffd").splitlines()
     return lines[1:] if start else lines
 
@@ -82,7 +82,7 @@ def seed(log: Path | None) -> tuple[duckdb.DuckDBPyConnection, int]:
 
     log      the user's own, in common or combined format; None is the shipped one
     returns  a connection with the table `seed(n 0…E-1, of_day_us, without_agent, with_agent)`, times UTC, and E
-    raises   UsageError if the log cannot be read, DataError if it holds no line of that format
+    raises   UsageError if the log cannot be read, DataError if it has no line in that format
     """
     connection = duckdb.connect(config={"autoinstall_known_extensions": False})
     connection.execute("SET TimeZone = 'UTC'")
@@ -90,8 +90,8 @@ def seed(log: Path | None) -> tuple[duckdb.DuckDBPyConnection, int]:
     connection.register("raw", pa.table({"line": pa.array(lines, pa.string())}))
     connection.execute("CREATE TEMP TABLE lines AS SELECT line FROM raw")
     connection.execute(_SEED_SQL.format(read=_COMBINED_SQL if log else _SHIPPED_SQL))
-    found = connection.sql("SELECT count(*) FROM seed").fetchone()
-    events = int(found[0]) if found else 0
+    row = connection.sql("SELECT count(*) FROM seed").fetchone()
+    events = int(row[0]) if row else 0
     if not events:
         raise DataError(
             f"{log}: none of {len(lines)} lines is in common or combined log format",

@@ -1,6 +1,6 @@
-"""Fourteen days of a busy service, made from one access log: replicated, shifted, and written as a landing table.
+"""Fourteen days of a busy service, generated from one access log: replicated, shifted and written as a landing table.
 
-No Spark here: DuckDB multiplies, deltalake writes, one commit a day (docs/demo.md says what is real and what is made).
+Without Spark: DuckDB multiplies, deltalake writes, one commit a day (docs/demo.md: what is real, what is generated).
 """
 
 from collections.abc import Callable
@@ -14,19 +14,19 @@ from deltalake import WriterProperties, write_deltalake
 from console.demo.traffic.access_log import seed
 
 DAYS = 14
-AGENT_DAYS = 5  # the service began to log the user agent so many days ago
+AGENT_DAYS = 5  # since the service began to log the user agent
 HEAVY_DAY = 6  # days ago
-TICK_SECONDS = 2.0  # between two looks of an agent for new rows: three Sparks share two cores here
-_STRIDES = (7919, 7907, 7901, 7883, 7879, 7877, 7873, 7867)  # one of them has no factor in common with the log's length
+TICK_SECONDS = 2.0  # between two polls of an agent for new rows: three Sparks share two cores here
+_STRIDES = (7919, 7907, 7901, 7883, 7879, 7877, 7873, 7867)  # primes, one of which does not divide the log's length
 _WRITER = WriterProperties(compression="ZSTD", compression_level=1, max_row_group_size=50_000)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
-    """How much a region gets.
+    """How much traffic a region gets.
 
     rows_a_day  on an ordinary day;  heavy  on the one heavy day;  live  rows a second from now on
-    external    True where its landing table has `ext_id`, a column of its own
+    external    its landing table has a column of its own, `ext_id`
     """
 
     region: str
@@ -40,13 +40,13 @@ class Traffic:
 
 
 TRAFFIC = {
-    "eu": Traffic("eu", rows_a_day=102_000, heavy=310_000, live=200),
-    "us": Traffic("us", rows_a_day=31_000, heavy=36_000, live=50),
-    "ap": Traffic("ap", rows_a_day=4_800, heavy=5_500, live=5, external=True),
+    "eu": Traffic(region="eu", rows_a_day=102_000, heavy=310_000, live=200),
+    "us": Traffic(region="us", rows_a_day=31_000, heavy=36_000, live=50),
+    "ap": Traffic(region="ap", rows_a_day=4_800, heavy=5_500, live=5, external=True),
 }
 
-# A log that is read ten times a day would put ten requests on one instant: each round is shifted by itself. The stride
-# takes events from the whole log even where a day is shorter than one round.
+# A log replayed ten times a day would put ten requests on one instant, so each round is shifted. The stride takes
+# events from the whole log even if a day is shorter than one round.
 _DAY_SQL = """
 SELECT $region || '-' || $label || '-' || i AS id, $region AS region,
   make_timestamptz(CAST($start_us + (of_day_us + shift_us) % 86400000000 AS bigint)) AS ts,
@@ -61,7 +61,9 @@ ORDER BY ts
 _EXTERNAL_SQL = ",\n  CASE WHEN i % 4 <> 0 THEN 'x' || (i * 2654435761 % 4294967296) END AS ext_id"
 
 
-def build(traffic: Traffic, warehouse: Path, now: datetime, log: Path | None, tell: Callable[[int, int], None]) -> int:
+def build(
+    traffic: Traffic, warehouse: Path, now: datetime, log: Path | None, report: Callable[[int, int], None]
+) -> int:
     """Write `<warehouse>/landing`: 14 days, the last one up to now. The directory must not exist yet.
 
     now      UTC
@@ -79,7 +81,7 @@ def build(traffic: Traffic, warehouse: Path, now: datetime, log: Path | None, te
             {"rows": rows, "first": first, "events": events, "stride": stride, "agent": days_ago < AGENT_DAYS, "now_us": _us(now)},
         )  # fmt: skip
         first += rows
-        tell(done, DAYS)
+        report(done, DAYS)
     connection.close()
     return written
 

@@ -1,8 +1,8 @@
-"""Makes the access log that the demo ships: addresses pseudonymised, foreign search words cut off.
+"""Makes the access log shipped with the demo: addresses pseudonymised, search terms of other sites removed.
 
     python -m console.demo.traffic.make_data apache_access_2015.ndjson.gz OUT.ndjson.gz
 
-The key of the hash is drawn anew at every run and kept nowhere: with it, anybody could try all addresses there are.
+The hash key is random and never stored: with it, all addresses could be tried.
 """
 
 import gzip
@@ -25,9 +25,9 @@ _ADDRESS = re.compile(r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])")
 
 
 def pseudonyms(addresses: Iterable[str], key: bytes) -> dict[str, str]:
-    """One documentation address for each real one; different ones stay different.
+    """A documentation address for each real one; distinct addresses stay distinct.
 
-    The three IPv4 ranges hold 762 hosts; whoever hashes to a taken one gets an IPv6 address.
+    The three IPv4 ranges have 762 hosts; an address that hashes to a taken one gets an IPv6 address.
     """
     hosts = [host for network in DOCUMENTATION for host in network.hosts()]
     found: dict[str, str] = {}
@@ -44,17 +44,17 @@ def pseudonyms(addresses: Iterable[str], key: bytes) -> dict[str, str]:
 
 
 def strip_search(referrer: str | None, known: dict[str, str]) -> str | None:
-    """The referrer; of foreign sites only the page, since their queries hold what somebody searched for."""
+    """The referrer; for other sites without the query string, since it may contain search terms."""
     if referrer is None:
         return None
-    parts = urlsplit(_ADDRESS.sub(lambda found: known[found[0]], referrer))
+    parts = urlsplit(_ADDRESS.sub(lambda match: known[match[0]], referrer))
     if parts.netloc in OWN_HOSTS or not parts.netloc:
         return parts.geturl()
     return f"{parts.scheme}://{parts.netloc}{parts.path}"
 
 
 def anonymized(lines: Iterable[str], key: bytes) -> str:
-    """NDJSON of the source file as NDJSON of the shipped one, in the same order."""
+    """NDJSON of the shipped file from that of the source file, in the same order."""
     events = [json.loads(line) for line in lines]
     quoted = (address for event in events for address in _ADDRESS.findall(event["referrer"] or ""))
     known = pseudonyms([*(event["ip"] for event in events), *quoted], key)

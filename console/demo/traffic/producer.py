@@ -1,10 +1,10 @@
-"""A service that never stops logging: sends its events to a region's agent, and remembers what was acknowledged.
+"""A service that never stops logging: sends its events to a region's agent, and records what was acknowledged.
 
     python -m console.demo.traffic.producer --project DIR --region eu --pipeline web --ledger FILE [--log FILE]
 
-A process of its own. Its ledger is NDJSON beside Delta: a batch is written down before it is sent and again when the
-agent has said that it is stored. What was not acknowledged is sent again under the same id, also by the next producer,
-so that an agent may be killed at any moment and every event still enters once.
+A process of its own. Its ledger is NDJSON outside Delta: a batch is recorded before it is sent and again when the agent
+has acknowledged it. An unacknowledged batch is sent again under the same id, also by the next producer, so that every
+event is stored exactly once even if the agent is killed.
 """
 
 import argparse
@@ -28,14 +28,14 @@ from console.project import load
 
 BATCH_SECONDS = 1.0  # seconds between batches
 MAX_BATCH_ROWS = 600  # in one batch: a frame holds 1 MiB
-MAX_BACKLOG_SECONDS = 30.0  # seconds of traffic kept while the agent does not answer; what is older was never logged
+MAX_BACKLOG_SECONDS = 30.0  # of traffic buffered while the agent does not answer; older events are dropped
 LATE_SECONDS = 36 * 3600
 _MIX = 2654435761
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Rows `first … first + rows - 1` of one producer's life. Its lines follow from these figures alone.
+    """Rows `first … first + rows - 1` of one producer. Its lines are a function of these fields alone.
 
     prefix  of the ids, `eu-s19a2f-`;  at  when it was logged, seconds UTC
     """
@@ -77,17 +77,17 @@ class Ledger:
         self._path = path
         torn = path.is_file() and not path.read_bytes().endswith(b"\n")
         self._file = path.open("a", encoding="utf-8")
-        if torn:  # a killed producer's last line must not spoil ours
+        if torn:  # by a killed producer
             self._file.write("\n")
 
-    def unanswered(self) -> Batch | None:
-        """The last batch that a producer before us sent without hearing that it is stored."""
+    def unacknowledged(self) -> Batch | None:
+        """The last batch that an earlier producer sent without an acknowledgement."""
         waiting: Batch | None = None
         for line in self._path.read_text().splitlines():
             try:
                 entry: dict[str, Any] = json.loads(line)
             except ValueError:
-                continue  # the line that a killed producer was writing: it had not sent that batch yet
+                continue  # torn by a kill: that batch was not sent yet
             what = entry.pop("what")
             waiting = Batch(**entry) if what == "sending" else None
         return waiting
@@ -102,7 +102,7 @@ class Ledger:
 
 
 def due_batches(prefix: str, rate: float, clock: Iterator[tuple[float, float]]) -> Iterator[Batch | None]:
-    """What to send now, at each asking; None when it is too early.
+    """The batch to send at each tick of the clock; None when it is too early.
 
     rate   rows a second
     clock  (monotonic seconds, seconds UTC)
@@ -125,7 +125,7 @@ def _clock() -> Iterator[tuple[float, float]]:
 
 
 async def deliver(driver: LocalDriver, pipeline: str, batch: Batch, rows: list[str], ended: asyncio.Event) -> bool:
-    """Send until it is acknowledged, or until the process is to end. True when acknowledged."""
+    """Send until it is acknowledged or the process is to end. True when acknowledged."""
     pause = 0.2
     while True:
         try:
@@ -139,24 +139,24 @@ async def deliver(driver: LocalDriver, pipeline: str, batch: Batch, rows: list[s
         pause = min(5.0, pause * 2)
 
 
-async def produce(asked: argparse.Namespace) -> None:
-    region = next(region for region in load(asked.project).regions if region.name == asked.region)
-    traffic = TRAFFIC[asked.region]
-    connection, _ = seed(asked.log)
+async def produce(arguments: argparse.Namespace) -> None:
+    region = next(region for region in load(arguments.project).regions if region.name == arguments.region)
+    traffic = TRAFFIC[arguments.region]
+    connection, _ = seed(arguments.log)
     events = payloads(connection)
     connection.close()
-    driver, ledger, ended = LocalDriver(region, tick_seconds=TICK_SECONDS), Ledger(asked.ledger), asyncio.Event()
+    driver, ledger, ended = LocalDriver(region, tick_seconds=TICK_SECONDS), Ledger(arguments.ledger), asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, ended.set)
 
     async def send(batch: Batch) -> None:
         if await deliver(
-            driver, asked.pipeline, batch, batch_lines(batch, region.name, events, traffic.external), ended
+            driver, arguments.pipeline, batch, batch_lines(batch, region.name, events, traffic.external), ended
         ):
             ledger.note("acknowledged", batch)
 
-    if left := ledger.unanswered():
-        await send(left)
+    if pending := ledger.unacknowledged():
+        await send(pending)
     for batch in due_batches(f"{region.name}-s{int(time.time()):x}-", traffic.live, _clock()):
         if ended.is_set():
             break

@@ -1,1 +1,1 @@
-"""Questions before a deed: what they say is computed from the views, one dialog asks them all."""
+"""Confirmations before an action: their content is computed from the views, and one dialog shows them all."""

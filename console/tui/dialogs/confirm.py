@@ -1,4 +1,4 @@
-"""The plainer questions: start through the waves, cancel, discard."""
+"""Confirmations of starting, cancelling and discarding."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -13,44 +13,58 @@ from console.tui.panes.plan import action_counts, price_text
 from console.tui.state import ScreenState
 
 
-def confirm_start(scene: ScreenState, regions: Sequence[str]) -> DialogContent:
-    """Which regions go in which wave, and which stay out and why."""
-    views = [scene.views[name] for name in regions if name in scene.views]
-    ready = [view for view in views if not objection("start", view, scene.readonly)]
+def confirm_start(state: ScreenState, regions: Sequence[str]) -> DialogContent:
+    """Which regions go in which wave, and which are left out and why."""
+    views = [state.views[name] for name in regions if name in state.views]
+    ready = [view for view in views if not objection("start", view, state.readonly)]
     lines: list[Content] = []
     for number, wave in enumerate(_waves(ready), 1):
-        then = "" if number == 1 else " · when the one before is live"
+        then = "" if number == 1 else " · once the wave before is live"
         lines.append(
             Content.styled(f"wave {number}{' · canary' if wave[0].region.canary else ''}{then}", "$text-muted")
         )
         lines += [_ready(view) for view in wave]
-    out = [
-        Content.assemble("  ", safe(objection("start", view, scene.readonly), "$text-muted", 160))
+    left_out = [
+        Content.assemble("  ", safe(objection("start", view, state.readonly), "$text-muted", 160))
         for view in views
         if view not in ready
     ]
-    if out:
-        lines += [Content.styled("stay out", "$text-muted"), *out]
+    if left_out:
+        lines += [Content.styled("not included", "$text-muted"), *left_out]
     if ready:
-        lines += [Content(""), Content("Each region works up to its gate and stops there. Live is not touched.")]
+        lines += [
+            Content(""),
+            Content("Each region is prepared up to its gate and stops there. Live tables are not touched."),
+        ]
     environments = tuple(view.region.environment for view in ready)
     return DialogContent(
-        _title(ready), environments, tuple(lines), "Start", blocked="" if ready else "nothing can start", gentle=True
+        title=_title(ready),
+        environments=environments,
+        lines=tuple(lines),
+        verb="Start",
+        blocked="" if ready else "no region can start",
+        harmless=True,
     )
 
 
-def confirm_end(scene: ScreenState, regions: Sequence[str], deed: Literal["cancel", "discard"]) -> DialogContent:
-    """What is lost by ending a rollout: what it built, never what is live."""
-    views = [scene.views[name] for name in regions if name in scene.views]
-    blocked = next((why for view in views if (why := objection(deed, view, scene.readonly))), "")
+def confirm_end(state: ScreenState, regions: Sequence[str], action: Literal["cancel", "discard"]) -> DialogContent:
+    """What ending a rollout drops: what it has built, never what is live."""
+    views = [state.views[name] for name in regions if name in state.views]
+    blocked = next((why for view in views if (why := objection(action, view, state.readonly))), "")
     lines = [
-        Content.assemble("  ", safe(view.region.name, "bold", 60), safe(f"  {view.status.release}", limit=60), f"  {view.status.rows_done:,} rows built are dropped")
+        Content.assemble("  ", safe(view.region.name, "bold", 60), safe(f"  {view.status.release}", limit=60), f"  {view.status.rows_done:,} built rows are dropped")
         for view in views
     ]  # fmt: skip
-    lines += [Content(""), Content("Live keeps running; nothing that is live is touched.")]
-    verb = "Cancel the rollout" if deed == "cancel" else "Discard"
+    lines += [Content(""), Content("The live release keeps running and is not touched.")]
+    verb = "Cancel the rollout" if action == "cancel" else "Discard the rollout"
     environments = tuple(view.region.environment for view in views)
-    return DialogContent(f"{verb} of {', '.join(regions)}", environments, tuple(lines), verb, blocked=blocked)
+    return DialogContent(
+        title=f"{verb} of {', '.join(regions)}",
+        environments=environments,
+        lines=tuple(lines),
+        verb=verb,
+        blocked=blocked,
+    )
 
 
 def _waves(views: Sequence[RegionView]) -> list[list[RegionView]]:
@@ -60,7 +74,7 @@ def _waves(views: Sequence[RegionView]) -> list[list[RegionView]]:
 
 def _ready(view: RegionView) -> Content:
     plan = view.plan
-    assert plan is not None  # `objection` lets no region start without one
+    assert plan is not None  # `objection` refuses to start a region without one
     price = price_text(plan.price)
     return Content.assemble(
         "  ",

@@ -1,4 +1,4 @@
-"""A question before a deed, as a value: what is shown, what must be typed, and what forbids it."""
+"""The content of a confirmation as a value: what is shown, what must be typed, and what blocks it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,17 +8,17 @@ from textual.content import Content
 from console.tui.state import ScreenState
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DialogContent:
     """Drawn by `Dialog`.
 
     title         one line
-    environments  of the regions concerned, for the colour bars
-    lines         the body; paragraphs are wrapped by the dialog
-    verb          the label of the button that does it
-    typed         what has to be typed first; "" where a button is enough
-    blocked       why it cannot be done now; "" where it can
-    gentle        nothing is lost by it: the button has the focus, not Cancel
+    environments  of the regions concerned, shown as badges
+    lines         the body; wrapped by the dialog
+    verb          label of the confirming button
+    typed         what has to be typed first; "" where the button is enough
+    blocked       why the action is refused now; "" where it is not
+    harmless      nothing is lost: the confirming button has the focus, not Cancel
     """
 
     title: str
@@ -27,7 +27,7 @@ class DialogContent:
     verb: str
     typed: str = ""
     blocked: str = ""
-    gentle: bool = False
+    harmless: bool = False
 
 
 DialogFactory = Callable[[ScreenState], DialogContent]

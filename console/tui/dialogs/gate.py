@@ -1,4 +1,4 @@
-"""The gate: what was checked, what changes, and whether there is a way back."""
+"""Confirmations at the gate: what was checked, what changes, and whether a rollback is possible."""
 
 from textual.content import Content
 
@@ -18,9 +18,9 @@ BODY_WIDTH = 72  # cells of the body at 80 columns
 MAX_ENTRIES = 40
 
 
-def confirm_promotion(scene: ScreenState, region: str) -> DialogContent:
-    """The question of promotion; blocked unless the region stands at its gate and every check passed."""
-    view = scene.views[region]
+def confirm_promotion(state: ScreenState, region: str) -> DialogContent:
+    """Confirmation of a promotion; blocked unless the region is at its gate and every check passed."""
+    view = state.views[region]
     status = view.status
     lines = [
         _line("live", Content.assemble(safe(status.was or view.live or "nothing", limit=60), " → ", safe(status.release, "bold", 60), "   one commit, all tables")),
@@ -31,40 +31,43 @@ def confirm_promotion(scene: ScreenState, region: str) -> DialogContent:
         _line("after", _rollback_text(view)),
     ]  # fmt: skip
     if status.by:
-        lines.append(_line("asked by", safe(f"{status.by}, plan {status.plan[:10]}", "$text-muted", 120)))
+        lines.append(_line("by", safe(f"{status.by}, plan {status.plan[:10]}", "$text-muted", 120)))
     return DialogContent(
-        f"Promote {region}",
-        (view.region.environment,),
-        tuple(lines),
-        "Promote",
+        title=f"Promote {region}",
+        environments=(view.region.environment,),
+        lines=tuple(lines),
+        verb="Promote",
         typed=region,
-        blocked=_blocked(scene, view),
+        blocked=_blocked(state, view),
     )
 
 
-def confirm_rollback(scene: ScreenState, region: str) -> DialogContent:
-    """The question of going back to the release before."""
-    view = scene.views[region]
+def confirm_rollback(state: ScreenState, region: str) -> DialogContent:
+    """Confirmation of a rollback to the previous release."""
+    view = state.views[region]
     lines = (
         _line("live", Content.assemble(safe(view.live, limit=60), " → ", safe(view.previous, "bold", 60), "   one commit, all tables")),
         _line("lag", Content(lag_text(view) or "none measured")),
-        _line("after", Content.assemble(safe(view.previous, limit=60), " was kept fed: no row is lost. ", safe(view.live, limit=60), " stays built until cleanup.")),
+        _line("after", Content.assemble(safe(view.previous, limit=60), " was kept up to date: no row is lost. ", safe(view.live, limit=60), " is kept until cleanup.")),
     )  # fmt: skip
-    blocked = objection("rollback", view, scene.readonly)
+    blocked = objection("rollback", view, state.readonly)
     return DialogContent(
-        f"Roll back {region}", (view.region.environment,), lines, "Roll back", typed=region, blocked=blocked
+        title=f"Roll back {region}",
+        environments=(view.region.environment,),
+        lines=lines,
+        verb="Roll back",
+        typed=region,
+        blocked=blocked,
     )
 
 
-def _blocked(scene: ScreenState, view: RegionView) -> str:
-    if against := objection("promote", view, scene.readonly):
+def _blocked(state: ScreenState, view: RegionView) -> str:
+    if against := objection("promote", view, state.readonly):
         return against
-    found = promotion_blocker(view.status)
-    if found and not any(check.ok is False for check in view.status.checks):
-        return (
-            f"{found}; v shows them, X cancels; once they are understood: console promote --region {view.region.name}"
-        )
-    return f"{found}: nothing is promoted on that; v shows them, X cancels" if found else ""
+    doubt = promotion_blocker(view.status)
+    if doubt and not any(check.ok is False for check in view.status.checks):
+        return f"{doubt}; v shows them, X cancels; to promote all the same: console promote --region {view.region.name}"
+    return f"{doubt}: promotion refused; v shows them, X cancels" if doubt else ""
 
 
 def _line(name: str, content: Content) -> Content:
@@ -72,7 +75,7 @@ def _line(name: str, content: Content) -> Content:
 
 
 def _changes(view: RegionView) -> list[Content]:
-    # the pending plan may be another by now: files move, and what it lists is then not what is promoted
+    # not the pending plan: the files may have changed since, and then it lists something else
     changes = view.accepted.changes if view.accepted else ()
     return [
         Content.assemble(
@@ -88,5 +91,7 @@ def _rollback_text(view: RegionView) -> Content:
     was = view.status.was or view.live
     hours = view.region.policy.rollback_window_hours
     if not was or hours <= 0:
-        return Content.styled("no way back: there is no release before it", STYLES["warn"])
-    return Content.assemble("R goes back to ", safe(was, limit=60), f", which is kept fed for {span(hours * 3600)}")
+        return Content.styled("no rollback possible: there is no previous release", STYLES["warn"])
+    return Content.assemble(
+        "R rolls back to ", safe(was, limit=60), f", which is kept up to date for {span(hours * 3600)}"
+    )

@@ -1,4 +1,6 @@
-"""The validation: one line a check, in words. An inconclusive check is no success."""
+"""The validation: one line a check. An inconclusive check does not count as passed."""
+
+from collections import Counter
 
 from textual.content import Content
 
@@ -20,20 +22,20 @@ def verdict(check: Checked) -> Label:
 
 
 def draw_checks(view: RegionView, width: int, at: float) -> Content:
-    """All checks of the latest validation, what is not ok first; where there is none, when there will be."""
+    """All checks of the latest validation, failures first; where there are none, when they will run."""
     checks = sorted(view.status.checks, key=lambda check: check.ok is True)
     if not checks:
-        return Content("no check has run yet: old and new are compared once history and live rows are in.")
+        return Content("no check has run yet: old and new are compared once history and live rows are loaded.")
     return stack_lines(line for check in checks[:MAX_CHECKS] for line in check_lines(check, width))
 
 
 def check_lines(check: Checked, width: int) -> list[Content]:
-    """`✓ ok      requests · rows per day · 14 days equal`, wrapped below itself."""
-    word = verdict(check)
+    """`✓ ok      requests · rows per day · 14 days equal`, wrapped with an indent."""
+    label = verdict(check)
     texts = [safe(check.table, "bold", 80), safe(check.check, limit=80)]
     if check.detail:
         texts.append(safe(check.detail, "$text-muted"))
-    whole = Content.assemble((f"{word.symbol} {word.text:<8}", word.style), " ", Content(" · ").join(texts))
+    whole = Content.assemble((f"{label.symbol} {label.text:<8}", label.style), " ", Content(" · ").join(texts))
     if whole.cell_length <= width:
         return [whole]
     first, *others = whole.wrap(width - INDENT)
@@ -43,7 +45,7 @@ def check_lines(check: Checked, width: int) -> list[Content]:
 def promotion_blocker(status: Status) -> str:
     """Why the checks do not allow promotion; "" where all of them passed.
 
-    A rollout that moved history and shows no check at all is doubted too.
+    A rollout that moved history and has no check at all may not be promoted either.
     """
     wrong = [check for check in status.checks if check.ok is False]
     unclear = [check for check in status.checks if check.ok is None]
@@ -58,8 +60,6 @@ def promotion_blocker(status: Status) -> str:
 
 def tally(status: Status) -> Content:
     """`12 ok`, `11 ok, 1 differs`."""
-    words: dict[str, list[Label]] = {}
-    for check in status.checks:
-        words.setdefault(verdict(check).text, []).append(verdict(check))
-    parts = [Content.styled(f"{len(found)} {text}", found[0].style) for text, found in words.items()]
+    counts = Counter(verdict(check) for check in status.checks)
+    parts = [Content.styled(f"{number} {label.text}", label.style) for label, number in counts.items()]
     return Content(", ").join(parts) if parts else Content.styled("no checks", STYLES["quiet"])

@@ -1,4 +1,4 @@
-"""A scrolling pane around one drawing of one region."""
+"""A scrolling pane with one drawing of one region."""
 
 from collections.abc import Callable
 from itertools import zip_longest
@@ -20,10 +20,10 @@ Drawing = Callable[[RegionView, int, float], Content]
 
 
 class Pane(VerticalScroll, can_focus=True):
-    """Draws `view` as `drawing(view, width, now)` says; it is redrawn only where the drawing differs.
+    """Shows `drawing(view, width, now)`; widgets are updated only where the drawing differs.
 
-    follow      keep the last line in sight, unless the operator has scrolled up
-    drawn_from  all that the drawing is made from, where that is less than the view and the time: the same, nothing is drawn
+    follow  keep the last line in sight, unless the operator has scrolled up
+    inputs  all that the drawing depends on, where that is less than view and time; while equal, nothing is drawn
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -37,7 +37,7 @@ class Pane(VerticalScroll, can_focus=True):
         title: str,
         drawing: Drawing,
         *,
-        drawn_from: Callable[[RegionView], object] | None = None,
+        inputs: Callable[[RegionView], object] | None = None,
         follow: bool = False,
         id: str | None = None,
     ) -> None:
@@ -45,11 +45,11 @@ class Pane(VerticalScroll, can_focus=True):
         self.border_title = safe(title)
         self.now = 0.0
         self._drawing = drawing
-        self._drawn_from = drawn_from
-        self._made: object = None  # what the last drawing was made from
+        self._inputs = inputs
+        self._last_inputs: object = None
         self._follow = follow
         self._parts = [Static()]
-        self._drawn = Content("")
+        self._content = Content("")
 
     def compose(self) -> ComposeResult:
         yield from self._parts
@@ -68,30 +68,30 @@ class Pane(VerticalScroll, can_focus=True):
         width = self.scrollable_content_region.width
         if width <= 0:
             return
-        if self._drawn_from:
-            made = (width, self._drawn_from(self.view) if self.view else None)
-            if made == self._made:
+        if self._inputs:
+            current_inputs = (width, self._inputs(self.view) if self.view else None)
+            if current_inputs == self._last_inputs:
                 return
-            self._made = made
+            self._last_inputs = current_inputs
         content = self._drawing(self.view, width, self.now) if self.view else Content("")
-        if content.is_same(self._drawn):
+        if content.is_same(self._content):
             return
         at_end = self.scroll_y >= self.max_scroll_y - 1
-        self._drawn = content
+        self._content = content
         self._update(content)
         if self._follow and at_end:
             self.scroll_end(animate=False)
 
     def _update(self, content: Content) -> None:
-        """One widget for each few lines: Textual draws those in view, and only those that say something new."""
-        drawn = [content]
-        if not self._follow:  # whose end would have to wait until a new widget has its place
+        """One widget for each chunk of lines: Textual then draws only those in view that have changed."""
+        chunks = [content]
+        if not self._follow:  # its end could be scrolled to only after a new widget is laid out
             lines = content.split("\n", allow_blank=True)
-            drawn = [stack_lines(lines[at : at + CHUNK_LINES]) for at in range(0, len(lines), CHUNK_LINES)]
-        if fresh := [Static() for _ in drawn[len(self._parts) :]]:
+            chunks = [stack_lines(lines[at : at + CHUNK_LINES]) for at in range(0, len(lines), CHUNK_LINES)]
+        if fresh := [Static() for _ in chunks[len(self._parts) :]]:
             self._parts += fresh
             self.mount(*fresh)
-        for part, new in zip_longest(self._parts, drawn):
+        for part, new in zip_longest(self._parts, chunks):
             part.display = new is not None
             if new is not None and not (isinstance(part.content, Content) and new.is_same(part.content)):
                 part.update(new)

@@ -1,4 +1,4 @@
-"""The plan of one region: each node with its action and why, what is wrong with it, and how the region differs."""
+"""The plan of one region: each node with its action and reason, the plan's problems, drift and regional overrides."""
 
 from functools import lru_cache
 
@@ -17,11 +17,11 @@ TONE_STYLES: dict[Tone, str] = {
 }  # fmt: skip
 SEVERITY_STYLES = {"refuse": ("✗", "$text-error"), "warn": ("!", "$text-warning"), "note": ("i", "$text-primary")}
 NAME_CELLS = 22
-MAX_ENTRIES = 200  # entries of one list drawn
+MAX_ENTRIES = 200  # of one list
 
 
 def plan_inputs(view: RegionView) -> tuple[object, ...]:
-    """All that `draw_plan` draws from: it changes seldom, a view with every batch."""
+    """All that `draw_plan` depends on: it changes seldom, while a view changes with every batch."""
     return view.plan, view.problem, view.link, view.link_why, view.note
 
 
@@ -30,7 +30,7 @@ def draw_plan(view: RegionView, width: int, at: float) -> Content:
     lines: list[Content] = []
     if view.problem:
         lines += wrap_indented(Content.assemble(("✗ ", "$text-error"), safe(view.problem, "$text-error")), 0, width)
-        lines += [key_hints(("r", "refresh, once the files or the region are right")), Content("")]
+        lines += [key_hints(("r", "refresh once the files or the region are fixed")), Content("")]
     plan = view.plan
     if plan is None:
         if not view.problem:
@@ -45,10 +45,10 @@ def draw_plan(view: RegionView, width: int, at: float) -> Content:
     kept = [node for node in plan.nodes if node.action == "keep"]
     lines += [_unchanged_line(_name(node), node.why, width) for node in kept[:MAX_ENTRIES]]
     if plan.drift:
-        lines += [Content(""), heading("altered by hand: the live release says otherwise")]
+        lines += [Content(""), heading("altered by hand, unlike the live release")]
         lines += [line for drift in plan.drift[:MAX_ENTRIES] for line in _drift_lines(drift, width)]
     if plan.overrides:
-        lines += [Content(""), heading("this region differs")]
+        lines += [Content(""), heading("overrides of this region")]
         lines += [line for override in plan.overrides[:MAX_ENTRIES] for line in _override_lines(override, width)]
     return stack_lines(lines)
 
@@ -65,7 +65,7 @@ def action_counts(plan: Plan) -> Content:
 
 
 def price_text(price: Price) -> str:
-    """`14 days, 466,830 rows, 118 MB, about 12 s`; "" for what moves nothing."""
+    """`14 days, 466,830 rows, 118 MB, about 12 s`; "" where no rows are moved."""
     if not price.rows and not price.bytes:
         return ""
     parts = [plural(price.days, "day")] if price.days else []
@@ -95,8 +95,8 @@ def _no_plan_reason(view: RegionView) -> Content:
             safe(view.link_why or "no answer", "$text-warning"), ": ", key_hints(("r", "try again"))
         )
     if view.note:
-        return Content.assemble(safe(view.note, "$text-primary"), ". The plan is shown as soon as it is built.")
-    return Content.assemble("reading the region: the plan comes by itself, or ", key_hints(("r", "read it again")))
+        return Content.assemble(safe(view.note, "$text-primary"), ". The plan is shown once it is built.")
+    return Content.assemble("reading the region: the plan appears by itself, or ", key_hints(("r", "read it again")))
 
 
 def _total_line(plan: Plan) -> Content:
@@ -109,7 +109,7 @@ def _total_line(plan: Plan) -> Content:
 
 
 def _rollback_lines(plan: Plan, width: int) -> list[Content]:
-    """Whether a rollback after the promotion loses nothing, else which columns, and why."""
+    """Whether a rollback after the promotion is lossless, else which columns it loses, and why."""
     back = plan.rollback
     if not plan.changes:
         return []
@@ -117,16 +117,16 @@ def _rollback_lines(plan: Plan, width: int) -> list[Content]:
         why = Content.assemble("; ", safe(back.why)) if back.why else Content("")
         return wrap_indented(Content.assemble(("↶ ", "$text-success"), "a rollback loses nothing", why), 0, width)
     names = Content(", ").join([safe(column, "bold", 120) for column in back.columns[:MAX_ENTRIES]])
-    what = names if back.columns else Content("nothing that is stored, and not everything returns")
-    lost = Content.assemble(("! ", "$text-warning"), "a rollback loses ", what, ": ", safe(back.why, "$text-muted"))
-    return wrap_indented(lost, 0, width)
+    lost = names if back.columns else Content("no stored rows, but does not restore everything")
+    line = Content.assemble(("! ", "$text-warning"), "a rollback loses ", lost, ": ", safe(back.why, "$text-muted"))
+    return wrap_indented(line, 0, width)
 
 
 def _answer_lines(plan: Plan, width: int) -> list[Content]:
-    """Whose endpoints, copies and sinks answer otherwise, owner by owner; who nobody owns comes last."""
-    lines = [Content(""), heading("answers change for")] if plan.answers else []
+    """Endpoints, copies and sinks whose results change, owner by owner; those without an owner come last."""
+    lines = [Content(""), heading("results change for")] if plan.answers else []
     for answer in sorted(plan.answers, key=lambda answer: (not answer.owner, answer.owner))[:MAX_ENTRIES]:
-        owner = safe(answer.owner, "bold", 80) if answer.owner else Content.styled("nobody named", "$text-muted")
+        owner = safe(answer.owner, "bold", 80) if answer.owner else Content.styled("no owner", "$text-muted")
         node = Content.assemble(safe(answer.name, limit=80), f" ({answer.kind})")
         lines += wrap_indented(Content.assemble(owner, ": ", node, "  ", safe(answer.why, "$text-muted")), 2, width)
     return [*lines, Content("")] if lines else []
@@ -147,13 +147,13 @@ def _head(name: str, action: Action, width: int) -> Content:
     )
 
 
-@lru_cache(4 * MAX_ENTRIES)  # most of a plan, and the same in most regions: the cursor goes from one to the next
+@lru_cache(4 * MAX_ENTRIES)  # most of a plan, and equal in most regions that the cursor passes
 def _unchanged_line(name: str, why: str, width: int) -> Content:
     return cell(Content.assemble(_head(name, "keep", width), safe(why, "$text-muted", 200)), width)
 
 
 def _node_lines(node: NodeChange, width: int) -> list[Content]:
-    """A node that changes."""
+    """A node that changes: action, columns and price, then why."""
     head = _head(_name(node), node.action, width)
     price = price_text(node.price)
     facts = [column_changes(node.columns)] if node.columns else []
@@ -173,14 +173,14 @@ def _source(node: NodeChange) -> Content:
 
 
 def _drift_lines(drift: Drift, width: int) -> list[Content]:
-    """What is altered, and both ways out of it."""
+    """What was altered, and how to adopt or repair it."""
     name = ".".join(filter(None, (drift.table, drift.name)))
-    told = Content.assemble(
-        ("! ", "$text-warning"), safe(name, "bold", 120), f" ({drift.what}): the release says ",
-        safe(drift.said or "nothing"), ", there is ", safe(drift.found or "nothing"),
+    altered = Content.assemble(
+        ("! ", "$text-warning"), safe(name, "bold", 120), f" ({drift.what}): the release has ",
+        safe(drift.said or "nothing"), ", the table has ", safe(drift.found or "nothing"),
     )  # fmt: skip
     ways = [Content.assemble((f"to {verb} it: ", "$text-muted"), safe(way)) for verb, way in (("adopt", drift.adopt), ("repair", drift.repair))]  # fmt: skip
-    return [*wrap_indented(told, 2, width), *(line for way in ways for line in wrap_indented(way, 4, width))]
+    return [*wrap_indented(altered, 2, width), *(line for way in ways for line in wrap_indented(way, 4, width))]
 
 
 def _problem_lines(problem: Problem, width: int) -> list[Content]:

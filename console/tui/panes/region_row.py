@@ -1,4 +1,4 @@
-"""One region in the list: a line while it rests, two while something is under way."""
+"""One region in the list: one line while idle, two while a rollout is under way."""
 
 from textual.content import Content
 
@@ -25,7 +25,7 @@ INDENT = "   "
 
 
 def column_widths(width: int) -> tuple[int, int, int, int]:
-    """Cells of name, wave, environment and state in a line of this width."""
+    """Cells of the columns name, wave, environment and state."""
     return (18, 9, 12, 18) if width >= WIDE else (10, 8, 9, 16)
 
 
@@ -37,17 +37,17 @@ def draw_header(width: int) -> Content:
 
 
 def has_details(view: RegionView) -> bool:
-    """Whether its line is two cells high: there are figures to show, or something is wrong or said."""
+    """Whether it takes a second line: for figures, a problem or a note."""
     return under_way(view) or view.link == "unreachable" or bool(view.problem or view.note or view.status.ailing)
 
 
-def draw_row(view: RegionView, label: str, width: int, *, marked: bool, current: bool) -> list[Content]:
-    """One line of `width` cells, or two where it is `tall`. label: of the region's plan, "" where all plan the same."""
-    first = _main_line(view, label, width, marked=marked, current=current)
+def draw_row(view: RegionView, plan_letter: str, width: int, *, marked: bool, current: bool) -> list[Content]:
+    """One line of `width` cells, or two. plan_letter: of the region's plan, "" where all plans are equal."""
+    first = _main_line(view, plan_letter, width, marked=marked, current=current)
     return [first, cell(draw_details(view), width)] if has_details(view) else [first]
 
 
-def _main_line(view: RegionView, label: str, width: int, *, marked: bool, current: bool) -> Content:
+def _main_line(view: RegionView, plan_letter: str, width: int, *, marked: bool, current: bool) -> Content:
     region = view.region
     name, wave, environment, state = column_widths(width)
     release = release_text(view)
@@ -63,23 +63,23 @@ def _main_line(view: RegionView, label: str, width: int, *, marked: bool, curren
     )  # fmt: skip
     room = width - front.cell_length - tail - 1
     return Content.assemble(
-        front, cell(_middle(view, label, room), room), " ", safe(release, "", 60).truncate(tail, ellipsis=True)
+        front, cell(_middle(view, plan_letter, room), room), " ", safe(release, "", 60).truncate(tail, ellipsis=True)
     )
 
 
-def _middle(view: RegionView, label: str, room: int) -> Content:
+def _middle(view: RegionView, plan_letter: str, room: int) -> Content:
     if under_way(view):
         part = done_fraction(view)
         cells = max(0, min(40, room - 5))
         return Content.assemble(bar(part, cells, state_label(view).style, running_fraction(view)), f" {part:4.0%}")
-    return _fit(_pending_parts(view, label) if change_pending(view) else _idle_parts(view), room)
+    return _fit(_pending_parts(view, plan_letter) if change_pending(view) else _idle_parts(view), room)
 
 
-def _pending_parts(view: RegionView, label: str) -> list[Content]:
-    """What the plan is, then what is less needed."""
+def _pending_parts(view: RegionView, plan_letter: str) -> list[Content]:
+    """The plan in short, then what is needed less."""
     plan = view.plan
-    assert plan is not None  # else nothing waits
-    first = Content.assemble((f"{label} " if label else "", "bold $text-accent"), action_counts(plan))
+    assert plan is not None  # else no change is pending
+    first = Content.assemble((f"{plan_letter} " if plan_letter else "", "bold $text-accent"), action_counts(plan))
     rows = Content.styled(f"{short(plan.price.rows)} rows" if plan.price.rows else "", "$text-muted")
     return [first, _drift(view), rows]
 
@@ -97,10 +97,10 @@ def draw_details(view: RegionView) -> Content:
     if status.held == "failed":
         hint = Content.assemble(" → ", safe(status.hint, limit=200)) if status.hint else Content("")
         return Content.assemble(INDENT, safe(status.why, "$text-error", 300), hint)
-    if (told := feed_trouble(view)) and (status.standing or not under_way(view)):
+    if (trouble := feed_trouble(view)) and (status.standing or not under_way(view)):
         feed = next(iter(status.standing), status.ailing[0])
         hint = Content.assemble(" → ", safe(feed.hint, limit=200)) if feed.hint else Content("")
-        return Content.assemble(INDENT, safe(told, "$text-error" if feed.standing else "$text-warning", 300), hint)
+        return Content.assemble(INDENT, safe(trouble, "$text-error" if feed.standing else "$text-warning", 300), hint)
     if view.problem and not under_way(view):
         return safe(f"{INDENT}{view.problem}", "$text-error", 300)
     if view.note and not under_way(view):
@@ -133,7 +133,7 @@ def _drift(view: RegionView) -> Content:
 
 
 def _fit(parts: list[Content], room: int) -> Content:
-    """The first of them, and as many more as there is room for."""
+    """The first part, and as many of the others as there is room for."""
     first, *others = [part for part in parts if part] or [Content("")]
     for part in others:
         longer = Content(" · ").join((first, part))

@@ -22,22 +22,22 @@ from console.tui.state import ScreenState
 CURRENT = "region-list--current"  # in the stylesheet: the line under the cursor
 
 
-def matches(view: RegionView, wanted: str, plan: str = "") -> bool:
-    """Whether name, environment, owner, state or plan hold every word of the filter; a word after `!` must be absent.
+def matches(view: RegionView, filter_text: str, plan: str = "") -> bool:
+    """Whether name, environment, owner, state or plan contain every word of the filter; a word after `!` must be absent.
 
-    plan  the letter of the region's plan, found by `plan:b`
+    plan  the letter of the region's plan, matched by `plan:b`
     """
     region = view.region
-    told = f"{region.name} {region.environment} {region.owner} {state_label(view).text} wave{region.wave} plan:{plan}"
-    told += " drifted" if view.plan and view.plan.drift else ""
-    told = f"{told} canary".lower() if region.canary else told.lower()
-    return all((part[1:] not in told) if part[:1] == "!" else part in told for part in wanted.lower().split())
+    text = f"{region.name} {region.environment} {region.owner} {state_label(view).text} wave{region.wave} plan:{plan}"
+    text += " drifted" if view.plan and view.plan.drift else ""
+    text = f"{text} canary".lower() if region.canary else text.lower()
+    return all((part[1:] not in text) if part[:1] == "!" else part in text for part in filter_text.lower().split())
 
 
 class RegionList(ScrollView, can_focus=True):
-    """Draws those regions of `scene` that are in view; says where the cursor is and which regions are marked.
+    """Draws those regions of `state` that are in view; keeps the cursor and the marks.
 
-    One widget for all: of hundreds, each a widget, Textual lays out and tells every one at each key.
+    One widget for all: with a widget a region, Textual would lay out and notify hundreds of them at each key.
     """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {CURRENT}
@@ -47,77 +47,79 @@ class RegionList(ScrollView, can_focus=True):
         Binding("up,k", "move(-1)", "up", show=False),
         Binding("home,g", "move(-1000000)", "first", show=False),
         Binding("end,G", "move(1000000)", "last", show=False),
-        Binding("enter", "open", "Open", key_display="enter", tooltip="open the region: why, steps, checks, log"),
-        Binding("space", "mark", "Mark", key_display="space", tooltip="mark: keys then act on the marked regions"),
+        Binding("enter", "open", "Open", key_display="enter", tooltip="open the region: plan, steps, checks, log"),
+        Binding(
+            "space", "mark", "Mark", key_display="space", tooltip="mark the region: actions then apply to all marked"
+        ),
     ]
-    scene: reactive[ScreenState] = reactive(ScreenState({}))
-    wanted: reactive[str] = reactive("")
+    state: reactive[ScreenState] = reactive(ScreenState({}))
+    filter_text: reactive[str] = reactive("")
     current: reactive[str] = reactive("", repaint=False)
     marked: reactive[frozenset[str]] = reactive(frozenset())
 
     @dataclass
     class Moved(Message):
-        """Another region is under the cursor; "" where none is shown."""
+        """The cursor moved to another region; "" where none is shown."""
 
         region: str
 
     @dataclass
     class Opened(Message):
-        """The operator asks for this region's screen."""
+        """The operator opened this region's screen."""
 
         region: str
 
     def __init__(self) -> None:
         super().__init__()
-        self._labels: Mapping[str, str] = {}
-        self._tops: dict[str, int] = {}  # region shown → its first line; line 0 holds the names of the columns
-        self._lines: list[tuple[str, int]] = []  # line → region, "" for the names of the columns, and which line of it
-        self._kept: dict[str, tuple[RegionView | None, tuple[object, ...], list[Strip]]] = {}
+        self._plans: Mapping[str, str] = {}
+        self._first_line: dict[str, int] = {}  # region shown → its first line; line 0 is the header
+        self._lines: list[tuple[str, int]] = []  # line → region, "" for the header, and which of its lines
+        self._cache: dict[str, tuple[RegionView | None, tuple[object, ...], list[Strip]]] = {}
 
     @property
     def shown(self) -> list[str]:
         """Names of the regions that the filter lets through, in order."""
-        return list(self._tops)
+        return list(self._first_line)
 
     def on_resize(self, event: Resize) -> None:
         self._reveal()
 
     def notify_style_update(self) -> None:
         super().notify_style_update()
-        self._kept.clear()
+        self._cache.clear()
 
-    def watch_scene(self, scene: ScreenState) -> None:
-        self._labels = plan_labels(scene.groups)
-        self.marked &= frozenset(scene.views)
-        self._kept = {name: kept for name, kept in self._kept.items() if name in scene.views}
+    def watch_state(self, state: ScreenState) -> None:
+        self._plans = plan_labels(state.groups)
+        self.marked &= frozenset(state.views)
+        self._cache = {name: cached for name, cached in self._cache.items() if name in state.views}
         self._arrange()
 
-    def watch_wanted(self) -> None:
+    def watch_filter_text(self) -> None:
         self._arrange()
         self._reveal()
 
     def watch_current(self, before: str, current: str) -> None:
         for name in (before, current):
-            if name in self._tops:
-                self.refresh_lines(self._tops[name], 2)
+            if name in self._first_line:
+                self.refresh_lines(self._first_line[name], 2)
         self._reveal()
         self.post_message(self.Moved(current))
 
     def _arrange(self) -> None:
-        """Which lines each region has; only those in view are drawn."""
-        self._tops, self._lines = {}, [("", 0)]
-        for name, view in self.scene.views.items():
-            if not self.wanted or matches(view, self.wanted, self._labels.get(name, "")):
-                self._tops[name] = len(self._lines)
+        """Assign lines to regions; only those in view are drawn."""
+        self._first_line, self._lines = {}, [("", 0)]
+        for name, view in self.state.views.items():
+            if not self.filter_text or matches(view, self.filter_text, self._plans.get(name, "")):
+                self._first_line[name] = len(self._lines)
                 self._lines += ((name, 0), (name, 1)) if has_details(view) else ((name, 0),)
         self.virtual_size = Size(0, len(self._lines))
-        if self.current not in self._tops:
-            self.current = next(iter(self._tops), "")
+        if self.current not in self._first_line:
+            self.current = next(iter(self._first_line), "")
 
     def _reveal(self) -> None:
-        """Scroll until the region under the cursor is seen whole; with the first one, the names of the columns."""
-        if top := self._tops.get(self.current):
-            high = 2 if has_details(self.scene.views[self.current]) else 1
+        """Scroll the region under the cursor into view; together with the header if it is the first."""
+        if top := self._first_line.get(self.current):
+            high = 2 if has_details(self.state.views[self.current]) else 1
             place = Region(0, 0, 1, 1 + high) if top == 1 else Region(0, top, 1, high)
             self.scroll_to_region(place, animate=False)
 
@@ -126,26 +128,28 @@ class RegionList(ScrollView, can_focus=True):
         if at >= len(self._lines):
             return Strip.blank(self.scrollable_content_region.width, self.visual_style.rich_style)
         name, part = self._lines[at]
-        return self._drawn(name)[part]
+        return self._strips(name)[part]
 
-    def _drawn(self, name: str) -> list[Strip]:
-        """The lines of a region, anew only where they would look otherwise."""
-        view, current = self.scene.views.get(name), name == self.current
+    def _strips(self, name: str) -> list[Strip]:
+        """The lines of a region; drawn anew only where they would look different."""
+        view, current = self.state.views.get(name), name == self.current
         width = self.scrollable_content_region.width
         style = self.get_visual_style(CURRENT) if view and current else self.visual_style
-        label, marked = self._labels.get(name, ""), name in self.marked
-        look = (label, marked, current, width, style)
-        kept = self._kept.get(name)
-        if kept and kept[0] is view and kept[1] == look:  # to compare what two views say may take longer than to draw
-            return kept[2]
-        lines = draw_row(view, label, width, marked=marked, current=current) if view else [draw_header(width)]
+        plan, marked = self._plans.get(name, ""), name in self.marked
+        look = (plan, marked, current, width, style)
+        cached = self._cache.get(name)
+        if (
+            cached and cached[0] is view and cached[1] == look
+        ):  # by identity: comparing views may cost more than drawing
+            return cached[2]
+        lines = draw_row(view, plan, width, marked=marked, current=current) if view else [draw_header(width)]
         strips = [strip for line in lines for strip in Visual.to_strips(self, line, width, 1, style, pad=True)]
-        self._kept[name] = (view, look, strips)
+        self._cache[name] = (view, look, strips)
         return strips
 
     def action_move(self, by: int) -> None:
         if shown := self.shown:
-            at = shown.index(self.current) if self.current in self._tops else 0
+            at = shown.index(self.current) if self.current in self._first_line else 0
             self.current = shown[max(0, min(len(shown) - 1, at + by))]
 
     def action_open(self) -> None:

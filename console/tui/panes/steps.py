@@ -1,4 +1,4 @@
-"""The steps of a rollout with their bars; before it begins, the steps that the plan would take."""
+"""The steps of a rollout with their bars; before it starts, the steps of the plan."""
 
 from textual.content import Content
 
@@ -14,7 +14,7 @@ MAX_STEPS = 200
 
 
 def draw_steps(view: RegionView, width: int, at: float) -> Content:
-    """One line a step, a second one under the step whose batch runs."""
+    """One line a step, and a second one for a step with a running batch."""
     steps = [line for step in view.status.steps[:MAX_STEPS] for line in _step_lines(step, width)]
     if steps and under_way(view):
         return stack_lines(steps)
@@ -22,9 +22,9 @@ def draw_steps(view: RegionView, width: int, at: float) -> Content:
         lines = [cell(_planned_line(step), width) for step in view.plan.steps[:MAX_STEPS]]
         return stack_lines([*lines, Content(""), key_hints(("s", "start"))])
     if steps:
-        over = f"nothing is under way; {view.status.rollout}, {view.status.state}, took these steps:"
+        over = f"no rollout is under way; steps of the last one, {view.status.rollout} ({view.status.state}):"
         return stack_lines([*wrap_indented(safe(over, "$text-muted", 200), 0, width), *steps])
-    nothing = Content.assemble("no step was begun: ", key_hints(("esc", "back to the regions"), ("r", "refresh")))
+    nothing = Content.assemble("no steps yet: ", key_hints(("esc", "back to the regions"), ("r", "refresh")))
     return stack_lines(wrap_indented(nothing, 0, width))
 
 
@@ -37,7 +37,7 @@ def _planned_line(step: Step) -> Content:
 
 def _step_lines(step: StepStatus, width: int) -> list[Content]:
     symbol, style = SYMBOLS[step.state]
-    done = step.rows_done if step.history else step.batch_rows  # a catch-up has no receipts to count by
+    done = step.rows_done if step.history else step.batch_rows  # a catch-up has no receipts to count
     total = max(step.rows_total, done)
     moves = total > 0 or step.slices > 0
     bar_cells = min(30, max(0, width // 4 - 4)) if moves else 0

@@ -1,4 +1,4 @@
-"""The head of a region's screen: its state in one line, its figures in the next, and why it stands."""
+"""The head of a region's screen: its state, its figures, and why it waits or has stopped."""
 
 from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -23,16 +23,16 @@ REASON_LINES = 4
 
 
 def draw_summary(view: RegionView, width: int, at: float) -> Content:
-    """Name, environment, state and bar; figures; and, wrapped, why it waits or stands, with the hint."""
-    region, word = view.region, state_label(view)
+    """Name, environment, state and bar; figures; and, wrapped, why it waits or has stopped, with the hint."""
+    region, label = view.region, state_label(view)
     role = f"wave {region.wave}" + (" · canary" if region.canary else "")
     head = Content.assemble(
-        safe(region.name, "bold", 60), " ", badge(region.environment), f" {role}  ", draw_label(word)
+        safe(region.name, "bold", 60), " ", badge(region.environment), f" {role}  ", draw_label(label)
     )
     if under_way(view):
         part = done_fraction(view)
         room = max(0, min(40, width - head.cell_length - 8))
-        head = Content.assemble(head, "  ", bar(part, room, word.style, running_fraction(view)), f" {part:.0%}")
+        head = Content.assemble(head, "  ", bar(part, room, label.style, running_fraction(view)), f" {part:.0%}")
     why = _reason(view, at)
     return stack_lines(
         [
@@ -54,7 +54,7 @@ def _figures(view: RegionView, at: float) -> Content:
 
 
 def figures(view: RegionView) -> list[str]:
-    """Rows, rate, time left and lag, as far as each is known."""
+    """Rows, rate, time left and lag, each where it is known."""
     status, texts = view.status, []
     if under_way(view):
         if status.rows_total:
@@ -69,7 +69,7 @@ def figures(view: RegionView) -> list[str]:
 
 
 def lag_text(view: RegionView, *, rows: bool = True) -> str:
-    """`lag 0.4 s`, and the rows behind where there are any; "" where nothing was measured."""
+    """`lag 0.4 s`, and the number of rows behind, if any; "" where nothing was measured."""
     status = view.status
     if not (status.lag_seconds or status.lag_commits or status.lag_rows):
         return ""
@@ -82,10 +82,10 @@ def _reason(view: RegionView, at: float) -> Content:
     if view.link == "unreachable":
         risk = " · a batch may be running" if working(view) else ""
         return Content.assemble(safe(view.link_why or "no answer", "$text-warning"), (risk, "$text-warning"))
-    if status.held != "failed" and (told := feed_trouble(view)):
+    if status.held != "failed" and (trouble := feed_trouble(view)):
         feed = next(iter(status.standing), status.ailing[0])
         hint = Content.assemble("  → ", safe(feed.hint)) if feed.hint else Content("")
-        return Content.assemble(safe(told, "$text-error" if feed.standing else "$text-warning"), hint)
+        return Content.assemble(safe(trouble, "$text-error" if feed.standing else "$text-warning"), hint)
     if status.why:
         style = "$text-error" if status.held == "failed" else "$text-muted"
         hint = Content.assemble("  → ", safe(status.hint)) if status.hint else Content("")
@@ -96,11 +96,13 @@ def _reason(view: RegionView, at: float) -> Content:
 
 
 def _pause_limit(view: RegionView, at: float) -> str:
-    """For how long a paused rollout may stay so: its history's files are not kept for ever."""
+    """How long a paused rollout may stay paused: the files of its history are not kept for ever."""
     until = view.status.reads_until
     if view.status.held != "paused" or not until:
         return ""
-    return f"; may stay so for {span(until - at)}" if until > at else "; files of its history may be deleted already"
+    return (
+        f"; can stay paused for {span(until - at)}" if until > at else "; files of its history may already be deleted"
+    )
 
 
 def _clock(view: RegionView, at: float) -> str:

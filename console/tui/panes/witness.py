@@ -1,4 +1,4 @@
-"""Witnesses of a plan: for each query that it edits, the smallest rows on which old and new differ, and what each gives."""
+"""Witnesses of a plan: for each edited query, the smallest rows on which old and new differ, and the result of each."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,46 +16,46 @@ if TYPE_CHECKING:
 MAX_ROWS = 12  # rows of one table drawn
 MAX_QUERIES = 40
 MAX_VALUE = 240  # characters of one value
-NAME_CELLS = 24  # most cells of a column's name, where values stand below each other
+NAME_CELLS = 24  # at most, of a column's name in the vertical layout
 OLD_STYLE, NEW_STYLE = "$text-error", "$text-success"
 TableRows = tuple[Sequence[str], Sequence[Sequence[Any]]]  # heads, rows
 FieldLine = tuple[str, Content, Content]  # sign, name, value
 
 
 def draw_witness(view: RegionView, width: int, at: float) -> Content:
-    """What was found; while it is sought, that and what for; before, how to ask for it."""
+    """What was found; during the search, its progress; before, how to start it."""
     witness = view.witness
     if view.plan is None:
         return stack_lines(
-            wrap_indented(Content("no plan yet: a witness shows what its edited queries change."), 0, width)
+            wrap_indented(Content("no plan yet: a witness shows how its edited queries change the result."), 0, width)
         )
     if witness is None:
         return stack_lines(_offer_lines(width))
     if not witness.asked:
         return stack_lines(
-            wrap_indented(Content("no query of a table is edited: there is nothing to witness."), 0, width)
+            wrap_indented(Content("the plan edits no query of a table: there is nothing to witness."), 0, width)
         )
     lines = [] if witness.over else _progress_lines(len(witness.found), len(witness.asked), width)
     for number, (table, by) in enumerate(witness.asked[:MAX_QUERIES]):
         found = witness.found[number] if number < len(witness.found) else None
         lines += [Content("")] if lines else []
         lines.append(cell(Content.assemble(safe(table, "bold", 80), " by ", safe(by, limit=80)), width))
-        lines += _answer_lines(found, width) if found else [Content.styled("… not answered yet", "$text-muted")]
+        lines += _answer_lines(found, width) if found else [Content.styled("… searching", "$text-muted")]
     if witness.over and not witness.proven:
-        lines += [Content(""), key_hints(("w", "seek again"))]
+        lines += [Content(""), key_hints(("w", "search again"))]
     return stack_lines(line.truncate(width, ellipsis=True) for line in lines)
 
 
 def _offer_lines(width: int) -> list[Content]:
-    about = "seek the smallest made-up rows that the plan's edited queries turn into others"
-    spark = "A Spark of this machine is started for it, which takes half a minute; no row of the region is read."
+    about = "find the smallest made-up rows on which the plan's edited queries give different results"
+    spark = "This starts Spark on this machine, which takes half a minute; no row of the region is read."
     return [*wrap_indented(key_hints(("w", about)), 0, width), Content(""), *wrap_indented(Content(spark), 0, width)]
 
 
 def _progress_lines(found: int, asked: int, width: int) -> list[Content]:
-    answered = f", {found} of {asked} answered" if asked > 1 else ""
-    spark = f"… seeking{answered}: a Spark of this machine is started for it, which takes half a minute."
-    leave = key_hints(("esc", "leaves: the search goes on, and what it finds is kept"))
+    answered = f", {found} of {asked} done" if asked > 1 else ""
+    spark = f"… searching{answered}: Spark is started on this machine, which takes half a minute."
+    leave = key_hints(("esc", "leave: the search continues, and its results are kept"))
     return [*wrap_indented(Content.styled(spark, "$text-primary"), 0, width), *wrap_indented(leave, 0, width)]
 
 
@@ -64,7 +64,7 @@ def _answer_lines(sought: "WitnessResult", width: int) -> list[Content]:
         style = "$text-warning" if sought.unproven else ""
         why = Content.assemble("! " if sought.unproven else "· no witness: ", safe(sought.why))
         return wrap_indented(why.stylize(style) if style else why, 0, width)
-    tried = f"replayed on Spark, found after {plural(sought.tried, 'database')}"
+    tried = f"confirmed on Spark, found after {plural(sought.tried, 'database')}"
     return [
         *wrap_indented(Content.styled(f"✓ {tried}", "$text-success"), 0, width),
         *_witness_lines(sought.witness, width),
@@ -77,7 +77,7 @@ def _witness_lines(witness: "Witness", width: int) -> list[Content]:
         lines += _table_lines(safe(name, limit=80), ([column for column, _ in given.columns], given.rows), width, "")
     old, new = witness.old, witness.new
     if not (old.error or new.error) and len(old.rows) == len(new.rows) == 1:
-        lines.append(Content("  old and new give one row each:"))
+        lines.append(Content("  old and new return one row each:"))
         return lines + _compare_rows(old, new, width)
     return lines + _result_lines("old", old, width, OLD_STYLE) + _result_lines("new", new, width, NEW_STYLE)
 
@@ -85,11 +85,11 @@ def _witness_lines(witness: "Witness", width: int) -> list[Content]:
 def _result_lines(word: str, ran: "Ran", width: int, style: str) -> list[Content]:
     if ran.error:
         return wrap_indented(Content.assemble(f"{word} fails: ", safe(ran.error, "$text-error")), 2, width)
-    return _table_lines(Content(f"{word} gives"), (ran.columns, ran.rows), width, style)
+    return _table_lines(Content(f"{word} returns"), (ran.columns, ran.rows), width, style)
 
 
 def _table_lines(title: Content, table: TableRows, width: int, style: str) -> list[Content]:
-    """The rows in columns where these fit; else column below column."""
+    """The rows side by side where they fit; else one column a line."""
     heads, rows = table
     lines = [cell(Content.assemble("  ", title, (f", {plural(len(rows), 'row')}", "$text-muted")), width)]
     shown = [[_value(value, style) for value in row] for row in rows[:MAX_ROWS]]
@@ -108,7 +108,7 @@ def _table_lines(title: Content, table: TableRows, width: int, style: str) -> li
 
 
 def _field_lines(fields: Sequence[FieldLine], width: int) -> list[Content]:
-    """`~ name  value`, a value that is long wrapped below itself."""
+    """`~ name  value`, a long value wrapped with an indent."""
     room = min(NAME_CELLS, width // 3, max((name.cell_length for _, name, _ in fields), default=0))
     lines = []
     for sign, name, value in fields:
@@ -119,7 +119,7 @@ def _field_lines(fields: Sequence[FieldLine], width: int) -> list[Content]:
 
 
 def _compare_rows(old: "Ran", new: "Ran", width: int) -> list[Content]:
-    """One row each: `~ agent  NULL → 'x'` where they differ, `-` and `+` for what only one of them has."""
+    """One row each: `~ agent  NULL → 'x'` where they differ, `-` and `+` for columns of only one of them."""
     before = dict(zip(old.columns, old.rows[0], strict=True))
     after = dict(zip(new.columns, new.rows[0], strict=True))
     fields: list[FieldLine] = []
@@ -138,7 +138,7 @@ def _compare_rows(old: "Ran", new: "Ran", width: int) -> list[Content]:
 
 
 def _value(value: Any, style: str) -> Content:
-    """As SQL would say it; text in quotes, so that an empty one is seen."""
+    """As in SQL; text in quotes, so that an empty one can be seen."""
     if value is None:
         return Content.styled("NULL", style)
     if isinstance(value, bool):

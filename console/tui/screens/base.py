@@ -1,4 +1,4 @@
-"""What both full screens share: banner, coach line, keys, and the scene they are drawn from."""
+"""Base of both full screens: banner, coach line, keys, and the state they are drawn from."""
 
 from collections.abc import Iterable
 from typing import ClassVar
@@ -20,113 +20,116 @@ from console.tui.state import ScreenState
 
 
 class BaseScreen(Screen[None]):
-    """A full screen. Set `scene` to redraw it; it posts `Ask` and never calls a region."""
+    """A full screen. Set `state` to redraw it; it posts `ActionRequest` and never calls a region itself."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("s", "ask('start')", "Start", tooltip="hand the pending change over, wave after wave"),
-        Binding("p", "ask('pause')", "Pause", tooltip="pause, or go on"),
-        Binding("P", "ask('promote')", "Promote", key_display="P", tooltip="open the gate: asks for the region's name"),
-        Binding("R", "ask('rollback')", "Roll back", show=False, tooltip="back to the release before"),
-        Binding("X", "ask('cancel')", "Cancel", show=False, tooltip="end the rollout, drop what it built"),
-        Binding("t", "ask('retry')", "Try again", show=False, tooltip="go on after a failure"),
-        Binding("D", "ask('discard')", "Discard", show=False, tooltip="drop what a failed or waiting rollout built"),
-        Binding("r", "ask('refresh')", "Refresh", show=False, tooltip="read files and regions again"),
-        Binding("v", "pane('checks')", "Validations", show=False, tooltip="the checks of the region in view"),
-        Binding("l", "pane('log')", "Log", show=False, tooltip="the log of the region in view"),
-        Binding("w", "witness", "Witness", show=False, tooltip="rows that the edited queries turn into others"),
+        Binding("s", "request('start')", "Start", tooltip="roll out the pending change, wave by wave"),
+        Binding("p", "request('pause')", "Pause", tooltip="pause or resume the rollout"),
+        Binding(
+            "P", "request('promote')", "Promote", key_display="P", tooltip="open the gate; asks for the region's name"
+        ),
+        Binding("R", "request('rollback')", "Roll back", show=False, tooltip="go back to the previous release"),
+        Binding("X", "request('cancel')", "Cancel", show=False, tooltip="end the rollout and drop what it has built"),
+        Binding("t", "request('retry')", "Retry", show=False, tooltip="retry after a failure"),
+        Binding(
+            "D", "request('discard')", "Discard", show=False, tooltip="drop what a failed or paused rollout has built"
+        ),
+        Binding("r", "request('refresh')", "Refresh", show=False, tooltip="read project files and regions again"),
+        Binding("v", "pane('checks')", "Validations", show=False, tooltip="the checks of the selected region"),
+        Binding("l", "pane('log')", "Log", show=False, tooltip="the log of the selected region"),
+        Binding("w", "witness", "Witness", show=False, tooltip="smallest rows on which the edited queries differ"),
         Binding("question_mark,f1", "help", "Help", key_display="?", tooltip="all keys"),
-        Binding("q", "app.quit", "Quit", tooltip="leave; agents go on"),
-        Binding("ctrl+z", "app.suspend_process", "Suspend", show=False, tooltip="to the shell, back with fg"),
+        Binding("q", "app.quit", "Quit", tooltip="quit; agents keep running"),
+        Binding("ctrl+z", "app.suspend_process", "Suspend", show=False, tooltip="suspend to the shell; fg resumes"),
     ]
-    scene: reactive[ScreenState] = reactive(ScreenState({}), repaint=False)  # what is drawn from it repaints itself
-    inside: ClassVar[bool] = False  # already the screen of one region
-    front: ClassVar[tuple[BindingType, ...]] = ()  # keys of its main pane, named first in the foot
+    state: reactive[ScreenState] = reactive(ScreenState({}), repaint=False)  # its widgets repaint themselves
+    in_region: ClassVar[bool] = False  # whether it is the screen of one region
+    main_keys: ClassVar[tuple[BindingType, ...]] = ()  # keys of its main pane, first in the footer
 
-    def __init__(self, scene: ScreenState) -> None:
+    def __init__(self, state: ScreenState) -> None:
         super().__init__()
         self._banner = Static(id="banner")
         self._coach = Static(id="coach")
-        self.set_reactive(BaseScreen.scene, scene)
+        self.set_reactive(BaseScreen.state, state)
 
     def compose(self) -> ComposeResult:
         yield self._banner
-        yield Vertical(*self.parts(), id="parts")
+        yield Vertical(*self.body(), id="parts")
         yield self._coach
-        foot = Static(_foot((*self.front, *BaseScreen.BINDINGS, *self.BINDINGS)), id="foot")
+        foot = Static(_foot((*self.main_keys, *BaseScreen.BINDINGS, *self.BINDINGS)), id="foot")
         foot.auto_links = False  # keys keep their own colour
         yield foot
 
-    def parts(self) -> ComposeResult:
-        """What stands between banner and coach line."""
+    def body(self) -> ComposeResult:
+        """The widgets between banner and coach line."""
         yield from ()
 
     def on_mount(self) -> None:
         self.redraw()
 
-    def watch_scene(self) -> None:
+    def watch_state(self) -> None:
         if self.is_mounted:
             self.redraw()
 
     @property
-    def subject(self) -> str:
-        """The region in view; "" for none."""
+    def current_region(self) -> str:
+        """The selected region; "" for none."""
         return ""
 
     @property
-    def subjects(self) -> tuple[str, ...]:
-        """The regions that a key acts on."""
-        return (self.subject,) if self.subject else ()
+    def target_regions(self) -> tuple[str, ...]:
+        """The regions that an action applies to."""
+        return (self.current_region,) if self.current_region else ()
 
     def redraw(self) -> None:
-        self._banner.update(_banner(self.scene), layout=False)
-        self._coach.display = self.scene.coach
-        self.advise()
+        self._banner.update(_banner(self.state), layout=False)
+        self._coach.display = self.state.coach
+        self.update_coach()
 
-    def advise(self) -> None:
-        """The next keys for the region in view."""
-        if self.scene.coach:
-            told = coach(self.scene, self.subject, inside=self.inside)
-            self._coach.update(Content.assemble(("next  ", "$text-muted"), told), layout=False)
+    def update_coach(self) -> None:
+        """Show the next keys for the selected region."""
+        if self.state.coach:
+            advice = coach(self.state, self.current_region, in_region=self.in_region)
+            self._coach.update(Content.assemble(("next  ", "$text-muted"), advice), layout=False)
 
-    def action_ask(self, deed: RegionAction) -> None:
-        self.post_message(ActionRequest(deed, self.subjects))
+    def action_request(self, action: RegionAction) -> None:
+        self.post_message(ActionRequest(action, self.target_regions))
 
     def action_pane(self, name: str) -> None:
-        """Show a pane of the region in view."""
+        """Show a pane of the selected region."""
 
     def action_witness(self) -> None:
-        """Show the witnesses of the region in view, and seek them."""
-        if self.subject:
-            subject = self.subject
+        """Show the witnesses of the selected region, and search for them."""
+        if region := self.current_region:
             self.action_pane("witness")
-            self.post_message(ActionRequest("witness", (subject,)))
+            self.post_message(ActionRequest("witness", (region,)))
 
     def action_help(self) -> None:
         self.app.push_screen(HelpScreen())
 
 
 def _foot(bindings: Iterable[BindingType]) -> Content:
-    """The keys that are shown, in one line; each can be clicked."""
+    """The keys shown in the footer, in one line; each can be clicked."""
     parts = []
     for binding in bindings:
         if isinstance(binding, Binding) and binding.show:
             key = binding.key_display or binding.key
-            does = Content.assemble((f" {key}", "bold $text-accent"), f" {binding.description} ")
+            hint = Content.assemble((f" {key}", "bold $text-accent"), f" {binding.description} ")
             action = binding.action if "." in binding.action else f"screen.{binding.action}"
-            parts.append(does.stylize(Style.from_meta({"@click": action})))
+            parts.append(hint.stylize(Style.from_meta({"@click": action})))
     return Content("").join(parts)
 
 
-def _banner(scene: ScreenState) -> Content:
+def _banner(state: ScreenState) -> Content:
     counts: dict[str, int] = {}
-    for view in scene.views.values():
+    for view in state.views.values():
         word = state_label(view).text
         counts[word] = counts.get(word, 0) + 1
     states = ", ".join(f"{number} {word}" for word, number in counts.items())
-    number = len(scene.views)
+    number = len(state.views)
     return Content.assemble(
         (" console ", "bold $text-accent"),
-        safe(f"{scene.title}  " if scene.title else " ", "bold", 60),
+        safe(f"{state.title}  " if state.title else " ", "bold", 60),
         safe(f"{number} {'region' if number == 1 else 'regions'}" + (f": {states}" if states else ""), "$text-muted"),
-        ("  read-only", "bold $text-warning") if scene.readonly else "",
+        ("  read-only", "bold $text-warning") if state.readonly else "",
     )

@@ -12,12 +12,12 @@ from textual.widgets import Static
 from console.tui.drawing import cell, stack_lines
 
 KEY_NAMES = {"question_mark": "?", "slash": "/", "escape": "esc", "space": "space", "enter": "enter"}
-GLOBAL_KEYS = (("↑ ↓ j k", "move"), ("ctrl+p", "all commands, by name; themes"), ("tab", "to the next pane"))
+GLOBAL_KEYS = (("↑ ↓ j k", "move"), ("ctrl+p", "all commands, by name; themes"), ("tab", "next pane"))
 ACTION_SIGNS = ". keep   ~ metadata, read   <= rebind   > forward   -/+ replay   >/+ hybrid   + create   - drop"
 
 
 class HelpScreen(ModalScreen[None]):
-    """An overlay; any of esc, ?, q or enter closes it."""
+    """An overlay, closed by esc, ?, q or enter."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,question_mark,q,enter,f1", "dismiss", "Close")]
 
@@ -29,17 +29,18 @@ class HelpScreen(ModalScreen[None]):
 
     def _keys(self) -> Content:
         below = self.app.screen_stack[-2] if len(self.app.screen_stack) > 1 else self.app.screen
-        found: dict[str, str] = {}
+        tooltips: dict[str, str] = {}
         for node in (below.focused, below):
             for _, binding in node._bindings if node else ():
                 if binding.tooltip:
-                    found.setdefault(_key_name(binding), binding.tooltip)
-        found |= dict(GLOBAL_KEYS)
+                    tooltips.setdefault(_key_name(binding), binding.tooltip)
+        tooltips |= dict(GLOBAL_KEYS)
         lines = [
-            Content.assemble(cell(Content.styled(key, "bold $text-accent"), 12), does) for key, does in found.items()
+            Content.assemble(cell(Content.styled(key, "bold $text-accent"), 12), description)
+            for key, description in tooltips.items()
         ]
         return stack_lines(
-            [*lines, Content(""), Content.styled("signs in a plan", "$text-muted"), Content(ACTION_SIGNS)]
+            [*lines, Content(""), Content.styled("symbols in a plan", "$text-muted"), Content(ACTION_SIGNS)]
         )
 
 

@@ -1,4 +1,4 @@
-"""The first screen: all regions, which of them plan the same, and the plan of the one under the cursor.
+"""The first screen: all regions, groups of equal plans, and the plan of the region under the cursor.
 
 Where there is room, its steps too.
 """
@@ -24,36 +24,34 @@ from console.tui.screens.base import BaseScreen
 from console.tui.screens.region import RegionScreen
 from console.tui.state import ScreenState
 
-GROUP_LINES = 4  # lines; twice as many where the screen is high
-FOLLOW_SECONDS = (
-    0.1  # seconds without a move of the cursor, until plan and steps follow it: to draw them holds up the next key
-)
+GROUP_LINES = 4  # twice as many on a high screen
+FOLLOW_SECONDS = 0.1  # without a move of the cursor before plan and steps follow it: drawing them delays the next key
 
 
 class HomeScreen(BaseScreen):
     """Regions above (or beside) the plan."""
 
     AUTO_FOCUS = "RegionList"
-    front = tuple(RegionList.BINDINGS)
+    main_keys = tuple(RegionList.BINDINGS)
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("slash", "filter", "Filter", key_display="/", tooltip="words to look for; !word leaves out"),
+        Binding("slash", "filter", "Filter", key_display="/", tooltip="show regions with these words; !word excludes"),
         Binding("escape", "clear", "Clear", show=False, tooltip="clear filter and marks"),
     ]
 
-    def __init__(self, scene: ScreenState) -> None:
-        super().__init__(scene)
+    def __init__(self, state: ScreenState) -> None:
+        super().__init__(state)
         self._list = RegionList()
         self._groups = Static(id="groups")
         self._groups.display = False
         self._grouped = Content("")
-        self._now = Pane("steps", draw_steps, id="now")
-        self._plan = Pane("plan", draw_plan, drawn_from=plan_inputs, id="plan")
-        self._filter = Input(placeholder="name, environment or state; !word leaves out", id="filter", compact=True)
+        self._steps = Pane("steps", draw_steps, id="now")
+        self._plan = Pane("plan", draw_plan, inputs=plan_inputs, id="plan")
+        self._filter = Input(placeholder="name, environment or state; !word excludes", id="filter", compact=True)
         self._filter.cursor_blink = False
         self._following: Timer | None = None
 
-    def parts(self) -> ComposeResult:
-        yield Container(Vertical(self._list, self._groups, self._now, id="left"), self._plan, id="halves")
+    def body(self) -> ComposeResult:
+        yield Container(Vertical(self._list, self._groups, self._steps, id="left"), self._plan, id="halves")
         yield self._filter
 
     def on_mount(self) -> None:
@@ -61,61 +59,60 @@ class HomeScreen(BaseScreen):
         self.redraw()
 
     @property
-    def subject(self) -> str:
+    def current_region(self) -> str:
         return self._list.current
 
     @property
-    def subjects(self) -> tuple[str, ...]:
+    def target_regions(self) -> tuple[str, ...]:
         marked = self._list.marked
-        return tuple(name for name in self.scene.views if name in marked) if marked else super().subjects
+        return tuple(name for name in self.state.views if name in marked) if marked else super().target_regions
 
     def redraw(self) -> None:
-        self._list.scene = self.scene
+        self._list.state = self.state
         self._show_groups()
         if not self._following:
-            self._show_subject()
+            self._show_region()
         super().redraw()
 
     def on_region_list_moved(self) -> None:
         if self._following:
             self._following.stop()
-        self._following = self.set_timer(FOLLOW_SECONDS, self._show_subject)
-        self.advise()
+        self._following = self.set_timer(FOLLOW_SECONDS, self._show_region)
+        self.update_coach()
 
     def on_region_list_opened(self, message: RegionList.Opened) -> None:
-        self.app.push_screen(RegionScreen(self.scene, message.region))
+        self.app.push_screen(RegionScreen(self.state, message.region))
 
     def on_resize(self) -> None:
         self._show_groups()
 
     def _show_groups(self) -> None:
         width, most = self._groups.size.width, GROUP_LINES * (2 if self.size.height >= 36 else 1)
-        content = stack_lines(draw_groups(self.scene.groups, width or self.size.width, most))
+        content = stack_lines(draw_groups(self.state.groups, width or self.size.width, most))
         if content.is_same(self._grouped):
-            return  # an update lays out the whole screen
+            return  # an update would lay out the whole screen
         self._grouped = content
         self._groups.display = bool(content)
         self._groups.update(content)
 
-    def _show_subject(self) -> None:
+    def _show_region(self) -> None:
         self._following = None
-        view = self.scene.views.get(self.subject)
-        title = plan_title(self.scene.groups, self.subject)
-        self._plan.border_title = safe(f"{self.subject}: {title}" if self.subject else "plan", limit=100)
-        self._plan.show(view, self.scene.at)
-        self._now.border_title = safe(f"steps of {self.subject}", limit=60)
-        self._now.show(view, self.scene.at)
-        self._now.set_class(view is None or idle(view), "-idle")
+        view = self.state.views.get(self.current_region)
+        title = plan_title(self.state.groups, self.current_region)
+        self._plan.border_title = safe(f"{self.current_region}: {title}" if self.current_region else "plan", limit=100)
+        self._plan.show(view, self.state.at)
+        self._steps.border_title = safe(f"steps of {self.current_region}", limit=60)
+        self._steps.show(view, self.state.at)
+        self._steps.set_class(view is None or idle(view), "-idle")
 
-    def action_ask(self, deed: RegionAction) -> None:
-        # a change goes through all regions unless some are marked: canary and waves belong to it
-        everyone = tuple(self.scene.views)
-        whole = deed in ("start", "refresh") and not self._list.marked
-        self.post_message(ActionRequest(deed, everyone if whole else self.subjects))
+    def action_request(self, action: RegionAction) -> None:
+        # a change is rolled out to all regions unless some are marked, since canary and waves are part of it
+        everywhere = action in ("start", "refresh") and not self._list.marked
+        self.post_message(ActionRequest(action, tuple(self.state.views) if everywhere else self.target_regions))
 
     def action_pane(self, name: str) -> None:
-        if self.subject:
-            self.app.push_screen(RegionScreen(self.scene, self.subject, name))
+        if self.current_region:
+            self.app.push_screen(RegionScreen(self.state, self.current_region, name))
 
     def action_open(self) -> None:
         self._list.action_open()
@@ -128,7 +125,7 @@ class HomeScreen(BaseScreen):
         self._filter.focus()
 
     def action_clear(self) -> None:
-        if not self._list.wanted and not self._filter.display:
+        if not self._list.filter_text and not self._filter.display:
             self._list.marked = frozenset()
         self._filter.value = ""
         self._filter.display = False
@@ -136,7 +133,7 @@ class HomeScreen(BaseScreen):
         self.redraw()
 
     def on_input_changed(self, message: Input.Changed) -> None:
-        self._list.wanted = message.value
+        self._list.filter_text = message.value
 
     def on_input_submitted(self) -> None:
         self._filter.display = bool(self._filter.value)

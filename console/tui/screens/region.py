@@ -1,6 +1,6 @@
-"""One region: its head, and plan, steps, checks and log; side by side where there is room, else one at a time.
+"""One region: its summary, and plan, steps, checks and log; side by side where there is room, else one at a time.
 
-The witnesses of the plan stand beside it alone: their rows need the room.
+Witnesses are shown beside the plan alone: their rows need the room.
 """
 
 from typing import ClassVar
@@ -29,7 +29,7 @@ PANES = ("plan", "steps", "checks", "log", "witness")
 
 
 def first_pane(view: RegionView | None) -> str:
-    """The pane that answers the question of the moment."""
+    """The pane that matters most right now."""
     if view is None or (idle(view) and not view.note):
         return "plan"
     if view.status.state == "awaiting-confirmation":
@@ -38,34 +38,34 @@ def first_pane(view: RegionView | None) -> str:
 
 
 class RegionScreen(BaseScreen):
-    """Draws one region of the scene. Keys 1-5 choose the pane."""
+    """Draws one region of the state. Keys 1-5 choose the pane."""
 
     AUTO_FOCUS = ""
-    inside = True
+    in_region = True
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "app.pop_screen", "Back", key_display="esc", tooltip="back to the regions"),
         *(
             Binding(str(n), f"pane('{name}')", name, show=False, tooltip=f"{name} pane")
             for n, name in enumerate(PANES, 1)
         ),
-        Binding("w", "witness", "Witness", tooltip="rows that the edited queries turn into others"),
+        Binding("w", "witness", "Witness", tooltip="smallest rows on which the edited queries differ"),
     ]
 
-    def __init__(self, scene: ScreenState, region: str, pane: str = "") -> None:
-        super().__init__(scene)
+    def __init__(self, state: ScreenState, region: str, pane: str = "") -> None:
+        super().__init__(state)
         self._region = region
         self._summary = Static(id="summary")
         self._tabs = Static(id="tabs")
         self._panes = {
-            "plan": Pane("1 plan", draw_plan, drawn_from=plan_inputs, id="plan"),
+            "plan": Pane("1 plan", draw_plan, inputs=plan_inputs, id="plan"),
             "steps": Pane("2 steps", draw_steps, id="steps"),
             "checks": Pane("3 checks", draw_checks, id="checks"),
             "log": Pane("4 log", draw_log, follow=True, id="log"),
             "witness": Pane("5 witness", draw_witness, id="witness"),
         }
-        self._pane = pane or first_pane(scene.views.get(region))
+        self._pane = pane or first_pane(state.views.get(region))
 
-    def parts(self) -> ComposeResult:
+    def body(self) -> ComposeResult:
         yield self._summary
         yield self._tabs
         yield Container(*self._panes.values(), id="panes")
@@ -78,16 +78,16 @@ class RegionScreen(BaseScreen):
         self.redraw()
 
     @property
-    def subject(self) -> str:
+    def current_region(self) -> str:
         return self._region
 
     def redraw(self) -> None:
-        view = self.scene.views.get(self._region)
+        view = self.state.views.get(self._region)
         if view:
-            self._summary.update(draw_summary(view, max(20, self.size.width - 2), self.scene.at))
+            self._summary.update(draw_summary(view, max(20, self.size.width - 2), self.state.at))
         for pane in self._panes.values():
-            pane.show(view, self.scene.at)
-        self._panes["plan"].border_title = safe(f"1 {plan_title(self.scene.groups, self._region)}", limit=100)
+            pane.show(view, self.state.at)
+        self._panes["plan"].border_title = safe(f"1 {plan_title(self.state.groups, self._region)}", limit=100)
         super().redraw()
 
     def action_pane(self, name: str) -> None:

@@ -1,1 +1,1 @@
-"""What lies between the screens and the terminal that they are drawn on."""
+"""Between the screens and the terminal: output driver, event loop, ASCII fallback."""

@@ -1,4 +1,4 @@
-"""For terminals that know no UTF-8: every character drawn becomes one of ASCII, cell for cell."""
+"""ASCII fallback for terminals without UTF-8: every character is replaced, cell for cell."""
 
 from functools import lru_cache
 
@@ -17,7 +17,7 @@ REPLACEMENTS = {
 
 @lru_cache(4096)
 def to_ascii(text: str) -> str:
-    """The text in ASCII, as many cells wide as before; what has no likeness becomes `?`."""
+    """The text in ASCII, of the same width in cells; characters without a replacement become `?`."""
     if text.isascii():
         return text
     return "".join(char if char.isascii() else REPLACEMENTS.get(char, "?" * cell_len(char)) for char in text)
