@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.rows.demands import demanded
+from console.agent.rows.demands import required_features
 from console.agent.store.survey import survey
 from console.errors import Problems, RegionError, Unreachable
 from tests.planning.world import pipeline, planned
@@ -52,11 +52,11 @@ def test_it_is_told_from_a_checkpoint_where_the_commits_are_cleaned_up(tmp_path:
     place = landing(tmp_path)
     DeltaTable(str(place)).create_checkpoint()
     told = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["v2Checkpoint"]}}
-    assert demanded(str(place)) == set()
+    assert required_features(str(place)) == set()
     (place / "_delta_log" / f"{0:020}.json").unlink()
-    assert demanded(str(place)) == set()
+    assert required_features(str(place)) == set()
     (place / "_delta_log" / f"{1:020}.checkpoint.0-0-0-0-0.json").write_text(json.dumps(told) + "\n")
-    assert demanded(str(place)) == {"v2Checkpoint"}
+    assert required_features(str(place)) == {"v2Checkpoint"}
 
 
 def test_a_table_that_is_only_damaged_is_no_table_of_another_kind(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from console.agent.rows.nanoseconds import finer, timed
+from console.agent.rows.nanoseconds import finer, time_columns
 from console.agent.store.survey import survey
 
 FINE, WHOLE = 1_700_000_000_123_456_789, 1_700_000_000_123_456_000
@@ -72,7 +72,7 @@ def test_only_columns_that_may_hold_a_time_matter() -> None:
         {"name": "many", "type": {"type": "array", "elementType": "timestamp"}, "metadata": {}},
         {"name": "unread", "type": "timestamp", "metadata": {}},
     ]
-    found = timed(json.dumps({"fields": fields}), ["id", "ts", "at", "many"])
+    found = time_columns(json.dumps({"fields": fields}), ["id", "ts", "at", "many"])
     assert found == {"TS": "TS", "col-1": "at", "many": "many"}
 
 

@@ -104,7 +104,7 @@ def target_rows(
         rows = rows.where(f"NOT coalesce({history.step.fragile.predicate}, false)")
     register_joins(session, history.joins, join_versions(history.joins) if joined is None else joined)
     rows.createOrReplaceTempView(history.step.source)
-    return session.sql(history.step.sql).selectExpr(*days.stored(history.target))
+    return session.sql(history.step.sql).selectExpr(*days.stored_columns(history.target))
 
 
 def clustered(rows: Any, target: TableState) -> Any:
@@ -133,8 +133,8 @@ def count_days(session: Any, source: TableState, path: str, fence: int, time: st
     from pyspark.sql.functions import col
 
     stored = stored_at(session, path, fence)
-    counted = logical_rows(session, source, stored).groupBy(days.clamped(col(time)).alias("day")).count()
-    counts = counted.select(days.named(col("day")).alias("day"), "count").collect()
+    counted = logical_rows(session, source, stored).groupBy(days.clamped_day(col(time)).alias("day")).count()
+    counts = counted.select(days.named_day(col("day")).alias("day"), "count").collect()
     return sorted((row["day"] or "", int(row["count"])) for row in counts)
 
 

@@ -61,9 +61,9 @@ def can_hash(kind: str) -> bool:
 def _grouped(rows: Any, time: str, sums: Sequence[Any]) -> Any:
     from pyspark.sql.functions import col, count, lit
 
-    day = days.clamped(col(quoted(time))) if time else lit(None).cast("date")
+    day = days.clamped_day(col(quoted(time))) if time else lit(None).cast("date")
     grouped = rows.groupBy(day.alias("day")).agg(count("*").alias("rows"), *sums)
-    return grouped.withColumn("day", days.named(col("day")))
+    return grouped.withColumn("day", days.named_day(col("day")))
 
 
 def _hashables(columns: Sequence[tuple[str, str]]) -> list[Any]:

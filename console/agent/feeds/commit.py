@@ -239,7 +239,7 @@ def _append_by_deltalake(data: Any, writer: FeedWriter, position: int, note: dic
         ):  # ValueError: the table has an added column, which Spark fills with NULL
             return None
         partition_by = table.metadata().partition_columns
-        if not all(days.nameable(data.column(name)) for name in partition_by):
+        if not all(days.all_nameable(data.column(name)) for name in partition_by):
             return None
         data = _nulls_for_blanks(data, partition_by)
         crash.point(f"before-commit-{note.get('kind', '')}")

@@ -107,7 +107,7 @@ class LiveFeed:
             note["joins"] = join_pins
         small = 0 <= commits.rows <= SMALL_ROWS and bytes_read < ONE_TASK_BYTES and self._fits_small_append()
         if not (small and commit.append_small(rows, writer, commits.last, note)):
-            commit.append(session, rows.selectExpr(*days.stored(self.target)), writer, commits.last, note)
+            commit.append(session, rows.selectExpr(*days.stored_columns(self.target)), writer, commits.last, note)
 
     @contextmanager
     def dry_run(self, session: Any, version: int, joined: Mapping[str, int]) -> Iterator[Any]:

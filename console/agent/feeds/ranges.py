@@ -94,7 +94,7 @@ def read(session: Any, source: str, commits: Range, scratch: Path, foreign: Sequ
     raises   FeedStopped E_NANOSECONDS where a time in one of these would be truncated
     """
     layout = layout_of(source, commits.last)
-    nanoseconds.refuse(source, (file.path for file in commits.files), nanoseconds.timed(layout.schema, foreign))
+    nanoseconds.refuse(source, (file.path for file in commits.files), nanoseconds.time_columns(layout.schema, foreign))
     return appended.rows(session, source, layout, commits.files, scratch)
 
 

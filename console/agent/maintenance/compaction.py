@@ -141,5 +141,5 @@ def _values(actions: Any, column: str) -> list[str | None]:
     """A partition column's value in each file, as text."""
     held = actions.column(f"partition.{column}")
     if DataType.is_date32(held.type):
-        return [name or None for name in days.names(held)]
+        return [name or None for name in days.day_names(held)]
     return [None if value is None else str(value) for value in held.to_pylist()]

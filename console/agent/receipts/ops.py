@@ -15,7 +15,7 @@ from arro3.core import Array, DataType, Table
 from deltalake import write_deltalake
 
 from console import crash
-from console.agent.store.ledger import opened, plain_id, selected
+from console.agent.store.ledger import open_table, plain_id, select_rows
 from console.model import codec
 from console.model.event import Accepted, Ended, Promoted, Recorded, RolledBack
 from console.model.identity import identity
@@ -34,8 +34,8 @@ class Ops:
 
     def rows(self, rollout: str) -> list[dict[str, Any]]:
         """Everything kept of one rollout, as it stands."""
-        table = opened(self.path)
-        return [] if table is None else selected(table, f"SELECT * FROM t WHERE rollout = '{plain_id(rollout)}'")
+        table = open_table(self.path)
+        return [] if table is None else select_rows(table, f"SELECT * FROM t WHERE rollout = '{plain_id(rollout)}'")
 
     def has(self, rollout: str, step: str) -> bool:
         """Whether a step's receipts are written."""

@@ -56,7 +56,7 @@ class VersionFiles:
         time = table.state.table.time
         wanted = ("path", "size_bytes", f"min.{time}", f"max.{time}", f"null_count.{time}")
         told = {
-            name: days.plain(actions.column(name))
+            name: days.plain_values(actions.column(name))
             for name in actions.column_names
             if name in wanted or name.startswith("partition.")
         }

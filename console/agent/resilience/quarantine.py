@@ -18,7 +18,7 @@ from console import crash
 from console.agent.feeds import backfill
 from console.agent.resilience.failure import Kind
 from console.agent.rollout.context import RolloutContext
-from console.agent.store.ledger import opened, plain_id, selected
+from console.agent.store.ledger import open_table, plain_id, select_rows
 from console.errors import RegionError
 from console.model.event import BatchDone
 from console.model.receipt import LEDGER
@@ -107,8 +107,8 @@ class Quarantine:
         self.path = folder / "quarantine"  # beside `releases` and `rollouts`
 
     def rows(self, rollout: str) -> list[dict[str, Any]]:
-        table = opened(self.path)
-        return [] if table is None else selected(table, f"SELECT * FROM t WHERE rollout = '{plain_id(rollout)}'")
+        table = open_table(self.path)
+        return [] if table is None else select_rows(table, f"SELECT * FROM t WHERE rollout = '{plain_id(rollout)}'")
 
     def keep(self, context: RolloutContext, session: Any, history: backfill.History, run: Sequence[Slice]) -> None:
         """Write what a committed batch passed over; where it stands already, nothing."""

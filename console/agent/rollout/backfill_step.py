@@ -123,7 +123,7 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
 def whole_times(source: TableState, path: str, fence: int) -> None:
     """raises FeedStopped E_NANOSECONDS if a file that others wrote holds times which Spark would cut"""
     table = DeltaTable(path, version=fence)
-    columns = nanoseconds.timed(table.schema().to_json(), [column.name for column in source.version.columns])
+    columns = nanoseconds.time_columns(table.schema().to_json(), [column.name for column in source.version.columns])
     nanoseconds.refuse(path, nanoseconds.files(table, path), columns)
 
 

@@ -1,7 +1,7 @@
-"""The rows of files that commits added, as Delta's own reader gives them: columns by the names or numbers that they have
-in the files, partition values by the log, paths as they are (docs/decisions/0012).
+"""Rows of added files as Delta's own reader returns them: columns by their physical names or numbers, partition values
+from the log, paths taken literally (docs/decisions/0012).
 
-Plain files cost what reading Parquet costs. What only Delta can read, it reads, from an excerpt of the log.
+Plain files cost no more than reading Parquet. Files that only Delta can read are read by it, from an excerpt of the log.
 """
 
 import json
@@ -18,122 +18,125 @@ from console.agent.store.survey import simple_type
 from console.errors import RegionError
 from console.model.schema import quoted, text_literal
 
-MAPPED_ROWS = 10_000  # up to which a file is looked up in a map that is searched from its beginning for each row
-_PATTERN = "{}[]*?\\"
-# a path that no reader passes over or takes for anything but a file's
-_SIMPLE = re.compile(r"[A-Za-z0-9_/=.+-]*/[A-Za-z0-9][A-Za-z0-9_=.+-]*\.parquet")
+MAPPED_ROWS = 10_000  # up to this many, a row's file is looked up in a map, by a linear search per row
+_PATTERN_CHARACTERS = "{}[]*?\\"
+# a path that no reader skips or takes for a pattern
+_PLAIN_PATH = re.compile(r"[A-Za-z0-9_/=.+-]*/[A-Za-z0-9][A-Za-z0-9_=.+-]*\.parquet")
 
 Values = tuple[tuple[str, str | None], ...]
 
 
-def rows(session: Any, source: str, shape: TableLayout, files: Sequence[log.AddedFile], scratch: Path) -> Any:
-    """The rows of these files in the table's columns, those that it is partitioned by at the end.
+def rows(session: Any, source: str, layout: TableLayout, files: Sequence[log.AddedFile], scratch: Path) -> Any:
+    """The rows of these files in the table's columns, partition columns last.
 
-    scratch  where an excerpt may be made, which has to stay until the rows were read
+    scratch  folder for an excerpt of the log, if one is needed; it has to exist until the rows are read
     """
-    held = {file.path: file for file in files}  # a file that was added twice is one
-    fields = json.loads(shape.schema)["fields"]
-    if any(file.vector for file in files) or any(_strange(field) for field in fields):
-        return log_excerpt.rows(session, source, shape, tuple(held.values()), scratch)
-    stored = [field for field in fields if field["name"] not in shape.partition_by]
-    if shape.mapping == "id":
+    by_path = {file.path: file for file in files}  # a file that was added twice counts once
+    fields = json.loads(layout.schema)["fields"]
+    if any(file.vector for file in files) or any(_needs_delta(field) for field in fields):
+        return log_excerpt.rows(session, source, layout, tuple(by_path.values()), scratch)
+    stored = [field for field in fields if field["name"] not in layout.partition_by]
+    if layout.mapping == "id":
         session.conf.set("spark.sql.parquet.fieldId.read.enabled", "true")
-    schema = _struct({"type": "struct", "fields": [_physical(field, shape.mapping) for field in stored]})
-    # without a look for partitions, whose values would be told from names of folders
+    schema = _struct({"type": "struct", "fields": [_physical_field(field, layout.mapping) for field in stored]})
+    # recursive look-up turns partition discovery off, which would take values from folder names
     reader = session.read.schema(schema).option("recursiveFileLookup", "true")
-    found = reader.parquet(*map(_literal, held))
+    read = reader.parquet(*map(_escaped, by_path))
     parts = {values: at for at, values in enumerate(dict.fromkeys(file.values for file in files), 1)}
     uris: dict[str, str] = {}
-    if len(parts) > 1 or not all(map(_SIMPLE.fullmatch, held)):  # Spark's list of files costs a live step a twentieth
-        uris = {_path(uri): uri for uri in found.inputFiles()}
-        if uris.keys() != held.keys():  # it passes over names that begin with _ or a dot
-            return log_excerpt.rows(session, source, shape, tuple(held.values()), scratch)
-    if shape.mapping == "none" and not shape.partition_by:
-        return found
-    number, kept = "1", ["*"]  # each column that is named costs a live step calls into the JVM
+    if len(parts) > 1 or not all(
+        map(_PLAIN_PATH.fullmatch, by_path)
+    ):  # Spark's list of files takes a twentieth of a live step
+        uris = {_path_of(uri): uri for uri in read.inputFiles()}
+        if uris.keys() != by_path.keys():  # it skips names that begin with _ or a dot
+            return log_excerpt.rows(session, source, layout, tuple(by_path.values()), scratch)
+    if layout.mapping == "none" and not layout.partition_by:
+        return read
+    number, columns = "1", ["*"]  # every column that is named costs calls into the JVM
     if len(parts) > 1:
-        kept = [quoted(_name(field, shape.mapping)) for field in stored]
-        numbers = {_short(uris[path]): parts[file.values] for path, file in held.items()}
+        columns = [quoted(_physical_name(field, layout.mapping)) for field in stored]
+        numbers = {_metadata_uri(uris[path]): parts[file.values] for path, file in by_path.items()}
         rows = sum(file.rows if file.rows >= 0 else MAPPED_ROWS for file in files)
-        found, number = _numbered(session, found, numbers, rows)
-    told = {
-        field["name"]: _partition(field, shape, tuple(parts), number)
+        read, number = _numbered(session, read, numbers, rows)
+    sql_by_column = {
+        field["name"]: _partition_sql(field, layout, tuple(parts), number)
         for field in fields
-        if field["name"] in shape.partition_by
+        if field["name"] in layout.partition_by
     }
-    if shape.mapping == "none":
-        return found.selectExpr(*kept, *told.values())
-    return found.select(*(_shown(field, shape.mapping, told.get(field["name"])) for field in fields))
+    if layout.mapping == "none":
+        return read.selectExpr(*columns, *sql_by_column.values())
+    return read.select(*(_logical_column(field, layout.mapping, sql_by_column.get(field["name"])) for field in fields))
 
 
-def _partition(field: dict[str, Any], shape: TableLayout, parts: Sequence[Values], number: str) -> str:
-    """SQL for a partition column: the value that the log has for each file.
+def _partition_sql(field: dict[str, Any], layout: TableLayout, parts: Sequence[Values], number: str) -> str:
+    """SQL for a partition column: the value in the log for each file.
 
-    number  SQL for which of the parts a row's file belongs to
+    parts   distinct partition values of the files
+    number  SQL for the number of a row's file in `parts`, from 1
     """
-    stored = _name(field, shape.mapping)
-    values = ", ".join(_value(dict(part).get(stored)) for part in parts)
-    told = values if len(parts) == 1 else f"element_at(array({values}), {number})"
-    # one that is no such value is an error: deltalake has spelled -1.25 as `-1.-25`
-    return f"CAST(CAST({told} AS STRING) AS {simple_type(field['type'])}) AS {quoted(field['name'])}"
+    stored = _physical_name(field, layout.mapping)
+    values = ", ".join(_value_sql(dict(part).get(stored)) for part in parts)
+    value = values if len(parts) == 1 else f"element_at(array({values}), {number})"
+    # CAST, so that an invalid value is an error: deltalake has written -1.25 as `-1.-25`
+    return f"CAST(CAST({value} AS STRING) AS {simple_type(field['type'])}) AS {quoted(field['name'])}"
 
 
-def _shown(field: dict[str, Any], mapping: str, told: str | None) -> Any:
-    """A column of a mapped table by the names it shows, its inner ones too. told: SQL for one that is not in the files"""
+def _logical_column(field: dict[str, Any], mapping: str, sql: str | None) -> Any:
+    """A column of a mapped table by its logical names, inner ones too. sql: for a partition column, which files lack"""
     from pyspark.sql.functions import col, expr
 
-    if told is not None:
-        return expr(told)
-    kind = _struct({"type": "struct", "fields": [_physical(field, "none")]})[0].dataType
-    return col(quoted(_name(field, mapping))).cast(kind).alias(field["name"])
+    if sql is not None:
+        return expr(sql)
+    kind = _struct({"type": "struct", "fields": [_physical_field(field, "none")]})[0].dataType
+    return col(quoted(_physical_name(field, mapping))).cast(kind).alias(field["name"])
 
 
-def _numbered(session: Any, found: Any, numbers: dict[str, int], rows: int) -> tuple[Any, str]:
-    """The rows, and SQL for the number that the file of each has."""
+def _numbered(session: Any, read: Any, numbers: dict[str, int], rows: int) -> tuple[Any, str]:
+    """The rows, and SQL for the number of each row's file. numbers: URI → number"""
     from pyspark.sql.functions import expr
 
     if rows <= MAPPED_ROWS:
         number = f"element_at(from_json({text_literal(json.dumps(numbers))}, 'map<string,int>'), _metadata.file_path)"
     else:
-        told = text_literal(json.dumps([{"uri": uri, "number": number} for uri, number in numbers.items()]))
-        known = session.sql(
-            f"SELECT inline(from_json({told}, 'array<struct<uri:string,number:int>>')) AS (`uri of file`, `number of file`)"
+        pairs = text_literal(json.dumps([{"uri": uri, "number": number} for uri, number in numbers.items()]))
+        file_numbers = session.sql(
+            f"SELECT inline(from_json({pairs}, 'array<struct<uri:string,number:int>>')) AS (`uri of file`, `number of file`)"
         )
-        found = found.selectExpr("*", "_metadata.file_path AS `path of file`").join(
-            known.hint("broadcast"), expr("`path of file` = `uri of file`"), "left"
+        read = read.selectExpr("*", "_metadata.file_path AS `path of file`").join(
+            file_numbers.hint("broadcast"), expr("`path of file` = `uri of file`"), "left"
         )
         number = "`number of file`"
-    return found, f"coalesce({number}, raise_error('a row of no file of the range'))"
+    return read, f"coalesce({number}, raise_error('a row of no file of the range'))"
 
 
-def _value(value: str | None) -> str:
+def _value_sql(value: str | None) -> str:
     return "NULL" if value is None else text_literal(value)
 
 
-def _physical(field: dict[str, Any], mapping: str) -> dict[str, Any]:
-    """A field as the files have it; nullable all the way down, as Spark reads Parquet: it casts to nothing narrower."""
+def _physical_field(field: dict[str, Any], mapping: str) -> dict[str, Any]:
+    """A field as it is in the files; nullable at all levels, as Spark reads Parquet."""
     number = field["metadata"].get("delta.columnMapping.id") if mapping == "id" else None
     return {
-        "name": _name(field, mapping),
-        "type": _inside(field["type"], mapping),
+        "name": _physical_name(field, mapping),
+        "type": _physical_type(field["type"], mapping),
         "nullable": True,
         "metadata": {} if number is None else {"parquet.field.id": number},
     }
 
 
-def _inside(kind: Any, mapping: str) -> Any:
+def _physical_type(kind: Any, mapping: str) -> Any:
     match kind:
         case {"type": "struct", "fields": fields}:
-            return {**kind, "fields": [_physical(field, mapping) for field in fields]}
+            return {**kind, "fields": [_physical_field(field, mapping) for field in fields]}
         case {"type": "array", "elementType": element}:
-            return {**kind, "elementType": _inside(element, mapping), "containsNull": True}
+            return {**kind, "elementType": _physical_type(element, mapping), "containsNull": True}
         case {"type": "map", "keyType": key, "valueType": value}:
-            inner = {"keyType": _inside(key, mapping), "valueType": _inside(value, mapping)}
+            inner = {"keyType": _physical_type(key, mapping), "valueType": _physical_type(value, mapping)}
             return {**kind, **inner, "valueContainsNull": True}
     return kind
 
 
-def _name(field: dict[str, Any], mapping: str) -> str:
+def _physical_name(field: dict[str, Any], mapping: str) -> str:
     if mapping == "none":
         return str(field["name"])
     try:
@@ -144,19 +147,19 @@ def _name(field: dict[str, Any], mapping: str) -> str:
         ) from None
 
 
-def _strange(field: dict[str, Any]) -> bool:
-    """Whether Parquet is not enough: a column without a type, or one that hides what Spark tells of a row's file."""
-    return field["name"].lower() == "_metadata" or _void(field["type"])
+def _needs_delta(field: dict[str, Any]) -> bool:
+    """Whether only Delta can read it: a column of type void, or one that hides Spark's `_metadata`."""
+    return field["name"].lower() == "_metadata" or _has_void(field["type"])
 
 
-def _void(kind: Any) -> bool:
+def _has_void(kind: Any) -> bool:
     match kind:
         case {"type": "struct", "fields": fields}:
-            return any(_void(field["type"]) for field in fields)
+            return any(_has_void(field["type"]) for field in fields)
         case {"type": "array", "elementType": element}:
-            return _void(element)
+            return _has_void(element)
         case {"type": "map", "valueType": value}:
-            return _void(value)
+            return _has_void(value)
     return bool(kind == "void")
 
 
@@ -166,15 +169,15 @@ def _struct(kind: dict[str, Any]) -> Any:
     return StructType.fromJson(kind)
 
 
-def _literal(path: str) -> str:
-    """A path that Spark takes for no pattern."""
-    return "".join(f"\\{char}" if char in _PATTERN else char for char in path)
+def _escaped(path: str) -> str:
+    """A path escaped for Spark, which would take special characters for a pattern."""
+    return "".join(f"\\{char}" if char in _PATTERN_CHARACTERS else char for char in path)
 
 
-def _path(uri: str) -> str:
+def _path_of(uri: str) -> str:
     return unquote("/" + uri.removeprefix("file:").lstrip("/")) if uri.startswith("file:") else uri
 
 
-def _short(uri: str) -> str:
-    """A URI of Spark's list of files as `_metadata.file_path` has it."""
+def _metadata_uri(uri: str) -> str:
+    """A URI of Spark's list of files in the form of `_metadata.file_path`."""
     return "file:/" + uri.removeprefix("file:").lstrip("/") if uri.startswith("file:") else uri

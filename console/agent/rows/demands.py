@@ -1,4 +1,4 @@
-"""What a table demands of its readers, told from its log alone: for one that no reader of ours can open."""
+"""The features that a table requires of its readers, from its log alone: for tables that our readers cannot open."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -7,24 +7,27 @@ from typing import Any
 
 from console.agent.store import log
 
-_BEYOND = 4  # a version of readers from which on nobody knows what one has to know
+_UNKNOWN_VERSION = 4  # reader versions from here on are not defined yet
 
 
-def demanded(table: str) -> frozenset[str]:
-    """The features that a reader must know by the newest protocol in the log; a version beyond all known ones is named
-    like a feature. Empty where the log tells of none."""
-    return next(map(_named, _protocols(log.local(table) / "_delta_log")), frozenset())
+def required_features(table: str) -> frozenset[str]:
+    """Reader features of the newest protocol in the log; an unknown reader version counts as a feature. Empty where the log
+    has no protocol.
+
+    source  the Delta transaction log protocol, *Protocol Evolution*
+    """
+    return next(map(_features_of, _protocols(log.local(table) / "_delta_log")), frozenset())
 
 
 def _protocols(folder: Path) -> Iterator[dict[str, Any]]:
-    """The newest first. Of one version the commit and its checkpoint say the same."""
-    held = (path for path in folder.glob("*.*") if path.name.partition(".")[0].isdigit())
-    for path in sorted(held, key=lambda path: path.name.partition(".")[0], reverse=True):
+    """Protocol actions, newest first; a version's commit and its checkpoint have the same one."""
+    files = (path for path in folder.glob("*.*") if path.name.partition(".")[0].isdigit())
+    for path in sorted(files, key=lambda path: path.name.partition(".")[0], reverse=True):
         actions = _lines(path) if path.suffix == ".json" else _rows(path) if path.suffix == ".parquet" else ()
         for action in actions:
             match action:
-                case {"protocol": dict(found)}:
-                    yield found
+                case {"protocol": dict(protocol)}:
+                    yield protocol
 
 
 def _lines(path: Path) -> Iterator[Any]:
@@ -32,7 +35,7 @@ def _lines(path: Path) -> Iterator[Any]:
         if '"protocol"' in line:
             try:
                 yield json.loads(line)
-            except ValueError:  # a damaged commit is for whoever reads the table
+            except ValueError:  # readers of the table report a damaged commit
                 continue
 
 
@@ -41,12 +44,14 @@ def _rows(path: Path) -> Iterable[Any]:
     import pyarrow.parquet as pq
 
     try:
-        return [{"protocol": found} for found in pq.read_table(path, columns=["protocol"])["protocol"].to_pylist()]
+        return [
+            {"protocol": protocol} for protocol in pq.read_table(path, columns=["protocol"])["protocol"].to_pylist()
+        ]
     except (pa.ArrowException, OSError, KeyError):
         return []
 
 
-def _named(protocol: dict[str, Any]) -> frozenset[str]:
+def _features_of(protocol: dict[str, Any]) -> frozenset[str]:
     version, features = protocol.get("minReaderVersion"), protocol.get("readerFeatures")
-    beyond = {f"reader version {version}"} if isinstance(version, int) and version >= _BEYOND else set[str]()
-    return frozenset(beyond | set(map(str, features)) if isinstance(features, list) else beyond)
+    unknown = {f"reader version {version}"} if isinstance(version, int) and version >= _UNKNOWN_VERSION else set[str]()
+    return frozenset(unknown | set(map(str, features)) if isinstance(features, list) else unknown)

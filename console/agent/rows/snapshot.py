@@ -8,16 +8,16 @@ from console.model.schema import quoted
 
 
 def stored_at(session: Any, path: str, version: int) -> Any:
-    """Its stored rows. An empty text in a partition column is NULL, as the Delta protocol says and other readers have it;
-    Delta's own reader leaves it what the log spells.
+    """The stored rows of a version. An empty text in a partition column is NULL by the Delta protocol; Delta's own reader
+    returns it as the log has it.
     """
     rows = session.read.format("delta").option("versionAsOf", version).load(path)
-    return blank_is_null(rows, _texts(path, version))
+    return blank_is_null(rows, _text_partitions(path, version))
 
 
 @lru_cache(maxsize=256)
-def _texts(path: str, version: int) -> tuple[str, ...]:
-    """For a joined table, which has the same version at most steps: opening one costs as much as it has files."""
+def _text_partitions(path: str, version: int) -> tuple[str, ...]:
+    """Cached for joined tables, which keep their version over many steps; opening a table costs time for every file."""
     return layout_of(path, version).texts
 
 

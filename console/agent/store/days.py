@@ -1,5 +1,5 @@
-"""The UTC day of a time, wherever one is told: in a log's statistics, and in Spark. Never as Python's own dates on the way,
-for Delta and Spark hold times that these cannot (model/slices)."""
+"""The UTC day of a time, in a log's statistics and in Spark. Python's dates are avoided: Delta and Spark hold times beyond
+their range (model/slices)."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from console.model.schema import quoted, text_literal
 from console.model.slices import EARLY, FIRST, LAST, LATE, day_name
 
 _A_DAY = {"s": 86_400, "ms": 86_400 * 10**3, "us": 86_400 * 10**6, "ns": 86_400 * 10**9}
-OUTSIDE = "PARTITION_DAY_OUT_OF_RANGE"  # what Spark's error says of a row that no partition may hold
+OUTSIDE = "PARTITION_DAY_OUT_OF_RANGE"  # in Spark's error for a row whose day is no valid partition
 
 
-def numbers(column: Any) -> list[int | None]:
-    """Days since 1970 of a column of a log's statistics; None where the log tells none, or tells it in a way that nobody reads."""
+def day_numbers(column: Any) -> list[int | None]:
+    """Days since 1970 of a statistics column; None where a value is missing or of an unreadable type."""
     kind = column.type
     if DataType.is_date32(kind):
         return list(column.cast(DataType.int32()).to_pylist())
@@ -24,19 +24,19 @@ def numbers(column: Any) -> list[int | None]:
     return [None] * len(column)
 
 
-def plain(column: Any) -> list[Any]:
-    """A column of a log's statistics: dates as days since 1970, times as microseconds, everything else as it is."""
+def plain_values(column: Any) -> list[Any]:
+    """A statistics column with dates as days since 1970, times as microseconds since 1970, other values unchanged."""
     kind = column.type
     if DataType.is_date32(kind):
-        return numbers(column)
+        return day_numbers(column)
     if DataType.is_timestamp(kind):
-        whole, unit = _A_DAY["us"], _A_DAY[kind.time_unit]
-        return [None if at is None else at * whole // unit for at in column.cast(DataType.int64()).to_pylist()]
+        target_unit, unit = _A_DAY["us"], _A_DAY[kind.time_unit]
+        return [None if at is None else at * target_unit // unit for at in column.cast(DataType.int64()).to_pylist()]
     return list(column.to_pylist())
 
 
 def literal(value: Any, kind: str) -> Any:
-    """A plain value in Spark. kind: of the column that it is compared with"""
+    """A value of `plain_values` as a Spark literal. kind: type of the column that it is compared with"""
     from pyspark.sql.functions import date_from_unix_date, lit, timestamp_micros
 
     if value is None or kind not in ("date", "timestamp", "timestamp_ntz"):
@@ -44,13 +44,13 @@ def literal(value: Any, kind: str) -> Any:
     return date_from_unix_date(lit(value)) if kind == "date" else timestamp_micros(lit(value))
 
 
-def names(column: Any) -> list[str]:
-    """Days of a column of a log's statistics by their names, "" for None."""
-    return ["" if number is None else day_name(number) for number in numbers(column)]
+def day_names(column: Any) -> list[str]:
+    """Day names of a statistics column, "" for None."""
+    return ["" if number is None else day_name(number) for number in day_numbers(column)]
 
 
-def clamped(time: Any) -> Any:
-    """The day of a column of times as a Spark date, with one day each for all that lie before and after those with a name."""
+def clamped_day(time: Any) -> Any:
+    """The day of a time column as a Spark date; all days before or after the named ones are clamped to one day each."""
     from pyspark.sql.functions import to_date, when
 
     day = to_date(time)
@@ -58,16 +58,16 @@ def clamped(time: Any) -> Any:
     return when(day < low, low).when(day > high, high).otherwise(day)
 
 
-def named(day: Any) -> Any:
-    """A Spark date as its name; NULL stays NULL."""
+def named_day(day: Any) -> Any:
+    """The name of a clamped Spark date; NULL stays NULL."""
     from pyspark.sql.functions import lit, when
 
     text = when(day < _day(FIRST), lit(EARLY)).when(day > _day(LAST), lit(LATE))
     return text.otherwise(day.cast("string"))
 
 
-def nameable(column: Any) -> bool:
-    """Whether a partition can have each value of a pyarrow column, if these are dates or times."""
+def all_nameable(column: Any) -> bool:
+    """Whether every value of a pyarrow column is a valid partition day, if it holds dates or times."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -79,21 +79,22 @@ def nameable(column: Any) -> bool:
     return ends["min"] is None or (ends["min"] // unit >= FIRST and ends["max"] // unit <= LAST)
 
 
-def stored(target: TableState) -> list[str]:
-    """The columns that a table stores, of rows that its feed computes; as SQL, for each call into the JVM costs time.
+def stored_columns(target: TableState) -> list[str]:
+    """A target's stored columns as SQL, for rows computed by its feed. As SQL, since calls into the JVM cost time.
 
-    A row whose partition is a day without a name ends the job: deltalake cannot write such a partition, nor read its log.
+    A row whose partition is a day without a name fails the job: deltalake can neither write such a partition nor read its
+    log.
     """
-    return [_stored(target, column.name, column.type) for column in target.version.columns]
+    return [_stored_column(target, column.name, column.type) for column in target.version.columns]
 
 
-def _stored(target: TableState, name: str, kind: str) -> str:
-    shown = quoted(name)
+def _stored_column(target: TableState, name: str, kind: str) -> str:
+    column = quoted(name)
     if name not in target.version.partition_by or not kind.startswith(("date", "timestamp")):
-        return shown
-    named = f"date_from_unix_date({FIRST}) AND date_from_unix_date({LAST})"
-    said = f"{OUTSIDE}: {target.table.name}.{name} of a row lies outside the years 0001 to 9999"
-    return f"if({shown} IS NULL OR to_date({shown}) BETWEEN {named}, {shown}, raise_error({text_literal(said)})) AS {shown}"
+        return column
+    valid = f"date_from_unix_date({FIRST}) AND date_from_unix_date({LAST})"
+    message = f"{OUTSIDE}: {target.table.name}.{name} of a row lies outside the years 0001 to 9999"
+    return f"if({column} IS NULL OR to_date({column}) BETWEEN {valid}, {column}, raise_error({text_literal(message)})) AS {column}"
 
 
 def _day(number: int) -> Any:

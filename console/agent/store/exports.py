@@ -1,7 +1,7 @@
-"""Where sinks leave their files: a folder below the warehouse, replaced as a whole, and only where our mark says it is ours.
+"""Output folders of sinks: below the warehouse, replaced as a whole, and only if our mark shows that they are ours.
 
-A path is text in the operator's file; what lies there may be a table, another pipeline's or somebody's own. So each
-output carries a mark, and what carries none is refused before anything is read or written.
+The path is text in the operator's file, and a table, another pipeline's output or foreign files may be there. So each output
+carries a mark, and a folder without one is refused before anything is read or written.
 """
 
 import json
@@ -14,14 +14,14 @@ from pathlib import Path
 from console import crash
 from console.errors import DataError
 
-MARK = "_CONSOLE_SINK"  # beside Spark's `_SUCCESS`: readers of such folders pass over names that begin with `_`
+MARK = "_CONSOLE_SINK"  # beside Spark's `_SUCCESS`: readers of such folders skip names that begin with `_`
 _FRESH, _OLD = "fresh", "old"
-_turn = threading.Lock()  # one export after the other: two of one sink would meet in its folder
+_export_lock = threading.Lock()  # one export at a time: two exports of one sink would collide in its folder
 
 
 @dataclass(frozen=True, slots=True)
 class ExportTarget:
-    """One sink's folder. `root` and `target` are resolved: no link leads elsewhere."""
+    """A sink's output folder. `root` and `target` are resolved, so that no link leads outside the warehouse."""
 
     root: Path
     target: Path
@@ -30,12 +30,12 @@ class ExportTarget:
 
     @property
     def stage(self) -> Path:
-        """Beside the target, so that a rename brings its content there."""
+        """Staging folder beside the target, so that a rename moves its content into place."""
         return self.target.with_name(f".{self.target.name}.console")
 
 
 def output(warehouse: Path, path: str, pipeline: str, sink: str) -> ExportTarget:
-    """raises  DataError for a path that is not below the warehouse"""
+    """A sink's target. raises  DataError for a path that is not below the warehouse"""
     root = warehouse.resolve()
     target = (root / path).resolve()
     if not target.is_relative_to(root) or target == root or "_console" in target.relative_to(root).parts:
@@ -43,55 +43,57 @@ def output(warehouse: Path, path: str, pipeline: str, sink: str) -> ExportTarget
     return ExportTarget(root, target, pipeline, sink)
 
 
-def put(out: ExportTarget, write: Callable[[Path], int]) -> int:
-    """Have a folder written beside the target, then put it in the target's place. Returns the rows that `write` tells.
+def put(export: ExportTarget, write: Callable[[Path], int]) -> int:
+    """Write a folder beside the target, then put it in the target's place.
 
-    raises  DataError E_SINK_TAKEN where the target holds anything but an output of this pipeline; nothing was touched
+    write    fills the given folder; returns the rows written
+    returns  the rows written
+    raises   DataError E_SINK_TAKEN if the target holds anything but an output of this pipeline; nothing was touched
     """
-    with _turn:
-        _see_free(out)
-        _clear(out)
-        out.stage.mkdir(parents=True, exist_ok=True)
-        (out.stage / MARK).touch()
-        rows = write(out.stage / _FRESH)
-        mark = {"format_version": 1, "pipeline": out.pipeline, "sink": out.sink}
-        (out.stage / _FRESH / MARK).write_text(json.dumps(mark))
-        _see_free(out)  # again: writing may have taken an hour
-        if out.target.exists():
-            out.target.rename(out.stage / _OLD)
+    with _export_lock:
+        _check_free(export)
+        _clear(export)
+        export.stage.mkdir(parents=True, exist_ok=True)
+        (export.stage / MARK).touch()
+        rows = write(export.stage / _FRESH)
+        mark = {"format_version": 1, "pipeline": export.pipeline, "sink": export.sink}
+        (export.stage / _FRESH / MARK).write_text(json.dumps(mark))
+        _check_free(export)  # again: writing may have taken an hour
+        if export.target.exists():
+            export.target.rename(export.stage / _OLD)
         crash.point("before-sink")
-        (out.stage / _FRESH).rename(out.target)
+        (export.stage / _FRESH).rename(export.target)
         crash.point("after-sink")
-        _clear(out)
+        _clear(export)
         return rows
 
 
-def _clear(out: ExportTarget) -> None:
-    """Remove what an export left, finished or dead; one that died between its two renames gets its old output back."""
-    if not (out.stage / MARK).is_file():
+def _clear(export: ExportTarget) -> None:
+    """Remove an export's staging folder; an export that died between its two renames gets its old output back."""
+    if not (export.stage / MARK).is_file():
         return
-    if (out.stage / _OLD).is_dir() and not out.target.exists():
-        (out.stage / _OLD).rename(out.target)
-    for part in (out.stage / _FRESH, out.stage / _OLD):
+    if (export.stage / _OLD).is_dir() and not export.target.exists():
+        (export.stage / _OLD).rename(export.target)
+    for part in (export.stage / _FRESH, export.stage / _OLD):
         if part.is_dir():
             shutil.rmtree(part)
-    (out.stage / MARK).unlink()  # last: without it the rest would never be cleared
-    out.stage.rmdir()
+    (export.stage / MARK).unlink()  # last: without it the rest would never be cleared
+    export.stage.rmdir()
 
 
-def _see_free(out: ExportTarget) -> None:
-    """raises  DataError E_SINK_TAKEN"""
-    if why := next(filter(None, (_foreign(out), _above(out), _staged(out))), ""):
+def _check_free(export: ExportTarget) -> None:
+    """Check that the target may be replaced. raises  DataError E_SINK_TAKEN"""
+    if why := next(filter(None, (_not_ours(export), _blocked_above(export), _stage_blocked(export))), ""):
         raise DataError(
-            f"sink {out.sink}: {why}; nothing was written",
+            f"sink {export.sink}: {why}; nothing was written",
             hint="give the sink another path, or move away what lies there (an older version's output carries no mark)",
             code="E_SINK_TAKEN",
         )
 
 
-def _foreign(out: ExportTarget) -> str:
-    """Why the target is not this pipeline's to replace, or ""."""
-    target = out.target
+def _not_ours(export: ExportTarget) -> str:
+    """The reason why the target does not belong to this pipeline, or ""."""
+    target = export.target
     if not target.exists():
         return ""
     if not target.is_dir():
@@ -103,27 +105,27 @@ def _foreign(out: ExportTarget) -> str:
         owner = str(mark["pipeline"])
     except (OSError, ValueError, KeyError, TypeError):
         return f"{target} was not written by a sink (it has no {MARK})"
-    if owner != out.pipeline:
+    if owner != export.pipeline:
         return f"{target} belongs to pipeline {owner:.60}"
     if inside := next((entry.name for entry in target.iterdir() if entry.is_dir()), ""):
         return f"{target} holds a folder that no sink wrote, {inside!r:.60}"
     return ""
 
 
-def _above(out: ExportTarget) -> str:
-    """Why nothing may be put where the target is: its folders on the way down are a table's, a sink's or files."""
-    for folder in out.target.parents:
-        if folder == out.root:
+def _blocked_above(export: ExportTarget) -> str:
+    """The reason why no folder may be put there: one above it is a table, a sink's output or a file; or ""."""
+    for folder in export.target.parents:
+        if folder == export.root:
             break
         if (folder / "_delta_log").exists() or (folder / MARK).exists():
-            return f"{out.target} lies inside of {folder}, which is a table or another sink's output"
+            return f"{export.target} lies inside of {folder}, which is a table or another sink's output"
         if folder.exists() and not folder.is_dir():
             return f"{folder} is a file"
     return ""
 
 
-def _staged(out: ExportTarget) -> str:
-    strange = out.stage.exists() and (
-        not out.stage.is_dir() or (any(out.stage.iterdir()) and not (out.stage / MARK).is_file())
+def _stage_blocked(export: ExportTarget) -> str:
+    blocked = export.stage.exists() and (
+        not export.stage.is_dir() or (any(export.stage.iterdir()) and not (export.stage / MARK).is_file())
     )
-    return f"{out.stage} is in the way" if strange else ""
+    return f"{export.stage} is in the way" if blocked else ""

@@ -1,6 +1,7 @@
-"""One Delta log, read as the JSON it is: what each commit added, whether it may flow, which position it carries.
+"""A Delta log read as JSON: files added by each commit, whether the commit may flow, positions and notes in it.
 
-Reads no data and starts no JVM: a thousand commits cost about 10 ms. Paths are local directories.
+No data is read and no JVM is started: a thousand commits take about 10 ms. Paths are local directories.
+source  the Delta transaction log protocol
 """
 
 import json
@@ -19,22 +20,23 @@ from deltalake.exceptions import TableNotFoundError
 from console.errors import RegionError, Unreachable
 
 Kind = Literal["append", "quiet", "rewrite"]
-# A RESTORE after a DELETE only adds files, and none of their rows is new; a REPLACE of an emptied table looks like a write.
+# A RESTORE after a DELETE only adds files, but none of their rows is new; a REPLACE of an emptied table looks like a write.
 REPLACING = ("RESTORE", "REPLACE", "CREATE OR REPLACE", "CLONE")
-RETENTION = "retention"  # the note of our own deletes
+RETENTION = "retention"  # kind of the note on deletes by our own retention
 LATE_HINT = "log retention was shorter than the feed's delay; rebuild the table (`console discard`, then plan again)"
 
 
 @dataclass(frozen=True, slots=True)
 class AddedFile:
-    """One data file a commit added.
+    """A data file added by a commit.
 
-    rows    those that its deletion vector leaves; -1 where the writer left no statistics
-    values  partition values as the log says them, by physical column name; never told from names of folders
-    vector  its deletion vector as the log's JSON, "" where it has none
+    path    absolute
+    rows    without those deleted by its deletion vector; -1 where the writer left no statistics
+    values  partition values from the log, by physical column name; never taken from folder names
+    vector  deletion vector as the log's JSON, "" where there is none
     """
 
-    path: str  # absolute
+    path: str
     rows: int
     bytes: int
     values: tuple[tuple[str, str | None], ...] = ()
@@ -45,10 +47,13 @@ class AddedFile:
 class Commit:
     """One version of a table.
 
-    kind   append: data files added, nothing removed · quiet: no row changed (OPTIMIZE, metadata, an empty commit) ·
-           rewrite: rows removed or changed (DELETE, MERGE, overwrite), or put back (RESTORE, REPLACE)
-    txn    app id → number
-    note   our userMetadata, or {}
+    kind      append: data files added, none removed · quiet: no row changed (OPTIMIZE, metadata, an empty commit) ·
+              rewrite: rows removed or changed (DELETE, MERGE, overwrite), or restored (RESTORE, REPLACE)
+    removed   data files removed
+    metadata  whether it changed the table's metadata
+    txn       app id → number
+    note      our userMetadata, or {}
+    at_ms     milliseconds since 1970, UTC
     """
 
     version: int
@@ -63,12 +68,12 @@ class Commit:
 
     @property
     def replaces(self) -> bool:
-        """Whether the table was set to another content as a whole: what it adds may have flowed before."""
+        """Whether it set the table to another content as a whole: rows it adds may have flowed before."""
         return self.version > 0 and self.operation.upper().startswith(REPLACING)
 
     @property
     def is_retention(self) -> bool:
-        """Whether it only deletes what retention allows to go: readers keep what they have."""
+        """Whether it is a delete by our own retention: downstream tables keep their rows."""
         return self.note.get("kind") == RETENTION
 
 
@@ -103,8 +108,8 @@ def latest_version(table: str, *, missing_ok: bool = False) -> int:
 
 
 def check_intact(table: str) -> None:
-    """See that no commit since the last checkpoint is empty, as after a power loss: deltalake reads such a one as a
-    commit that did nothing, and what it held would be gone without a word.
+    """Check that no commit since the last checkpoint is an empty file, as after a power loss. deltalake reads an empty
+    file as a commit without actions, so its content would be lost silently.
 
     raises  RegionError E_LOG_EMPTY
     """
@@ -119,29 +124,29 @@ def check_intact(table: str) -> None:
             elif suffix == "json" and not entry.stat().st_size:
                 empty.append(int(stem))
     if lost := [version for version in sorted(empty) if version > checkpoint]:
-        raise _empty(table, lost[0])
+        raise _empty_error(table, lost[0])
 
 
 def covers(table: str, version: int) -> bool:
-    """Whether the log still tells all of a version: from a checkpoint, or the first commit, up to it without a hole.
+    """Whether the log is complete up to a version: from a checkpoint, or the first commit, without a gap.
 
-    deltalake does not ask: it takes what is left of a cleaned log for the whole, where that begins with a commit that
-    changed the table's metadata.
+    deltalake does not check this: it takes the rest of a cleaned-up log for the whole if that rest begins with a commit
+    that changed the table's metadata.
     """
-    begun, commits = {-1}, set[int]()
+    checkpoints, commits = {-1}, set[int]()
     with suppress(FileNotFoundError), os.scandir(local(table) / "_delta_log") as entries:
         for entry in entries:
             stem, _, suffix = entry.name.partition(".")
             if not (len(stem) == 20 and stem.isdigit() and int(stem) <= version):
                 continue
             if suffix.startswith("checkpoint"):
-                begun.add(int(stem))
+                checkpoints.add(int(stem))
             elif suffix == "json":
                 commits.add(int(stem))
-    return commits.issuperset(range(max(begun) + 1, version + 1))
+    return commits.issuperset(range(max(checkpoints) + 1, version + 1))
 
 
-def _empty(table: str, version: int) -> RegionError:
+def _empty_error(table: str, version: int) -> RegionError:
     return RegionError(
         f"{table}: commit {version} is empty, as after a power loss",
         hint=f"restore _delta_log/{version:020}.json from a copy, or the table to version {version - 1}",
@@ -150,42 +155,43 @@ def _empty(table: str, version: int) -> RegionError:
 
 
 def action_lines(table: str, version: int, hint: str = LATE_HINT) -> list[str]:
-    """A commit's actions, each as its line of JSON. Only a line feed ends one: a text within may have Unicode's other line ends.
+    """A commit's actions, one line of JSON each. Only line feeds separate them: texts may contain Unicode's line separators.
 
+    hint    of the error
     raises  RegionError E_LOG_GONE if the commit was cleaned up
     """
     try:
-        text = Path(_json(table, version)).read_text(encoding="utf-8")
+        text = Path(_commit_file(table, version)).read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise _gone(table, version, hint) from None
+        raise _gone_error(table, version, hint) from None
     return [line for line in text.split("\n") if line.strip()]
 
 
-def _json(table: str, version: int) -> str:
+def _commit_file(table: str, version: int) -> str:
     return f"{local(table)}/_delta_log/{version:020}.json"
 
 
-def _gone(table: str, version: int, hint: str) -> RegionError:
+def _gone_error(table: str, version: int, hint: str) -> RegionError:
     return RegionError(f"{table}: commit {version} is gone from the log", hint=hint, code="E_LOG_GONE")
 
 
 def commit(table: str, version: int) -> Commit:
-    """One commit; read once, and again where the file is another: a table that was dropped is written anew in its place.
+    """One commit, cached by its file: a table that was dropped and recreated has other files under the same paths.
 
-    raises  RegionError E_LOG_GONE if its JSON was cleaned up: what it added can no longer be told
+    raises  RegionError E_LOG_GONE if its JSON was cleaned up; E_LOG_EMPTY, E_LOG_DAMAGED
     """
     try:
-        found = os.stat(_json(table, version))
+        stat = os.stat(_commit_file(table, version))
     except FileNotFoundError:
-        raise _gone(table, version, LATE_HINT) from None
-    return _commit(table, version, (found.st_ino, found.st_mtime_ns, found.st_size))
+        raise _gone_error(table, version, LATE_HINT) from None
+    return _commit(table, version, (stat.st_ino, stat.st_mtime_ns, stat.st_size))
 
 
 @lru_cache(maxsize=4096)
 def _commit(table: str, version: int, _: tuple[int, int, int]) -> Commit:
     lines = action_lines(table, version)
     if not lines:
-        raise _empty(table, version)
+        raise _empty_error(table, version)
     try:
         actions = [json.loads(line) for line in lines]
     except ValueError:
@@ -194,7 +200,7 @@ def _commit(table: str, version: int, _: tuple[int, int, int]) -> Commit:
             hint=f"restore _delta_log/{version:020}.json from a copy, or the table to version {version - 1}",
             code="E_LOG_DAMAGED",
         ) from None
-    return _parse(local(table), version, actions)
+    return _parse_commit(local(table), version, actions)
 
 
 def commits(table: str, first: int, last: int) -> Iterator[Commit]:
@@ -204,16 +210,16 @@ def commits(table: str, first: int, last: int) -> Iterator[Commit]:
 
 
 def position(table: str, app_id: str, *, as_of: int | None = None) -> int | None:
-    """The number last committed under an app id, or None."""
+    """The last number committed under an app id, or None. as_of: version; the latest where it is None"""
     try:
-        found: int | None = DeltaTable(table, version=as_of).transaction_version(app_id)
+        number: int | None = DeltaTable(table, version=as_of).transaction_version(app_id)
     except TableNotFoundError:
         return None
-    return found
+    return number
 
 
 def table_id(table: str) -> str:
-    """The id Delta gave the table when it was created; a table replaced or cloned has another."""
+    """The id that Delta gave the table at its creation; a replaced or cloned table has another one."""
     return str(DeltaTable(table).metadata().id)
 
 
@@ -222,7 +228,7 @@ def schema_json(table: str, version: int | None = None) -> str:
     return str(DeltaTable(table, version=version).schema().to_json())
 
 
-def _parse(root: Path, version: int, actions: list[dict[str, Any]]) -> Commit:
+def _parse_commit(root: Path, version: int, actions: list[dict[str, Any]]) -> Commit:
     added: list[AddedFile] = []
     removed = rewritten = 0
     metadata = False
@@ -232,7 +238,7 @@ def _parse(root: Path, version: int, actions: list[dict[str, Any]]) -> Commit:
         match action:
             case {"add": dict(add)}:
                 if add.get("dataChange", True):
-                    added.append(_file(root, add))
+                    added.append(_added_file(root, add))
             case {"remove": dict(remove)}:
                 removed += bool(remove.get("dataChange", True))
             case {"cdc": dict()}:
@@ -244,39 +250,39 @@ def _parse(root: Path, version: int, actions: list[dict[str, Any]]) -> Commit:
             case {"commitInfo": dict(found)}:
                 info = found
     operation = str(info.get("operation") or "")
-    put_back = version > 0 and operation.upper().startswith(REPLACING)
-    kind: Kind = "rewrite" if removed or rewritten or put_back else "append" if added else "quiet"
+    replaced = version > 0 and operation.upper().startswith(REPLACING)
+    kind: Kind = "rewrite" if removed or rewritten or replaced else "append" if added else "quiet"
     return Commit(
-        version,
-        kind,
-        operation,
-        tuple(added),
-        removed,
-        metadata,
-        txn,
-        _note(info.get("userMetadata")),
-        int(info.get("timestamp") or 0),
+        version=version,
+        kind=kind,
+        operation=operation,
+        added=tuple(added),
+        removed=removed,
+        metadata=metadata,
+        txn=txn,
+        note=_parse_note(info.get("userMetadata")),
+        at_ms=int(info.get("timestamp") or 0),
     )
 
 
-def _file(root: Path, add: dict[str, Any]) -> AddedFile:
+def _added_file(root: Path, add: dict[str, Any]) -> AddedFile:
     stats = json.loads(add["stats"]) if add.get("stats") else {}
     vector = add.get("deletionVector")
-    told = stats.get("numRecords")
-    rows = -1 if told is None else int(told)
+    counted = stats.get("numRecords")
+    rows = -1 if counted is None else int(counted)
     return AddedFile(
-        absolute_path(root, str(add["path"])),
-        rows - int(vector["cardinality"]) if vector and rows >= 0 else rows,
-        int(add.get("size") or 0),
-        tuple(sorted((name, value or None) for name, value in (add.get("partitionValues") or {}).items())),
-        json.dumps(vector) if vector else "",
+        path=absolute_path(root, str(add["path"])),
+        rows=rows - int(vector["cardinality"]) if vector and rows >= 0 else rows,
+        bytes=int(add.get("size") or 0),
+        values=tuple(sorted((name, value or None) for name, value in (add.get("partitionValues") or {}).items())),
+        vector=json.dumps(vector) if vector else "",
     )
 
 
 def absolute_path(root: Path, path: str) -> str:
-    """Where a file lies that a log names: relative to its table or by a URI, either way in the escapes of URIs.
+    """The absolute path of a file in a log: given relative to the table or as a URI, both percent-encoded.
 
-    returns  an absolute path; of another store than the local disk the URI as it stands
+    returns  an absolute path; the URI unchanged for a store other than the local disk
     """
     scheme, colon, rest = path.partition(":")
     if not (colon and scheme.isalnum()):
@@ -284,7 +290,7 @@ def absolute_path(root: Path, path: str) -> str:
     return unquote("/" + rest.lstrip("/")) if scheme == "file" else path
 
 
-def _note(text: object) -> dict[str, Any]:
+def _parse_note(text: object) -> dict[str, Any]:
     try:
         found = json.loads(text) if isinstance(text, str) else {}
     except ValueError:

@@ -113,7 +113,7 @@ def _files(place: str, column: str, when: str) -> tuple[list[_File], str, str]:
     stored, stored_when = physical_name(schema, column), physical_name(schema, when)
     ends = (f"partition.{when}", f"min.{stored_when}", f"max.{stored_when}")
     part, lows, highs = (
-        days.names(actions.column(end)) if end in actions.column_names else [""] * len(paths) for end in ends
+        days.day_names(actions.column(end)) if end in actions.column_names else [""] * len(paths) for end in ends
     )
     found = [
         _File(log.absolute_path(log.local(place), path), rows or 0, day or low, day or high, day)

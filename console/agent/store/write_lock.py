@@ -1,8 +1,8 @@
-"""Who may write to a table now: Spark and deltalake never write the same one at the same time.
+"""Write locks of tables: Spark and deltalake never write to the same table at the same time.
 
-Each of them arbitrates between its own writers, but on a local disk Delta in the JVM looks for the next version's file
-and then renames its own over it, so a commit made by another library in between would be lost (docs/design.md, P4). Both write
-in this one process, which holds the region's lock, so a turn a table is enough (docs/decisions/0002, 0005).
+Each library arbitrates between its own writers. On a local disk, however, Delta in the JVM checks for the next version's
+file and then renames its own over it, so a commit made by another library in between would be lost (docs/design.md, P4).
+Both write from this one process, which holds the region's lock, so a lock per table is enough (docs/decisions/0002, 0005).
 """
 
 import threading
@@ -10,54 +10,56 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 
-class _Turn:
-    """One table's. Spark's writers share it; one deltalake writer has it alone."""
+class _TableLock:
+    """One table's lock: shared by Spark writers, exclusive for one deltalake writer."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition(threading.RLock())
-        self.spark = 0
+        self.spark_writers = 0
 
 
-_turns: dict[str, _Turn] = {}
-_guard = threading.Lock()
+_locks: dict[str, _TableLock] = {}
+_locks_guard = threading.Lock()
 
 
-def _of(table: str) -> _Turn:
-    with _guard:
-        return _turns.setdefault(table, _Turn())
+def _lock_of(table: str) -> _TableLock:
+    with _locks_guard:
+        return _locks.setdefault(table, _TableLock())
 
 
 @contextmanager
 def shared(table: str) -> Iterator[None]:
-    """Around a write through Spark; several may be under way.
+    """Lock for a write through Spark; several may be in progress at once.
 
-    If the call breaks without the JVM's own answer its job may go on and commit later, so the turn is never given back:
-    until the agent starts anew, this table is written through Spark alone.
+    If the call fails without an answer from the JVM, its job may continue and commit later. The lock is then never released:
+    until the agent restarts, this table is written through Spark only.
     """
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    turn = _of(table)
-    with turn.changed:
-        turn.spark += 1
+    lock = _lock_of(table)
+    with lock.changed:
+        lock.spark_writers += 1
     try:
         yield
     except (Py4JJavaError, PySparkException):
-        _give_back(turn)
+        _release(lock)
         raise
-    _give_back(turn)
+    _release(lock)
 
 
-def _give_back(turn: _Turn) -> None:
-    with turn.changed:
-        turn.spark -= 1
-        turn.changed.notify_all()
+def _release(lock: _TableLock) -> None:
+    with lock.changed:
+        lock.spark_writers -= 1
+        lock.changed.notify_all()
 
 
 @contextmanager
 def exclusive(table: str, *, seconds: float = 0.0) -> Iterator[bool]:
-    """Around a write through deltalake. Yields False, and the caller must not write, if a write of Spark's is still
-    under way after `seconds`."""
-    turn = _of(table)
-    with turn.changed:
-        yield turn.changed.wait_for(lambda: turn.spark == 0, timeout=seconds) if turn.spark else True
+    """Lock for a write through deltalake.
+
+    yields  False if a Spark write is still in progress after `seconds`: the caller must not write
+    """
+    lock = _lock_of(table)
+    with lock.changed:
+        yield lock.changed.wait_for(lambda: lock.spark_writers == 0, timeout=seconds) if lock.spark_writers else True

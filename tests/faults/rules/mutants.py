@@ -41,13 +41,13 @@ NULLS = 'rows = compute(session, self, appended.selectExpr(*(f"CAST(NULL AS {t})
 MANGLED = 'rows = compute(session, self, appended.selectExpr(*("reverse(city) AS city" if c == "city" else f"`{c}`" for c in appended.columns)), join_pins)'
 STANDING, GATE = "tests/agent/test_standing.py", "tests/agent/test_gate.py"
 SWAP = """        if table.version() != self.version():
-            raise _lost(live, self.in_state("live"))
+            raise _moved_error(live, self.in_state("live"))
         crash.point("before-swap")
         try:
             table.update("""
 MUTANTS: tuple[Mutant, ...] = (
     # rules 3 to 6
-    bug("restore is an append", LOG, "or put_back else", "else", f"{FLOWS}::test_a_restore_that_only_brings_rows_back_is_no_append"),
+    bug("restore is an append", LOG, "or replaced else", "else", f"{FLOWS}::test_a_restore_that_only_brings_rows_back_is_no_append"),
     bug("maintenance flows", LOG, 'if add.get("dataChange", True):', "if True:", f"{FLOWS}::test_maintenance_is_quiet_and_rows_around_it_flow_once"),
     bug("rewrites flow", RANGES, 'return policy != "take_inserts" or commit.replaces', "return False", f"{FLOWS}::test_a_rewriting_commit_stops_the_feed_in_front_of_it"),
     bug("retention stops feeds", RANGES, 'if commit.is_retention or policy == "ignore":', 'if policy == "ignore":', f"{FLOWS}::test_deletes_by_our_own_retention_pass_without_a_word_under_every_policy"),
@@ -63,9 +63,9 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("nothing is taken over", ONCE, '        note = {"kind": "take-over", "feed": app_id, "read": seen}', '        return writer\n        note = {"kind": "take-over", "feed": app_id, "read": seen}', f"{TAKING}::test_a_zombie_that_writes_between_its_successors_read_and_write_changes_nothing"),
     bug("the position is read before the version", ONCE, "epoch, position = _last_position(target, app_id, seen, start, source)", "epoch, position = _last_position(target, app_id, seen, start, source)\n        seen = log.latest_version(target)", f"{TAKING}::test_a_rival_that_commits_while_a_feed_is_taken_over_is_counted"),
     bug("a dead one's take-over is believed", ONCE, 'if last is not None and last.note.get("kind") == "take-over":', "if False:", f"{TAKING}::test_a_take_over_whose_maker_died_before_it_could_look_hides_no_rival"),
-    bug("a skipped write is not noticed", ONCE, "    raise _skipped(writer, position)\n\n\ndef _skipped", "    return Written(-1, 0, 0)\n\n\ndef _skipped", f"{TAKING}::test_a_late_position_is_refused_and_a_skipped_write_is_noticed"),
+    bug("a skipped write is not noticed", ONCE, "    raise _skipped(writer, position)\n\n\ndef _skipped", "    return CommitResult(-1, 0, 0)\n\n\ndef _skipped", f"{TAKING}::test_a_late_position_is_refused_and_a_skipped_write_is_noticed"),
     bug("a late position is tried", ONCE, "if position <= writer.position:", "if False:", f"{TAKING}::test_a_late_position_is_refused_and_a_skipped_write_is_noticed"),
-    bug("cdc files are passed over", LOG, 'if removed or rewritten or put_back', 'if removed or put_back', f"{FLOWS}::test_a_commit_that_keeps_a_change_feed_of_its_own_is_no_append"),
+    bug("cdc files are passed over", LOG, 'if removed or rewritten or replaced', 'if removed or replaced', f"{FLOWS}::test_a_commit_that_keeps_a_change_feed_of_its_own_is_no_append"),
     bug("a clone is an append", LOG, '"CREATE OR REPLACE", "CLONE")', '"CREATE OR REPLACE")', f"{FLOWS}::test_a_clone_into_an_emptied_table_is_no_append"),
     bug("what a delete leaves is inserted", RANGES, " or (commit.removed > 0 and len(commit.added) > 0)", "", f"{FLOWS}::test_rows_that_a_delete_leaves_in_place_are_no_inserts"),
     # rule 5
@@ -74,8 +74,8 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("values of partitions come from folders", LOG, '(add.get("partitionValues") or {}).items()', '(part.split("=", 1) for part in unquote(str(add["path"])).split("/") if "=" in part)', f"{BY_LOG}::test_values_of_partitions_come_from_the_log_and_an_empty_one_is_null"),
     bug("an empty partition is a text", LOG, "(name, value or None)", "(name, value)", f"{BY_LOG}::test_values_of_partitions_come_from_the_log_and_an_empty_one_is_null"),
     bug("names in the files are ignored", APPENDED, '    if mapping == "none":\n        return str', '    if True:\n        return str', f"{BY_LOG}::test_columns_are_found_by_the_names_and_numbers_that_they_have_in_the_files"),
-    bug("a path is a pattern", APPENDED, "*map(_literal, held)", "*held", f"{BY_LOG}::test_a_path_is_no_pattern"),
-    bug("files that Spark hides are passed over", APPENDED, "if uris.keys() != held.keys():", "if False:", f"{BY_LOG}::test_files_that_spark_hides_are_read"),
+    bug("a path is a pattern", APPENDED, "*map(_escaped, by_path)", "*by_path", f"{BY_LOG}::test_a_path_is_no_pattern"),
+    bug("files that Spark hides are passed over", APPENDED, "if uris.keys() != by_path.keys():", "if False:", f"{BY_LOG}::test_files_that_spark_hides_are_read"),
     bug("what a vector deletes flows", APPENDED, "any(file.vector for file in files) or", "", f"{BY_LOG}::test_what_deletion_vectors_delete_is_neither_read_nor_counted"),
     bug("what a vector deletes is counted", "console/agent/store/survey.py", 'if "deletionVectors" in (protocol.reader_features or ()):', "if False:", f"{BY_LOG}::test_what_deletion_vectors_delete_is_neither_read_nor_counted"),
     # rules 7 and 8
@@ -119,7 +119,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("the first kept day expires", "console/agent/maintenance/retention.py", "< lit(keep)", "<= lit(keep)", f"{KEEPING}::test_the_first_kept_day_is_kept_from_its_first_moment"),
     bug("a joined table is read as it stands", EDGE, "stored_at(session, path, versions[state.table.name])", 'session.read.format("delta").load(path)', f"{BATCHES}::test_a_joined_table_stays_at_one_version_while_a_commit_is_computed"),
     bug("no history is incomplete", "console/agent/rollout/validation.py", "read == fenced.rows", "True", "tests/agent/test_gate.py::test_a_history_is_complete_when_its_batches_read_every_row_of_its_fence_once"),
-    bug("days without a name are days", "console/agent/store/days.py", "if({shown} IS NULL OR ", "if(true OR ", "tests/days/test_far_days.py"),
+    bug("days without a name are days", "console/agent/store/days.py", "if({column} IS NULL OR ", "if(true OR ", "tests/days/test_far_days.py"),
     bug("days without a name have no slice", "console/model/slices.py", "    if late:\n", "    if False:\n", "tests/days/test_slices.py"),
     bug("a feed that stands still is well", FOLLOW, "if feed.health.tries or feed.health.standing]", "if False]", f"{STANDING}::test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause_is_gone"),
     bug("no gate waits for rows", "console/agent/rollout/promotion.py", "            self._drain(status.release)", "            pass", f"{AT_GATE}::test_while_rows_wait_the_gate_stays_shut_says_how_many_and_gives_up_unchanged"),
@@ -160,7 +160,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a refusal names the line after", "console/model/load.py", "return next((at // MARK_BYTES + 1 for", "return next((at // MARK_BYTES + 2 for", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("nanoseconds are cut", "console/agent/ingest/values.py", "if _FINER.search(value):", "if False:", "tests/agent/test_intake.py"),
     bug("an empty text partitions", "console/agent/ingest/values.py", "        if field.name in partitions:", "        if False:", "tests/agent/test_ingest.py::test_what_delta_would_change_is_refused_by_its_line"),
-    bug("times of others are cut live", RANGES, "    nanoseconds.refuse(source, (file.path for file in commits.files), nanoseconds.timed(layout.schema, foreign))\n", "", f"{RULES}/test_fine_times.py"),
+    bug("times of others are cut live", RANGES, "    nanoseconds.refuse(source, (file.path for file in commits.files), nanoseconds.time_columns(layout.schema, foreign))\n", "", f"{RULES}/test_fine_times.py"),
     bug("the old type is always fine", "console/agent/rows/nanoseconds.py", 'leaf.physical_type == "INT96" and', "False and", "tests/agent/test_fine.py"),
     # rivals
     bug("a region's lock is shared", "console/agent/lock.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", f"{RIVALS}/test_holding.py"),

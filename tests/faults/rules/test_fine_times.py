@@ -35,7 +35,7 @@ def test_a_live_row_that_would_be_cut_stops_its_feed_by_name_in_front_of_it(
     if old:
         assert feed.step(session, 1) == 1
     with pytest.raises(
-        FeedStopped, match=r"ts holds times finer than a microsecond in f\d.parquet: they would be cut"
+        FeedStopped, match=r"ts holds times finer than a microsecond in f\d.parquet: they would be truncated"
     ) as stopped:
         feed.step(session, 2)
     assert stopped.value.code == "E_NANOSECONDS"
