@@ -21,39 +21,39 @@ _SPELLINGS: Final = (
 )  # fmt: skip
 _HEAD: Final = """# Types
 
-Made from the code (`tools/published.py`); a test keeps it current. Every column of PostgreSQL has a generic type; every
-generic type has a type in each store. ⚠ marks what does not survive; `console schema` warns of it when a column of such a
+Generated from the code (`tools/published.py`); a test keeps it current. Every column of PostgreSQL has a generic type, and every
+generic type has a type in each store. ⚠ marks what does not survive; `console schema` warns about it when a column of such a
 type is added.
 
 """
 _RULES: Final = """
-`mood` stands for an enum (`CREATE TYPE mood AS ENUM ('ok', 'ill')`). A domain is its base type. How many dimensions an array was
-declared with is neither kept nor checked by PostgreSQL: the stores have one. A type that no file given
-defines, and these of PostgreSQL's own, travel as the text that PostgreSQL prints (`text_of<…>`): {printed}.
+`mood` stands for an enum (`CREATE TYPE mood AS ENUM ('ok', 'ill')`). A domain is treated as its base type. PostgreSQL neither stores nor checks the
+declared number of an array's dimensions; the stores have one dimension. Types that none of the given files defines,
+and the following types of PostgreSQL, are transferred as the text that PostgreSQL prints (`text_of<…>`): {printed}.
 
 ## NULL
 
-A column that takes NULL is `Nullable(…)` in ClickHouse (an array cannot be: NULL becomes `[]`) and optional in Iceberg and
-Delta, where every added column is optional. `NOT NULL` is carried to ClickHouse only together with a constant default: rows
-from before the column have no other value. `NOT NULL` by a valid `CHECK (c IS NOT NULL)` counts as `NOT NULL`.
-Stores that take NULL where PostgreSQL does not are told as `looser`, which is no difference.
+A nullable column is `Nullable(…)` in ClickHouse (an array cannot be: NULL becomes `[]`) and optional in Iceberg and
+Delta, where every added column is optional. ClickHouse gets `NOT NULL` only together with a constant default, since older rows
+have no other value. A valid `CHECK (c IS NOT NULL)` counts as `NOT NULL`.
+A store that accepts NULL where PostgreSQL does not is reported as `looser`, which is not a difference.
 
 ## Defaults
 
-A default is carried as a literal: numbers, `true`, `false`, quoted texts, `now()`, `[]`, in the words in which PostgreSQL prints the
-value. Rows from before the column have it in every store: ClickHouse reads it, Iceberg from format 3 on has it as the
-field's initial default, an older Iceberg table and a Delta table are written anew with it, in one commit. `console.stores.consumer.defaults` tells a
-consumer what to put where rows still come without the column. `now()` fills no older row: PostgreSQL does not
-publish the moment it took, which `observe --dsn` reads off its catalog instead. A default that changes later needs nothing in the stores: rows arrive with their values, and rows from before the
-column go on reading the default it came with. What only PostgreSQL can compute (sequences, identities, generated columns, other expressions) is carried as no
-default, with a warning.
+A default is transferred as a literal: numbers, `true`, `false`, quoted texts, `now()`, `[]`, in PostgreSQL's own
+notation. Older rows get it in every store: ClickHouse supplies it when they are read, Iceberg from format 3 on stores it as the
+field's initial default, and an older Iceberg table or a Delta table is rewritten with it, in one commit. `console.stores.consumer.defaults` gives a
+consumer the value for rows that still arrive without the column. `now()` fills no older row, because a file of SQL does not contain
+the moment of its evaluation; `observe --dsn` reads it from the catalog. A default that changes later needs no migration: rows arrive with their values, and older
+rows keep the default that the column was added with. Defaults that only PostgreSQL can compute (sequences, identities, generated columns, other expressions) are
+omitted, with a warning.
 
 ## Changes of type
 
-`safe`: the generic type is the same. `widening`: every old value is one of the new type and the stores convert it alone
-(int16 → int32 → int64, float32 → float64, more digits, date → timestamp, integers, uuid and enums → string). Everything else, any `USING`
-that is more than a cast to the new type (one to a length cuts off), and any change whose old type nobody knows is `destructive`.
-A store judges by its own type as well: where that is another, and the new one does not hold it, applying is destructive there.
+`safe`: the generic type is the same. `widening`: every old value is a value of the new type, and the stores convert it themselves
+(int16 → int32 → int64, float32 → float64, more digits, date → timestamp, integers, uuid and enums → string). `destructive`: everything else, any `USING`
+that is more than a cast to the new type (a cast to a length truncates), and any change from an unknown type.
+The store's own type counts too: if it differs and the new type does not contain it, applying the change is destructive there.
 """
 
 
