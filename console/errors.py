@@ -14,10 +14,13 @@ ConsoleError         exit 1   the base: `str(error)` says what and where, `hint`
   Unreachable        exit 5   no answer from a region; safe to retry
 """
 
+import sys
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import ClassVar
 
 _NO_WAREHOUSE = "E_NO_WAREHOUSE"
+DISTRIBUTION = "pipeline-console"  # as `pip install` knows it
 
 
 @dataclass(eq=False)
@@ -101,6 +104,18 @@ def no_warehouse(region: str, path: object, file: str = "the region's file") -> 
 
 class RegionError(ConsoleError):
     """A region, job or check failed; live was not touched."""
+
+
+def installing(extra: str) -> str:
+    """What to type for an extra of this installation."""
+    return f"{sys.executable} -m pip install '{DISTRIBUTION}[{extra}]'"
+
+
+def require_spark() -> None:
+    """raises  RegionError where only the planning half of console is installed"""
+    if find_spec("pyspark") is None:
+        message = f"pyspark is not installed for {sys.executable}: no agent can be started on this machine"
+        raise RegionError(message, hint=f"{installing('agent')}, then console setup", code="E_NO_SPARK")
 
 
 class CheckFailed(RegionError):

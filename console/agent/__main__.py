@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from console import __version__, paths
-from console.errors import ConsoleError, no_warehouse
+from console.errors import ConsoleError, no_warehouse, require_spark
 from console.model import codec
 from console.text import guard_tracebacks, hide, redacted
 
@@ -137,6 +137,7 @@ def _serve(place: str, config: str) -> int:
     from console.agent.service import Service, refuse_remote, write_log
     from console.agent.spark_session import keep_settings, load_settings
 
+    require_spark()
     warehouse = refuse_remote(place)
     if not warehouse.is_dir():
         raise no_warehouse("", warehouse)

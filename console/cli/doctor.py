@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from console import paths
 from console.cli.flags import Flags
 from console.drivers import prerequisites
 from console.drivers.prerequisites import Prerequisite
-from console.errors import ConsoleError, Problems
+from console.errors import ConsoleError, Problems, installing
 
 if TYPE_CHECKING:
     from console.model.region import Region
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def examine(flags: Flags) -> list[Prerequisite]:
     """Look at everything; a check that breaks is itself a finding."""
     looks: tuple[Callable[[], Prerequisite], ...] = (
-        prerequisites.python, prerequisites.java, prerequisites.jars, _state, prerequisites.sockets, _journal, _terminal,
+        prerequisites.python, *_agent(), _state, prerequisites.sockets, _journal, _terminal,
     )  # fmt: skip
     findings = []
     for look in looks:
@@ -32,6 +33,18 @@ def examine(flags: Flags) -> list[Prerequisite]:
         except (OSError, ValueError, ConsoleError) as error:
             findings.append(Prerequisite(look.__name__.lstrip("_"), False, str(error), getattr(error, "hint", "")))
     return [*findings, *_project(flags)]
+
+
+def _agent() -> tuple[Callable[[], Prerequisite], ...]:
+    """What agents of this machine need; without Spark there are none, and that may be meant so."""
+    if find_spec("pyspark"):
+        return prerequisites.libraries, prerequisites.java, prerequisites.jars
+
+    def agent() -> Prerequisite:
+        detail = "pyspark is not installed: this console plans and judges, and starts no agent on this machine"
+        return Prerequisite("agent", None, detail, f"for one that does: {installing('agent')}")
+
+    return (agent,)
 
 
 def _state() -> Prerequisite:

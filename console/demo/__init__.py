@@ -36,8 +36,10 @@ def command(
     returns  the exit code: 1 where the check found something
     raises   ConsoleError
     """
-    from console.errors import UsageError
+    from console.errors import UsageError, require_spark
 
+    if not stop:
+        require_spark()
     if plant and plant not in PLANTS:
         raise UsageError(f"unknown fault {plant!r:.40}", hint=f"one of {', '.join(PLANTS)}")
     if plant and (prepare or stop):

@@ -17,7 +17,7 @@ from console import paths
 from console.drivers.frames import Link
 from console.drivers.rpc import RpcDriver, Surveyed, greet
 from console.drivers.survey import Surveyor, SurveyRequest, agent_command, agent_environment
-from console.errors import Conflict, ConsoleError, DataError, RegionError, Unreachable, no_warehouse
+from console.errors import Conflict, ConsoleError, DataError, RegionError, Unreachable, no_warehouse, require_spark
 from console.model.region import Region
 
 _LOG_BYTES = 4 << 20  # beyond it the log moves aside before the next start
@@ -130,6 +130,7 @@ class LocalReach:
         return {}
 
     async def _started(self) -> Link:
+        require_spark()
         agent = AgentProcess(self._region.warehouse, self._config, agent_log(self._region.name))
         loop = asyncio.get_running_loop()
         until, pause = loop.time() + self._start_seconds, 0.05

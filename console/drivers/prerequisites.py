@@ -11,6 +11,7 @@ from importlib import metadata
 from pathlib import Path
 
 from console import paths
+from console.errors import installing
 
 _ENOUGH = 2 * 1024**3
 _LITTLE = 200 * 1024**2
@@ -50,9 +51,7 @@ def libraries() -> Prerequisite:
             lacking.append(name)
     if lacking:
         detail = f"{sys.executable} has no {' and no '.join(lacking)}"
-        return Prerequisite(
-            "libraries", False, detail, "install them for that Python, in the versions that console pins"
-        )
+        return Prerequisite("libraries", False, detail, installing("agent"))
     return Prerequisite("libraries", True, ", ".join(held))
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from console.drivers.survey import agent_command, agent_environment
-from console.errors import Protocol, RegionError, Unreachable
+from console.errors import Protocol, RegionError, Unreachable, require_spark
 
 _SECONDS = 300.0  # a JVM's cold start on a busy machine included
 _ENDS_SECONDS = 10.0
@@ -97,6 +97,7 @@ class Replayer:
             process.wait()
 
     def _start(self) -> None:
+        require_spark()
         self._process = subprocess.Popen(
             agent_command("replay"),
             stdin=subprocess.PIPE,

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol, TypeVar
 
-from console.errors import ConsoleError, DataError, RegionError, Unreachable
+from console.errors import ConsoleError, DataError, RegionError, Unreachable, installing
 from console.model.codec import dumps
 from console.propagation.tables import StoreTable
 from console.propagation.translate.operations import StoreOperation
@@ -135,7 +135,7 @@ def first_line(error: BaseException) -> str:
 
 
 def missing_package(package: str, store: str) -> DataError:
-    return DataError(f"{store}: {package} is not installed here", hint="pip install 'console[stores]'")
+    return DataError(f"{store}: {package} is not installed here", hint=installing("stores"))
 
 
 def recorded(rows: Iterable[Mapping[str, Any]]) -> tuple[Record, ...]:
