@@ -112,8 +112,8 @@ def _project(flags: Flags) -> Iterator[Prerequisite]:
         place = region.warehouse.removeprefix("file://")
         if "://" not in place and not region.transport:
             yield from _named(region.name, prerequisites.warehouse(Path(place)))
-    if far := [region for region in project.regions if region.transport]:
-        yield from asyncio.run(_behind_ssh(far))
+    if remote := [region for region in project.regions if region.transport]:
+        yield from asyncio.run(_behind_ssh(remote))
 
 
 async def _behind_ssh(regions: "Sequence[Region]") -> list[Prerequisite]:

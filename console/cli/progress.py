@@ -6,50 +6,50 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 
 from console.cli.output import Output
-from console.cli.status_text import told
+from console.cli.status_text import progress_lines
 from console.runner.view import Cockpit, RegionView
 
 EVERY_SECONDS = 5.0  # between two lines of the same fleeting kind about one region
 
 
-class Teller:
+class ProgressPrinter:
     """Turns views into lines: on stderr for people, as typed lines on stdout with JSON."""
 
     def __init__(self, output: Output, views: Mapping[str, RegionView]) -> None:
         self._output = output
-        self._known = dict(views)
-        self._spoke: dict[tuple[str, str], float] = {}
+        self._last = dict(views)
+        self._printed_at: dict[tuple[str, str], float] = {}
 
-    def tell(self, view: RegionView) -> None:
+    def print_changes(self, view: RegionView) -> None:
         """Say what is new about one region since it was last told."""
         name = view.region.name
-        for said in told(self._known.get(name, RegionView(view.region)), view):
+        for line in progress_lines(self._last.get(name, RegionView(view.region)), view):
             now = time.monotonic()
-            if said.fleeting and now - self._spoke.get((name, said.kind), 0.0) < EVERY_SECONDS:
+            if line.fleeting and now - self._printed_at.get((name, line.kind), 0.0) < EVERY_SECONDS:
                 continue
-            if said.fleeting:
-                self._spoke[name, said.kind] = now
+            if line.fleeting:
+                self._printed_at[name, line.kind] = now
             if self._output.json:
-                self._output.line({"type": said.kind, "region": name, "at": time.time(), **said.data})
+                self._output.line({"type": line.kind, "region": name, "at": time.time(), **line.data})
             else:
-                self._output.info(f"{name}  {said.text}")
-        self._known[name] = view
+                self._output.info(f"{name}  {line.text}")
+        self._last[name] = view
 
     async def listen(self, cockpit: Cockpit) -> None:
         async for view in cockpit.changes():
-            self.tell(view)
+            self.print_changes(view)
 
 
 @asynccontextmanager
-async def telling(cockpit: Cockpit, output: Output) -> AsyncIterator[Teller]:
+async def printing_progress(cockpit: Cockpit, output: Output) -> AsyncIterator[ProgressPrinter]:
     """Tell every change while the body runs, and at its end what was left to tell."""
-    teller = Teller(output, cockpit.views)
-    listener = asyncio.create_task(teller.listen(cockpit))
+    printer = ProgressPrinter(output, cockpit.views)
+    listener = asyncio.create_task(printer.listen(cockpit))
     try:
-        yield teller
+        yield printer
     finally:
         listener.cancel()
         with suppress(asyncio.CancelledError):
             await listener
         for view in cockpit.views.values():
-            teller.tell(view)
+            printer.print_changes(view)

@@ -63,8 +63,8 @@ def status_text(
     for view in views:
         name = safe_text(view.region.name)
         if view.region.name in errors:
-            seen = f"{safe_text(view.live)}, last seen" if view.live else ""
-            rows.append([name, "unreachable", "", "", "", "", "", seen, safe_text(errors[view.region.name])])
+            last_seen = f"{safe_text(view.live)}, last seen" if view.live else ""
+            rows.append([name, "unreachable", "", "", "", "", "", last_seen, safe_text(errors[view.region.name])])
             continue
         rows.append([name, *_cells(view)])
         notes += [f"{name}: {text}" for text in _notes(view, now)]
@@ -164,7 +164,7 @@ def _notes(view: RegionView, now: float) -> list[str]:
     if status.quarantined:
         rows = count(status.quarantined, "row")
         notes.append(f"{rows} that do not convert are in quarantine: SELECT * FROM _console.quarantine")
-    if view.behind and not moves(status):
+    if view.behind and not is_moving(status):
         notes.append(f"behind: {safe_text(view.live)} answers there, which is not what the files say")
     if status.held == "paused" and (budget := pause_budget(status, now)):
         notes.append(budget)
@@ -176,7 +176,7 @@ def _notes(view: RegionView, now: float) -> list[str]:
 
 def _unattended(view: RegionView) -> str:
     """What waits for an agent in a region that has none; "" where nothing does."""
-    if moves(view.status) and view.status.state != "awaiting-confirmation":
+    if is_moving(view.status) and view.status.state != "awaiting-confirmation":
         return "" if view.status.held else "its rollout does not go on"
     return "live rows will wait" if view.live else ""
 
@@ -197,7 +197,7 @@ def ailing_lines(feed: Ailing) -> list[str]:
     return [safe_text(line) for line in [*lines, *([f"hint: {feed.hint}"] if feed.hint else [])]]
 
 
-def moves(status: Status) -> bool:
+def is_moving(status: Status) -> bool:
     """Whether a rollout is on its way to another release."""
     return status.state not in (*_AT_END, "none")
 
@@ -222,35 +222,35 @@ def checks_text(status: Status) -> str:
     return "\n".join([*lines, lag])
 
 
-def told(before: RegionView, after: RegionView) -> list[StatusLine]:
+def progress_lines(before: RegionView, after: RegionView) -> list[StatusLine]:
     """What happened to a region between two views, in order; nothing twice if each pair is asked once."""
-    said: list[StatusLine] = []
+    lines: list[StatusLine] = []
     if after.link != before.link and "unreachable" in (after.link, before.link):
         back = after.link != "unreachable"
         text = "reached again" if back else f"unreachable, a batch may be running: {safe_text(after.link_why)}"
-        said.append(StatusLine("link", text, {"link": after.link, "why": after.link_why}))
+        lines.append(StatusLine("link", text, {"link": after.link, "why": after.link_why}))
     if after.note != before.note and after.waits:
-        said.append(StatusLine("apply_waiting", safe_text(after.note), {"why": after.note}))
+        lines.append(StatusLine("apply_waiting", safe_text(after.note), {"why": after.note}))
     old, new = before.status, after.status
     if new.rollout and new.rollout != old.rollout:
         text = f"{new.rollout}: {new.was or 'nothing'} → {new.release}, planned by {new.by}"
-        said.append(
+        lines.append(
             StatusLine("apply_start", safe_text(text), {"rollout": new.rollout, "release": new.release, "was": new.was})
         )
         old = Status()
     if new.console and new.console != old.console:
         text = f"{new.taken_by} took {new.rollout} over"
-        said.append(StatusLine("taken_over", safe_text(text), {"by": new.taken_by, "rollout": new.rollout}))
-    said += _steps_told(old, new)
-    said += [
+        lines.append(StatusLine("taken_over", safe_text(text), {"by": new.taken_by, "rollout": new.rollout}))
+    lines += _step_lines(old, new)
+    lines += [
         StatusLine("check", f"check {_check(check)}", {"check": encode(check)})
         for check in new.checks
         if check not in old.checks
     ]
-    return said + _state_told(old, new) + _progress_told(old, new)
+    return lines + _state_lines(old, new) + _rows_lines(old, new)
 
 
-def _steps_told(old: Status, new: Status) -> list[StatusLine]:
+def _step_lines(old: Status, new: Status) -> list[StatusLine]:
     was = {step.id: step.state for step in old.steps}
     done = [step for step in new.steps if step.state == "done" and was.get(step.id) != "done"]
     return [
@@ -264,7 +264,7 @@ def _done(step: StepStatus) -> str:
     return safe_text(f"{step.id} done{rows}")
 
 
-def _state_told(old: Status, new: Status) -> list[StatusLine]:
+def _state_lines(old: Status, new: Status) -> list[StatusLine]:
     state = {"state": new.state, "held": new.held, "why": new.why}
     if new.held and (new.held, new.why) != (old.held, old.why):
         kind: Kind = "apply_errored" if new.held == "failed" else "apply_paused"
@@ -282,7 +282,7 @@ def _state_told(old: Status, new: Status) -> list[StatusLine]:
     return []
 
 
-def _progress_told(old: Status, new: Status) -> list[StatusLine]:
+def _rows_lines(old: Status, new: Status) -> list[StatusLine]:
     if new.rows_done == old.rows_done or new.held or not new.rows_total or new.state in _AT_END:
         return []
     running = next((step for step in new.steps if step.state == "running"), None)

@@ -120,10 +120,11 @@ class Journal:
         except DataError as error:
             raise self._damaged(f"entry {facts[0]}: {error}") from None
 
-    def events(self, region: str) -> tuple[Recorded, ...]:
-        """The recorded events of one region, in the order in which they were received."""
+    def events(self, region: str, pipeline: str = "") -> tuple[Recorded, ...]:
+        """The recorded events of one region, of one pipeline or of all, in the order in which they were received."""
+        entries = [entry for entry in self.entries("event", region) if pipeline in ("", entry.pipeline)]
         try:
-            return tuple(decode(Recorded, entry.body) for entry in self.entries("event", region))
+            return tuple(decode(Recorded, entry.body) for entry in entries)
         except DataError as error:
             raise error if error.code else self._damaged(str(error)) from None
 

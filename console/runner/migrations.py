@@ -25,7 +25,7 @@ AT_ONCE = 8  # stores of one wave that are migrated at the same time
 SiteState = Literal["applied", "unchanged", "waiting", "failed", "skipped"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SiteOutcome:
     """The result for one store.
 
@@ -33,7 +33,7 @@ class SiteOutcome:
     done   completed steps, in order
     """
 
-    site: str
+    site: Site
     state: SiteState
     todo: tuple[StepPlan, ...] = ()
     done: tuple[StepResult, ...] = ()
@@ -97,10 +97,12 @@ class MigrationRun:
             for rank, (site, outcome) in enumerate(zip(sites, inspected, strict=True)):
                 if outcome.error is None and outcome.todo:
                     closed = self._gate(site, outcome.todo)
-                    inspected[rank] = SiteOutcome(site.name, "waiting", outcome.todo, (), closed) if closed else outcome
+                    inspected[rank] = _waiting(outcome, closed) if closed else outcome
                     ready += [] if closed else [site]
-            applied = {outcome.site: outcome for outcome in pool.map(lambda site: self._apply(site, request), ready)}
-        return [applied.get(outcome.site, outcome) for outcome in inspected]
+            applied = {
+                outcome.site.name: outcome for outcome in pool.map(lambda site: self._apply(site, request), ready)
+            }
+        return [applied.get(outcome.site.name, outcome) for outcome in inspected]
 
     def _inspect(self, site: Site, request: MigrationRequest) -> SiteOutcome:
         """Find the steps left for a site, before a person is asked anything."""
@@ -111,9 +113,9 @@ class MigrationRun:
                 refuse_waiting(site.name, todo, recorded=request.recorded)
             if not (request.allow_destructive or request.recorded):
                 refuse_lossy(site.name, todo)
-            return SiteOutcome(site.name, "unchanged", todo)
+            return SiteOutcome(site=site, state="unchanged", todo=todo)
         except ConsoleError as error:
-            return SiteOutcome(site.name, "failed", error=error)
+            return SiteOutcome(site=site, state="failed", error=error)
         finally:
             store.close()
 
@@ -133,9 +135,9 @@ class MigrationRun:
                 )
                 raise
             self._record_outcome(intent, site, "done", "")
-            return SiteOutcome(site.name, "applied", (), tuple(done))
+            return SiteOutcome(site=site, state="applied", done=tuple(done))
         except ConsoleError as error:
-            return SiteOutcome(site.name, "failed", (), tuple(done), error)
+            return SiteOutcome(site=site, state="failed", done=tuple(done), error=error)
         finally:
             store.close()
 
@@ -151,9 +153,13 @@ class MigrationRun:
             self._journal.outcome(intent, site.region.name, self._pipeline, result, message)
 
 
+def _waiting(outcome: SiteOutcome, closed: ConsoleError) -> SiteOutcome:
+    return SiteOutcome(site=outcome.site, state="waiting", todo=outcome.todo, error=closed)
+
+
 def _skipped(sites: Sequence[Site], rest: Waves) -> Iterator[SiteOutcome]:
     for names in rest:
-        yield from (SiteOutcome(site.name, "skipped") for site in sites if site.region.name in names)
+        yield from (SiteOutcome(site=site, state="skipped") for site in sites if site.region.name in names)
 
 
 @contextmanager

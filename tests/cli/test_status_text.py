@@ -3,8 +3,8 @@
 from dataclasses import replace
 from itertools import pairwise
 
-from console.cli.commands.rollout.status import exit_of, standing
-from console.cli.status_text import percent, region_data, status_text, told
+from console.cli.commands.rollout.status import exit_of, feed_error
+from console.cli.status_text import percent, progress_lines, region_data, status_text
 from console.model.event import Ailing, Lagging, Recorded
 from console.model.region import Region, Ssh
 from console.model.status import Status, fold, replay
@@ -23,7 +23,7 @@ def views() -> list[RegionView]:
 
 
 def test_a_whole_story_is_told_in_order_and_once() -> None:
-    lines = [f"{said.kind}: {said.text}" for a, b in pairwise(views()) for said in told(a, b)]
+    lines = [f"{line.kind}: {line.text}" for a, b in pairwise(views()) for line in progress_lines(a, b)]
     assert lines == [
         "apply_start: web-8: r7 → r8, planned by ada@laptop",
         "apply_progress: planned",
@@ -47,18 +47,20 @@ def test_a_whole_story_is_told_in_order_and_once() -> None:
 
 def test_a_reader_who_missed_the_middle_still_hears_how_it_stands() -> None:
     first, *_, last = views()[:-1]
-    kinds = [said.kind for said in told(first, last)]
+    kinds = [line.kind for line in progress_lines(first, last)]
     assert kinds[0] == "apply_start"
     assert kinds.count("check") == 2
-    assert told(first, last)[-1].text == "awaiting-confirmation"
-    assert told(last, last) == []
+    assert progress_lines(first, last)[-1].text == "awaiting-confirmation"
+    assert progress_lines(last, last) == []
 
 
 def test_a_lost_link_is_no_failure_and_its_return_is_told() -> None:
     here = views()[8]
     gone = replace(here, link="unreachable", link_why="connection reset")
-    assert [said.text for said in told(here, gone)] == ["unreachable, a batch may be running: connection reset"]
-    assert [said.text for said in told(gone, here)] == ["reached again"]
+    assert [line.text for line in progress_lines(here, gone)] == [
+        "unreachable, a batch may be running: connection reset"
+    ]
+    assert [line.text for line in progress_lines(gone, here)] == ["reached again"]
 
 
 def test_the_table_shows_state_eta_and_why_in_their_own_columns() -> None:
@@ -149,9 +151,9 @@ def test_the_exit_code_of_a_look_says_that_a_feed_stands_still() -> None:
     view = views()[-1]
     assert exit_of(view) == 0
     fails = replace(view, status=replace(view.status, ailing=(FAILS,)))
-    assert (exit_of(fails), standing(fails)) == (0, None)
+    assert (exit_of(fails), feed_error(fails)) == (0, None)
     still = replace(view, status=replace(view.status, ailing=(FAILS, STILL)))
-    error = standing(still)
+    error = feed_error(still)
     assert error is not None
     assert (exit_of(still), error.exit_code, error.code) == (1, 1, "E_REWRITE")
     assert str(error) == "eu: no more rows through parse"

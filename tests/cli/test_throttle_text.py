@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from console.cli.commands.run import moved_since
+from console.cli.commands.run import changes_since
 from console.cli.plan.text import plan_text
 from console.model.policy import Throttle
 from tests.cli import sample
@@ -24,5 +24,7 @@ def test_a_plan_says_what_its_batches_wait_for_region_by_region() -> None:
 def test_a_plan_of_another_throttle_or_budget_no_longer_holds() -> None:
     plan = sample.plans()[0]
     for other in (replace(plan, throttle=Throttle(60.0)), replace(plan, quarantine_rows=1)):
-        assert moved_since(plan, other) == ["the region's throttle or quarantine_rows have changed"]
-    assert moved_since(plan, plan) == []
+        assert [change.text for change in changes_since(plan, other)] == [
+            "the region's throttle or quarantine_rows have changed"
+        ]
+    assert changes_since(plan, plan) == []

@@ -42,7 +42,7 @@ def compare(old: Path, new: Path, schema: Path | None, witness: bool) -> int:
     if str(old) == str(new) == "-":
         raise UsageError("only one of the two queries can come from stdin", hint="console compare - NEW.sql")
     texts, tables = (_text(old), _text(new)), _schema(schema) if schema is not None else None
-    found = compared(*texts, tables)
+    difference = compared(*texts, tables)
     output = Output(cli_context().flags)
     if witness:
         from console.cli.plan.witness import witness_data, witness_text
@@ -50,29 +50,29 @@ def compare(old: Path, new: Path, schema: Path | None, witness: bool) -> int:
         from console.witness import witness_between
 
         with Replayer() as spark:
-            sought = witness_between(*texts, tables, spark, found=found)
+            witness_result = witness_between(*texts, tables, spark, found=difference)
     if output.json:
-        output.document({**found.document(), **({"witness": witness_data(sought)} if witness else {})})
+        output.document({**difference.document(), **({"witness": witness_data(witness_result)} if witness else {})})
     else:
-        output.data(difference_text(found) + (f"\n\n{witness_text(sought)}" if witness else ""))
+        output.data(difference_text(difference) + (f"\n\n{witness_text(witness_result)}" if witness else ""))
     return 0
 
 
-def difference_text(found: "QueryDifference") -> str:
+def difference_text(difference: "QueryDifference") -> str:
     """One line a verdict: `~ changed`, `+ added`, `- removed`, `> renamed`, and why."""
     from console.text import safe_text
 
-    lines = [f"rows: {found.rows}"]
-    renamed = [f"{old} → {new}" for old, new in found.renamed.items()]
+    lines = [f"rows: {difference.rows}"]
+    renamed = [f"{old} → {new}" for old, new in difference.renamed.items()]
     groups = (
-        ("= same", found.same),
-        ("~ changed", found.changed),
-        ("+ added", found.added),
-        ("- removed", found.removed),
+        ("= same", difference.same),
+        ("~ changed", difference.changed),
+        ("+ added", difference.added),
+        ("- removed", difference.removed),
         ("> renamed", renamed),
     )
     lines += [f"{title:<10} {safe_text(', '.join(names))}" for title, names in groups if names]
-    return "\n".join([*lines, safe_text(found.why)])
+    return "\n".join([*lines, safe_text(difference.why)])
 
 
 def _text(path: Path) -> str:
@@ -90,12 +90,12 @@ def _schema(path: Path) -> dict[str, dict[str, str]]:
     raises  UsageError where the file says something else
     """
     try:
-        held: Any = json.loads(_text(path))
+        content: Any = json.loads(_text(path))
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{path} is no JSON: {error}", hint=_EXAMPLE) from None
-    found: dict[str, dict[str, str]] = {}
-    for table, columns in held.items() if isinstance(held, dict) else [("a table", None)]:
+    difference: dict[str, dict[str, str]] = {}
+    for table, columns in content.items() if isinstance(content, dict) else [("a table", None)]:
         if not isinstance(columns, dict) or not all(isinstance(kind, str) for kind in columns.values()):
             raise UsageError(f"{path} does not say which columns {table} has", hint=_EXAMPLE)
-        found[table] = columns
-    return found
+        difference[table] = columns
+    return difference

@@ -63,7 +63,7 @@ def ingest(file: str, table: str | None, load: str | None) -> int:
 
         async def work() -> UploadResult:
             async with project.drivers() as drivers:
-                driver, name = drivers[region], load or _known_by(file, events)
+                driver, name = drivers[region], load or _load_name(file, events)
                 uploads.append(
                     FileUpload(
                         driver,
@@ -97,7 +97,7 @@ def _print_result(output: Output, region: str, table: str, events: "Events", don
         output.data(f"{table}: {count(done.rows, 'row')} added{after}")
 
 
-def _known_by(file: str, events: "Events") -> str:
+def _load_name(file: str, events: "Events") -> str:
     """The name of a load that nobody named. That of a pipe says nothing of what comes through it."""
     name = Path(file).name
     if file == "-" or not Path(file).is_file():

@@ -108,15 +108,15 @@ def _nothing_live(region: str) -> RegionError:
 
 def _given(params: Sequence[str]) -> dict[str, str]:
     """`day=2026-11-07` → day: 2026-11-07."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for param in params:
         name, equals, value = param.partition("=")
         if not equals or not name:
             raise UsageError(f"--param {param!r} is not NAME=VALUE", hint="--param day=2026-11-07")
-        if name in found:
+        if name in values:
             raise UsageError(f"--param {name} is given twice", hint="give each parameter once")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 def guessed_type(value: str) -> str:

@@ -4,13 +4,14 @@ import asyncio
 import gc
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
 from console.cli.plan.text import plan_data, plan_text, summary, summary_line
-from console.cli.progress import telling
+from console.cli.progress import printing_progress
 from console.cli.status_text import outcomes_data, outcomes_text
 from console.cli.wiring import OpenProject, cli_context, plan_of
 from console.errors import Conflict, ConsoleError, Problem, Problems, Unreachable, UsageError, away
@@ -82,8 +83,8 @@ def _planned(project: OpenProject, lives: Sequence[Live | ConsoleError]) -> tupl
                 problems += _structural(project.pipelines[region.name])
             else:
                 plans.append(project.plan_of(project.pipelines[region.name], live, region))
-        except Problems as found:
-            problems += found.problems
+        except Problems as survey:
+            problems += survey.problems
     if problems:
         raise Problems.of(list(dict.fromkeys(problems)))
     if unanswered:
@@ -111,12 +112,12 @@ async def _survey(
             with suppress(ConsoleError):  # the survey says it
                 states[name] = await driver.state(project.pipeline)
 
-    found, _ = await asyncio.gather(
+    survey, _ = await asyncio.gather(
         driver.survey(project.pipeline, project.landing(name)), state(), return_exceptions=True
     )
-    if isinstance(found, BaseException) and not isinstance(found, ConsoleError):
-        raise found
-    return found
+    if isinstance(survey, BaseException) and not isinstance(survey, ConsoleError):
+        raise survey
+    return survey
 
 
 def _structural(pipeline: Pipeline) -> tuple[Problem, ...]:
@@ -136,8 +137,8 @@ def _joined(errors: Sequence[tuple[str, ConsoleError]]) -> ConsoleError:
 
 def refused(plans: Sequence[Plan]) -> Problems | None:
     """The rules that stop these plans, all at once."""
-    found = [problem for plan in plans for problem in plan.refusals]
-    return Problems.of(list(dict.fromkeys(found))) if found else None
+    survey = [problem for plan in plans for problem in plan.refusals]
+    return Problems.of(list(dict.fromkeys(survey))) if survey else None
 
 
 def bound(shown: Mapping[str, Plan]) -> "Planner":
@@ -157,9 +158,9 @@ def bound(shown: Mapping[str, Plan]) -> "Planner":
         reviewed = shown[region.name]
         if not fresh.steps and fresh.desired == reviewed.desired:
             return fresh  # carried through already, by an earlier run of the same plan
-        if moved := moved_since(reviewed, fresh):
+        if changes := changes_since(reviewed, fresh):
             raise Conflict(
-                f"{region.name}: the plan is stale: {', '.join(moved)}",
+                f"{region.name}: the plan is stale: {', '.join(change.text for change in changes)}",
                 hint=f"re-plan just this one: console plan --region {region.name} --out FILE",
                 code="E_STALE",
             )
@@ -168,25 +169,35 @@ def bound(shown: Mapping[str, Plan]) -> "Planner":
     return planner
 
 
-def moved_since(reviewed: Plan, fresh: Plan) -> list[str]:
-    """What a plan rests on and is no longer so, in words; estimates and Delta log versions are no part of it."""
-    moved = []
+@dataclass(frozen=True, slots=True)
+class PlanChange:
+    """One thing that a reviewed plan rests on and that has changed since. text: in words."""
+
+    what: Literal["tool", "pipeline", "files", "release", "tables", "limits", "throttle"]
+    text: str
+
+
+def changes_since(reviewed: Plan, fresh: Plan) -> list[PlanChange]:
+    """Changes that make a reviewed plan stale; estimates and Delta log versions are not among them."""
+    changes: list[PlanChange] = []
     if reviewed.tool != fresh.tool:
-        moved.append(f"it was made by {reviewed.tool} and this is {fresh.tool}")
+        changes.append(PlanChange("tool", f"it was made by {reviewed.tool} and this is {fresh.tool}"))
     if reviewed.pipeline != fresh.pipeline:
-        moved.append(f"it is for pipeline {reviewed.pipeline}, not {fresh.pipeline}")
+        changes.append(PlanChange("pipeline", f"it is for pipeline {reviewed.pipeline}, not {fresh.pipeline}"))
     if reviewed.desired != fresh.desired:
-        moved.append("the pipeline's files have changed")
+        changes.append(PlanChange("files", "the pipeline's files have changed"))
     if reviewed.live != fresh.live:
-        moved.append(f"the live release is {fresh.live or 'none'}, no longer {reviewed.live or 'none'}")
+        changes.append(
+            PlanChange("release", f"the live release is {fresh.live or 'none'}, no longer {reviewed.live or 'none'}")
+        )
     elif reviewed.content != fresh.content:
-        moved.append("the tables of the live release have changed (versions or columns)")
+        changes.append(PlanChange("tables", "the tables of the live release have changed (versions or columns)"))
     limits = (reviewed.rows_limit, reviewed.bytes_limit, reviewed.target_seconds)
     if limits != (fresh.rows_limit, fresh.bytes_limit, fresh.target_seconds):
-        moved.append("the region's limits have changed")
+        changes.append(PlanChange("limits", "the region's limits have changed"))
     if (reviewed.throttle, reviewed.quarantine_rows) != (fresh.throttle, fresh.quarantine_rows):
-        moved.append("the region's throttle or quarantine_rows have changed")
-    return moved
+        changes.append(PlanChange("throttle", "the region's throttle or quarantine_rows have changed"))
+    return changes
 
 
 def show_plans(
@@ -195,7 +206,7 @@ def show_plans(
     plans: Sequence[Plan],
     *,
     explain: bool = False,
-    sought: "Witnesses | None" = None,
+    witness_result: "Witnesses | None" = None,
     states: "Mapping[str, RegionState] | None" = None,
 ) -> None:
     """Print the plans as data: text, or one JSON document; with the witnesses where they were sought.
@@ -212,21 +223,21 @@ def show_plans(
     )
     from console.cli.plan.witness import witnesses_data, witnesses_text
 
-    stands, waits = standing(plans, states or {}), waiting(project.regions, plans, states or {})
+    open_rollouts, waits = standing(plans, states or {}), waiting(project.regions, plans, states or {})
     if output.json:
         more: dict[str, Any] = {}
         if states is not None:
-            more["rollouts"] = [standing_data(*one) for one in stands]
+            more["rollouts"] = [standing_data(*one) for one in open_rollouts]
             more["waits_for_wave"] = [waiting_data(queued) for queued in waits.values()]
-        more |= {} if sought is None else {"witnesses": witnesses_data(sought)}
+        more |= {} if witness_result is None else {"witnesses": witnesses_data(witness_result)}
         output.document({**plan_data(plans), **more})
         return
-    if sought is not None:
-        output.data(witnesses_text(sought) + "\n")
-    said = [*(standing_text(*one) for one in stands), *map(waiting_text, waits.values())]
-    for line in said:
+    if witness_result is not None:
+        output.data(witnesses_text(witness_result) + "\n")
+    lead_lines = [*(standing_text(*one) for one in open_rollouts), *map(waiting_text, waits.values())]
+    for line in lead_lines:
         output.data(line)
-    output.data(("\n" if said else "") + plan_text(plans, explain=explain, paint=output.paint))
+    output.data(("\n" if lead_lines else "") + plan_text(plans, explain=explain, paint=output.paint))
 
 
 def announce(output: Output, project: OpenProject, plans: Sequence[Plan]) -> None:
@@ -279,19 +290,19 @@ def run(project: OpenProject, output: Output, plans: Sequence[Plan], *, attached
         async with project.fleet(bound({plan.region: plan for plan in plans}), steering=True) as fleet:
             try:
                 await fleet.refresh(names)
-                async with telling(fleet, output):
+                async with printing_progress(fleet, output):
                     return await fleet.run(names, yes=yes, attached=attached)
             finally:
                 seen.update(fleet.views)
 
     outcomes = run_interruptible(work(), lambda: farewell(seen, attached))
     code = conclude(output, outcomes)
-    for line in meanwhile(project):
+    for line in inventory_changes(project):
         output.info(line)
     return code
 
 
-def meanwhile(project: OpenProject) -> list[str]:
+def inventory_changes(project: OpenProject) -> list[str]:
     """What became of the inventory during a run, which keeps the list that it began with."""
     from console.project import load
 

@@ -94,17 +94,17 @@ def time(price: Price) -> str:
     return f"~{span(price.seconds)}" if price.seconds else "not measured"
 
 
-def manners(plans: Sequence[Plan]) -> list[str]:
+def limits(plans: Sequence[Plan]) -> list[str]:
     """What each region's batches wait for, and how many rows may be set aside; nothing where nothing was asked for."""
     told: dict[str, list[str]] = {}
     for plan in plans:
-        said = _manners(plan)
+        said = _limits(plan)
         if said:
             told.setdefault(said, []).append(safe_text(plan.region))
     return [f"  in {', '.join(names)} {said}" for said, names in told.items()]
 
 
-def _manners(plan: Plan) -> str:
+def _limits(plan: Plan) -> str:
     throttle, parts = plan.throttle, []
     if throttle.hours:
         parts.append(f"from {throttle.hours.replace('-', ' to ')} {throttle.zone}")

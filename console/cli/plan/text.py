@@ -47,13 +47,13 @@ def plan_text(
         same = group.plans
         lines = [blocks.head(group, len(groups) == 1)]
         lines += _tree(same, paint) or ["  nothing to do"]
-        lines += _loose_overrides(same)
+        lines += _other_overrides(same)
         lines += _problems(tuple(dict.fromkeys(p for plan in same for p in plan.problems)), paint)
         lines += blocks.drift(same, paint)
         lines += blocks.owners(same[0].answers)
-        lines += _way_back(same[0], paint)
+        lines += _rollback(same[0], paint)
         if any(plan.changes for plan in same):
-            lines += ["", blocks.figures(same), *blocks.manners(same)]
+            lines += ["", blocks.figures(same), *blocks.limits(same)]
         if explain:
             lines += _steps(same)
         parts.append("\n".join(lines))
@@ -140,7 +140,7 @@ def _overrides(group: Sequence[Plan], node: NodeChange) -> list[str]:
     return _override_lines(group, lambda override: _about(override) == (f"{node.kind}s", node.name))
 
 
-def _loose_overrides(group: Sequence[Plan]) -> list[str]:
+def _other_overrides(group: Sequence[Plan]) -> list[str]:
     """Overrides of what has no line of its own: variables, and nodes that the plan does not list."""
     shown = {(f"{node.kind}s", node.name) for node in group[0].nodes}
     return [f"  {line}" for line in _override_lines(group, lambda override: _about(override) not in shown)]
@@ -158,9 +158,9 @@ def _override_lines(group: Sequence[Plan], wanted: Callable[[Override], bool]) -
         for o in filter(wanted, plan.overrides):
             where.setdefault((o.path, o.base, o.value), []).append((plan.region, o.where))
     lines = []
-    for (path, base, value), said in where.items():
-        names = ", ".join(safe_text(region) for region, _ in said)
-        places = ", ".join(safe_text(place) for _, place in said if place)
+    for (path, base, value), regions_of in where.items():
+        names = ", ".join(safe_text(region) for region, _ in regions_of)
+        places = ", ".join(safe_text(place) for _, place in regions_of if place)
         values = f"{safe_text(base) or 'absent'} → {safe_text(value) or 'absent'}"
         lines.append(f"override in {names}: {safe_text(path)} {values}" + (f"  ({places})" if places else ""))
     return lines
@@ -176,7 +176,7 @@ def _problems(problems: Sequence[Problem], paint: Paint) -> list[str]:
     return ["", *lines] if lines else []
 
 
-def _way_back(plan: Plan, paint: Paint) -> list[str]:
+def _rollback(plan: Plan, paint: Paint) -> list[str]:
     """Whether a rollback after the promotion will be lossless."""
     if not plan.changes:
         return []

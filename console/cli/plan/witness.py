@@ -13,31 +13,35 @@ if TYPE_CHECKING:
 _SHOWN = 12  # rows of one result
 
 
-def witness_data(sought: "WitnessResult") -> dict[str, Any]:
+def witness_data(witness_result: "WitnessResult") -> dict[str, Any]:
     """For `--output json`: the tables' rows and what each query gives, or why there is none."""
-    found = sought.witness
-    if found is None:
-        return {"found": False, "tried": sought.tried, "why": sought.why}
-    tables = {name: {"columns": dict(given.columns), "rows": given.rows} for name, given in found.tables.items()}
-    results = {"old": _ran_data(found.old), "new": _ran_data(found.new)}
-    return {"found": True, "tried": sought.tried, "replayed_on": "spark", "tables": tables, **results}
+    witness = witness_result.witness
+    if witness is None:
+        return {"found": False, "tried": witness_result.tried, "why": witness_result.why}
+    tables = {name: {"columns": dict(given.columns), "rows": given.rows} for name, given in witness.tables.items()}
+    results = {"old": _ran_data(witness.old), "new": _ran_data(witness.new)}
+    return {"found": True, "tried": witness_result.tried, "replayed_on": "spark", "tables": tables, **results}
 
 
 def _ran_data(ran: "Ran") -> dict[str, Any]:
     return {"error": ran.error} if ran.error else {"columns": ran.columns, "rows": ran.rows}
 
 
-def witness_text(sought: "WitnessResult", lead: str = "witness") -> str:
+def witness_text(witness_result: "WitnessResult", lead: str = "witness") -> str:
     """The rows, and below them what old and new make of them; or one line saying that there is none."""
     from console.witness import NO_ROW_CHANGES
 
-    found = sought.witness
-    if found is None:
-        return safe_text(f"{lead}: none; {sought.why}" if sought.why != NO_ROW_CHANGES else f"{lead}: {sought.why}")
+    witness = witness_result.witness
+    if witness is None:
+        return safe_text(
+            f"{lead}: none; {witness_result.why}"
+            if witness_result.why != NO_ROW_CHANGES
+            else f"{lead}: {witness_result.why}"
+        )
     lines = [safe_text(f"{lead}, replayed on Spark:")]
-    for name, given in found.tables.items():
+    for name, given in witness.tables.items():
         lines += _rows(f"{name}, {count(len(given.rows), 'row')}", [column for column, _ in given.columns], given.rows)
-    for word, ran in (("old", found.old), ("new", found.new)):
+    for word, ran in (("old", witness.old), ("new", witness.new)):
         if ran.error:
             lines.append(f"  {word} fails: {safe_text(ran.error)}")
         else:
@@ -64,9 +68,9 @@ def _cell(value: Any) -> str:
 def witnesses_text(answers: "Witnesses") -> str:
     """All of a fleet, regions with the same one together."""
     together: dict[tuple[str, str, int], list[str]] = {}
-    for (region, name, feed), sought in answers.items():
-        together.setdefault((name, feed, id(sought)), []).append(region)
-    by_id = {id(sought): sought for sought in answers.values()}
+    for (region, name, feed), witness_result in answers.items():
+        together.setdefault((name, feed, id(witness_result)), []).append(region)
+    by_id = {id(witness_result): witness_result for witness_result in answers.values()}
     blocks = [
         witness_text(by_id[which], f"{', '.join(regions)}: {name} by {feed}: witness")
         for (name, feed, which), regions in together.items()
@@ -76,6 +80,6 @@ def witnesses_text(answers: "Witnesses") -> str:
 
 def witnesses_data(answers: "Witnesses") -> list[dict[str, Any]]:
     return [
-        {"region": region, "table": name, "materialization": feed, **witness_data(sought)}
-        for (region, name, feed), sought in answers.items()
+        {"region": region, "table": name, "materialization": feed, **witness_data(witness_result)}
+        for (region, name, feed), witness_result in answers.items()
     ]

@@ -76,17 +76,19 @@ def verify(rollout: str) -> int:
     pasts, errors = run_interruptible(_each(project, lambda driver: driver.past(project.pipeline)))
     known = [name for name, past in pasts.items() if any(status.rollout == rollout for status in past.rollouts)]
     _known(rollout, bool(known), pasts, errors)
-    found, missed = run_interruptible(_each(project, lambda driver: driver.verify(project.pipeline, rollout), known))
+    findings_of, missed = run_interruptible(
+        _each(project, lambda driver: driver.verify(project.pipeline, rollout), known)
+    )
     errors |= missed
     if output.json:
-        regions = [text.verified_data(name, findings) for name, findings in found.items()]
+        regions = [text.verified_data(name, findings) for name, findings in findings_of.items()]
         output.document({"rollout": rollout, "regions": regions, "errors": _errors(errors)})
     else:
         output.data(
-            "\n\n".join(text.verified_text(output, name, rollout, findings) for name, findings in found.items())
+            "\n\n".join(text.verified_text(output, name, rollout, findings) for name, findings in findings_of.items())
         )
     code = _told(output, errors)
-    return 1 if any(finding.ok is False for findings in found.values() for finding in findings) else code
+    return 1 if any(finding.ok is False for findings in findings_of.values() for finding in findings) else code
 
 
 async def _each(
@@ -95,9 +97,11 @@ async def _each(
     """Every region's answer, asked at once; one that gives none is named with its error."""
     names = list(project.names) if names is None else names
     async with project.drivers() as drivers:
-        told = await asyncio.gather(*(_answer(ask(drivers[name])) for name in names))
-    answers = {name: answer for name, answer in zip(names, told, strict=True) if not isinstance(answer, ConsoleError)}
-    errors = {name: answer for name, answer in zip(names, told, strict=True) if isinstance(answer, ConsoleError)}
+        results = await asyncio.gather(*(_answer(ask(drivers[name])) for name in names))
+    answers = {
+        name: answer for name, answer in zip(names, results, strict=True) if not isinstance(answer, ConsoleError)
+    }
+    errors = {name: answer for name, answer in zip(names, results, strict=True) if isinstance(answer, ConsoleError)}
     return answers, errors
 
 

@@ -92,8 +92,8 @@ def moment(at: float) -> str:
 
 def who(by: str) -> str:
     """A name and how it is known."""
-    found = identity(by)
-    return safe_text(f"{found.name} ({found.source})", 160)
+    identified = identity(by)
+    return safe_text(f"{identified.name} ({identified.source})", 160)
 
 
 def _verdict(findings: Sequence[Finding]) -> str:

@@ -37,21 +37,21 @@ def lock(what: str, warehouse: str | None) -> int:
     the region: the next agent goes on where this one stood. If it answers, `console follow --stop` is the gentler way.
     """
     output = Output(cli_context().flags)
-    places = _places(warehouse, one=what == "force")
+    host_regions = _host_regions(warehouse, one=what == "force")
     if what == "force":
         _refuse_readonly()
-        return _force(output, places[0])
-    return _show(output, places)
+        return _force(output, host_regions[0])
+    return _show(output, host_regions)
 
 
-def _places(warehouse: str | None, *, one: bool) -> list[HostRegion]:
+def _host_regions(warehouse: str | None, *, one: bool) -> list[HostRegion]:
     if warehouse:
         if cli_context().flags.regions:
             raise UsageError("--warehouse and --region say the same in two ways", hint="give one of them")
         path = Path(warehouse.removeprefix("file://")).resolve()
         return [HostRegion(str(path), path)]
     project = open_project(one=one)
-    places = []
+    host_regions = []
     for region in project.regions:
         if region.transport and (one or len(project.regions) == 1):
             raise UsageError(
@@ -59,40 +59,40 @@ def _places(warehouse: str | None, *, one: bool) -> list[HostRegion]:
                 hint=f"there: console lock show --warehouse {shlex.quote(region.warehouse)}",
             )
         if not region.transport:
-            places.append(HostRegion(region.name, Path(region.warehouse.removeprefix("file://"))))
-    return places
+            host_regions.append(HostRegion(region.name, Path(region.warehouse.removeprefix("file://"))))
+    return host_regions
 
 
-def _show(output: Output, places: list[HostRegion]) -> int:
-    found: list[tuple[HostRegion, LockHolder]] = []
+def _show(output: Output, host_regions: list[HostRegion]) -> int:
+    holders: list[tuple[HostRegion, LockHolder]] = []
     errors: list[tuple[HostRegion, ConsoleError]] = []
-    for place in places:
+    for target in host_regions:
         try:
-            found.append((place, holder(place.warehouse)))
+            holders.append((target, holder(target.warehouse)))
         except ConsoleError as error:
-            errors.append((place, error))
+            errors.append((target, error))
     if output.json:
-        output.document({"regions": [_data(place, now) for place, now in found]})
+        output.document({"regions": [_data(target, now) for target, now in holders]})
     else:
-        output.data("\n".join(_text(place, now) for place, now in found))
-    for place, fault in errors:
-        output.print_error(fault, f"{place.name}: ")
+        output.data("\n".join(_text(target, now) for target, now in holders))
+    for target, fault in errors:
+        output.print_error(fault, f"{target.name}: ")
     return max((fault.exit_code for _, fault in errors), default=0)
 
 
-def _text(place: HostRegion, now: LockHolder) -> str:
+def _text(target: HostRegion, now: LockHolder) -> str:
     if not now.held:
-        return f"{place.name}: free" + (f"; last held by {now.told}" if now.since else "")
+        return f"{target.name}: free" + (f"; last held by {now.told}" if now.since else "")
     state = " (stopped)" if now.stopped else ""
     others = ", ".join(str(pid) for pid, _ in now.processes if pid != now.pid)
     jvm = f"; also held open by {others}" if others else ""
     where = "" if here(now) else ", on another host"
-    return f"{place.name}: held by {now.told}{state}{jvm}{where}"
+    return f"{target.name}: held by {now.told}{state}{jvm}{where}"
 
 
-def _data(place: HostRegion, now: LockHolder) -> dict[str, Any]:
+def _data(target: HostRegion, now: LockHolder) -> dict[str, Any]:
     return {
-        "region": place.name,
+        "region": target.name,
         "held": now.held,
         "pid": now.pid,
         "host": now.host,
@@ -103,29 +103,31 @@ def _data(place: HostRegion, now: LockHolder) -> dict[str, Any]:
     }
 
 
-def _force(output: Output, place: HostRegion) -> int:
-    now = holder(place.warehouse)
+def _force(output: Output, target: HostRegion) -> int:
+    now = holder(target.warehouse)
     if now.held:
-        _sure(output, place, now)
-        end(place.warehouse, now)
-        output.info(f"{place.name}: ended {now.told}; its work is taken up by the next agent")
+        _sure(output, target, now)
+        end(target.warehouse, now)
+        output.info(f"{target.name}: ended {now.told}; its work is taken up by the next agent")
     if output.json:
-        output.document({"region": place.name, "ended": now.held, "pid": now.pid, "host": now.host, "since": now.since})
+        output.document(
+            {"region": target.name, "ended": now.held, "pid": now.pid, "host": now.host, "since": now.since}
+        )
     else:
-        output.data(f"{place.name}: free" if now.held else f"{place.name}: free already, nothing to end")
+        output.data(f"{target.name}: free" if now.held else f"{target.name}: free already, nothing to end")
     return 0
 
 
-def _sure(output: Output, place: HostRegion, now: LockHolder) -> None:
+def _sure(output: Output, target: HostRegion, now: LockHolder) -> None:
     """raises  AtGate unless a person typed the region's name, or --yes was given"""
     if output.flags.yes:
         return
-    hint = f"console lock force --region {place.name} --yes"
+    hint = f"console lock force --region {target.name} --yes"
     if not output.may_ask:
-        raise AtGate(f"{place.name}: ending {now.told} waits for a person", hint=hint)
-    question = f"{now.told} is ended by force; type {place.name} to go on"
-    if click.prompt(question, default="", show_default=False, err=True).strip() != place.name:
-        raise AtGate(f"{place.name}: not done, the name typed was another", hint=hint)
+        raise AtGate(f"{target.name}: ending {now.told} waits for a person", hint=hint)
+    question = f"{now.told} is ended by force; type {target.name} to go on"
+    if click.prompt(question, default="", show_default=False, err=True).strip() != target.name:
+        raise AtGate(f"{target.name}: not done, the name typed was another", hint=hint)
 
 
 def _refuse_readonly() -> None:

@@ -39,8 +39,8 @@ def maintain(dry_run: bool, expire: bool, small_files: int, accept: str | None) 
         raise UsageError("--accept stands alone", hint="console maintain --region NAME --accept TABLE")
     if expire and not dry_run and not output.flags.yes:
         _confirm(output, project)
-    wish = {"accept": accept} if accept else {"dry_run": dry_run, "expire": expire, "many": small_files}
-    return run_interruptible(_kept(project, output, wish))
+    request = {"accept": accept} if accept else {"dry_run": dry_run, "expire": expire, "many": small_files}
+    return run_interruptible(_kept(project, output, request))
 
 
 def _confirm(output: Output, project: OpenProject) -> None:
@@ -53,18 +53,18 @@ def _confirm(output: Output, project: OpenProject) -> None:
             raise AtGate(f"{name}: not done, the name typed was another", hint=hint)
 
 
-async def _kept(project: OpenProject, output: Output, wish: Mapping[str, Any]) -> int:
+async def _kept(project: OpenProject, output: Output, request: Mapping[str, Any]) -> int:
     from console.cli.wiring import who
 
     entries = []
     async with project.drivers() as drivers:
         for name in project.names:
-            for done in await drivers[name].maintain(project.pipeline, who(), wish):
+            for done in await drivers[name].maintain(project.pipeline, who(), request):
                 entries.append({"region": name, **{key: done.get(key, "") for key in ("table", "what", "detail")}})
     if output.json:
-        output.document({"dry_run": bool(wish.get("dry_run")), "done": entries})
+        output.document({"dry_run": bool(request.get("dry_run")), "done": entries})
         return 0
-    lead = "would be " if wish.get("dry_run") else ""
+    lead = "would be " if request.get("dry_run") else ""
     lines = [f"{e['region']}: {e['table']}: {lead}{e['what']}: {e['detail']}" for e in entries]
     output.data("\n".join(safe_text(line) for line in lines) or "nothing to do")
     return 0

@@ -57,14 +57,14 @@ class Base:
 
         try:
             release = numbered(plan(before, bare, region, tool(), planner=planner()), 1).release
-        except Problems as found:
+        except Problems as error:
             hint = "name a commit whose files are right"
-            raise DataError(f"at {self.ref}: {found.problems[0]}", hint=hint) from None
-        told = {stats.name: stats for stats in known.stats} if known else {}
+            raise DataError(f"at {self.ref}: {error.problems[0]}", hint=hint) from None
+        stats_of = {stats.name: stats for stats in known.stats} if known else {}
         stats = tuple(
-            replace(told[state.table.name], columns=state.version.columns, partition_by=state.version.partition_by)
-            if state.table.name in told and state.table.kind != "landing"
-            else told.get(state.table.name) or _empty(state.table, state.version.path, state.version.columns)
+            replace(stats_of[state.table.name], columns=state.version.columns, partition_by=state.version.partition_by)
+            if state.table.name in stats_of and state.table.kind != "landing"
+            else stats_of.get(state.table.name) or _empty(state.table, state.version.path, state.version.columns)
             for state in release.tables
         )
         rate, free = (known.rows_per_second, known.free_bytes) if known else (0.0, 0)
@@ -134,8 +134,8 @@ def _at(root: Path, ref: str, folder: Path) -> Project:
         raise DataError(f"at {ref}: {below} holds no regions/ and plans/", hint="name a later commit")
     try:
         return load(folder)
-    except Problems as found:
-        raise DataError(f"at {ref}: {found.problems[0]}", hint="name a commit whose files are right") from None
+    except Problems as error:
+        raise DataError(f"at {ref}: {error.problems[0]}", hint="name a commit whose files are right") from None
 
 
 def _closed(member: tarfile.TarInfo, folder: str) -> tarfile.TarInfo:
@@ -152,7 +152,7 @@ def _git(root: Path, *words: str) -> bytes:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise UsageError(f"git gave no answer: {error}", hint="--from-git needs git and a clone") from None
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        why = said[-1] if said else f"unknown: {words[-1]}"
+        stderr = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        why = stderr[-1] if stderr else f"unknown: {words[-1]}"
         raise UsageError(f"git {words[0]}: {why}", hint="a commit, branch or tag of this clone; fetch it first")
     return done.stdout

@@ -84,12 +84,12 @@ def check(against: Path | None, from_git: str | None, detailed_exitcode: bool) -
     try:
         project = open_project()
         plans = _planned(project, against, from_git)
-    except Problems as found:
+    except Problems as error:
         if output.flags.output not in ("markdown", "sarif"):
             raise
-        _show(output, None, (), found.problems)
-        output.print_error(found)
-        return found.exit_code
+        _show(output, None, (), error.problems)
+        output.print_error(error)
+        return error.exit_code
     _show(output, project, plans, ())
     from console.cli.commands.run import refused
 
@@ -110,17 +110,17 @@ def _planned(project: OpenProject, against: Path | None, ref: str | None) -> "tu
 
     problems: list[Problem] = []
     plans: list[Plan] = []
-    with remembered() as memory, base(project, against, ref) as held:
+    with remembered() as memory, base(project, against, ref) as snapshot:
         for region in project.regions:
             pipeline = project.pipelines[region.name]
             if against is None and ref is None:
                 problems += [problem for problem in judged(pipeline, memory) if problem.severity == "refuse"]
                 continue
             try:
-                live: Live = held.live(region, pipeline)
+                live: Live = snapshot.live(region, pipeline)
                 plans.append(project.plan_of(pipeline, live if against else believed(live, pipeline), region))
-            except Problems as found:
-                problems += found.problems
+            except Problems as error:
+                problems += error.problems
     if problems:
         raise Problems.of(list(dict.fromkeys(problems)))
     return tuple(plans)

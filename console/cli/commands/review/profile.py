@@ -47,20 +47,20 @@ def profile(name: str, column: str | None, unparsed: bool, budget_mb: int, budge
     landing = _landing(pipeline, name)
     column = column or _column(landing)
     sample = Sample(name, column, landing.time, budget_mb * 1_000_000, budget_seconds)
-    found = asdict(asyncio.run(_found(project.regions[0], sample)))
-    found["keys"] = _with_readers(pipeline, name, found["keys"])
-    shown = [key for key in found["keys"] if not unparsed or not key["parsed_by"]]
+    profile = asdict(asyncio.run(_profile(project.regions[0], sample)))
+    profile["keys"] = _with_readers(pipeline, name, profile["keys"])
+    shown = [key for key in profile["keys"] if not unparsed or not key["parsed_by"]]
     if output.json:
-        output.document({"region": project.names[0], "table": name, "column": column, **found, "keys": shown})
+        output.document({"region": project.names[0], "table": name, "column": column, **profile, "keys": shown})
         return 0
     output.data(_text(shown))
-    whole = "all of it" if found["files_whole"] == found["files"] else f"{count(found['sampled'], 'row')} sampled"
+    whole = "all of it" if profile["files_whole"] == profile["files"] else f"{count(profile['sampled'], 'row')} sampled"
     odd = "".join(
-        f", {found[k]:,} {word}" for k, word in (("null", "NULL"), ("not_json", "no JSON object")) if found[k]
+        f", {profile[k]:,} {word}" for k, word in (("null", "NULL"), ("not_json", "no JSON object")) if profile[k]
     )
     output.info(
-        f"{name}.{column} in {project.names[0]}: {count(found['rows'], 'row')} of {found['first_day']} … {found['last_day']}; "
-        f"{whole}{odd}; {size(found['bytes_read'])} read"
+        f"{name}.{column} in {project.names[0]}: {count(profile['rows'], 'row')} of {profile['first_day']} … {profile['last_day']}; "
+        f"{whole}{odd}; {size(profile['bytes_read'])} read"
     )
     return 0
 
@@ -84,7 +84,7 @@ def _column(landing: Table) -> str:
     raise UsageError(f"{landing.name} has several texts", hint=f"--column, one of: {', '.join(texts) or 'none'}")
 
 
-async def _found(region: "Region", sample: "Sample") -> "Profile":
+async def _profile(region: "Region", sample: "Sample") -> "Profile":
     """From beside the files: a process of this machine, or one on the region's host."""
     from console.drivers.survey import profiled, raw_profile
 

@@ -32,14 +32,14 @@ def sarif(
     """
     results: dict[str, dict[str, Any]] = {}
     for problem in [*problems, *(p for plan in plans for p in plan.problems)]:
-        found = _result(problem.code, _LEVELS.get(problem.severity, "error"), _said(problem), problem.where, prefix)
-        results.setdefault(_mark(found), found)
+        result = _result(problem.code, _LEVELS.get(problem.severity, "error"), _message(problem), problem.where, prefix)
+        results.setdefault(_mark(result), result)
     for plan in plans:
         for node in plan.changes:
             where = place(pipelines[plan.region], node) if plan.region in pipelines else ""
             text = f"{node.name}: {node.action}: {node.why}"
-            found = _result(f"{_CHANGES}{node.action}", "note", text, where, prefix)
-            results.setdefault(_mark(found), found).setdefault("properties", {}).setdefault("regions", []).append(
+            result = _result(f"{_CHANGES}{node.action}", "note", text, where, prefix)
+            results.setdefault(_mark(result), result).setdefault("properties", {}).setdefault("regions", []).append(
                 plan.region
             )
     listed = list(results.values())
@@ -53,7 +53,7 @@ def sarif(
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _said(problem: Problem) -> str:
+def _message(problem: Problem) -> str:
     return f"{problem.message}. {problem.hint}" if problem.hint else problem.message
 
 

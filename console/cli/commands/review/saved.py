@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from console.cli.commands.run import moved_since, plan_and_ground, show_plans
+from console.cli.commands.run import changes_since, plan_and_ground, show_plans
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
 from console.cli.wiring import OpenProject
@@ -40,8 +40,8 @@ def hold(
         if (why := _why(reviewed[new.region], new, saved.grounds[new.region], now))
     }
     if len(stale) == len(fresh):
-        told = "; ".join(f"{region}: {reason}" for region, why in stale.items() for reason in why)
-        raise Conflict(f"the saved plan is stale: {told}", hint=_again(tuple(stale), file), code="E_STALE")
+        reasons = "; ".join(f"{region}: {reason}" for region, why in stale.items() for reason in why)
+        raise Conflict(f"the saved plan is stale: {reasons}", hint=_again(tuple(stale), file), code="E_STALE")
     chosen = []
     for plan in fresh:
         before, moved = reviewed[plan.region], stale.get(plan.region)
@@ -56,18 +56,14 @@ def _why(before: Plan, fresh: Plan, was: "Rests | None", now: "Baseline") -> lis
     """What moved in one region, the facts named where the file holds them; [] where the plan holds or is done."""
     if not fresh.steps and fresh.desired == before.desired:
         return []
-    why = moved_since(before, fresh)
+    changes = changes_since(before, fresh)
     if before.content == fresh.content or was is None:
-        return why
+        return [change.text for change in changes]
     from console.planning import Baseline, baseline_changes
 
-    facts = [
-        fact
-        for fact in baseline_changes(Baseline(was.release, was.tables, was.shapes), now)
-        if not fact.startswith("release ")
-    ]
+    facts = baseline_changes(Baseline(now.release, was.tables, was.shapes), now)  # the changes above name the release
     more = [f"and {len(facts) - _SHOWN} more"] if len(facts) > _SHOWN else []
-    return [*(reason for reason in why if "have changed (versions" not in reason), *facts[:_SHOWN], *more]
+    return [*(change.text for change in changes if change.what != "tables"), *facts[:_SHOWN], *more]
 
 
 def _refusal(region: str, why: list[str], file: Path) -> Conflict:

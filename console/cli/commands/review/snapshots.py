@@ -79,8 +79,8 @@ def load_snapshot(path: Path) -> Snapshot:
             raise DataError("too large for a snapshot")
         data = loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, DataError) as error:
-        said = error.strerror if isinstance(error, OSError) else str(error)
-        raise DataError(f"{path}: cannot be read: {said}", hint=_AGAIN) from None
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise DataError(f"{path}: cannot be read: {reason}", hint=_AGAIN) from None
     if not isinstance(data, dict) or data.get("format_version") != FORMAT:
         raise DataError(f"{path}: no snapshot of format {FORMAT}", hint=_AGAIN)
     claimed = data.pop("digest", None)

@@ -41,9 +41,9 @@ def attach(take_over: bool) -> int:
     return code
 
 
-async def _attached(project: OpenProject, output: Output, seen: "dict[str, RegionView]", take_over: bool) -> int:
-    from console.cli.commands.rollout.status import exit_of, still
-    from console.cli.progress import telling
+async def _attached(project: OpenProject, output: Output, views: "dict[str, RegionView]", take_over: bool) -> int:
+    from console.cli.commands.rollout.status import exit_of, until_still
+    from console.cli.progress import printing_progress
     from console.model.event import ENDED
 
     name = project.names[0]
@@ -55,13 +55,13 @@ async def _attached(project: OpenProject, output: Output, seen: "dict[str, Regio
             if take_over:
                 await fleet.driver(name).take_over(project.pipeline, fleet.who)
                 output.info(f"{name}: {state.status.rollout} is yours; {state.status.by} began it")
-            async with telling(fleet, output):
+            async with printing_progress(fleet, output):
                 await fleet.refresh([name])
-                await still(fleet)
+                await until_still(fleet)
                 if take_over and fleet.views[name].status.shown == "awaiting-confirmation":
                     await _through_the_gate(fleet, name, output.flags.yes)
         finally:
-            seen.update(fleet.views)
+            views.update(fleet.views)
     return exit_of(fleet.views[name])
 
 

@@ -162,8 +162,8 @@ def _unmoved(confirmed: "RegionView", now: "RegionView") -> None:
     before = (confirmed.live, confirmed.previous, confirmed.status.rollout)
     if before != (now.live, now.previous, now.status.rollout):
         name, by = now.region.name, now.status.decided_by
-        told = f"{now.live or NOTHING} is live, {now.status.shown}" + (f" by {by}" if by else "")
-        raise Conflict(f"{name}: moved while it was confirmed: {told}", hint=f"console status --region {name}")
+        state = f"{now.live or NOTHING} is live, {now.status.shown}" + (f" by {by}" if by else "")
+        raise Conflict(f"{name}: moved while it was confirmed: {state}", hint=f"console status --region {name}")
 
 
 def _report(output: Output, done: Sequence[dict[str, Any]]) -> None:

@@ -42,9 +42,9 @@ def plan(out: Path | None, explain: bool, detailed_exitcode: bool, witness: bool
     output = Output(cli_context().flags)
     states: dict[str, RegionState] = {}
     plans, grounds = _planned(project, states)
-    sought = _witnesses(project, plans) if witness else None
+    witness_result = _witnesses(project, plans) if witness else None
     return _show(
-        project, output, plans, out=out, grounds=grounds, explain=explain, detailed=detailed_exitcode, sought=sought,
+        project, output, plans, out=out, grounds=grounds, explain=explain, detailed=detailed_exitcode, witness_result=witness_result,
         states=states,
     )  # fmt: skip
 
@@ -124,12 +124,12 @@ def _show(
     grounds: "Sequence[Baseline]" = (),
     explain: bool = False,
     detailed: bool = False,
-    sought: "Witnesses | None" = None,
+    witness_result: "Witnesses | None" = None,
     states: "Mapping[str, RegionState] | None" = None,
 ) -> int:
     from console.cli.commands.run import refused, show_plans
 
-    show_plans(output, project, plans, explain=explain, sought=sought, states=states)
+    show_plans(output, project, plans, explain=explain, witness_result=witness_result, states=states)
     if refusal := refused(plans):
         # the document above already holds these problems
         output.print_error(refusal)

@@ -43,14 +43,14 @@ def status() -> int:
     left_out = arriving(project.files.root, project.pipeline, project.regions)
     if output.json:
         output.document({**status_data(views, texts, waits=waits), "arriving_but_not_stored": arriving_data(left_out)})
-    elif told := arriving_text(left_out):
-        output.data(f"\n{told}")
+    elif text := arriving_text(left_out):
+        output.data(f"\n{text}")
     for name, error in errors.items():
         output.print_error(error, "" if name in str(error) else f"{name}: ")
-    return worst([*errors.values(), *filter(None, map(standing, views))])
+    return worst([*errors.values(), *filter(None, map(feed_error, views))])
 
 
-def standing(view: "RegionView") -> FeedStopped | None:
+def feed_error(view: "RegionView") -> FeedStopped | None:
     """The error that a region's standing feeds amount to."""
     feeds = view.status.standing
     if not feeds:
@@ -98,9 +98,8 @@ def _last_seen(project: OpenProject, region: str) -> str:
     if not journal.path.exists():
         return ""
     with suppress(ConsoleError):  # a damaged journal says so where it is needed
-        for recorded in journal.events(region):
-            ours = recorded.rollout.rpartition("-")[0] == project.pipeline
-            if ours and isinstance(recorded.event, Promoted | RolledBack):
+        for recorded in journal.events(region, project.pipeline):
+            if isinstance(recorded.event, Promoted | RolledBack):
                 release = recorded.event.release
     journal.close()
     return release
@@ -157,7 +156,7 @@ def _moving(view: "RegionView") -> bool:
     return view.status.state in RUNNING and not view.status.held
 
 
-async def still(cockpit: "Cockpit") -> None:
+async def until_still(cockpit: "Cockpit") -> None:
     """Return when nothing moves any more; a region out of reach is waited for, for its agent may be at work."""
     changes = cockpit.changes()
     while any(_moving(view) for view in cockpit.views.values()):
@@ -167,13 +166,13 @@ async def still(cockpit: "Cockpit") -> None:
 async def _until_still(
     project: OpenProject, output: Output, seen: "dict[str, RegionView]", timeout: float | None
 ) -> None:
-    from console.cli.progress import telling
+    from console.cli.progress import printing_progress
 
     async with project.fleet() as fleet:
         try:
-            async with telling(fleet, output):
+            async with printing_progress(fleet, output):
                 await fleet.refresh(project.names)
-                await asyncio.wait_for(still(fleet), timeout)
+                await asyncio.wait_for(until_still(fleet), timeout)
         except TimeoutError:
             raise RegionError(
                 f"still under way after {timeout:g} s; the agents go on", hint="console watch", code="E_TIMEOUT"

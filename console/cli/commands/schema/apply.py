@@ -110,8 +110,8 @@ class ApplyCall:
         shown = [self._seen(site, request) for site in self.sites]
         files = self._files(request)
         if output.json:
-            found = {"stores": [todo_data(*entry) for entry in shown], "edits": list(map(landing.data, files.edits))}
-            output.document({"phase": request.phase, **found})
+            document = {"stores": [todo_data(*entry) for entry in shown], "edits": list(map(landing.data, files.edits))}
+            output.document({"phase": request.phase, **document})
         else:
             lines = [line for text in folded(shown) for line in text]
             lines += [line for edit in files.edits for line in landing.lines(edit)]
@@ -175,8 +175,8 @@ class ApplyCall:
         for edit in edits:
             landing.write(self.root, edit)
         if output.json:
-            found = {"stores": list(map(outcome_data, outcomes)), "edits": list(map(landing.data, edits))}
-            output.document({"phase": request.phase, **found})
+            document = {"stores": list(map(outcome_data, outcomes)), "edits": list(map(landing.data, edits))}
+            output.document({"phase": request.phase, **document})
         else:
             lines = [outcome_text(outcome) for outcome in outcomes]
             lines += [line for edit in edits for line in landing.lines(edit)]
@@ -239,14 +239,14 @@ def folded(shown: "Sequence[Seen]") -> list[list[str]]:
         weightless = [replace(one, rewrites=0) for one in todo]
         body = (str(error or ""), site.target.kind, *todo_text("", site, weightless, None)[1:])
         alike.setdefault(body, []).append((site, todo, error))
-    found = []
+    document = []
     for same in alike.values():
         site, todo, error = same[0]
         all_of = [
             replace(one, rewrites=sum(other[rank].rewrites for _, other, _ in same)) for rank, one in enumerate(todo)
         ]
-        found.append(todo_text(", ".join(site.name for site, _, _ in same), site, all_of, error))
-    return found
+        document.append(todo_text(", ".join(site.name for site, _, _ in same), site, all_of, error))
+    return document
 
 
 def todo_text(names: str, site: "Site", todo: "Sequence[StepPlan]", error: ConsoleError | None) -> list[str]:
@@ -297,23 +297,22 @@ def todo_data(site: "Site", todo: "Sequence[StepPlan]", error: ConsoleError | No
 
 def outcome_text(outcome: "SiteOutcome") -> str:
     """One line a store."""
-    said = sum(done.operation is not None for done in outcome.done)
+    statements = sum(done.operation is not None for done in outcome.done)
     closed = sum(done.operation is None and not done.announced for done in outcome.done)
-    figures = f", {count(closed, 'migration')}, {count(said, 'statement')}" if outcome.done else ""
-    return f"{_SYMBOLS[outcome.state]} {outcome.site}: {outcome.state}{figures}"
+    figures = f", {count(closed, 'migration')}, {count(statements, 'statement')}" if outcome.done else ""
+    return f"{_SYMBOLS[outcome.state]} {outcome.site.name}: {outcome.state}{figures}"
 
 
 def outcome_data(outcome: "SiteOutcome") -> dict[str, Any]:
     """For `--output json`."""
     from console.propagation.translate.describe import what
 
-    region, _, store = outcome.site.partition("/")
     applied = [done.change.id for done in outcome.done if done.operation is None and not done.announced]
     announced = [done.change.id for done in outcome.done if done.announced]
     statements = [what(done.operation) for done in outcome.done if done.operation is not None]
     return {
-        "store": store,
-        "region": region,
+        "store": outcome.site.target.name,
+        "region": outcome.site.region.name,
         "state": outcome.state,
         "applied": applied,
         "announced": announced,

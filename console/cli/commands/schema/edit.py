@@ -47,15 +47,15 @@ def edit(files: tuple[str, ...], dry_run: bool, allow_destructive: bool) -> int:
             output.info(safe_text(f"ignored  {name}: {why}"))
         else:
             changes.append(change)
-    found = landing(root, plan, owned, changes, allow_destructive=allow_destructive)
-    if found.refusal is not None:
-        raise found.refusal
-    for one in () if dry_run else found.edits:
+    landing_edits = landing(root, plan, owned, changes, allow_destructive=allow_destructive)
+    if landing_edits.refusal is not None:
+        raise landing_edits.refusal
+    for one in () if dry_run else landing_edits.edits:
         write(root, one)
     if output.json:
-        output.document({"edited": [one.path.as_posix() for one in found.edits], "dry_run": dry_run})
-    elif found.edits:
-        output.data("\n".join(line for one in found.edits for line in lines(one)))
+        output.document({"edited": [one.path.as_posix() for one in landing_edits.edits], "dry_run": dry_run})
+    elif landing_edits.edits:
+        output.data("\n".join(line for one in landing_edits.edits for line in lines(one)))
     else:
         output.info("the landing tables say so already")
     return 0

@@ -59,18 +59,18 @@ def _put(path: Path, text: str) -> None:
 def _read(folder: Path) -> "list[tuple[Path, Migration]]":
     from console.propagation.migration_file import read
 
-    found = []
+    files = []
     for path in sorted(folder.glob("*.json")):
         try:
-            found.append((path, read(path.read_bytes())))
+            files.append((path, read(path.read_bytes())))
         except DataError as error:
             raise DataError(f"{path.name}:1:1: {error}", hint="mend or remove the file") from None
-    return found
+    return files
 
 
 def _there(known: "Sequence[tuple[Path, Migration]]", migrations: "Sequence[Migration]") -> dict[int, Path]:
     """The migrations that the folder ends with already, group by group of columns: index → its file."""
-    found: dict[int, Path] = {}
+    files: dict[int, Path] = {}
     for group in _groups(migrations):
         mine = [migrations[index] for index in group]
         columns = frozenset().union(*(one.columns for one in mine))
@@ -79,9 +79,9 @@ def _there(known: "Sequence[tuple[Path, Migration]]", migrations: "Sequence[Migr
         for count in range(min(len(mine), len(before)), 0, -1):
             tail = before[-count:]
             if [m.operation for _, m in tail] == [one.operation for one in mine[:count]]:
-                found |= {index: path for index, (path, _) in zip(group, tail, strict=False)}
+                files |= {index: path for index, (path, _) in zip(group, tail, strict=False)}
                 break
-    return found
+    return files
 
 
 def _groups(migrations: "Sequence[Migration]") -> list[list[int]]:

@@ -79,12 +79,12 @@ def observe(
     if bool(before) != bool(after) or bool(files) == bool(before) or (before and known):
         hint = "console schema observe FILE.sql, or --before OLD.sql --after NEW.sql"
         raise UsageError("observe needs either files of SQL, or --before and --after", hint=hint)
-    place = Destination.find(every=every)
+    destination = Destination.find(every=every)
     if before:
-        found = compare_dumps(read_files(before), read_files(after), place.replication, phase)
+        observation = compare_dumps(read_files(before), read_files(after), destination.replication, phase)
     else:
-        found = observed(read_files(files), read_files(known), place.replication, phase)
-    return place.deliver(found)
+        observation = observed(read_files(files), read_files(known), destination.replication, phase)
+    return destination.deliver(observation)
 
 
 class Destination:
@@ -116,21 +116,21 @@ class Destination:
             replication = read_plan(root, pipeline).replication
         return cls(root, None if printing else root / "plans" / pipeline / "migrations", replication)
 
-    def deliver(self, found: "Observation") -> int:
+    def deliver(self, observation: "Observation") -> int:
         """Print or write; returns the exit code."""
         output = Output(cli_context().flags)
         if self.folder is None:
-            _print(output, found)
+            _print(output, observation)
             return 0
         from console.cli.commands.schema.migration_files import write
 
-        migrations = [observed.migration for observed in found.migrations]
+        migrations = [observed.migration for observed in observation.migrations]
         for migration, path, there in write(self.folder, migrations):
             shown = path.relative_to(self.root).as_posix()
             output.data(f"{'.' if there else '+'} {safe_text(shown)}  {describe(migration)}")
             if there:
                 output.info(f"{safe_text(shown)} says so already")
-        _talk(output, found)
+        _talk(output, observation)
         return 0
 
 
@@ -158,40 +158,40 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
-def _talk(output: Output, found: "Observation") -> None:
-    for left in found.ignored:
-        about = f" {left.table}" if left.table else ""
-        output.info(safe_text(f"ignored  {left.where}: {left.kind}{about}: {left.reason}"))
-    for remark in found.remarks:
+def _talk(output: Output, observation: "Observation") -> None:
+    for ignored in observation.ignored:
+        about = f" {ignored.table}" if ignored.table else ""
+        output.info(safe_text(f"ignored  {ignored.where}: {ignored.kind}{about}: {ignored.reason}"))
+    for remark in observation.remarks:
         output.info(safe_text(f"note     {remark.where}: {remark.message}"))
-    count = len(found.migrations)
-    output.info(f"{count} migration{'' if count == 1 else 's'}, {len(found.ignored)} ignored")
+    count = len(observation.migrations)
+    output.info(f"{count} migration{'' if count == 1 else 's'}, {len(observation.ignored)} ignored")
 
 
-def as_data(found: "Observation") -> dict[str, Any]:
+def as_data(observation: "Observation") -> dict[str, Any]:
     """An observation for programs; `migrations` are exactly what would be written, `sources` where each was seen."""
     from console.propagation.migration_file import to_data
 
     return {
-        "migrations": [to_data(observed.migration) for observed in found.migrations],
-        "sources": [observed.where for observed in found.migrations],
+        "migrations": [to_data(observed.migration) for observed in observation.migrations],
+        "sources": [observed.where for observed in observation.migrations],
         "ignored": [
             {"where": i.where, "kind": i.kind, "table": i.table, "reason": i.reason, "statement": i.statement}
-            for i in found.ignored
+            for i in observation.ignored
         ],
-        "warnings": [{"where": remark.where, "message": remark.message} for remark in found.remarks],
+        "warnings": [{"where": remark.where, "message": remark.message} for remark in observation.remarks],
     }
 
 
-def _print(output: Output, found: "Observation") -> None:
-    data = as_data(found)
+def _print(output: Output, observation: "Observation") -> None:
+    data = as_data(observation)
     if output.flags.output == "json":
         output.document(data)
         return
     for migration, source in zip(data["migrations"], data["sources"], strict=True):
         output.line({"type": "migration", "migration": migration, "where": source})
-    for left in data["ignored"]:
-        output.line({"type": "ignored", **left})
+    for ignored in data["ignored"]:
+        output.line({"type": "ignored", **ignored})
     for warning in data["warnings"]:
         output.line({"type": "warning", **warning})
 

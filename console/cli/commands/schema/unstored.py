@@ -18,49 +18,60 @@ if TYPE_CHECKING:
     from console.stores.files import ReplicationConfig, Site
     from console.stores.protocol import LeftOut
 
-_PATIENCE_SECONDS = 10.0  # with all stores together: a status is looked at while something burns
+_TIMEOUT_SECONDS = 10.0  # with all stores together: a status is looked at while something burns
 _AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class StoreAnswer:
-    """One store's answer. name: `region/store`, or the file that is wrong; error: why there is none, or ""."""
+    """One store's answer. error: why there is none, or "".
 
-    name: str
+    region, store  its names; of an error in replication.yaml, the file's folder and name
+    """
+
+    region: str
+    store: str
     columns: "tuple[LeftOut, ...]" = ()
     error: str = ""
 
+    @property
+    def name(self) -> str:
+        return f"{self.region}/{self.store}" if self.region else self.store
+
 
 def arriving(
-    root: Path, pipeline: str, regions: "Sequence[Region]", patience: float = _PATIENCE_SECONDS
+    root: Path, pipeline: str, regions: "Sequence[Region]", timeout: float = _TIMEOUT_SECONDS
 ) -> list[StoreAnswer]:
     """Each store's columns that arrive and have no place there; [] where the pipeline replicates nothing.
 
     Whatever is wrong with a store, or with the file that names it, is an entry.
 
-    patience  seconds; a store that has not answered by then is an entry that says so
+    timeout  seconds; a store that has not answered by then becomes an entry that says so
     """
     if not (root / "plans" / pipeline / "replication.yaml").is_file():
         return []
-    from console.stores.files import read_plan, sites
+    from console.stores.files import REPLICATION, read_plan, sites
 
     try:
         plan = read_plan(root, pipeline)
     except ConsoleError as error:
-        return [StoreAnswer(f"plans/{pipeline}/replication.yaml", error=str(error))]
-    found: list[StoreAnswer] = []
+        return [StoreAnswer(f"plans/{pipeline}", REPLICATION, error=str(error))]
+    failed: list[StoreAnswer] = []
     asked: list[Site] = []
     for target in plan.replication.stores:
         try:
             asked += sites(plan, regions, [target.name])
         except ConsoleError as error:
-            found.append(StoreAnswer(target.name, error=str(error)))
-    answers = _answers([partial(_ask, plan, site) for site in asked], patience)
-    silent = f"no answer within {patience:g} s"
-    return found + [answers.get(rank, StoreAnswer(site.name, error=silent)) for rank, site in enumerate(asked)]
+            failed.append(StoreAnswer("", target.name, error=str(error)))
+    answers = _answers([partial(_ask, plan, site) for site in asked], timeout)
+    silent = f"no answer within {timeout:g} s"
+    return failed + [
+        answers.get(rank, StoreAnswer(site.region.name, site.target.name, error=silent))
+        for rank, site in enumerate(asked)
+    ]
 
 
-def _answers(questions: Sequence[Callable[[], StoreAnswer]], patience: float) -> dict[int, StoreAnswer]:
+def _answers(questions: Sequence[Callable[[], StoreAnswer]], timeout: float) -> dict[int, StoreAnswer]:
     """The answers that come in time, by rank; threads that hang on keep nobody from leaving."""
     ranks: Iterator[int] = iter(range(len(questions)))
     taking, answered = threading.Lock(), SimpleQueue[tuple[int, StoreAnswer]]()
@@ -75,15 +86,15 @@ def _answers(questions: Sequence[Callable[[], StoreAnswer]], patience: float) ->
 
     for _ in range(min(_AT_ONCE, len(questions))):
         threading.Thread(target=work, daemon=True).start()
-    found: dict[int, StoreAnswer] = {}
-    until = time.monotonic() + patience
-    while len(found) < len(questions):
+    answers: dict[int, StoreAnswer] = {}
+    until = time.monotonic() + timeout
+    while len(answers) < len(questions):
         try:
-            rank, told = answered.get(timeout=max(0.0, until - time.monotonic()))
+            rank, answer = answered.get(timeout=max(0.0, until - time.monotonic()))
         except Empty:
             break
-        found[rank] = told
-    return found
+        answers[rank] = answer
+    return answers
 
 
 def _ask(plan: "ReplicationConfig", site: "Site") -> StoreAnswer:
@@ -91,20 +102,20 @@ def _ask(plan: "ReplicationConfig", site: "Site") -> StoreAnswer:
 
     store = site.open()
     try:
-        return StoreAnswer(site.name, lagging(store, site.target, plan.replication))
+        return StoreAnswer(site.region.name, site.target.name, lagging(store, site.target, plan.replication))
     except ConsoleError as error:
-        return StoreAnswer(site.name, error=str(error))
+        return StoreAnswer(site.region.name, site.target.name, error=str(error))
     finally:
         store.close()
 
 
-def arriving_text(found: Sequence[StoreAnswer]) -> str:
+def arriving_text(answers: Sequence[StoreAnswer]) -> str:
     """The lines below a status; "" where everything is stored."""
     lines = []
-    for one in found:
+    for one in answers:
         if one.error:
-            said = one.error if one.name in one.error else f"{one.name}: {one.error}"
-            lines.append(safe_text(said))
+            message = one.error if one.name in one.error else f"{one.name}: {one.error}"
+            lines.append(safe_text(message))
         for column in one.columns:
             lines.append(
                 f"{one.name}: {safe_text(column.place)}.{safe_text(column.column)}: {count(column.rows, 'row')}"
@@ -112,14 +123,14 @@ def arriving_text(found: Sequence[StoreAnswer]) -> str:
     return "\n".join(["arriving but not stored:", *(f"  {line}" for line in lines)]) if lines else ""
 
 
-def arriving_data(found: Sequence[StoreAnswer]) -> list[dict[str, Any]]:
+def arriving_data(answers: Sequence[StoreAnswer]) -> list[dict[str, Any]]:
     """For `--output json`."""
     return [
         {
-            "region": one.name.rpartition("/")[0],
-            "store": one.name.rpartition("/")[2],
+            "region": one.region,
+            "store": one.store,
             "columns": [{"table": c.place, "column": c.column, "rows": c.rows, "since": c.since} for c in one.columns],
             "error": one.error,
         }
-        for one in found
+        for one in answers
     ]

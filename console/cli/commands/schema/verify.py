@@ -76,14 +76,14 @@ def _report(work: ApplyCall, dsn: str | None, dumps: Sequence[str]) -> "Report":
 
     tables = _sources(work, dsn, dumps)
     checked: list[TableCheck] = []
-    unreached = [found for found in tables.values() if not isinstance(found, tuple)]
+    unreached = [result for result in tables.values() if not isinstance(result, tuple)]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         sites = [site for site in (*work.sites, *work.owned) if isinstance(tables[site.region.name], tuple)]
-        for found in pool.map(lambda site: _site(work, site, tables[site.region.name]), sites):
-            if isinstance(found, tuple):
-                checked += found
+        for result in pool.map(lambda site: _site(work, site, tables[site.region.name]), sites):
+            if isinstance(result, tuple):
+                checked += result
             else:
-                unreached.append(found)
+                unreached.append(result)
     return Report(tuple(checked), tuple(dict.fromkeys(unreached)))
 
 
@@ -96,12 +96,12 @@ def _site(
     store = site.open()
     replication = work.plan.replication
     try:
-        found = store.describe([site.target.place(table) for table in replication.tables])
+        result = store.describe([site.target.place(table) for table in replication.tables])
     except ConsoleError as error:
         return Unreached(site.name, str(error), error.hint)
     finally:
         store.close()
-    return compare(tables, replication, site.target, found, site.name)
+    return compare(tables, replication, site.target, result, site.name)
 
 
 def _sources(work: ApplyCall, dsn: str | None, dumps: Sequence[str]) -> "Mapping[str, tuple[PgTable, ...] | Unreached]":
@@ -116,7 +116,7 @@ def _sources(work: ApplyCall, dsn: str | None, dumps: Sequence[str]) -> "Mapping
     )
     if dumps:
         return dict.fromkeys(regions, read_schema(read_files(dumps), schema))
-    found: dict[str, tuple[PgTable, ...] | Unreached] = {}
+    result: dict[str, tuple[PgTable, ...] | Unreached] = {}
     by_address: dict[str, tuple[PgTable, ...] | Unreached] = {}
     for name, region in regions.items():
         address = dsn_of(dsn) if dsn else source_of(work.plan, region)
@@ -125,8 +125,8 @@ def _sources(work: ApplyCall, dsn: str | None, dumps: Sequence[str]) -> "Mapping
             raise UsageError(f"{work.plan.file} does not say where PostgreSQL is", hint=hint)
         if address not in by_address:
             by_address[address] = _running(work, f"{name}/postgresql", address)
-        found[name] = by_address[address]
-    return found
+        result[name] = by_address[address]
+    return result
 
 
 def _running(work: ApplyCall, name: str, address: str) -> "tuple[PgTable, ...] | Unreached":

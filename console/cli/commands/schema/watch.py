@@ -18,7 +18,7 @@ _PAUSE_SECONDS = 0.5
 _SHOWN = 300  # letters of a statement that was not understood
 
 
-def from_dsn(place: "Destination", dsn: str, phase: "Phase | None", *, watch: bool, remove: bool) -> int:
+def from_dsn(destination: "Destination", dsn: str, phase: "Phase | None", *, watch: bool, remove: bool) -> int:
     """Take what was recorded since the last time; with `watch` go on until interrupted, then remove the recorder.
 
     raises  DataError at the end, naming the transactions that could not be read; the others are written down all the same
@@ -35,7 +35,7 @@ def from_dsn(place: "Destination", dsn: str, phase: "Phase | None", *, watch: bo
         return 0
     new = recorder.install()
     output.info("recording from now on" if new else "recording since an earlier call")
-    taking = Taking(place, recorder, phase, output)
+    taking = Taking(destination, recorder, phase, output)
     if not watch:
         taking.take()
         if new:
@@ -67,8 +67,8 @@ async def _until_interrupted(taking: "Taking", recorder: "Watch") -> None:
 class Taking:
     """Takes over what a recorder has; remembers what could not be read."""
 
-    def __init__(self, place: "Destination", recorder: "Watch", phase: "Phase | None", output: Output) -> None:
-        self._place, self._recorder, self._phase, self._output = place, recorder, phase, output
+    def __init__(self, destination: "Destination", recorder: "Watch", phase: "Phase | None", output: Output) -> None:
+        self._destination, self._recorder, self._phase, self._output = destination, recorder, phase, output
         self._unread: list[int] = []
 
     def take(self) -> None:
@@ -78,13 +78,13 @@ class Taking:
         """
         for told in self._recorder.take():
             try:
-                found = observed(self._place, told, self._phase)
+                observation = observed(self._destination, told, self._phase)
             except DataError as error:
                 self._unread.append(told.xid)
                 self._output.print_error(error)
                 self._output.info("\n".join(safe_text(line, _SHOWN) for line in told.script.splitlines()))
             else:
-                self._place.deliver(found)
+                self._destination.deliver(observation)
             self._recorder.settle(told)
 
     def end(self) -> None:
@@ -97,7 +97,7 @@ class Taking:
             )
 
 
-def observed(place: "Destination", told: "RecordedDdl", phase: "Phase | None") -> "Observation":
+def observed(destination: "Destination", told: "RecordedDdl", phase: "Phase | None") -> "Observation":
     """One transaction's DDL as migrations, and what of it was ignored."""
     from dataclasses import replace
 
@@ -105,7 +105,7 @@ def observed(place: "Destination", told: "RecordedDdl", phase: "Phase | None") -
     from console.propagation.observe.read import observe
 
     where = f"transaction {told.xid}"
-    found = observe([(where, told.script)], [(where, told.before)], place.replication, phase)
+    observation = observe([(where, told.script)], [(where, told.before)], destination.replication, phase)
     others: list[Any] = [
         Ignored(
             where,
@@ -115,4 +115,4 @@ def observed(place: "Destination", told: "RecordedDdl", phase: "Phase | None") -
         )
         for tag, name in told.others
     ]
-    return replace(found, ignored=(*found.ignored, *others))
+    return replace(observation, ignored=(*observation.ignored, *others))
