@@ -61,10 +61,10 @@ def opened(place: Path, *feeds: Feed) -> str:
 def test_a_feed_goes_on_from_where_the_live_version_was_at_the_fence(tmp_path: Path) -> None:
     opened(tmp_path, FEED)
     found = context(tmp_path, FEED)
-    assert [found.vector("copy", "every", fence) for fence in (1, 2)] == [5, 9]
-    assert found.vector("copy", "by another name", 2) == 9, "of the only feed that it has"
+    assert [found.position_at("copy", "every", fence) for fence in (1, 2)] == [5, 9]
+    assert found.position_at("copy", "by another name", 2) == 9, "of the only feed that it has"
     with pytest.raises(RegionError, match="no position of every at version 0"):
-        found.vector("copy", "every", 0)
+        found.position_at("copy", "every", 0)
 
 
 def test_of_two_feeds_each_goes_on_from_its_own_position(tmp_path: Path) -> None:
@@ -72,9 +72,9 @@ def test_of_two_feeds_each_goes_on_from_its_own_position(tmp_path: Path) -> None
     path = opened(tmp_path, FEED, more)
     commit_rows(path, commit.live_id(path, more), number(4, 11), rows())
     found = context(tmp_path, FEED, more)
-    assert [found.vector("copy", name, 5) for name in ("every", "more")] == [9, 11]
+    assert [found.position_at("copy", name, 5) for name in ("every", "more")] == [9, 11]
     with pytest.raises(RegionError, match="no position of by another name"):
-        found.vector("copy", "by another name", 5)
+        found.position_at("copy", "by another name", 5)
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from console.model.step import Promote, Step
 
 PLAN = Plan(1, "t", "web", "eu", "d", "", "c", (), (Promote(),), Release("r1", "web", "d", (), ()))
 DEAF = 0.2
-WHY = f"it did not stop what it was at in {DEAF:.0f} s"
+WHY = f"it did not stop its running job within {DEAF:.0f} s"
 
 
 class Java:
@@ -58,7 +58,7 @@ class Java:
 
 @pytest.fixture
 def java(monkeypatch: pytest.MonkeyPatch) -> Iterator[Java]:
-    monkeypatch.setattr(executor, "DEAF_SECONDS", DEAF)
+    monkeypatch.setattr(executor, "UNRESPONSIVE_SECONDS", DEAF)
     monkeypatch.setattr(executor, "CANCEL_SECONDS", 0.01)
     monkeypatch.setattr(spark_session, "STOP_SECONDS", DEAF)
     made = Java()
@@ -83,7 +83,7 @@ class At(PlanExecutor):
         self.start()
         assert self.begun.wait(10)
 
-    def _step(self, step: Step) -> None:
+    def _run_step(self, step: Step) -> None:
         self.begun.set()
         self.deed()
 

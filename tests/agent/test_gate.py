@@ -27,7 +27,7 @@ from console.model.event import Accepted, BatchDone, Checked, Fenced
 from console.model.live import Feed, Release
 from console.model.plan import Plan
 from console.model.schema import OnRewrite
-from console.model.step import CatchUp, Comparison, Pair, Promote, Step, Validate
+from console.model.step import Backfill, CatchUp, Comparison, Pair, Promote, Step, Validate
 from tests.agent.copying import by_arrow
 from tests.faults.rules.tables import SCHEMA, commit_rows, edge, foreign, held, number, rows, state
 
@@ -290,13 +290,14 @@ def test_a_history_is_complete_when_its_batches_read_every_row_of_its_fence_once
     """A batch that was told twice counts once, another step's not at all."""
     recorder = Recorder(Rollouts(tmp_path, "web"))
     copy = release("r1", "copy/a-1")
-    plan = Plan(1, "t", "web", "eu", "d", "", "c", (), (Promote(),), copy)
+    history = Backfill("every", "landing", "copy", "replay", "SELECT 1", "", 100, 1, 2, 2)
+    plan = Plan(1, "t", "web", "eu", "d", "", "c", (), (history, Promote()), copy)
     recorder.accept("web-1", plan, Accepted("r1", "", "", "ada", "laptop", ()))
     recorder.store(Fenced("backfill/copy/every", "landing", 7, 2, 100))
     for position, rows_in in read.items():
         for _ in range(2):
             recorder.store(BatchDone("backfill/copy/every", "d", position, 2, rows_in, rows_in, 1, 0.0, position))
     recorder.store(BatchDone("backfill/other/every", "d", 1, 1, 60, 60, 1, 0.0, 1))
-    (check,) = _complete(cast(Any, SimpleNamespace(recorder=recorder)))
+    (check,) = _complete(cast(Any, SimpleNamespace(recorder=recorder, plan=plan)))
     assert (check.table, check.check, check.ok) == ("copy", "history is complete", complete)
     assert f"{sum(read.values())} of 100 rows of landing at version 7" in check.detail

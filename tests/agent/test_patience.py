@@ -255,7 +255,7 @@ async def test_a_pause_waits_for_nothing_that_spark_is_asked_outside_of_a_batch(
 
     match place:
         case "the days":
-            monkeypatch.setattr(backfill_step, "VAGUE_SHARE", -1.0)
+            monkeypatch.setattr(backfill_step, "INEXACT_SHARE", -1.0)
             monkeypatch.setattr(backfill, "count_days", endless)
         case "what does not convert":
             monkeypatch.setattr(quarantine, "_keys", lambda rows, *_: endless(rows.sparkSession))

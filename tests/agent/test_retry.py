@@ -238,7 +238,7 @@ def dying(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Callable[[], PlanExe
     def carrier() -> PlanExecutor:
         made = PlanExecutor(scene.context, lambda: None)
         made.brake.clock = scene.clock
-        monkeypatch.setattr(made, "_step", Mock(side_effect=Py4JNetworkError("Answer from Java side is empty")))
+        monkeypatch.setattr(made, "_run_step", Mock(side_effect=Py4JNetworkError("Answer from Java side is empty")))
         return made
 
     return carrier
@@ -402,7 +402,7 @@ def test_what_a_halt_breaks_off_has_not_failed(scene: Scene, monkeypatch: pytest
         scene.context.halt.set()
         raise spark_says("[SPARK_JOB_CANCELLED] Job 7 cancelled part of cancelled job group")
 
-    monkeypatch.setattr(carrier, "_step", cancelled)
+    monkeypatch.setattr(carrier, "_run_step", cancelled)
     carrier.run()
     assert scene.context.recorder.status.held == ""
 
@@ -412,7 +412,7 @@ def test_a_live_row_that_does_not_convert_fails_its_step_without_its_value(
 ) -> None:
     made = PlanExecutor(scene.context, lambda: None)
     monkeypatch.setattr(made, "_driver_lost", lambda _: False)
-    monkeypatch.setattr(made, "_step", Mock(side_effect=NumberFormatException(NOT_A_NUMBER)))
+    monkeypatch.setattr(made, "_run_step", Mock(side_effect=NumberFormatException(NOT_A_NUMBER)))
     made.run()
     status = scene.context.recorder.status
     assert status.held == "failed"

@@ -1,4 +1,4 @@
-"""Build the history of one version: fence, slices, batches that grow towards the target duration."""
+"""A backfill step: fence, slices, and batches that grow towards the target duration."""
 
 import threading
 import time
@@ -22,20 +22,22 @@ from console.model.policy import kept_hours
 from console.model.slices import EARLY, LATE, Slice, cut, half, pack
 from console.model.step import Backfill
 
-FIRST_ROWS = 400_000  # what the first batch carries at most, since it is the one that measures
+FIRST_ROWS = 400_000  # of the first batch at most, which measures the rate
 GROWTH = 4.0
 PROGRESS_SECONDS = 0.5
-VAGUE_SHARE = 0.2  # of the rows in files that span days; beyond it the days are counted before they are cut
+INEXACT_SHARE = (
+    0.2  # of the rows in files that span days; above it the rows of each day are counted before they are cut
+)
 
 
 def build(context: RolloutContext, step: Backfill, brake: Brake) -> None:
-    """Carry one backfill from wherever it stands to its last slice.
+    """Run one backfill from its current position to its last slice.
 
-    brake   holds each batch back while the region's throttle says so
-    raises  Stopped at a pause, between batches or by cancelling the running job
+    brake   holds each batch back while the region's throttle applies
+    raises  RolloutStopped when paused, between batches or in a cancelled job; RegionError when a batch failed for good
     """
-    broken = _unfinished(context, step)
-    tries = Tries(context, step, brake.clock, most=None if broken is None else max(1.0, broken / 2))
+    unfinished = _unfinished(context, step)
+    tries = Tries(context, step, brake.clock, most=None if unfinished is None else max(1.0, unfinished / 2))
     while True:
         try:
             _attempt(context, step, brake, tries)
@@ -48,29 +50,29 @@ def build(context: RolloutContext, step: Backfill, brake: Brake) -> None:
 
 
 def _attempt(context: RolloutContext, step: Backfill, brake: Brake, tries: Tries) -> None:
-    """Take the feed over, then batch after batch; what an attempt before this one committed is told first."""
+    """Take the feed over, record what an earlier attempt committed, then run batch after batch."""
     session = context.spark.session(spark__sql__files__maxPartitionNum=str(max(1, context.spark.slots - 1)))
     history = open_history(context, step, session)
     _open_live(context, step, history.fence, session)
     _reconcile(context, history, session)
     rows = _first_budget(context)
-    if (broken := _unfinished(context, step)) is not None:
-        rows = min(rows, max(1.0, broken / SHRINK))
+    if (unfinished := _unfinished(context, step)) is not None:
+        rows = min(rows, max(1.0, unfinished / SHRINK))
     while not history.done:
         brake.hold()
         drift.check(history)
         run = pack(history.slices, history.writer.position, tries.limit(rows), context.plan.bytes_limit)
         tries.begin(run, history, session)
-        receipt = _batch(context, history, run, session)
+        result = _batch(context, history, run, session)
         tries.done()
-        rows = _budget(context, rows, receipt)
+        rows = _budget(context, rows, result)
         if planted_bugs.early():
             break
 
 
 def _unfinished(context: RolloutContext, step: Backfill) -> int | None:
-    """Rows of the batch that was under way when the agent or its JVM died, or that failed last: it may have been too
-    large for them. None where the last batch that was begun is done.
+    """Rows of the batch that was running when the agent or its JVM died, or that failed last: it may have been too large.
+    None if the last batch that began is done.
     """
     rows = None
     for event in context.recorder.progress():
@@ -85,14 +87,14 @@ def _unfinished(context: RolloutContext, step: Backfill) -> int | None:
 
 
 def open_history(context: RolloutContext, step: Backfill, session: Any) -> backfill.History:
-    """The backfill where it stands: its fence is in the rollout's events, or is taken now and stored first."""
+    """The backfill at its current position. Its fence is in the rollout's events, or is taken now and stored first."""
     target = context.state(step.target)
     source = context.live_state(step.source) if step.route == "forward" else context.state(step.source)
     source_path, target_path = context.path(source.version.path), context.path(target.version.path)
     fenced = next((f for f in context.recorder.events(Fenced) if f.step == step.id), None)
     fence = fenced.version if fenced else _fence(context, step, source_path)
     if fenced is None and source.table.kind == "landing" and not source.table.managed:
-        whole_times(source, source_path, fence)
+        check_nanoseconds(source, source_path, fence)
     stats = context.stats(step.source, source_path, _stored_time(source, step.time), fence)
     slices: tuple[Slice, ...] = (Slice(1, "all", "", "", stats.rows, stats.bytes),)
     if step.time:
@@ -101,7 +103,7 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
         slices = _slices(context, step, source, days)
     rows = stats.rows
     if fenced is None and (step.since or step.until):
-        _still_held(step, stats.days)
+        _check_oldest_day(step, stats.days)
     if fenced is None and (step.since or step.until or stats.uncounted):
         with context.jobs(session, f"rows of {step.id}"):
             rows = backfill.count_half(session, step, source, (source_path, fence), slices)
@@ -120,17 +122,17 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
     return backfill.History(step, source, source_path, target, target_path, fence, slices, writer, joins)
 
 
-def whole_times(source: TableState, path: str, fence: int) -> None:
-    """raises FeedStopped E_NANOSECONDS if a file that others wrote holds times which Spark would cut"""
+def check_nanoseconds(source: TableState, path: str, fence: int) -> None:
+    """raises FeedStopped E_NANOSECONDS if a foreign file holds times that Spark would truncate"""
     table = DeltaTable(path, version=fence)
     columns = nanoseconds.time_columns(table.schema().to_json(), [column.name for column in source.version.columns])
     nanoseconds.refuse(path, nanoseconds.files(table, path), columns)
 
 
 def _readable_until(context: RolloutContext, stats: TableStats, target_path: str) -> float:
-    """When files that a backfill beginning now reads, or that hang below what it writes, may first be deleted.
+    """When the files that a backfill reads from now on, or that feeds below its target read, may first be deleted.
 
-    From now on and not from the fence's commit: what is removed later is kept from then.
+    Counted from now rather than from the fence's commit: a file that is removed later is kept from then on.
     """
     ends = [fenced.until for fenced in context.recorder.events(Fenced) if fenced.until]
     kept = min(kept_hours(s.properties) for s in (stats, context.stats(stats.name, target_path)))
@@ -138,17 +140,23 @@ def _readable_until(context: RolloutContext, stats: TableStats, target_path: str
 
 
 def _fence(context: RolloutContext, step: Backfill, source_path: str) -> int:
-    """Where history ends: now; for what is replayed beside a forward, at the position of that one's fence."""
+    """Where history ends: now, or, for a replay beside a forward, at the position of the forward's fence."""
     if not step.since and not step.states:
         return log.latest_version(source_path)
-    older = next((f for f in context.recorder.events(Fenced) if f.step == f"backfill/{step.target}"), None)
+    backfills = (other for other in context.plan.steps if isinstance(other, Backfill))
+    forward = {other.id for other in backfills if other.target == step.target and not other.materialization}
+    older = next((fenced for fenced in context.recorder.events(Fenced) if fenced.step in forward), None)
     if older is None:
         raise RegionError(f"{step.id}: what is copied beside it has no fence", hint="console retry", code="E_FENCE")
-    return context.vector(step.target, step.materialization, older.version)
+    return context.position_at(step.target, step.materialization, older.version)
 
 
-def _still_held(step: Backfill, days: tuple[Day, ...]) -> None:
-    """A replay may begin with a day only while the source holds rows of an older one: retention deletes oldest first."""
+def _check_oldest_day(step: Backfill, days: tuple[Day, ...]) -> None:
+    """Refuse a replay whose first day may be incomplete: retention deletes the oldest days first, so the source must
+    still hold rows of an older one.
+
+    raises  RegionError E_HISTORY_GONE
+    """
     if step.since and not any(day.day and day.day < step.since and day.rows for day in days):
         raise RegionError(
             f"{step.source} has lost days since the plan was made: {step.since} may no longer be whole",
@@ -160,15 +168,15 @@ def _still_held(step: Backfill, days: tuple[Day, ...]) -> None:
 def _days(
     session: Any, step: Backfill, source: TableState, path: str, days: tuple[Day, ...], *, fence: int
 ) -> tuple[Day, ...]:
-    """Rows a day as of the fence: from file statistics, or counted where too many files span days, or times may lie
-    outside all days that have a name.
+    """Rows of each day as of the fence: from file statistics, or counted if too many files span days or if times may lie
+    outside the days that a partition can have.
 
     The same at every resume, since the fence does not move.
     """
-    vague = sum(day.rows for day in days if not day.exact)
+    inexact = sum(day.rows for day in days if not day.exact)
     total = sum(day.rows for day in days)
-    stray = any(day.day in (EARLY, LATE) and not day.exact for day in days)
-    if vague <= total * VAGUE_SHARE and not stray:
+    outside = any(day.day in (EARLY, LATE) and not day.exact for day in days)
+    if inexact <= total * INEXACT_SHARE and not outside:
         return days
     per_row = sum(day.bytes for day in days) / max(total, 1)
     counted = backfill.count_days(session, source, path, fence, step.time)
@@ -182,34 +190,34 @@ def _slices(context: RolloutContext, step: Backfill, source: TableState, days: A
 
 
 def _stored_time(source: TableState, time_column: str) -> str:
-    """The stored column whose file statistics tell the days: the logical one unless it was renamed."""
+    """The stored column whose file statistics give the days: the logical one, or "" if that was renamed."""
     stored = {column.name for column in source.version.columns}
     return time_column if time_column in stored else ""
 
 
 def _open_live(context: RolloutContext, step: Backfill, fence: int, session: Any) -> None:
-    """Fix where the live feeds of the target begin before the first row of history is written."""
+    """Open the live feeds of the target, which fixes where they begin, before the first row of history is written."""
     for feed in context.plan.release.feeds_into(step.target):
         if step.materialization in ("", feed.materialization):
             live_feed = context.live_feed(step.target, feed.materialization)
             live_feed.start = (
-                fence if step.route == "replay" else context.vector(step.target, feed.materialization, fence)
+                fence if step.route == "replay" else context.position_at(step.target, feed.materialization, fence)
             )
             live_feed.open(session)
 
 
 def _reconcile(context: RolloutContext, history: backfill.History, session: Any) -> None:
-    """Batches that were committed although the agent died before it could store their receipt get it now."""
-    told = {done.position for done in context.recorder.events(BatchDone) if done.step == history.step.id}
+    """Store the `BatchDone` of batches that were committed before the agent died and could record them."""
+    recorded = {done.position for done in context.recorder.events(BatchDone) if done.step == history.step.id}
     for stored in log.commits(history.target_path, 1, log.latest_version(history.target_path)):
         first_last = stored.note.get("slices")
-        if stored.note.get("feed") != history.writer.app_id or not first_last or first_last[1] in told:
+        if stored.note.get("feed") != history.writer.app_id or not first_last or first_last[1] in recorded:
             continue
         run = history.slices[first_last[0] - 1 : first_last[1]]
         with context.jobs(session, f"rows of {history.step.id}"):
             rows_in = backfill.count_rows(session, history, run)
-        aside = int(stored.note.get("quarantined", 0))
-        if aside:
+        quarantined = int(stored.note.get("quarantined", 0))
+        if quarantined:
             quarantine.of(context).keep(context, session, history, run)
         rows, size = sum(f.rows for f in stored.added), sum(f.bytes for f in stored.added)
         done = BatchDone(
@@ -222,7 +230,7 @@ def _reconcile(context: RolloutContext, history: backfill.History, session: Any)
             size,
             0.0,
             stored.version,
-            aside,
+            quarantined,
         )
         context.recorder.store(done)
 
@@ -242,51 +250,51 @@ def _batch(
         ).start()
 
     try:
-        receipt = backfill.run_batch(context.spark, session, history, planted_bugs.skip_day(run), watch)
+        result = backfill.run_batch(context.spark, session, history, planted_bugs.skip_day(run), watch)
     finally:
         finished.set()
         context.job = None
     planted_bugs.double_batch(session, history, run)
     if history.quarantined:
         quarantine.of(context).keep(context, session, history, run)
-    done = receipt.written
+    done = result.written
     context.recorder.store(
         BatchDone(
             step,
             name,
             run[-1].index,
             of,
-            receipt.rows_in,
+            result.rows_in,
             done.rows,
             done.bytes,
-            receipt.seconds,
+            result.seconds,
             done.version,
             history.quarantined,
         )
     )
-    return receipt
+    return result
 
 
 def _poll(context: RolloutContext, job: JobGroup, step: str, batch: str, rows: int, finished: threading.Event) -> None:
     while not finished.wait(PROGRESS_SECONDS):
         try:
             context.recorder.publish(Progress(step, int(rows * min(job.fraction(), 1.0)), batch=batch))
-        except Exception:  # the JVM went away; the batch itself says so
+        except Exception:  # the JVM is gone; the batch itself reports it
             return
 
 
 def _first_budget(context: RolloutContext) -> float:
-    """Rows of the first batch: what the rate measured so far carries in the target time, else one that measures."""
+    """Rows of the first batch: by the rate measured so far and the target duration, or `FIRST_ROWS` to measure it."""
     rate = context.recorder.status.rate
     return _limited(context, rate * context.plan.target_seconds if rate else FIRST_ROWS)
 
 
-def _budget(context: RolloutContext, rows: float, receipt: backfill.BatchResult) -> float:
-    """Towards the target duration, in steps of at most four; the region's limit holds."""
-    if not receipt.rows_in or receipt.seconds <= 0:
+def _budget(context: RolloutContext, rows: float, result: backfill.BatchResult) -> float:
+    """Rows of the next batch: towards the target duration, at most `GROWTH` times as many, within the region's limit."""
+    if not result.rows_in or result.seconds <= 0:
         return rows
-    aim = receipt.rows_in / receipt.seconds * context.plan.target_seconds
-    return _limited(context, min(aim, GROWTH * max(float(receipt.rows_in), rows)))
+    aim = result.rows_in / result.seconds * context.plan.target_seconds
+    return _limited(context, min(aim, GROWTH * max(float(result.rows_in), rows)))
 
 
 def _limited(context: RolloutContext, rows: float) -> float:

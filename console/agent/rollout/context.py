@@ -1,4 +1,4 @@
-"""What every part of carrying a plan needs: the places, the states of tables, and when to stop."""
+"""The context of a rollout: paths, states of tables, live feeds, and the request to stop."""
 
 import threading
 from collections.abc import Iterator
@@ -21,12 +21,17 @@ from console.model.plan import Plan
 
 
 class RolloutStopped(Exception):
-    """The operator paused or cancelled; nothing is wrong."""
+    """The rollout was paused, cancelled, or its agent ends. Not an error."""
 
 
 @dataclass(slots=True)
 class RolloutContext:
-    """One rollout under way in this process."""
+    """One rollout in progress in this process.
+
+    keep_hours  the rollback window: how long the new versions keep removed files, besides the rollout itself
+    halt        set when the executor is to stop
+    job         the running Spark jobs, None between jobs
+    """
 
     warehouse: Path
     spark: SparkHandle
@@ -45,15 +50,16 @@ class RolloutContext:
         return self.recorder.plan
 
     def check_halt(self) -> None:
-        """raises Stopped if the operator asked for it"""
+        """raises RolloutStopped if the executor is to stop"""
         if self.halt.is_set():
             raise RolloutStopped
 
     @contextmanager
     def jobs(self, session: Any, what: str) -> Iterator[None]:
-        """Around what Spark does in this thread, however long: a halt cancels it.
+        """Around Spark jobs of this thread, which a halt cancels.
 
-        raises  Stopped if there was one before
+        what    a name for the jobs
+        raises  RolloutStopped if the executor is to stop already
         """
         with self.spark.job(session, f"{self.recorder.rollout} {what}") as job:
             self.job = job
@@ -67,39 +73,48 @@ class RolloutContext:
         return resolve(self.warehouse, version_path)
 
     def state(self, table: str) -> TableState:
+        """A table's state in the new release."""
         return _in(self.plan.release, table)
 
     def live(self) -> Release:
-        held = self.releases.in_state("live")
-        if held is None:
+        """raises RegionError if no release is live"""
+        stored = self.releases.in_state("live")
+        if stored is None:
             raise RegionError("no release is live here", hint="console plan")
-        return held.release
+        return stored.release
 
     def live_state(self, table: str) -> TableState:
         return _in(self.live(), table)
 
     def stats(self, table: str, path: str, time: str = "", version: int | None = None) -> TableStats:
-        found = table_stats(table, path, time, version)
-        if found is None:
+        """What the log says of a table, as of a version (None: the latest), with days by the column `time`.
+
+        raises  RegionError if there is no table
+        """
+        stats = table_stats(table, path, time, version)
+        if stats is None:
             raise RegionError(f"{table}: {path} is no Delta table", hint="console doctor")
-        return found
+        return stats
 
     def live_feed(self, target: str, materialization: str) -> LiveFeed:
-        """The live feed of the new release, one object for the build and, later, the follower."""
+        """A live feed of the new release: one object for the build and, later, the follower."""
         if not self.live_feeds:
             for live_feed in live_feeds_of(self.plan.release, self.path):
                 self.live_feeds[(live_feed.spec.target, live_feed.spec.materialization)] = live_feed
         return self.live_feeds[(target, materialization)]
 
     def live_feeds_in_order(self) -> tuple[LiveFeed, ...]:
-        """All feeds of the new release, sources before what hangs below them."""
+        """All live feeds of the new release, sources before the tables below them."""
         if self.plan.release.feeds:
             first = self.plan.release.feeds[0]
             self.live_feed(first.target, first.materialization)
         return tuple(self.live_feeds.values())
 
-    def vector(self, table: str, materialization: str, fence: int) -> int:
-        """The position of one feed that the live version of a table had reached at version `fence` of its own log."""
+    def position_at(self, table: str, materialization: str, fence: int) -> int:
+        """The position that a feed of the live version of a table had reached at version `fence` of that table's log.
+
+        raises  RegionError E_NO_POSITION where the log does not hold it
+        """
         live = self.live()
         path = self.path(_in(live, table).version.path)
         feeds = live.feeds_into(table)

@@ -1,4 +1,4 @@
-"""Carry an accepted plan through its steps up to the gate, and never through it. Every step may be done twice."""
+"""Executes an accepted plan step by step up to its gate, never past it. Every step may be repeated."""
 
 import threading
 import time
@@ -25,21 +25,21 @@ CAUGHT_UP_COMMITS = 3
 DRIVER_TRIES = 3
 UNSTORED_SECONDS = 2.0
 CANCEL_SECONDS = 1.0
-# A cancelled job fails within seconds, and the commit behind it takes some more: who waits for ours so long waits in vain.
-# Less than a console waits for its answer.
-DEAF_SECONDS = 90.0
+# A cancelled job fails within seconds, and a commit after it takes a few more: a Spark that has not stopped by then does
+# not stop. Less than a console waits for its response.
+UNRESPONSIVE_SECONDS = 90.0
 SPARE_HOURS = 24 * 7  # the longest rollout, on top of the rollback window
 
 
 class PlanExecutor(threading.Thread):
-    """One rollout's thread. It ends at the gate, at a failure that is kept, or when it is stopped."""
+    """The thread of one rollout. It ends at the gate, at a failure that is stored, or when it is stopped."""
 
     def __init__(self, context: RolloutContext, refollow: Callable[[], None]) -> None:
-        super().__init__(name=f"carry {context.recorder.rollout}", daemon=True)
+        super().__init__(name=f"rollout {context.recorder.rollout}", daemon=True)
         self.context = context
         self.brake = Brake(context)
-        self._refollow = refollow  # from now on the follower keeps the new release current as well
-        self._last_response = 0.0  # monotonic: when Spark last did as it was told to
+        self._refollow = refollow  # has the follower keep the new release current as well
+        self._last_response = 0.0  # monotonic: when Spark last responded
 
     def run(self) -> None:
         step = ""
@@ -47,33 +47,33 @@ class PlanExecutor(threading.Thread):
             for item in self.context.plan.steps:
                 step = item.id
                 self.context.check_halt()
-                self._step(item)
+                self._run_step(item)
         except RolloutStopped:
             return
         except Exception as error:
-            self._broke(step, error)
+            self._handle_failure(step, error)
 
-    def _broke(self, step: str, error: Exception) -> None:
-        """Keep the failure, unless it is the JVM that went away: the agent then starts anew and goes on.
+    def _handle_failure(self, step: str, error: Exception) -> None:
+        """Store the failure; for a lost JVM only the loss, since the agent restarts and continues the step.
 
-        Who ends the agent because its JVM is gone halts us too, and the loss counts all the same.
+        An agent that ends because its JVM is lost stops this thread as well; the loss is recorded all the same.
         """
         if self._driver_lost(error):
-            with suppress(Exception):  # a full disk: the agent is started again all the same
+            with suppress(Exception):  # a full disk: the agent restarts all the same
                 self.context.recorder.store(DriverLost(step, self.context.spark.ended))
             if len(self._losses(step)) < DRIVER_TRIES:
                 return
-            error = self._too_often(step)
+            error = self._lost_too_often(step)
         elif self.context.halt.is_set():
-            return  # paused, cancelled or ended: what broke was told to
+            return  # paused, cancelled or ended: it was interrupted
         if isinstance(error, ConsoleError):
-            why, hint = str(error), error.hint
+            reason, hint = str(error), error.hint
         else:
-            why, hint = f"{type(error).__name__}: {failure.cause(error)}", "console retry"
-        self._store_failure(Failed(step, redacted(why), hint))
+            reason, hint = f"{type(error).__name__}: {failure.cause(error)}", "console retry"
+        self._store_failure(Failed(step, redacted(reason), hint))
 
     def _store_failure(self, failed: Failed) -> None:
-        """A full disk does not hold its own failure: it is stored as soon as there is room for it."""
+        """Store the failure, retrying while the disk is full."""
         while True:
             try:
                 self.context.recorder.store(failed)
@@ -89,7 +89,7 @@ class PlanExecutor(threading.Thread):
         return retry.driver_lost(self.context, error)
 
     def _losses(self, step: str) -> list[DriverLost]:
-        """Each time that the JVM was lost in a step since it last got anywhere."""
+        """The losses of the JVM in a step since it last made progress."""
         losses: list[DriverLost] = []
         for event in self.context.recorder.progress():
             match event:
@@ -99,7 +99,7 @@ class PlanExecutor(threading.Thread):
                     losses = []
         return losses
 
-    def _too_often(self, step: str) -> RegionError:
+    def _lost_too_often(self, step: str) -> RegionError:
         at = next((f" at {s.batch}" for s in self.context.recorder.status.steps if s.id == step and s.batch), "")
         why = "; ".join(dict.fromkeys(loss.why for loss in self._losses(step) if loss.why))
         return RegionError(
@@ -109,23 +109,23 @@ class PlanExecutor(threading.Thread):
         )
 
     def stop(self) -> None:
-        """End soon: running Spark jobs are cancelled, and whoever goes on takes its feed over first.
+        """Stop the thread and wait for it. Running Spark jobs are cancelled; whoever continues takes the feed over first.
 
-        A Spark that answers nothing, or does not let go of a job that was cancelled, is killed: the call into it breaks.
+        A Spark that does not respond, or does not end a cancelled job, is killed, which ends the call into it.
         """
         self._last_response = time.monotonic()
         self.context.halt.set()
         threading.Thread(target=self._cancel, name=f"cancel {self.name}", daemon=True).start()
-        while self.is_alive() and time.monotonic() - self._last_response < DEAF_SECONDS:
+        while self.is_alive() and time.monotonic() - self._last_response < UNRESPONSIVE_SECONDS:
             self.join(CANCEL_SECONDS)
         if self.is_alive():
-            why = f"it did not stop what it was at in {DEAF_SECONDS:.0f} s"
+            why = f"it did not stop its running job within {UNRESPONSIVE_SECONDS:.0f} s"
             self.context.recorder.log(f"Spark is killed: {why}", "error")
             self.context.spark.kill(why)
             self.join()
 
     def _cancel(self) -> None:
-        """In a thread of its own, for a JVM that does not answer holds up whoever asks it."""
+        """Cancel jobs until the thread ends; in a thread of its own, since a call into an unresponsive JVM blocks."""
         while self.is_alive():
             job = self.context.job
             with suppress(Exception):  # a JVM that is gone has nothing to cancel
@@ -133,23 +133,23 @@ class PlanExecutor(threading.Thread):
                     self.context.spark.look()
                 else:
                     job.cancel()
-            if job is None or job is not self.context.job:  # nothing that it would have to let go of
+            if job is None or job is not self.context.job:  # there is no job to end
                 self._last_response = time.monotonic()
-            self.join(CANCEL_SECONDS)  # a call of many jobs may just have been between two of them
+            self.join(CANCEL_SECONDS)  # a call of several jobs may have been between two of them
 
-    def _step(self, step: Step) -> None:
+    def _run_step(self, step: Step) -> None:
         match step:
             case CreateTable():
-                self._once(step, lambda: self._create(step), "preparing")
+                self._run_once(step, lambda: self._create(step), "preparing")
             case AddColumns():
-                self._once(step, lambda: self._alter(step), "preparing")
+                self._run_once(step, lambda: self._add_columns(step), "preparing")
             case Backfill():
-                self._once(step, lambda: backfill_step.build(self.context, step, self.brake), "backfilling")
+                self._run_once(step, lambda: backfill_step.build(self.context, step, self.brake), "backfilling")
             case CatchUp():
-                self._once(step, lambda: self._catch_up(step), "catching-up")
+                self._run_once(step, lambda: self._catch_up(step), "catching-up")
             case Validate():
                 self._refollow()
-                self._once(step, lambda: validate(self.context, step), "validating")
+                self._run_once(step, lambda: validate(self.context, step), "validating")
             case Promote():
                 self._refollow()
                 self._enter("awaiting-confirmation")
@@ -160,24 +160,23 @@ class PlanExecutor(threading.Thread):
         if self.context.recorder.status.state != state:
             self.context.recorder.store(Entered(state))
 
-    def _once(self, step: Step, do: Callable[[], None], state: State) -> None:
+    def _run_once(self, step: Step, do: Callable[[], None], state: State) -> None:
         if any(s.id == step.id and s.state == "done" for s in self.context.recorder.status.steps):
             return
         self._enter(state)
         if losses := self._losses(step.id):
             if len(losses) >= DRIVER_TRIES:
-                raise self._too_often(step.id)  # a full disk kept that from being stored
+                raise self._lost_too_often(step.id)  # a full disk kept the failure from being stored
             why = f"the driver was lost in {step.id}" + (f" ({losses[-1].why})" if losses[-1].why else "")
             retry.pause(self.context, self.brake.clock, len(losses), f"{why}; try {len(losses) + 1} of {DRIVER_TRIES}")
         self.context.recorder.store(StepStarted(step.id))
-        self._tried(step, do)
-        step_receipts.keep(
-            self.context, step
-        )  # ahead of the step's end: a death in between makes the next agent write them
+        self._run_with_retries(step, do)
+        # before the step's end: after a death in between, the next agent writes them again
+        step_receipts.keep(self.context, step)
         self.context.recorder.store(StepDone(step.id))
 
-    def _tried(self, step: Step, do: Callable[[], None]) -> None:
-        """Do a step; again as a whole where what broke may pass. A batch in it has had tries of its own."""
+    def _run_with_retries(self, step: Step, do: Callable[[], None]) -> None:
+        """Run a step, and repeat it as a whole after a transient error. A batch in it has had retries of its own."""
         for failed in range(1, retry.TRIES + 1):
             try:
                 do()
@@ -195,14 +194,14 @@ class PlanExecutor(threading.Thread):
         path = self.context.path(state.version.path)
         commit.create(self.context.spark.session(), state, path, self.context.keep_hours + SPARE_HOURS)
 
-    def _alter(self, step: AddColumns) -> None:
+    def _add_columns(self, step: AddColumns) -> None:
         path = self.context.path(self.context.state(step.table).version.path)
         known = {column.name for column in self.context.stats(step.table, path).columns}
         new = [column for column in step.columns if column.name not in known]
         if new:
             from pyspark.sql.functions import lit
 
-            # with the columns that are there: a write must name those by which the table is partitioned
+            # with the existing columns: a write must name the partition columns
             nothing = commit.empty_rows(self.context.spark.session(), path)
             for column in new:
                 nothing = nothing.withColumn(column.name, lit(None).cast(column.type))
@@ -213,22 +212,20 @@ class PlanExecutor(threading.Thread):
                 crash.point("after-commit-columns")
 
     def _catch_up(self, step: CatchUp) -> None:
-        """Move a new live feed close to the end of its source; the follower goes on from there."""
+        """Move a new live feed close to the end of its source; the follower continues from there."""
         context = self.context
         live_feed = context.live_feed(step.target, step.materialization)
         if step.start == "log":
             live_feed.start = 0
         try:
-            moved = self._caught_up(step, live_feed)
+            moved = self._move_to_end(step, live_feed)
         except Exception:
-            live_feed.writer = (
-                None  # what it was about to commit may be in the log: the next try takes the feed over first
-            )
+            live_feed.writer = None  # its last commit may be in the log: the next try takes the feed over first
             raise
         context.recorder.publish(Progress(step.id, moved, 0))
 
-    def _caught_up(self, step: CatchUp, live_feed: LiveFeed) -> int:
-        """Returns the rows that it moved. All of a history that is read off a log are among them, for its receipts count them."""
+    def _move_to_end(self, step: CatchUp, live_feed: LiveFeed) -> int:
+        """Returns the rows moved: all rows of a history that is read from a log, since its receipts count them."""
         context, session = self.context, self.context.spark.session()
         live_feed.open(session)
         moved, history = 0, log.latest_version(live_feed.source_path) if step.start == "log" else -1

@@ -1,4 +1,4 @@
-"""Events of one pipeline: stored in order, folded into a status, and told to everyone who watches."""
+"""Events of one pipeline: stored in order, folded into a status, and sent to everyone who watches."""
 
 import threading
 import time
@@ -22,14 +22,14 @@ Watcher = Callable[[Recorded], None]
 
 
 class Recorder:
-    """The one place that gives stored events their number; on disk before anyone may act on them."""
+    """Numbers and stores the events of the newest rollout. An event is on disk before anyone may act on it."""
 
     def __init__(self, rollouts: Rollouts) -> None:
         self._rollouts = rollouts
         self._ops = Ops(rollouts.path.parent)
         self._guard = threading.RLock()
         self._watchers: list[Watcher] = []
-        self._unmirrored: tuple[Recorded, ...] = ()  # to the receipts
+        self._unmirrored: tuple[Recorded, ...] = ()  # events that are not among the receipts yet
         self.rollout = rollouts.latest()
         events = rollouts.events(self.rollout)
         self._status = replay(events)
@@ -47,6 +47,7 @@ class Recorder:
 
     @property
     def watchers(self) -> int:
+        """How many watch the pipeline."""
         return len(self._watchers)
 
     def events(self, kind: type[E]) -> tuple[E, ...]:
@@ -58,8 +59,9 @@ class Recorder:
         return tuple(recorded.event for recorded in self._rollouts.events(self.rollout))
 
     def accept(self, rollout: str, plan: Plan, event: Accepted) -> Recorded:
+        """Begin a rollout with its first event; it is the newest one from now on."""
         with self._guard:
-            if self._unmirrored:  # of the rollout that was newest, which no later agent looks at
+            if self._unmirrored:  # of the rollout before, at which no later agent looks
                 self._ops.mirror(self.rollout, self._unmirrored, owed=True)
                 self._unmirrored = ()
             crash.point("before-Accepted")
@@ -71,7 +73,7 @@ class Recorder:
             return recorded
 
     def store(self, event: Event) -> Recorded:
-        """Append an event to the newest rollout and tell it."""
+        """Append an event to the newest rollout and send it to everyone who watches."""
         name = point(event)
         with self._guard:
             crash.point(f"before-{name}")
@@ -82,16 +84,17 @@ class Recorder:
             return recorded
 
     def publish(self, event: Event) -> None:
-        """A fleeting event: told, not stored."""
+        """Send an event to everyone who watches, without storing it."""
         with self._guard:
             self._apply(Recorded(self.rollout, 0, time.time(), event))
 
     def log(self, text: str, level: str = "info") -> None:
+        """Publish a line of log. level: info, warning or error"""
         text = redacted(text)
         self.publish(Logged(text, "error" if level == "error" else "warning" if level == "warning" else "info"))
 
     def watch(self, after: int, watcher: Watcher) -> Callable[[], None]:
-        """Tell every stored event after `after`, then all that come; returns how to stop."""
+        """Call `watcher` with every stored event after number `after`, then with each new one; returns how to stop."""
         with self._guard:
             for recorded in self._rollouts.events(self.rollout, after):
                 watcher(recorded)
@@ -105,7 +108,7 @@ class Recorder:
         return stop
 
     def _mirror(self, recorded: Recorded) -> None:
-        """A decision also among the receipts. One that a full disk keeps out comes with the next event, or by the next agent."""
+        """Write a decision to the receipts as well. If the disk is full, the next event or the next agent writes it."""
         late, self._unmirrored = bool(self._unmirrored), (*self._unmirrored, recorded)
         with suppress(OSError, DeltaError, RegionError):
             if late:

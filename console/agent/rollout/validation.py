@@ -1,4 +1,4 @@
-"""Is the new release right? Compared with the live one at the same landing position, before anyone may promote it."""
+"""Validation: the new release is compared with the live one at the same landing position before it may be promoted."""
 
 import time
 from collections.abc import Iterator
@@ -16,35 +16,38 @@ from console.agent.store import log, write_lock
 from console.errors import CheckFailed, RegionError
 from console.model.event import BatchDone, Checked, Fenced, Waiting
 from console.model.live import Release
-from console.model.step import CreateTable, Validate
+from console.model.step import Backfill, CreateTable, Validate
 
 HEARTBEAT = '{"kind": "heartbeat"}'
 
 
 def validate(context: RolloutContext, step: Validate) -> None:
-    """Store one `Checked` for each check; the gate reads them. A difference is a finding, not an exception."""
+    """Store one `Checked` per check; the gate reads them. A difference is a failed check, not an exception.
+
+    raises  RegionError if a feed of the new release is stopped; RolloutStopped
+    """
     if planted_bugs.early():
         return
     session = context.spark.session()
     pins = aligned(context)
     live_feeds = _rebuilt(context)
-    beats = _heartbeats(context, live_feeds, session)
-    if beats:
+    heartbeats = _heartbeats(context, live_feeds, session)
+    if heartbeats:
         pins = aligned(context)
     for live_feed in live_feeds:
         with context.jobs(session, f"live rows of {live_feed.spec.target}"):
-            seed, beat = (
-                f"{context.recorder.rollout}/{live_feed.spec.materialization}",
-                beats.get(live_feed.source_path),
-            )
-            check = liveness.alive(session, live_feed, pins, seed, beat, live_feed.dry_run)
-            context.check_halt()  # what a halt broke off tells nothing of the rows
+            seed = f"{context.recorder.rollout}/{live_feed.spec.materialization}"
+            heartbeat = heartbeats.get(live_feed.source_path)
+            check = liveness.alive(session, live_feed, pins, seed, heartbeat, live_feed.dry_run)
+            context.check_halt()  # a check that was interrupted says nothing about the rows
         context.recorder.store(planted_bugs.blind(_but_for_quarantine(context, check)))
-    late = stalled_targets(context.follower.feeds(context.plan.pipeline))
+    stalled = stalled_targets(context.follower.feeds(context.plan.pipeline))
     for comparison in step.comparisons:
         sides = (_path(context, comparison.table, release) for release in (context.live(), context.plan.release))
-        if why := next((late[path] for path in sides if path in late), None):
-            context.recorder.store(Checked(comparison.table, "rows", None, f"not compared: a feed stands still: {why}"))
+        if reason := next((stalled[path] for path in sides if path in stalled), None):
+            context.recorder.store(
+                Checked(comparison.table, "rows", None, f"not compared: a feed stands still: {reason}")
+            )
             continue
         old = _side(context, comparison.table, context.live(), pins)
         new = _side(context, comparison.table, context.plan.release, pins)
@@ -57,7 +60,7 @@ def validate(context: RolloutContext, step: Validate) -> None:
 
 
 def _rebuilt(context: RolloutContext) -> list[LiveFeed]:
-    """The feeds of rebuilt tables, as the follower moves them: after a restart these are of its own making."""
+    """The live feeds of rebuilt tables: the follower's own objects where it has them, as after a restart."""
     tables = {step.table for step in context.plan.steps if isinstance(step, CreateTable)}
     followed = {live_feed.key: live_feed for live_feed in context.follower.feeds(context.plan.pipeline)}
     ours = [live_feed for live_feed in context.live_feeds_in_order() if live_feed.spec.target in tables]
@@ -65,7 +68,7 @@ def _rebuilt(context: RolloutContext) -> list[LiveFeed]:
 
 
 def _heartbeats(context: RolloutContext, live_feeds: list[LiveFeed], session: Any) -> dict[str, int]:
-    """An empty marked append into every managed landing table without traffic; path → its version."""
+    """Append an empty, marked commit to every managed landing table without traffic; returns path → its version."""
     quiet = {
         e.source_path
         for e in live_feeds
@@ -83,16 +86,17 @@ def _heartbeats(context: RolloutContext, live_feeds: list[LiveFeed], session: An
 def aligned(context: RolloutContext) -> dict[str, int]:
     """Table path → Delta version, at one common landing position of every followed feed.
 
-    Tables are left out that end too early by a feed which the new release does not have, or lets go on.
+    Left out are tables whose rows end early because of a stopped feed that the new release does not have, or lets
+    continue.
 
-    raises  RegionError if a feed of the new release stands still; Stopped if the agent ends
+    raises  RegionError if a feed of the new release is stopped; RolloutStopped if the agent ends
     """
-    wish = context.follower.align(context.plan.pipeline)
-    told = 0.0
-    while not wish.done():
+    alignment = context.follower.align(context.plan.pipeline)
+    published = 0.0  # monotonic
+    while not alignment.done():
         context.check_halt()
-        _see_moving(context)
-        if time.monotonic() - told > 1:
+        _check_feeds(context)
+        if time.monotonic() - published > 1:
             trouble = [
                 live_feed.health.trouble
                 for live_feed in context.follower.feeds(context.plan.pipeline)
@@ -100,20 +104,20 @@ def aligned(context: RolloutContext) -> dict[str, int]:
             ]
             why = "".join(f"; {text}" for text in trouble[:1])
             context.recorder.publish(Waiting(f"bringing old and new to the same landing position{why}"))
-            told = time.monotonic()
+            published = time.monotonic()
         time.sleep(0.05)
     try:
-        pins = wish.result()
+        pins = alignment.result()
     except CheckFailed as error:
-        if error.code == ENDING:  # no failure of the rollout: the next agent goes on here
+        if error.code == ENDING:  # not a failure of the rollout: the next agent continues here
             raise RolloutStopped from None
         raise
-    _see_moving(context)
+    _check_feeds(context)
     return pins
 
 
-def _see_moving(context: RolloutContext) -> None:
-    """raises RegionError if a feed of the new release stands still, and not by what only the live one says"""
+def _check_feeds(context: RolloutContext) -> None:
+    """raises RegionError if a feed of the new release is stopped, unless by a definition that only the live one has"""
     ours = {live_feed.key: live_feed for live_feed in context.live_feeds_in_order()}
     for live_feed in context.follower.feeds(context.plan.pipeline):
         new, why = ours.get(live_feed.key), live_feed.health.standing
@@ -139,31 +143,34 @@ def _side(context: RolloutContext, table: str, release: Release, pins: dict[str,
 
 
 def _sources(context: RolloutContext, table: str, pins: dict[str, int]) -> tuple[PinnedSource, ...]:
-    """What the feeds of a table of the new release read, where both sides are pinned."""
-    found = []
+    """The sources of the feeds of a table of the new release, at the versions where both sides are pinned."""
+    sources = []
     for live_feed in context.live_feeds_in_order():
         if live_feed.spec.target == table:
             joins = tuple(Pinned(state, path, log.latest_version(path)) for state, path in live_feed.joins)
             version = pins.get(live_feed.source_path, log.latest_version(live_feed.source_path))
-            found.append(PinnedSource(live_feed.spec, Pinned(live_feed.source, live_feed.source_path, version), joins))
-    return tuple(found)
+            sources.append(
+                PinnedSource(live_feed.spec, Pinned(live_feed.source, live_feed.source_path, version), joins)
+            )
+    return tuple(sources)
 
 
 def _but_for_quarantine(context: RolloutContext, check: Checked) -> Checked:
-    """Rows that were set aside are missing from the new version as the operator allowed: whether that is all that
-    differs, a person has to see.
+    """A failed check becomes inconclusive if rows are in quarantine: the new version lacks them, as the operator allowed,
+    and a person has to see whether anything else differs.
     """
-    aside = context.recorder.status.quarantined
-    if check.ok is not False or not aside:
+    quarantined = context.recorder.status.quarantined
+    if check.ok is not False or not quarantined:
         return check
-    return replace(check, ok=None, detail=f"{check.detail}; rows in quarantine: {aside:,}")
+    return replace(check, ok=None, detail=f"{check.detail}; rows in quarantine: {quarantined:,}")
 
 
 def _complete(context: RolloutContext) -> Iterator[Checked]:
-    """Rows read by all batches of a backfill = rows of the source at its fence."""
+    """One check per backfill: its batches read as many rows as the source has at the fence."""
+    targets = {step.id: step.target for step in context.plan.steps if isinstance(step, Backfill)}
     done = context.recorder.events(BatchDone)
     for fenced in context.recorder.events(Fenced):
         rows = {batch.position: batch.rows_in for batch in done if batch.step == fenced.step}
         read = sum(rows.values())
-        what = f"{read:,} of {fenced.rows:,} rows of {fenced.source} at version {fenced.version} were read"
-        yield Checked(fenced.step.split("/")[1], "history is complete", read == fenced.rows, what)
+        detail = f"{read:,} of {fenced.rows:,} rows of {fenced.source} at version {fenced.version} were read"
+        yield Checked(targets[fenced.step], "history is complete", read == fenced.rows, detail)

@@ -8,7 +8,7 @@ from deltalake import DeltaTable
 
 from console.agent.feeds import commit
 from console.agent.feeds.live_feed import LiveFeed
-from console.agent.rollout.backfill_step import whole_times
+from console.agent.rollout.backfill_step import check_nanoseconds
 from console.errors import FeedStopped
 from console.model.live import Feed
 from console.model.schema import Column
@@ -42,4 +42,4 @@ def test_a_live_row_that_would_be_cut_stops_its_feed_by_name_in_front_of_it(
     assert len(held(target, "id")) == old
     assert [time.timestamp() for time in held(target, "ts")] == [kept / 1e9] * old
     with pytest.raises(FeedStopped, match="finer than a microsecond"):
-        whole_times(theirs, source, DeltaTable(source).version())
+        check_nanoseconds(theirs, source, DeltaTable(source).version())
