@@ -56,21 +56,21 @@ def plan(
     allowed: Collection[str] = (),
     planner: str = "",
 ) -> Plan:
-    """What it takes to bring one region from its live release to the pipeline as declared, table by table.
+    """The plan that brings one region from its live release to the pipeline as declared, table by table.
 
     live    the region's survey; its release None plans everything as new
-    tool    version of console, bound into the plan;  planner  its source: what another one hashed is hashed anew
-    memory  what earlier runs compiled, and where this one adds to it
+    tool    version of console, bound into the plan;  planner  digest of its source: a release hashed by another one is rehashed
+    memory  queries compiled by earlier runs, extended by this one
     allowed losses that the operator accepts by name: `C101:requests`
     raises  Problems (exit 65) with everything that makes the pipeline impossible, here or anywhere, at once; what the
-            rules say about a plan that is possible stands in `Plan.problems`
+            rules find in a possible plan is in `Plan.problems`
     """
-    wanted, live = _possible(pipeline, live, memory, rules_of(planner))
+    wanted, live = _resolved(pipeline, live, memory, rules_of(planner))
     verdicts = routes(wanted, live)
     nodes = build.nodes(wanted, verdicts, live, region.limits)
     price = sum((node.price for node in nodes), Price())
-    problems, used = accepted(rules.plan_problems(wanted, verdicts, live, price), allowed)
-    made = Plan(
+    problems, acceptances = accepted(rules.plan_problems(wanted, verdicts, live, price), allowed)
+    planned = Plan(
         FORMAT,
         tool,
         pipeline.name,
@@ -90,32 +90,31 @@ def plan(
         region.limits.target_seconds,
         drift=drift(live),
         answers=answers(wanted, live),
-        allowed=used,
+        allowed=acceptances,
         rollback=rollback(pipeline, verdicts, live),
     )
-    return with_retention(with_cost(made, live, region), live, region, compile_query)
+    return with_retention(with_cost(planned, live, region), live, region, compile_query)
 
 
-def _possible(pipeline: Pipeline, live: Live, memory: Memory | None, hashed_by: str) -> tuple[Desired, Live]:
-    """The pipeline compiled, and the region with the one object that stands for all releases equal to its own, hashed by the
-    same rules."""
+def _resolved(pipeline: Pipeline, live: Live, memory: Memory | None, hashed_by: str) -> tuple[Desired, Live]:
+    """The compiled pipeline, and the region with the shared object for its release, fingerprinted by the same rules."""
     wanted = _desired.get(lambda: desired(pipeline, Compiler(memory)), pipeline)
     if live.release is not None:
         live = replace(live, release=fingerprints.restated(_releases.get(live.release), wanted, hashed_by))
-    if wrong := (*wanted.problems, *rules.region_problems(pipeline, live)):
-        raise Problems.of(rules.dropped_but_read(wrong, live))
+    if problems := (*wanted.problems, *rules.region_problems(pipeline, live)):
+        raise Problems.of(rules.dropped_but_read(problems, live))
     return wanted, live
 
 
 def clear_caches() -> None:
-    """Drop what this process has computed for the pipelines and releases that it met; memories of a file stay."""
+    """Drop the results that this process cached for pipelines and releases; cache files stay."""
     _desired.clear()
     _releases.clear()
     fingerprints.clear_cache()
 
 
 def check(pipeline: Pipeline, memory: Memory | None = None) -> tuple[Problem, ...]:
-    """Everything that is wrong with a pipeline in any region, each with its place in the files."""
+    """All problems of a pipeline that do not depend on a region, each with its place in the files."""
     return _desired.get(lambda: desired(pipeline, Compiler(memory)), pipeline).problems
 
 
@@ -127,11 +126,11 @@ def compile_query(sql: str, release: Release, parameters: tuple[Parameter, ...] 
     """
     tables = {state.table.name: types(state.table.columns) for state in release.tables}
     for copy in release.copies:
-        made = compile.query(Text(copy.sql, "", copy.name), NameScope(tables))
-        tables = {**tables, copy.into: dict.fromkeys(made.columns, "string")} if made else tables
-    own = {LEDGER_VIEW + table: columns for table, columns in LEDGER.items()}
+        output = compile.query(Text(copy.sql, "", copy.name), NameScope(tables))
+        tables = {**tables, copy.into: dict.fromkeys(output.columns, "string")} if output else tables
+    console_tables = {LEDGER_VIEW + table: columns for table, columns in LEDGER.items()}
     text = Text(sql, own=True)
-    done = compile.query(text, NameScope({**tables, **own}), parameters)
-    if done is None:
+    compiled = compile.query(text, NameScope({**tables, **console_tables}), parameters)
+    if compiled is None:
         raise Problems.of(text.problems)
-    return done
+    return compiled

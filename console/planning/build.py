@@ -1,4 +1,4 @@
-"""Verdicts to a plan: the manifest to become live, the steps that make it, what they cost and what is compared."""
+"""From verdicts to a plan: the release to become live, the steps that build it, their price and the comparisons."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -72,7 +72,7 @@ def _state(verdict: Verdict, wanted: DesiredTable, live: Live) -> TableState:
 
 
 def _landing(verdict: Verdict, wanted: DesiredTable, live: Live) -> Version:
-    """It lies in the warehouse, under its own name: a region that moves takes it along."""
+    """The version of a landing table: in the warehouse under its own name, so that it moves with the region."""
     stats = live.table(verdict.name)
     if stats is None:
         return Version(wanted.content, wanted.table.name, wanted.table.columns, wanted.table.partition_by)
@@ -90,7 +90,7 @@ def added(wanted: DesiredTable, live: Live) -> tuple[Column, ...]:
 
 
 def steps(verdicts: Verdicts, live: Live, limits: Limits) -> tuple[Step, ...]:
-    """What is done, in order; () where nothing is to be done in the region's tables."""
+    """The steps in order; () where the region's tables stay as they are."""
     wanted = [verdict for verdict in verdicts.values() if verdict.wanted is not None]
     rebuilt = [verdict for verdict in wanted if verdict.rebuilt]
     made: list[Step] = [
@@ -120,25 +120,25 @@ def _from_log(feed: Feed, verdicts: Verdicts) -> bool:
 
 def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> list[Step]:
     assert verdict.wanted is not None
-    made: list[Step] = []
+    backfills: list[Step] = []
     if (copied := verdict.copied) is not None:
         assert verdict.live is not None
         time, (price, read) = verdict.live.table.time, _copied(copied, verdict.live, live, limits)
-        made.append(
+        backfills.append(
             Backfill("", verdict.name, verdict.name, "forward", copied.sql, time, price.rows, price.bytes, price.days, price.batches, copied.states, "", copied.until, read)
         )  # fmt: skip
     if (recomputed := verdict.recomputed) is None:
-        return made
+        return backfills
     for feed in verdict.wanted.feeds:
         if _from_log(feed, verdicts):
             continue
         source = verdicts[feed.source].wanted
         assert source is not None
         price, read = _replayed(recomputed, feed, source, live, limits)
-        made.append(
+        backfills.append(
             Backfill(feed.materialization, feed.source, verdict.name, "replay", recomputed.query(feed), source.table.time, price.rows, price.bytes, price.days, price.batches, False, recomputed.since, "", read, states=recomputed.completes_states)
         )  # fmt: skip
-    return made
+    return backfills
 
 
 Reading = tuple[Price, tuple[str, ...]]
@@ -168,33 +168,33 @@ def _by_column(
 
 def _since(live: Live, day: str) -> Live:
     """The region as if its tables began with a day; "" leaves it whole."""
-    return _some(live, lambda held: held >= day) if day else live
+    return _some(live, lambda at: at >= day) if day else live
 
 
 def _until(live: Live, day: str) -> Live:
     """The region as if its tables ended before a day; rows without a time stay."""
-    return _some(live, lambda held: held < day) if day else live
+    return _some(live, lambda at: at < day) if day else live
 
 
 def _some(live: Live, keeps: Callable[[str], bool]) -> Live:
-    stats = []
-    for held in live.stats:
-        days = tuple(day for day in held.days if keeps(day.day))
+    tables = []
+    for stats in live.stats:
+        days = tuple(day for day in stats.days if keeps(day.day))
         rows, size = sum(day.rows for day in days), sum(day.bytes for day in days)
-        stats.append(replace(held, days=days, rows=rows, bytes=size))
-    return replace(live, stats=tuple(stats))
+        tables.append(replace(stats, days=days, rows=rows, bytes=size))
+    return replace(live, stats=tuple(tables))
 
 
 def _catch_ups(verdict: Verdict, verdicts: Verdicts) -> list[Step]:
     assert verdict.wanted is not None
-    made: list[Step] = []
+    catch_ups: list[Step] = []
     for feed in verdict.wanted.feeds:
         if verdict.recomputed is None:
-            made.append(CatchUp(feed.materialization, feed.source, verdict.name, "vector"))
+            catch_ups.append(CatchUp(feed.materialization, feed.source, verdict.name, "vector"))
         else:
             start = _from_log(feed, verdicts)
-            made.append(CatchUp(feed.materialization, feed.source, verdict.name, "log" if start else "fence"))
-    return made
+            catch_ups.append(CatchUp(feed.materialization, feed.source, verdict.name, "log" if start else "fence"))
+    return catch_ups
 
 
 def _comparison(verdict: Verdict) -> Comparison:
@@ -203,26 +203,28 @@ def _comparison(verdict: Verdict) -> Comparison:
     assert live is not None
     assert diff is not None
     pairs: list[Pair] = []
-    out: list[tuple[str, str]] = []
+    excluded: list[tuple[str, str]] = []
     for column in wanted.table.columns:
         name = column.name
-        old = diff.pairs.get(name)
+        live_column = diff.pairs.get(name)
         if not diff.rows:
-            out.append((name, "other rows are wanted"))
+            excluded.append((name, "other rows are wanted"))
         elif name in wanted.volatile:
-            out.append((name, "two computations of it may differ"))
+            excluded.append((name, "two computations of it may differ"))
         elif name in wanted.joined and verdict.copied is None:
-            out.append((name, "it comes through a join, whose other side may have changed since"))
-        elif old is None:
+            excluded.append((name, "it comes through a join, whose other side may have changed since"))
+        elif live_column is None:
             why = diff.computed.get(name)
-            out.append((name, why.text if why else "its type or its reading changes"))
+            excluded.append((name, why.text if why else "its type or its reading changes"))
         else:
-            pairs.append(Pair(old, name, name not in wanted.inexact and old not in live.inexact))
-    return Comparison(wanted.table.name, tuple(pairs), tuple(out), wanted.keys if diff.rows else (), wanted.table.time)
+            pairs.append(Pair(live_column, name, name not in wanted.inexact and live_column not in live.inexact))
+    return Comparison(
+        wanted.table.name, tuple(pairs), tuple(excluded), wanted.keys if diff.rows else (), wanted.table.time
+    )
 
 
 def price(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits) -> Price:
-    """What one rebuilt table moves; nothing for all others."""
+    """The price of rebuilding one table; zero for a table that is not rebuilt."""
     if not verdict.rebuilt or verdict.wanted is None:
         return Price()
     total = Price()
@@ -298,19 +300,19 @@ def _read_from(verdict: Verdict) -> str:
 def _ends(
     kind: ReadSide, wanted: tuple[Endpoint | Copy | Sink, ...], live: tuple[Endpoint | Copy | Sink, ...]
 ) -> list[NodeChange]:
-    made: list[NodeChange] = []
+    changes: list[NodeChange] = []
     before = {node.name: node for node in live}
     for node in wanted:
-        was = before.get(node.name)
-        if was is None:
-            made.append(_end(kind, node.name, "create", "new"))
-        elif replace(node, where="") == replace(was, where=""):
-            made.append(_end(kind, node.name, "keep", "unchanged"))
+        old = before.get(node.name)
+        if old is None:
+            changes.append(_end(kind, node.name, "create", "new"))
+        elif replace(node, where="") == replace(old, where=""):
+            changes.append(_end(kind, node.name, "keep", "unchanged"))
         else:
-            what = "its query changed" if node.sql != was.sql else "its declaration changed"
-            made.append(_end(kind, node.name, "metadata", f"{what}: no row moves"))
-    gone = [name for name in before if name not in {node.name for node in wanted}]
-    return made + [_end(kind, name, "drop", "no longer declared") for name in gone]
+            what = "its query changed" if node.sql != old.sql else "its declaration changed"
+            changes.append(_end(kind, node.name, "metadata", f"{what}: no row moves"))
+    removed = [name for name in before if name not in {node.name for node in wanted}]
+    return changes + [_end(kind, name, "drop", "no longer declared") for name in removed]
 
 
 def _end(kind: ReadSide, name: str, action: Action, why: str) -> NodeChange:

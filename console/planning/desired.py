@@ -18,7 +18,7 @@ from console.planning.sql.tree import Text, kind, nearest
 
 @dataclass(frozen=True, slots=True)
 class DesiredTable:
-    """One table as the files want it.
+    """One table as declared.
 
     columns   stored;  read  over the view `stored`;  rows, values  fingerprints (a value's ends in `:type`)
     literals  columns that are the same constant in every feed, with its SQL
@@ -44,7 +44,7 @@ class DesiredTable:
 
     @property
     def content(self) -> str:
-        """Hash of what the stored table contains, and how it is laid out; the order of columns takes no part."""
+        """Hash of the stored contents and their layout, without the order of columns."""
         stored = sorted([column.name, kind(column.type)] for column in self.columns)
         order = [list(self.table.cluster_by)] if self.table.cluster_by else []
         return digest([stored, list(self.table.partition_by), self.rows, sorted(self.values.items()), *order])
@@ -52,7 +52,7 @@ class DesiredTable:
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """All of it. `tables` in topological order."""
+    """The whole pipeline, compiled. `tables` in topological order."""
 
     tables: dict[str, DesiredTable]
     endpoints: tuple[Endpoint, ...]
@@ -62,9 +62,9 @@ class Desired:
 
 
 def desired(pipeline: Pipeline, compiler: Compiler | None = None) -> Desired:
-    """Compile everything; never raises for what the operator wrote: it is in `problems`.
+    """Compile the whole pipeline; mistakes of the operator are in `problems`, never raised.
 
-    compiler  remembers what earlier runs compiled
+    compiler  caches queries across runs
     """
     compiler = compiler or Compiler()
     feeding, problems = _feeding(pipeline)
@@ -86,13 +86,13 @@ def desired(pipeline: Pipeline, compiler: Compiler | None = None) -> Desired:
         relations[name] = _relation(table, made)
         if made is not None:
             wanted[name] = made
-            compiler.holds(name, tables[name], made.rows, sorted(made.values.items()), sorted(made.volatile))
+            compiler.register(name, tables[name], made.rows, sorted(made.values.items()), sorted(made.volatile))
     ends = _ends(pipeline, NameScope(tables, relations, mapping), problems, compiler)
     return Desired(wanted, *ends, tuple(dict.fromkeys(problems)))
 
 
 def _feeding(pipeline: Pipeline) -> tuple[dict[str, list[Materialization]], list[Problem]]:
-    """The materializations of every table, and those that feed none."""
+    """Materializations by table, and a problem for each that feeds no table."""
     problems: list[Problem] = []
     feeding: dict[str, list[Materialization]] = {table.name: [] for table in pipeline.tables}
     for node in pipeline.materializations:
@@ -107,43 +107,43 @@ def _feeding(pipeline: Pipeline) -> tuple[dict[str, list[Materialization]], list
 
 
 def _declared(table: Table, feeding: list[Materialization]) -> list[Problem]:
-    found: list[Problem] = []
+    problems: list[Problem] = []
 
-    def say(code: str, message: str, hint: str = "") -> None:
-        found.append(Problem(code, message, table.where, hint, node=table.name))
+    def report(code: str, message: str, hint: str = "") -> None:
+        problems.append(Problem(code, message, table.where, hint, node=table.name))
 
     names = [column.name.lower() for column in table.columns]
     for column in table.columns:
         try:
             kind(column.type)
         except ValueError:
-            say("C005", f"{table.name}.{column.name}: {column.type} is no Spark type")
+            report("C005", f"{table.name}.{column.name}: {column.type} is no Spark type")
     for twice in sorted({name for name in names if names.count(name) > 1}):
-        say("C005", f"{table.name} declares {twice} twice", "names are compared without case")
+        report("C005", f"{table.name} declares {twice} twice", "names are compared without case")
     for role, chosen in (("time", (table.time,) if table.time else ()), ("partition_by", table.partition_by)):
         for name in chosen:
             if name.lower() not in names:
                 near = nearest(name, names)
-                say("C006", f"{role} of {table.name} names {name}, which is no column of it", near)
+                report("C006", f"{role} of {table.name} names {name}, which is no column of it", near)
     if table.kind == "landing" and feeding:
-        say(
+        report(
             "C003",
             f"{feeding[0].name} feeds {table.name}, which is a landing table",
             "landing tables are fed from outside",
         )
     if table.kind != "landing" and not feeding:
-        say(
+        report(
             "C002", f"nothing feeds {table.name}", f"add a materialization with `into: {table.name}`, or drop the table"
         )
     if table.kind == "aggregate":
-        by = {name.lower() for name in table.partition_by}
-        if not any(column.type == "date" and column.name.lower() in by for column in table.columns):
-            say(
+        partitions = {name.lower() for name in table.partition_by}
+        if not any(column.type == "date" and column.name.lower() in partitions for column in table.columns):
+            report(
                 "C007",
                 f"{table.name} is an aggregate and not partitioned by a day",
                 "group by a date column and name it in partition_by: compaction works by partition",
             )
-    return found
+    return problems
 
 
 def _table(
@@ -208,8 +208,8 @@ def _assembled(table: Table, codes: list[FeedCode], problems: list[Problem]) -> 
         constants = {_fold(code.literals).get(name, "") for code in codes}
         if len(constants) == 1 and (only := constants.pop()):
             literals[column.name] = only
-        sure = {_fold(code.exact_types).get(name, "") for code in codes}
-        if len(sure) == 1 and (only := sure.pop()):
+        types_known = {_fold(code.exact_types).get(name, "") for code in codes}
+        if len(types_known) == 1 and (only := types_known.pop()):
             certain[column.name] = only
         reads[column.name] = frozenset().union(*(value.reads for value in each))
         if any(value.volatile for value in each) or any(code.relation.volatile for code in codes):
@@ -240,10 +240,10 @@ def _fold(names: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in names.items()}
 
 
-def _relation(table: Table, made: DesiredTable | None) -> Relation:
-    if made is None:
+def _relation(table: Table, wanted: DesiredTable | None) -> Relation:
+    if wanted is None:
         return physical(table.name, "?", types(table.columns))
-    return physical(table.name, made.rows, made.values, made.volatile, types(table.columns))
+    return physical(table.name, wanted.rows, wanted.values, wanted.volatile, types(table.columns))
 
 
 def _copies(
@@ -265,10 +265,10 @@ def _copies(
                     node=copy.name,
                 )
             )
-        if (done := compiler.query(text, known, (), variables)) is not None:
-            copies.append(replace(copy, sql=done.sql))
-            outputs[copy.into] = dict.fromkeys(done.columns, "string")
-            compiler.holds(copy.into, outputs[copy.into])
+        if (compiled := compiler.query(text, known, (), variables)) is not None:
+            copies.append(replace(copy, sql=compiled.sql))
+            outputs[copy.into] = dict.fromkeys(compiled.columns, "string")
+            compiler.register(copy.into, outputs[copy.into])
         problems += text.problems
     tables = {**known.tables, **outputs}
     return tuple(copies), NameScope(tables, schema=schema(tables))
@@ -282,22 +282,22 @@ def _ends(
     endpoints: list[Endpoint] = []
     for endpoint in pipeline.endpoints:
         text = Text(endpoint.sql, endpoint.where, endpoint.name)
-        done = compiler.query(text, readable, endpoint.parameters, variables)
+        compiled = compiler.query(text, readable, endpoint.parameters, variables)
         for parameter in endpoint.parameters:
-            if done is not None and parameter.name not in done.parameters:
+            if compiled is not None and parameter.name not in compiled.parameters:
                 text.report_query(
                     "S111",
                     f"{endpoint.name} declares the parameter {parameter.name} and does not use it",
                     None,
                     f"write :{parameter.name} in the query, or drop it",
                 )
-        if done is not None:
-            endpoints.append(replace(endpoint, sql=done.sql))
+        if compiled is not None:
+            endpoints.append(replace(endpoint, sql=compiled.sql))
         problems += text.problems
     sinks: list[Sink] = []
     for sink in pipeline.sinks:
         text = Text(sink.sql, sink.where, sink.name)
-        if (done := compiler.query(text, readable, (), variables)) is not None:
-            sinks.append(replace(sink, sql=done.sql))
+        if (compiled := compiler.query(text, readable, (), variables)) is not None:
+            sinks.append(replace(sink, sql=compiled.sql))
         problems += text.problems
     return tuple(endpoints), copies, tuple(sinks)

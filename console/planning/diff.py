@@ -1,4 +1,4 @@
-"""One table, wanted and live, column by column: what is the same, what only reads differently, what must be computed."""
+"""Compares a declared table with the live one, column by column: unchanged, read differently, or to be computed."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -14,7 +14,7 @@ from console.planning.sql.reads import Pick
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a column must be computed; `text` goes into the plan's reason."""
+    """The reason why a column must be computed; `text` becomes part of the plan's."""
 
     kind: Literal["new", "expression", "type", "nullability"]
     text: str
@@ -22,15 +22,15 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What differs between a wanted table and the live one.
+    """Differences between a declared table and the live one.
 
     rows      the same rows;  layout  the same partitioning;  stored  an aggregate's states are the same
     picks     every wanted column that the live table can still give at read
     computed  columns that only the sources can give, with the reason
     pairs     new column → live column of the same value and type
     hidden    live columns that are wanted no more
-    settings  declared things that move no data: `description`, `retention`, …
-    columns   for the eye
+    settings  differing declarations that move no data: `description`, `retention`, …
+    columns   changes as the plan shows them
     """
 
     rows: bool
@@ -63,7 +63,7 @@ def split_value(value: str) -> tuple[str, str]:
 
 
 def compare(wanted: DesiredTable, live: TableState) -> Diff:
-    """Compare by fingerprints; a renamed column is found by its value, and only if the old name is gone."""
+    """Compare by fingerprints. A renamed column is recognised by its value, and only where the old name is gone."""
     return _diffs.get(lambda: _compared(wanted, live), wanted, live)
 
 
@@ -76,17 +76,17 @@ def _compared(wanted: DesiredTable, live: TableState) -> Diff:
     changes: list[ColumnChange] = []
     taken: set[str] = set()
     for column in wanted.table.columns:
-        came = _origin(column, wanted, live, [name for name in gone if name not in taken])
-        if came is not None and came != column.name:
-            taken.add(came)
-        pick = _pick(column, came, wanted, live)
+        origin = _origin(column, wanted, live, [name for name in gone if name not in taken])
+        if origin is not None and origin != column.name:
+            taken.add(origin)
+        pick = _pick(column, origin, wanted, live)
         if isinstance(pick, Pick):
             picks.append(pick)
         else:
             computed[column.name] = pick
         if isinstance(pick, Pick) and pick.of and not pick.type and not pick.fresh:
             pairs[column.name] = pick.of
-        if change := _change(column, came, wanted, live):
+        if change := _change(column, origin, wanted, live):
             changes.append(change)
     hidden = tuple(name for name in gone if name not in taken)
     changes += [ColumnChange(name, "removed", old[name].type) for name in hidden]
@@ -108,19 +108,19 @@ def _origin(column: Column, wanted: DesiredTable, live: TableState, gone: list[s
     return next(iter(exact or same), None)
 
 
-def _pick(column: Column, came: str | None, wanted: DesiredTable, live: TableState) -> Pick | Reason:
-    if came is not None:
-        new, old = split_value(wanted.values[column.name]), split_value(live.values[came])
-        before = live.table.column(came)
+def _pick(column: Column, origin: str | None, wanted: DesiredTable, live: TableState) -> Pick | Reason:
+    if origin is not None:
+        new, old = split_value(wanted.values[column.name]), split_value(live.values[origin])
+        before = live.table.column(origin)
         if new[0] == old[0] and before is not None:
             if before.nullable and not column.nullable:
                 return Reason("nullability", f"{column.name} may no longer be NULL, which only a rebuild can prove")
             if new[1] == old[1]:
-                return Pick(column.name, of=came)
-            if came == column.name and _states_kept(wanted, live, column):
-                return Pick(column.name, of=came, fresh=True)
+                return Pick(column.name, of=origin)
+            if origin == column.name and _states_kept(wanted, live, column):
+                return Pick(column.name, of=origin, fresh=True)
             if widens(old[1], new[1], wanted, column):
-                return Pick(column.name, of=came, type=column.type)
+                return Pick(column.name, of=origin, type=column.type)
             return Reason("type", f"{column.name} changes from {old[1]} to {new[1]}")
         return Reason("expression", f"the expression of {column.name} changed")
     if column.name in wanted.literals:
@@ -147,24 +147,24 @@ def _states_kept(wanted: DesiredTable, live: TableState, column: Column) -> bool
     return all((state.name, state.type) in held for state in mine)
 
 
-def _change(column: Column, came: str | None, wanted: DesiredTable, live: TableState) -> ColumnChange | None:
-    if came is None:
+def _change(column: Column, origin: str | None, wanted: DesiredTable, live: TableState) -> ColumnChange | None:
+    if origin is None:
         return ColumnChange(column.name, "added")
-    before = live.table.column(came)
+    before = live.table.column(origin)
     assert before is not None
-    if came != column.name:
-        return ColumnChange(column.name, "renamed", came)
-    new, old = split_value(wanted.values[column.name]), split_value(live.values[came])
+    if origin != column.name:
+        return ColumnChange(column.name, "renamed", origin)
+    new, old = split_value(wanted.values[column.name]), split_value(live.values[origin])
     if new[1] != old[1]:
         return ColumnChange(column.name, "type", before.type)
     return ColumnChange(column.name, "changed", "its expression") if new[0] != old[0] else None
 
 
 def _settings(new: Table, old: Table) -> tuple[str, ...]:
-    """Names of what differs and moves no data. `forward_query` is how a change is made, no part of what is."""
-    found = [
-        word
-        for word, a, b in (
+    """Names of declarations that differ and move no data; `forward_query` describes a change, not the table."""
+    differing = [
+        setting
+        for setting, a, b in (
             ("description", new.description, old.description),
             ("owner", new.owner, old.owner),
             ("retention", new.retention_days, old.retention_days),
@@ -178,14 +178,14 @@ def _settings(new: Table, old: Table) -> tuple[str, ...]:
     before = {column.name: column for column in old.columns}
     shared = [(column, before[column.name]) for column in new.columns if column.name in before]
     if any(a.comment != b.comment for a, b in shared):
-        found.append("column comments")
+        differing.append("column comments")
     if any(a.nullable != b.nullable for a, b in shared):
-        found.append("nullability")
+        differing.append("nullability")
     if any(a.default != b.default for a, b in shared):
-        found.append("defaults")
+        differing.append("defaults")
     if [a.name for a, _ in shared] != [column.name for column in old.columns if new.column(column.name)]:
-        found.append("column order")
-    return tuple(found)
+        differing.append("column order")
+    return tuple(differing)
 
 
 def same_declaration(new: Table, old: Table) -> bool:

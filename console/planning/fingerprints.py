@@ -69,13 +69,13 @@ def _restated(release: Release, desired: Desired) -> Release:
         elif _alike(wanted, state, feeds) and same >= _sources(feeds):
             made[name] = replace(state, rows=wanted.rows, values=wanted.values)
         elif wanted.table.kind != "landing":
-            made[name] = _state(state, feeds, wanted, _were(made, _sources(feeds)), desired)
+            made[name] = _state(state, feeds, wanted, _live_sources(made, _sources(feeds)), desired)
         if (made[name].rows, made[name].values) == (wanted.rows, wanted.values):
             same.add(name)
     return replace(release, tables=tuple(made.values()))
 
 
-def _were(made: Mapping[str, TableState], names: Collection[str]) -> dict[str, Relation]:
+def _live_sources(made: Mapping[str, TableState], names: Collection[str]) -> dict[str, Relation]:
     """Tables of the release as sources; those above are hashed by these rules already."""
     states = [made[name] for name in names if name in made]
     return {s.table.name: physical(s.table.name, s.rows, s.values, types=types(s.table.columns)) for s in states}
@@ -84,26 +84,26 @@ def _were(made: Mapping[str, TableState], names: Collection[str]) -> dict[str, R
 def _state(
     state: TableState, feeds: Collection[Feed], wanted: DesiredTable, were: Mapping[str, Relation], desired: Desired
 ) -> TableState:
-    was = _meant(feeds, state.read, were)
-    now = _meant(wanted.feeds, wanted.read, _are(desired, _sources(wanted.feeds)))
+    was = _filled(feeds, state.read, were)
+    now = _filled(wanted.feeds, wanted.read, _wanted_sources(desired, _sources(wanted.feeds)))
     values = {name: _value(name, value, was, now, wanted) for name, value in state.values.items()}
     return replace(state, rows=wanted.rows if was.rows == now.rows else mix("was", was.rows), values=values)
 
 
-def _are(desired: Desired, names: Collection[str]) -> dict[str, Relation]:
+def _wanted_sources(desired: Desired, names: Collection[str]) -> dict[str, Relation]:
     wanted = {name: desired.tables[name] for name in names if name in desired.tables}
     return {n: physical(n, w.rows, w.values, types=types(w.table.columns)) for n, w in wanted.items()}
 
 
-def _value(name: str, stored: str, was: "_Meant", now: "_Meant", wanted: DesiredTable) -> str:
+def _value(name: str, stored: str, was: "_Filled", now: "_Filled", wanted: DesiredTable) -> str:
     """A live column's fingerprint: that of the wanted column which means the same, of its own name if it can be."""
     type = split_value(stored)[1]
-    mine = was.values.get(name.lower())
+    own = was.values.get(name.lower())
     for other in sorted(wanted.values, key=lambda other: other != name):
         expression, wide = split_value(wanted.values[other])
-        if mine and (its := now.values.get(other.lower())) and mine.same(its, typed=type == wide):
+        if own and (candidate := now.values.get(other.lower())) and own.same(candidate, typed=type == wide):
             return f"{expression}:{type}"
-    return f"{mix('was', mine.cast if mine else stored)}:{type}"
+    return f"{mix('was', own.cast if own else stored)}:{type}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,22 +125,24 @@ class _Column:
 
 
 @dataclass(frozen=True, slots=True)
-class _Meant:
+class _Filled:
     """Of compiled queries, by these rules. values: logical column in lower case → its hashes"""
 
     rows: str
     values: dict[str, _Column]
 
 
-def _meant(feeds: Iterable[Feed], read: str, sources: Mapping[str, Relation]) -> _Meant:
+def _filled(feeds: Iterable[Feed], read: str, sources: Mapping[str, Relation]) -> _Filled:
     """What feeds fill a table with, seen through its read."""
     trees = [_tree(feed.sql) for feed in feeds]
-    rows, cast = _seen(trees, _tree(read), sources)
-    bare = _seen([_uncast(tree) for tree in trees], _uncast(_tree(read)), sources)[1]
-    return _Meant(rows, {name: _Column(hash, bare[name]) for name, hash in cast.items() if name in bare})
+    rows, cast = _evaluated(trees, _tree(read), sources)
+    bare = _evaluated([_without_casts(tree) for tree in trees], _without_casts(_tree(read)), sources)[1]
+    return _Filled(rows, {name: _Column(hash, bare[name]) for name, hash in cast.items() if name in bare})
 
 
-def _seen(trees: Iterable[exp.Query], read: exp.Query, sources: Mapping[str, Relation]) -> tuple[str, dict[str, str]]:
+def _evaluated(
+    trees: Iterable[exp.Query], read: exp.Query, sources: Mapping[str, Relation]
+) -> tuple[str, dict[str, str]]:
     """(hash of the rows, hash of each column)"""
     each = sorted((relation_of(tree, sources) for tree in trees), key=lambda relation: relation.rows)
     filled = {
@@ -152,13 +154,13 @@ def _seen(trees: Iterable[exp.Query], read: exp.Query, sources: Mapping[str, Rel
     return mix(*(relation.rows for relation in each)), {name: value.hash for name, value in columns.items()}
 
 
-def _uncast(tree: exp.Query) -> exp.Query:
+def _without_casts(tree: exp.Query) -> exp.Query:
     """Without the casts that make its columns what they are declared as."""
-    done = tree.copy()
-    for part in done.selects:
+    bare = tree.copy()
+    for part in bare.selects:
         if isinstance(part, exp.Alias) and isinstance(part.this, exp.Cast):
             part.set("this", part.this.this)
-    return done
+    return bare
 
 
 def _tree(sql: str) -> exp.Query:

@@ -1,4 +1,4 @@
-"""The planner's rules: what a region or a plan must not do without somebody having read it. Codes in docs/codes.md."""
+"""The planner's rules: problems of a region or a plan that the operator has to see. Codes in docs/codes.md."""
 
 from collections.abc import Mapping
 
@@ -15,35 +15,35 @@ from console.planning.sql.tree import kind
 
 
 def region_problems(pipeline: Pipeline, live: Live) -> list[Problem]:
-    """What makes a pipeline impossible in one region: its landing tables are not what the files say."""
-    found: list[Problem] = []
+    """Landing tables of a region that differ from their declaration, so that the pipeline cannot run there."""
+    problems: list[Problem] = []
     for table in pipeline.tables:
         if table.kind != "landing":
             continue
         stats = live.table(table.name)
-        found += protocol.misspelt(table, stats, live.region)
+        problems += protocol.misspelt(table, stats, live.region)
         if stats is None:
             if not table.managed:
                 hint = "create it there, correct the name, or declare `managed: true`"
-                found.append(
+                problems.append(
                     Problem(
                         "C110", f"{live.region} has no landing table {table.name}", table.where, hint, node=table.name
                     )
                 )
             continue
-        if strange := protocol.unreadable(table, stats, live.region):
-            found += strange
+        if unreadable := protocol.unreadable(table, stats, live.region):
+            problems += unreadable
             continue  # nothing else of it was read
-        found += protocol.cut(table, stats, live.region)
-        real = {column.name.lower(): column for column in stats.columns}
+        problems += protocol.cut(table, stats, live.region)
+        actual = {column.name.lower(): column for column in stats.columns}
         for column in table.columns:
-            found += _landing_column(table, column, real.get(column.name.lower()), live)
-    return found
+            problems += _landing_column(table, column, actual.get(column.name.lower()), live)
+    return problems
 
 
-def _landing_column(table: Table, column: Column, real: Column | None, live: Live) -> list[Problem]:
+def _landing_column(table: Table, column: Column, actual: Column | None, live: Live) -> list[Problem]:
     name = f"{table.name}.{column.name}"
-    if real is None:
+    if actual is None:
         if table.managed and column.nullable:
             return []
         if table.managed:
@@ -56,28 +56,30 @@ def _landing_column(table: Table, column: Column, real: Column | None, live: Liv
             )
         ]
     try:
-        if kind(real.type) == kind(column.type):
+        if kind(actual.type) == kind(column.type):
             return []
     except ValueError:
         return []
-    message = f"{name} is declared {column.type}, and is {real.type} in {live.region}"
+    message = f"{name} is declared {column.type}, and is {actual.type} in {live.region}"
     return [
         Problem("C112", message, table.where, "declare what is there and cast in the materialization", node=table.name)
     ]
 
 
 def dropped_but_read(problems: tuple[Problem, ...], live: Live) -> tuple[Problem, ...]:
-    """Give "there is no such column" its better name where the live release still has the column."""
+    """Replace "there is no such column" by C104 where the live release still has the column."""
     if live.release is None:
         return problems
-    held = {(state.table.name, column.name.lower()) for state in live.release.tables for column in state.table.columns}
-    better = []
-    for plain in problems:
-        problem = plain
+    live_columns = {
+        (state.table.name, column.name.lower()) for state in live.release.tables for column in state.table.columns
+    }
+    renamed = []
+    for original in problems:
+        problem = original
         words = problem.message.split()
         if problem.code == "S108" and problem.message.startswith("there is no column") and len(words) > 6:
             column, table = words[4].lower(), words[6]
-            if (table, column) in held:
+            if (table, column) in live_columns:
                 problem = Problem(
                     "C104",
                     f"{problem.node} still reads {table}.{column}, which this change drops",
@@ -85,60 +87,60 @@ def dropped_but_read(problems: tuple[Problem, ...], live: Live) -> tuple[Problem
                     "change it as well, or keep the column",
                     node=problem.node,
                 )
-        better.append(problem)
-    return tuple(better)
+        renamed.append(problem)
+    return tuple(renamed)
 
 
 def plan_problems(desired: Desired, verdicts: Mapping[str, Verdict], live: Live, price: Price) -> list[Problem]:
-    """What the rules say about a plan that could run."""
-    own = [problem for verdict in verdicts.values() for problem in verdict.problems]
-    found = [problem for verdict in verdicts.values() for problem in _protocol(verdict, live)]
+    """Problems of a plan that could run."""
+    forward_queries = [problem for verdict in verdicts.values() for problem in verdict.problems]
+    problems = [problem for verdict in verdicts.values() for problem in _protocol(verdict, live)]
     for verdict in verdicts.values():
         if not verdict.rebuilt or verdict.wanted is None:
             continue
         if verdict.recomputed is not None:
-            found += _replayed(verdict, verdict.wanted, desired, verdicts, live)
+            problems += _replayed(verdict, verdict.wanted, desired, verdicts, live)
         if verdict.live is not None and verdict.diff is not None:
             forwarded = verdict.copied.sql if verdict.copied is not None and verdict.recomputed is None else ""
-            found += values.types(verdict.wanted, verdict.diff, forward=forwarded)
-            found += values.partitions(verdict.wanted, verdict.diff)
-            found += _erased(verdict.wanted, verdict.diff)
-    return [*own, *dict.fromkeys(found)]
+            problems += values.types(verdict.wanted, verdict.diff, forward=forwarded)
+            problems += values.partitions(verdict.wanted, verdict.diff)
+            problems += _removed_columns(verdict.wanted, verdict.diff)
+    return [*forward_queries, *dict.fromkeys(problems)]
 
 
 def _replayed(
     verdict: Verdict, wanted: DesiredTable, desired: Desired, verdicts: Mapping[str, Verdict], live: Live
 ) -> list[Problem]:
-    found: list[Problem] = []
+    problems: list[Problem] = []
     if verdict.recomputed is not None and (start := verdict.recomputed.since):
         table = wanted.table
         without = [c.name for c in table.columns if verdict.diff is not None and c.name in verdict.diff.computed]
         message = (
             f"days of {table.name} before {start} keep their rows; {', '.join(without)} get what is declared for them"
         )
-        found.append(Problem("C118", message, table.where, "a forward_query computes them", "warn", table.name))
+        problems.append(Problem("C118", message, table.where, "a forward_query computes them", "warn", table.name))
     else:
         for source in sorted(_roots(verdict.name, verdicts)):
-            found += history.retention(wanted, verdict.live, desired.tables.get(source), live)
-            found += history.spanning(source, live)
+            problems += history.retention(wanted, verdict.live, desired.tables.get(source), live)
+            problems += history.spanning(source, live)
         if verdict.live is not None:
-            found += history.filtered(wanted, desired.tables, live)
+            problems += history.filtered(wanted, desired.tables, live)
     if verdict.live is not None:
-        found += values.repeatable(wanted, verdict.live)
-        found += _narrower(verdict, wanted)
-    return found
+        problems += values.repeatable(wanted, verdict.live)
+        problems += _new_filters(verdict, wanted)
+    return problems
 
 
 def _roots(name: str, verdicts: Mapping[str, Verdict]) -> frozenset[str]:
-    """The tables whose history a replayed table's comes from in the end: such as stand, or carry their own over."""
+    """The tables that a replay reads in the end: those that are not rebuilt, or that copy their own rows."""
     verdict = verdicts[name]
     if not verdict.rebuilt or verdict.wanted is None or verdict.recomputed is None or verdict.recomputed.since:
         return frozenset({name})
     return frozenset().union(*(_roots(feed.source, verdicts) for feed in verdict.wanted.feeds))
 
 
-def _narrower(verdict: Verdict, wanted: DesiredTable) -> list[Problem]:
-    """A filter more than before, and else the same rows."""
+def _new_filters(verdict: Verdict, wanted: DesiredTable) -> list[Problem]:
+    """C121: the same rows, with a filter added."""
     if not verdict.filters:
         return []
     message = f"{wanted.table.name}: rows that do not pass the new filter of {', '.join(verdict.filters)} are left out of the new version"
@@ -146,7 +148,7 @@ def _narrower(verdict: Verdict, wanted: DesiredTable) -> list[Problem]:
     return [Problem("C121", message, wanted.table.where, hint, "warn", wanted.table.name)]
 
 
-def _erased(wanted: DesiredTable, diff: Diff) -> list[Problem]:
+def _removed_columns(wanted: DesiredTable, diff: Diff) -> list[Problem]:
     if not diff.hidden:
         return []
     message = f"{wanted.table.name} is rewritten without {', '.join(diff.hidden)}"
@@ -155,7 +157,7 @@ def _erased(wanted: DesiredTable, diff: Diff) -> list[Problem]:
 
 
 def _protocol(verdict: Verdict, live: Live) -> list[Problem]:
-    """A column type that Delta has only behind a table feature, for a table that others may read with older tools."""
+    """C122: a column type that needs a Delta table feature, in a table that others may read with older tools."""
     if verdict.wanted is None:
         return []
     table = verdict.wanted.table

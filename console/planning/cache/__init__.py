@@ -1,1 +1,1 @@
-"""What one run of the planner has computed and the next one need not: compiled queries by their inputs, the rest by identity."""
+"""Results that a planner run can reuse: compiled queries keyed by their inputs, everything else by identity."""

@@ -14,16 +14,16 @@ def accepted(problems: Iterable[Problem], allowed: Collection[str]) -> tuple[tup
 
     allowed  `C101:requests`; `C122:*` accepts every protocol change
     """
-    found: list[Problem] = []
+    judged: list[Problem] = []
     used: set[str] = set()
     for problem in problems:
         name = f"{problem.code}:{problem.node}"
-        by = name if name in allowed and problem.code in LOSSES else ""
+        acceptance = name if name in allowed and problem.code in LOSSES else ""
         if problem.code == PROTOCOL and f"{PROTOCOL}:*" in allowed:
-            by = name
-        if by and problem.severity == "refuse":
-            used.add(by)
-            found.append(replace(problem, severity="allowed"))
+            acceptance = name
+        if acceptance and problem.severity == "refuse":
+            used.add(acceptance)
+            judged.append(replace(problem, severity="allowed"))
         else:
-            found.append(problem)
-    return tuple(found), tuple(sorted(used))
+            judged.append(problem)
+    return tuple(judged), tuple(sorted(used))

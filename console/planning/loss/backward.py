@@ -1,4 +1,4 @@
-"""Can it go back? What a rollback after the promotion would not find again.
+"""What a rollback after the promotion would lose.
 
 The previous release goes on being fed from its own versions, so it stays whole, but for what both releases share:
 landing tables, and tables that only change in the release.
@@ -28,26 +28,26 @@ def rollback(pipeline: Pipeline, verdicts: Mapping[str, Changed], live: Live) ->
     if live.release is None:
         return Rollback(True, (), "there is nothing to go back to: this is the first release")
     lost: list[str] = []
-    said: list[str] = []
-    final: list[str] = []
+    reasons: list[str] = []
+    permanent: list[str] = []
     for name, verdict in verdicts.items():
         if verdict.wanted is None or verdict.live is None or verdict.rebuilt:
             continue
         now, was = verdict.wanted.table, verdict.live.table
         if features := raised(now, live.table(name))[1]:
-            final.append(f"the Delta protocol of {name} stays raised ({', '.join(features)})")
-        keeps, kept = now.retention_days, was.retention_days
-        if keeps is not None and (kept is None or keeps < kept):
+            permanent.append(f"the Delta protocol of {name} stays raised ({', '.join(features)})")
+        keep_days, kept_days = now.retention_days, was.retention_days
+        if keep_days is not None and (kept_days is None or keep_days < kept_days):
             lost += [f"{name}.{column.name}" for column in was.columns]
-            said.append(f"rows of {name} older than {keeps} days may be gone")
+            reasons.append(f"rows of {name} older than {keep_days} days may be gone")
         elif now.kind == "landing" and (gone := [c.name for c in was.columns if now.column(c.name) is None]):
             lost += [f"{name}.{column}" for column in gone]
-            them = "its producers may no longer send" if not now.managed else "rows that arrive meanwhile may lack"
-            said.append(f"{them} {', '.join(gone)} of {name}")
+            what = "its producers may no longer send" if not now.managed else "rows that arrive meanwhile may lack"
+            reasons.append(f"{what} {', '.join(gone)} of {name}")
     for copy in live.release.copies:
         if copy.mode == "append" and not any(c.name == copy.name and c.into == copy.into for c in pipeline.copies):
             lost.append(f"{copy.into}.*")
-            said.append(f"{copy.into} gets no rows from {copy.name} meanwhile")
-    if lost or final:
-        return Rollback(False, tuple(lost), "; ".join([*said, *final]))
+            reasons.append(f"{copy.into} gets no rows from {copy.name} meanwhile")
+    if lost or permanent:
+        return Rollback(False, tuple(lost), "; ".join([*reasons, *permanent]))
     return Rollback(True, (), "the previous release goes on being fed from its own versions until cleanup")

@@ -13,7 +13,7 @@ from console.planning.sql.tree import DIALECT
 Kept = Literal["same", "wider", "whole", "may fail", "cut"]
 _ORDER: tuple[Kept, ...] = ("same", "wider", "whole", "may fail", "cut")
 _DIGITS = dict(zip(INTEGERS, (3, 5, 10, 19), strict=True))  # that an integer type may need
-_HELD = dict(zip(INTEGERS, (2, 4, 9, 18), strict=True))  # that it holds whatever they are
+_FITS = dict(zip(INTEGERS, (2, 4, 9, 18), strict=True))  # that it holds whatever they are
 _FLOATS = {"float": 7, "double": 15}  # digits of a whole number that come back as they were
 _EXACT = {"float": ("tinyint", "smallint"), "double": ("tinyint", "smallint", "int")}
 _TIMES = ("timestamp", "timestamp_ntz")
@@ -65,7 +65,7 @@ def _number(old: str, new: str) -> Kept:
         return "wider" if INTEGERS.index(old) < INTEGERS.index(new) else "may fail"
     digits, places = (_DIGITS[old], 0) if old in INTEGERS else decimal(old)
     if new in INTEGERS:
-        return "cut" if places else "wider" if digits <= _HELD[new] else "may fail"
+        return "cut" if places else "wider" if digits <= _FITS[new] else "may fail"
     room, kept_places = decimal(new)
     if kept_places < places:
         return "cut"
@@ -84,12 +84,12 @@ def _as_float(old: str, new: str) -> Kept:
 def _nested(old: exp.DataType, new: exp.DataType) -> Kept:
     """By elements, keys and values, or fields of one name; a field that is gone takes its values along."""
     if old.this == exp.DataType.Type.STRUCT:
-        mine = {part.name.lower(): part.args["kind"] for part in new.expressions}
-        pairs = [(part.args["kind"], mine.get(part.name.lower())) for part in old.expressions]
+        kinds = {part.name.lower(): part.args["kind"] for part in new.expressions}
+        pairs = [(part.args["kind"], kinds.get(part.name.lower())) for part in old.expressions]
     else:
         pairs = list(zip(old.expressions, new.expressions, strict=True))
-    found = [kept(_spelled(a), _spelled(b)) if b is not None else "cut" for a, b in pairs]
-    return max([*found, "whole"], key=_ORDER.index)
+    parts = [kept(_spelled(a), _spelled(b)) if b is not None else "cut" for a, b in pairs]
+    return max([*parts, "whole"], key=_ORDER.index)
 
 
 def _spelled(type: exp.Expr) -> str:

@@ -1,7 +1,7 @@
-"""Which days of a table are no longer whole in the table that it is fed from.
+"""Days of a table that are no longer complete in the table that it is fed from.
 
-The oldest day that a source holds says little where rows arrive late: a single late row makes a day look held whose
-other rows are gone. So rows are counted as well, wherever a row of the source gives at most one row of the table.
+The oldest day that a source holds says little where rows arrive late: a single late row makes a day look
+complete whose other rows have expired. So rows are counted as well, wherever a row of the source gives at most one row of the table.
 """
 
 from collections.abc import Iterable
@@ -16,26 +16,28 @@ from console.planning.sql.tree import DIALECT
 _MULTIPLIES = (exp.Join, exp.Lateral, exp.Explode, exp.Posexplode, exp.Inline, exp.Stack, exp.UDTF, exp.SetOperation)
 
 
-def first(days: Iterable[Day]) -> str:
+def first_day(days: Iterable[Day]) -> str:
     return min((day.day for day in days if day.day), default="")
 
 
-def gone(mine: TableStats, theirs: TableStats, feeds: Iterable[Feed]) -> tuple[str, ...]:
-    """Days of a table of which rows are missing in its source, oldest first.
+def expired_days(target: TableStats, source: TableStats, feeds: Iterable[Feed]) -> tuple[str, ...]:
+    """Days of a table that lack rows in its source, oldest first.
 
     feeds  by which the table was filled
     """
-    start = first(theirs.days)
-    lost = {day.day for day in mine.days if start and day.day and day.day < start and day.rows}
-    if at_most_one(feeds) and all(day.exact for day in theirs.days):
-        held = {day.day: day.rows for day in theirs.days}
-        lost |= {day.day for day in mine.days if day.day and day.exact and day.rows > held.get(day.day, 0)}
-    return tuple(sorted(lost))
+    start = first_day(source.days)
+    incomplete = {day.day for day in target.days if start and day.day and day.day < start and day.rows}
+    if at_most_one(feeds) and all(day.exact for day in source.days):
+        source_rows = {day.day: day.rows for day in source.days}
+        incomplete |= {
+            day.day for day in target.days if day.day and day.exact and day.rows > source_rows.get(day.day, 0)
+        }
+    return tuple(sorted(incomplete))
 
 
-def missing(mine: TableStats, theirs: TableStats, feeds: Iterable[Feed]) -> int:
-    """Rows that the source must have lost, of whatever days."""
-    return max(0, mine.rows - theirs.rows) if at_most_one(feeds) else 0
+def missing_rows(target: TableStats, source: TableStats, feeds: Iterable[Feed]) -> int:
+    """The number of rows that the source must have lost, on any day."""
+    return max(0, target.rows - source.rows) if at_most_one(feeds) else 0
 
 
 def at_most_one(feeds: Iterable[Feed]) -> bool:

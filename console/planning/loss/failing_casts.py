@@ -37,12 +37,16 @@ def fragile(sql: str, source: str, table: Table, days: tuple[str, ...] = ()) -> 
     casts = [c for part in tree.expressions for c in _casts(part) if _only(c, alias, grouped) and not _never(c, types)]
     parts = [part.unalias() for part in tree.expressions if part.alias_or_name in days]
     parts = [part for part in parts if _only(part, alias, grouped)]
-    lost = list(dict.fromkeys([*(_bare(_lost(cast)) for cast in casts), *(_bare(_outside(part)) for part in parts)]))
+    lost = list(
+        dict.fromkeys([*(_bare(_does_not_convert(cast)) for cast in casts), *(_bare(_outside(part)) for part in parts)])
+    )
     if not lost:
         return None
     asked = {column.name.lower() for part in casts for column in part.find_all(exp.Column)}
     where = tree.args.get("where")
-    passing = [_bare(_careful(part)) for part in conjuncts(where.this) if _only(part, alias, False)] if where else []
+    passing = (
+        [_bare(_with_try_casts(part)) for part in conjuncts(where.this) if _only(part, alias, False)] if where else []
+    )
     predicate = " AND ".join(
         [*(f"({part})" for part in passing), "(" + " OR ".join(f"({part})" for part in lost) + ")"]
     )
@@ -101,13 +105,13 @@ def _always(node: exp.Expr) -> Iterator[exp.Expr]:
 def _only(node: exp.Expr, alias: str, grouped: bool) -> bool:
     """Whether it can be asked of one row of the source; in a grouped query a function that is not known may aggregate."""
     columns = list(node.find_all(exp.Column))
-    strange = node.find(exp.AggFunc, exp.Subquery, exp.Select, exp.Window, exp.Lambda)
-    strange = strange or (node.find(exp.Anonymous) if grouped else None)
-    return bool(columns) and strange is None and all(column.table.lower() in ("", alias) for column in columns)
+    other = node.find(exp.AggFunc, exp.Subquery, exp.Select, exp.Window, exp.Lambda)
+    other = other or (node.find(exp.Anonymous) if grouped else None)
+    return bool(columns) and other is None and all(column.table.lower() in ("", alias) for column in columns)
 
 
-def _lost(cast: exp.Expr) -> exp.Expr:
-    value = _careful(cast.this)
+def _does_not_convert(cast: exp.Expr) -> exp.Expr:
+    value = _with_try_casts(cast.this)
     to = cast.args.get("to") or exp.DataType.build("date")
     kept = exp.TryCast(this=value.copy(), to=to.copy(), safe=True)
     return exp.and_(
@@ -118,11 +122,11 @@ def _lost(cast: exp.Expr) -> exp.Expr:
 def _outside(part: exp.Expr) -> exp.Expr:
     """Whether a partition's day is one that has no name."""
     first, last = (exp.cast(exp.Literal.string(day_name(number)), "date") for number in (FIRST, LAST))
-    day = exp.cast(exp.paren(_careful(part)), "date")
+    day = exp.cast(exp.paren(_with_try_casts(part)), "date")
     return exp.or_(exp.LT(this=day.copy(), expression=first), exp.GT(this=day, expression=last))
 
 
-def _careful(node: exp.Expr) -> exp.Expr:
+def _with_try_casts(node: exp.Expr) -> exp.Expr:
     """The same without a conversion that could fail."""
 
     def turned(part: exp.Expr) -> exp.Expr:

@@ -1,4 +1,4 @@
-"""Rows that a replay would not bring back: gone from the source, never stored there, or stopped by a filter."""
+"""Rows that a replay would lose: expired in the source, never stored there, or removed by a filter."""
 
 import re
 from collections.abc import Mapping
@@ -15,14 +15,14 @@ from console.model.live import Feed, Live, TableState
 from console.model.schema import Table
 from console.model.slices import EARLY, FIRST, LATE, day_name
 from console.planning.desired import DesiredTable
-from console.planning.loss.expired_days import first, gone, missing
+from console.planning.loss.expired_days import expired_days, first_day, missing_rows
 from console.planning.sql.semantics.functions import is_volatile
 from console.planning.sql.syntax.flat import conjuncts, merged
 from console.planning.sql.tree import DIALECT, kind, render
 
 Times = tuple[tuple[str, str], ...]  # column → which part of the time it is
 _Op = type[exp.Expr]
-_TURNED: dict[_Op, _Op] = {
+_MIRRORED: dict[_Op, _Op] = {
     exp.GT: exp.LT, exp.GTE: exp.LTE, exp.LT: exp.GT, exp.LTE: exp.GTE, exp.EQ: exp.EQ, exp.NEQ: exp.NEQ,
 }  # fmt: skip
 _OPPOSITE: dict[_Op, _Op] = {
@@ -31,40 +31,47 @@ _OPPOSITE: dict[_Op, _Op] = {
 _ORDERS: dict[_Op, tuple[int, ...]] = {
     exp.GT: (1,), exp.GTE: (0, 1), exp.LT: (-1,), exp.LTE: (-1, 0), exp.EQ: (0,), exp.NEQ: (-1, 1),
 }  # fmt: skip
-_Told = TypeVar("_Told", str, int)  # a day, or a year
+_Bound = TypeVar("_Bound", str, int)  # a day, or a year
 _CUT: dict[_Op, _Op] = {exp.GT: exp.GTE, exp.LT: exp.LTE}  # where the bound's own day is cut in two
 _FULL = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d(:\d\d(\.\d+)?)?)?")
 _TIMES = ("date", "timestamp", "timestamp_ntz")
-_TOLD = ("time", "day")
+_KNOWN = ("time", "day")
 _SHOWN = 80  # letters of a condition in a message
 
 
 def retention(
     wanted: DesiredTable, before: TableState | None, source: DesiredTable | None, live: Live
 ) -> list[Problem]:
-    """Whether a table that stands still holds the history of a table that is replayed from it."""
+    """Whether a source still holds the history of a table that is replayed from it."""
     if source is None:
         return []
     table, origin = wanted.table, source.table.name
     keeps = _kept(source.table, live)
     hint = f"a forward_query on {table.name} carries the older days; or keep {origin} longer"
-    mine, theirs = (live.table(name) for name in (table.name, origin))
-    if before is not None and mine is not None and mine.rows and (theirs is None or not theirs.rows):
-        message = f"{origin} holds no row in {live.region}, and {table.name} {mine.rows:,}: a replay would lose them"
+    target_stats, source_stats = (live.table(name) for name in (table.name, origin))
+    if (
+        before is not None
+        and target_stats is not None
+        and target_stats.rows
+        and (source_stats is None or not source_stats.rows)
+    ):
+        message = (
+            f"{origin} holds no row in {live.region}, and {table.name} {target_stats.rows:,}: a replay would lose them"
+        )
         return [Problem("C102", message, table.where, hint, "refuse", table.name)]
-    if before is not None and mine is not None and theirs is not None and mine.rows:
+    if before is not None and target_stats is not None and source_stats is not None and target_stats.rows:
         release = live.release
         fed = release.feeds_into(table.name) if release and any(f.source == origin for f in wanted.feeds) else ()
         if before.table.kind == "aggregate":
             fed = ()
-        if lost := gone(mine, theirs, fed):
+        if lost := expired_days(target_stats, source_stats, fed):
             days = f"{len(lost)} days of {table.name} ({lost[0]} … {lost[-1]})"
             message = f"{days} are no longer whole in {origin}: a replay would lose rows of them"
             return [Problem("C101", message, table.where, hint, "refuse", table.name)]
-        if fewer := missing(mine, theirs, fed):
+        if fewer := missing_rows(target_stats, source_stats, fed):
             message = f"{origin} holds {fewer:,} rows less than {table.name} was made of: a replay would lose them"
             return [Problem("C101", message, table.where, hint, "refuse", table.name)]
-        if keeps is not None and not (first(mine.days) and first(theirs.days)):
+        if keeps is not None and not (first_day(target_stats.days) and first_day(source_stats.days)):
             message = f"{origin} keeps {keeps} days, and no time column tells which rows of {table.name} are older"
             more = f"{hint}; or declare `time:`"
             return [Problem("C101", message, table.where, more, "refuse", table.name)]
@@ -72,7 +79,7 @@ def retention(
 
 
 def _kept(source: Table, live: Live) -> int | None:
-    """Days that a source has kept so far: as it is live, and as it will be."""
+    """Retention of a source in days, the shorter of live and declared."""
     state = live.release.table(source.name) if live.release else None
     each = (source.retention_days, state.table.retention_days if state else None)
     return min((days for days in each if days is not None), default=None)
@@ -98,45 +105,50 @@ def spanning(source: str, live: Live) -> list[Problem]:
 
 
 def filtered(wanted: DesiredTable, sources: Mapping[str, DesiredTable], live: Live) -> list[Problem]:
-    """Days of the live table that the filter of a feed would stop, were history read through it today.
+    """Days of the live table that the filter of a feed would remove if history were read through it today.
 
-    Rows that are there have passed what the live feed asks, so only what is new is looked at; but for the clock, which
-    says something else today.
+    Stored rows have passed the live feed's filter, so only new conditions are examined, and those that read the clock,
+    whose answer differs today.
     """
     table, stats = wanted.table, live.table(wanted.table.name)
     days = [day.day for day in stats.days if day.day and day.rows] if stats else []
     old = live.release.feeds_into(table.name) if live.release else ()
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for feed in wanted.feeds:
         source = sources.get(feed.source)
         if source is None or not days or not source.table.time or not table.time:
             continue
         times = _times(source)
-        told = {
+        timed = {
             (feed.source, column.name)
             for column in source.table.columns
-            if dict(times).get(column.name.lower()) in _TOLD
+            if dict(times).get(column.name.lower()) in _KNOWN
         }
-        if not (by := wanted.reads.get(table.time)) or not by <= told:
+        if not (time_reads := wanted.reads.get(table.time)) or not time_reads <= timed:
             continue
         hint = f"leave the filter out of {feed.materialization}, or accept the loss by its name"
-        for asked in _asked(feed.sql, times):
-            message = _loss(asked, feed, _partners(feed, old), times, days, table.name)
+        for condition in _conditions(feed.sql, times):
+            message = _loss(condition, feed, _partners(feed, old), times, days, table.name)
             if message:
-                found.append(Problem("C119", message, table.where, hint, "refuse", table.name))
-    return found
+                problems.append(Problem("C119", message, table.where, hint, "refuse", table.name))
+    return problems
 
 
 def _times(source: DesiredTable) -> Times:
-    """Columns of a source that say when a row was: its time, and what is computed from the time's own source alone."""
+    """Columns of a source that date a row: its time, and columns computed from the same source column as the time."""
     table = source.table
-    found = {table.time.lower(): "time"}
-    own = source.reads.get(table.time)
+    roles = {table.time.lower(): "time"}
+    time_reads = source.reads.get(table.time)
     for column in table.columns:
-        if own and column.type in _TIMES and source.reads.get(column.name) == own and column.name != table.time:
+        if (
+            time_reads
+            and column.type in _TIMES
+            and source.reads.get(column.name) == time_reads
+            and column.name != table.time
+        ):
             plain = column.type == "date" and all(_is_day(feed.sql, column.name, table.time) for feed in source.feeds)
-            found[column.name.lower()] = "day" if plain else "other"
-    return tuple(sorted(found.items()))
+            roles[column.name.lower()] = "day" if plain else "other"
+    return tuple(sorted(roles.items()))
 
 
 @lru_cache(maxsize=4096)
@@ -151,7 +163,7 @@ def _is_day(sql: str, column: str, time: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _Condition:
     """A condition that reads the source's time. whole: every row of the source must pass it."""
 
     node: exp.Expr
@@ -159,25 +171,27 @@ class _Asked:
     whole: bool
 
 
-def _loss(asked: _Asked, feed: Feed, before: tuple[Feed, ...], times: Times, days: list[str], table: str) -> str:
-    """What a condition would lose, as a sentence; "" where it is nothing."""
-    if any(is_volatile(node) for node in asked.node.walk()):
+def _loss(
+    condition: _Condition, feed: Feed, before: tuple[Feed, ...], times: Times, days: list[str], table: str
+) -> str:
+    """The rows that a condition would lose, as a sentence; "" where none."""
+    if any(is_volatile(node) for node in condition.node.walk()):
         return (
             f"{feed.materialization} filters by the clock: history of {table} that passed when it arrived"
             " would not pass now"
         )
-    if before and all(asked.text in {old.text for old in _asked(feed.sql, times)} for feed in before):
+    if before and all(condition.text in {old.text for old in _conditions(feed.sql, times)} for feed in before):
         return ""
-    fates = {day: stopped(asked.node, times, day) for day in days}
-    if not asked.whole:  # rows that one branch stops may pass another
-        fates = {day: None if fate else fate for day, fate in fates.items()}
-    if lost := sorted(day for day, fate in fates.items() if fate):
+    stops = {day: stopped(condition.node, times, day) for day in days}
+    if not condition.whole:  # rows that one branch stops may pass another
+        stops = {day: None if stop else stop for day, stop in stops.items()}
+    if lost := sorted(day for day, stop in stops.items() if stop):
         return (
             f"{len(lost)} days of {table} ({lost[0]} … {lost[-1]}) do not pass the filter of {feed.materialization}:"
             " a replay would lose them"
         )
-    if None in fates.values():
-        shown = asked.text if len(asked.text) <= _SHOWN else f"{asked.text[: _SHOWN - 1]}…"
+    if None in stops.values():
+        shown = condition.text if len(condition.text) <= _SHOWN else f"{condition.text[: _SHOWN - 1]}…"
         return f"which days of {table} pass {shown} in {feed.materialization} cannot be told: a replay may lose them"
     return ""
 
@@ -189,19 +203,19 @@ def _partners(feed: Feed, old: tuple[Feed, ...]) -> tuple[Feed, ...]:
 
 
 @lru_cache(maxsize=4096)
-def _asked(sql: str, times: Times) -> tuple[_Asked, ...]:
-    """What the WHEREs of a query ask of its source's time."""
+def _conditions(sql: str, times: Times) -> tuple[_Condition, ...]:
+    """Conditions on the source's time in the WHERE clauses of a query."""
     tree = sqlglot.parse_one(sql, read=DIALECT)
     query = merged(tree) or tree
-    found: list[_Asked] = []
+    conditions: list[_Condition] = []
     for where in query.find_all(exp.Where):
         if isinstance(where.parent, exp.Filter):
             continue
         for part in conjuncts(where.this):
             if any(column.name.lower() in dict(times) for column in part.find_all(exp.Column)):
                 plain = part.transform(lambda n: exp.column(n.name.lower()) if isinstance(n, exp.Column) else n)
-                found.append(_Asked(part, render(plain), where.parent is query))
-    return tuple(found)
+                conditions.append(_Condition(part, render(plain), where.parent is query))
+    return tuple(conditions)
 
 
 def stopped(node: exp.Expr, times: Times, day: str) -> bool | None:
@@ -226,8 +240,8 @@ def stopped(node: exp.Expr, times: Times, day: str) -> bool | None:
             equal = [exp.EQ(this=node.this, expression=one) for one in node.expressions]
             return stopped(exp.or_(*equal), times, day)
         case exp.Is() if isinstance(node.expression, exp.Null):
-            return True if _side(node.this, times) in _TOLD else None
-    if isinstance(node, tuple(_TURNED)):
+            return True if _side(node.this, times) in _KNOWN else None
+    if isinstance(node, tuple(_MIRRORED)):
         return _compared(type(node), node.this, node.expression, times, day)
     return None
 
@@ -240,7 +254,7 @@ def _denied(node: exp.Expr, times: Times, day: str) -> bool | None:
             other = exp.Or if isinstance(node, exp.And) else exp.And
             parts = [exp.Not(this=exp.paren(part)) for part in (node.this, node.expression)]
             return stopped(other(this=parts[0], expression=parts[1]), times, day)
-        case exp.Is() if isinstance(node.expression, exp.Null) and _side(node.this, times) in _TOLD:
+        case exp.Is() if isinstance(node.expression, exp.Null) and _side(node.this, times) in _KNOWN:
             return False  # rows without a time are of no day
         case exp.Between():
             outside = exp.or_(
@@ -259,11 +273,11 @@ def _denied(node: exp.Expr, times: Times, day: str) -> bool | None:
 def _compared(op: type[exp.Expr], left: exp.Expr, right: exp.Expr, times: Times, day: str) -> bool | None:
     """A comparison of the time, its day or its year with a constant, either way round."""
     if not _side(left, times):
-        op, left, right = _TURNED[op], right, left
+        op, left, right = _MIRRORED[op], right, left
     side, bound = _side(left, times), _constant(right)
     if side == "year" and bound.isdigit():
         return _of_years(op, day, int(bound))
-    if side not in _TOLD or not _FULL.fullmatch(bound):
+    if side not in _KNOWN or not _FULL.fullmatch(bound):
         return None
     if bound < day_name(FIRST) and day == EARLY:
         return None  # within the days that share a name
@@ -286,7 +300,7 @@ def _of_years(op: type[exp.Expr], day: str, bound: int) -> bool | None:
     return not _passes(op, MINYEAR - 1 if day == EARLY else MAXYEAR + 1, bound)
 
 
-def _passes(op: type[exp.Expr], value: _Told, bound: _Told) -> bool:
+def _passes(op: type[exp.Expr], value: _Bound, bound: _Bound) -> bool:
     order = (value > bound) - (value < bound)
     return order in _ORDERS[op]
 

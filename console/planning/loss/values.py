@@ -1,4 +1,4 @@
-"""Values that come out otherwise than they were: types that narrow, expressions and joins that do not repeat."""
+"""Values that change in a rebuild: types that narrow, expressions and joins that are not repeatable."""
 
 from collections.abc import Iterator
 from functools import lru_cache
@@ -20,48 +20,48 @@ _TRYING = {"try_to_date": "date", "try_to_timestamp": "timestamp", "try_to_binar
 
 
 def repeatable(wanted: DesiredTable, before: TableState) -> list[Problem]:
-    """What a replay gives anew, and not as readers know it."""
-    table, found = wanted.table, []
+    """Columns whose values a replay may change."""
+    table, problems = wanted.table, []
     if joined := [name for name in wanted.values if name in wanted.joined]:
         message = f"{table.name} is replayed through a join: {', '.join(joined)} may differ where the joined table has changed since"
-        found.append(Problem("C113", message, table.where, "these columns are not compared", "warn", table.name))
+        problems.append(Problem("C113", message, table.where, "these columns are not compared", "warn", table.name))
     if wanted.volatile:
         message = f"{table.name}: {', '.join(sorted(wanted.volatile))} will not come out as before (now(), rand() and the like)"
         hint = "these columns are not compared; a forward_query keeps what is stored"
-        found.append(Problem("C114", message, table.where, hint, "warn", table.name))
+        problems.append(Problem("C114", message, table.where, hint, "warn", table.name))
     sketches = [
         n for n in wanted.inexact if any(c.name.startswith(f"{n}__") and c.type == "binary" for c in wanted.columns)
     ]
     if changed := [n for n in sketches if n in before.values and before.values[n] != wanted.values[n]]:
         message = f"{table.name}: the estimates in {', '.join(changed)} are computed another way: published numbers will change"
-        found.append(Problem("C115", message, table.where, "tell who publishes them", "note", table.name))
-    return found
+        problems.append(Problem("C115", message, table.where, "tell who publishes them", "note", table.name))
+    return problems
 
 
 def types(wanted: DesiredTable, diff: Diff, *, forward: str = "") -> list[Problem]:
-    """Types that change so that values are cut, or may not fit. forward: the query that converts, if it is not the feed"""
-    table, found = wanted.table, []
+    """Type changes that truncate values, or that a value may not fit. forward: the query that converts, if it is not the feed"""
+    table, problems = wanted.table, []
     converting = (forward,) if forward else tuple(feed.sql for feed in wanted.feeds)
     for change in diff.columns:
         column = table.column(change.column)
         if change.change != "type" or column is None:
             continue
         old, new = kind(change.was), kind(column.type)
-        if (fate := kept(old, new)) not in ("cut", "may fail"):
+        if (conversion := kept(old, new)) not in ("cut", "may fail"):
             continue
         if all(tries(sql, column.name, new) for sql in converting):
             continue
-        if fate == "cut":
+        if conversion == "cut":
             message = f"{table.name}.{column.name} narrows from {old} to {new}, which loses digits without an error"
             hint = "compute it with try_cast and a default, or give it another name"
-            found.append(Problem("C103", message, table.where, hint, "refuse", table.name))
+            problems.append(Problem("C103", message, table.where, hint, "refuse", table.name))
         else:
             message = (
                 f"{table.name}.{column.name} changes from {old} to {new}: a value that does not convert stops its batch"
             )
             hint = "try_cast and coalesce accept such values"
-            found.append(Problem("C103", message, table.where, hint, "warn", table.name))
-    return found
+            problems.append(Problem("C103", message, table.where, hint, "warn", table.name))
+    return problems
 
 
 @lru_cache(maxsize=4096)
@@ -70,8 +70,8 @@ def tries(sql: str, column: str, type: str) -> bool:
 
     A default stands beside it: `coalesce(try_cast(x AS INT), 0)`.
     """
-    found = list(_computing(sqlglot.parse_one(sql, read=DIALECT), column, type))
-    return bool(found) and all(_tried(node, type) for node in found)
+    nodes = list(_computing(sqlglot.parse_one(sql, read=DIALECT), column, type))
+    return bool(nodes) and all(_tried(node, type) for node in nodes)
 
 
 def _computing(tree: exp.Expr, column: str, type: str) -> Iterator[exp.Expr]:

@@ -14,7 +14,8 @@ def columns_of_query(sql: str, known: NameScope) -> frozenset[tuple[str, str]]:
     known  a table without columns is one of which they are not known
     """
     tables = (
-        (name, tuple(c for v in held.columns.values() for _, c in v.reads)) for name, held in known.relations.items()
+        (name, tuple(c for v in relation.columns.values() for _, c in v.reads))
+        for name, relation in known.relations.items()
     )
     return _columns_of_query(sql, tuple(sorted(tables)))
 
@@ -24,7 +25,7 @@ def _columns_of_query(sql: str, tables: tuple[tuple[str, tuple[str, ...]], ...])
     tree = parse(Text(sql))
     if tree is None:
         return frozenset()
-    held = {
+    relations = {
         name: physical(name, "", dict.fromkeys(columns, "")) if columns else unknown(name) for name, columns in tables
     }
-    return names(tree, held)
+    return names(tree, relations)

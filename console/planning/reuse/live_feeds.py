@@ -124,20 +124,23 @@ def unrepeatable(name: str, release: Release, verdicts: Mapping[str, SourceVerdi
 
 def narrowed(wanted: DesiredTable, release: Release, now: NameScope) -> tuple[str, ...]:
     """Materializations whose rows come about as before, but for filters that are new."""
-    return _narrowed.get(lambda: _narrower(wanted, release, now), wanted, release)
+    return _narrowed.get(lambda: _newly_filtered(wanted, release, now), wanted, release)
 
 
-def _narrower(wanted: DesiredTable, release: Release, now: NameScope) -> tuple[str, ...]:
-    old = {feed.materialization: feed for feed in release.feeds_into(wanted.table.name)}
-    was = as_live(release, of(old.values()))
-    found = []
+def _newly_filtered(wanted: DesiredTable, release: Release, now: NameScope) -> tuple[str, ...]:
+    live_feeds = {feed.materialization: feed for feed in release.feeds_into(wanted.table.name)}
+    live_scope = as_live(release, of(live_feeds.values()))
+    names = []
     for feed in wanted.feeds:
-        if (before := old.get(feed.materialization)) is None:
+        if (live_feed := live_feeds.get(feed.materialization)) is None:
             continue
-        a, b = _rows(before, was), _rows(feed, now)
-        if replace(a, filters=frozenset()).rows == replace(b, filters=frozenset()).rows and b.filters - a.filters:
-            found.append(feed.materialization)
-    return tuple(found)
+        old_rows, new_rows = _rows(live_feed, live_scope), _rows(feed, now)
+        if (
+            replace(old_rows, filters=frozenset()).rows == replace(new_rows, filters=frozenset()).rows
+            and new_rows.filters - old_rows.filters
+        ):
+            names.append(feed.materialization)
+    return tuple(names)
 
 
 def _rows(feed: Feed, known: NameScope) -> Relation:

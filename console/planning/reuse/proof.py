@@ -78,11 +78,11 @@ def proven(
     logical = _logical(live)
     given: dict[str, str] = {}
     missing: dict[str, str] = {}
-    each = [_express(a, _held(b, live, logical), columns) for a, b in pairs if a is not None and b is not None]
+    each = [_express(a, _kept_values(b, live, logical), columns) for a, b in pairs if a is not None and b is not None]
     for column in columns:
-        said = {found.get(column, "") for found, _ in each}
+        expressions = {given_by_feed.get(column, "") for given_by_feed, _ in each}
         lacking = sorted({lacks[column] for _, lacks in each if column in lacks})
-        if len(said) == 1 and (only := said.pop()):
+        if len(expressions) == 1 and (only := expressions.pop()):
             given[column] = only
         else:
             missing[column] = lacking[0] if lacking else "its feeds compute it in different ways"
@@ -101,22 +101,22 @@ def _query(feed: Feed, known: NameScope) -> _Query | None:
 def _partner(feed: Feed, old: list[_Query | None]) -> _Query | None:
     """The live feed whose rows these are."""
     named = [query for query in old if query and query.feed.materialization == feed.materialization]
-    found = named[0] if named else old[0] if len(old) == 1 else None
-    return found if found is not None and found.feed.source == feed.source else None
+    partner = named[0] if named else old[0] if len(old) == 1 else None
+    return partner if partner is not None and partner.feed.source == feed.source else None
 
 
 def _logical(live: TableState) -> dict[str, tuple[str, str]]:
     """Stored column → the logical one that shows it unchanged, and its type."""
     stored = types(live.version.columns)
-    found: dict[str, tuple[str, str]] = {}
+    logical: dict[str, tuple[str, str]] = {}
     for part in sqlglot.parse_one(live.read, read=DIALECT).expressions:
         column = part.unalias()
         if isinstance(column, exp.Column) and column.name in stored:
-            found[column.name.lower()] = (part.alias_or_name, kind(stored[column.name]))
-    return found
+            logical[column.name.lower()] = (part.alias_or_name, kind(stored[column.name]))
+    return logical
 
 
-def _held(query: _Query, live: TableState, logical: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+def _kept_values(query: _Query, live: TableState, logical: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     """Meaning of an expression → the logical column of the live table that holds it."""
     nodes: list[exp.Expr] = []
     names: list[str] = []
@@ -126,29 +126,29 @@ def _held(query: _Query, live: TableState, logical: Mapping[str, tuple[str, str]
         shown, type_ = logical[stored]
         nodes.append(node)
         names.append(shown)
-        if isinstance(node, exp.Cast) and _surely(node.this, query) == type_:
+        if isinstance(node, exp.Cast) and _certain_type(node.this, query) == type_:
             nodes.append(node.this)  # the feed's own cast to the declared type changed nothing
             names.append(shown)
     values, _ = query.value(nodes)
-    held: dict[str, str] = {}
+    columns_by_value: dict[str, str] = {}
     for value, shown in zip(values, names, strict=True):
         if not value.volatile:
-            held.setdefault(value.hash, shown)
-    return held
+            columns_by_value.setdefault(value.hash, shown)
+    return columns_by_value
 
 
-def _surely(node: exp.Expr, query: _Query) -> str:
+def _certain_type(node: exp.Expr, query: _Query) -> str:
     """The type an expression has whatever its operands are, "" where that is not certain."""
     node = node.unnest()
     if isinstance(node, exp.Cast):
         return kind(node.to.sql(DIALECT))
     if isinstance(node, exp.Column):
         declared = query.known.tables.get(query.aliases().get(node.table.lower(), ""), {})
-        return next((kind(type_) for held, type_ in declared.items() if held.lower() == node.name.lower()), "")
+        return next((kind(type_) for column, type_ in declared.items() if column.lower() == node.name.lower()), "")
     return _GIVES.get(type(node), "")
 
 
-def _express(query: _Query, held: Mapping[str, str], columns: list[str]) -> tuple[dict[str, str], dict[str, str]]:
+def _express(query: _Query, kept: Mapping[str, str], columns: list[str]) -> tuple[dict[str, str], dict[str, str]]:
     given: dict[str, str] = {}
     missing: dict[str, str] = {}
     projections = query.projections()
@@ -161,7 +161,7 @@ def _express(query: _Query, held: Mapping[str, str], columns: list[str]) -> tupl
         if whole.volatile:
             missing[column] = "two computations of it differ"
             continue
-        made, lacks = _replaced(query, node, held)
+        made, lacks = _replaced(query, node, kept)
         if lacks:
             missing[column] = lacks
         else:
@@ -169,14 +169,14 @@ def _express(query: _Query, held: Mapping[str, str], columns: list[str]) -> tupl
     return given, missing
 
 
-def _replaced(query: _Query, node: exp.Expr, held: Mapping[str, str]) -> tuple[exp.Expr, str]:
+def _replaced(query: _Query, node: exp.Expr, kept: Mapping[str, str]) -> tuple[exp.Expr, str]:
     """The expression over the live table's columns, and the first column of the source that remains in it."""
     parts = [part for part in node.walk() if isinstance(part, exp.Condition) and part.find(exp.Column) is not None]
     values = dict(zip(map(id, parts), query.value(parts)[0], strict=True))
     mine: set[int] = set()
 
     def stored(part: exp.Expr) -> exp.Expr:
-        if id(part) not in values or (shown := held.get(values[id(part)].hash)) is None:
+        if id(part) not in values or (shown := kept.get(values[id(part)].hash)) is None:
             return part
         column = exp.column(name(shown))
         mine.update(map(id, column.walk()))

@@ -38,11 +38,11 @@ def parts(wanted: DesiredTable, live: TableState, feeds: Iterable[Feed], diff: D
     """
     if {wanted.table.kind, live.table.kind} != {"aggregate"} or not diff.rows or not diff.layout:
         return None
-    if _edges(wanted.feeds) != _edges(feeds):
+    if _feed_keys(wanted.feeds) != _feed_keys(feeds):
         return None
     if wanted.table.time != live.table.time or wanted.table.time not in ("", *wanted.keys):
         return None  # stored rows could not be cut by it
-    kept = kept_states(wanted, live, {new for new, old in diff.pairs.items() if new == old} | _fresh(diff))
+    kept = kept_states(wanted, live, {new for new, old in diff.pairs.items() if new == old} | _reread(diff))
     if not kept >= {key.lower() for key in wanted.keys} or len(kept) == len(wanted.keys):
         return None
     others = {column.name.lower() for column in wanted.columns} - kept
@@ -78,32 +78,32 @@ def kept_states(wanted: DesiredTable, live: TableState, columns: Collection[str]
 
     columns  of the table, whose values are unchanged
     """
-    held = {(state.name.lower(), kind(state.type)) for state in live.version.columns}
+    live_states = {(state.name.lower(), kind(state.type)) for state in live.version.columns}
     stored = {state.name.lower(): kind(state.type) for state in wanted.columns}
-    now, was = _reads(wanted.read), _reads(live.read)
+    wanted_reads, live_reads = _reads(wanted.read), _reads(live.read)
     kept: set[str] = set()
     for column in columns:
-        reading, before = now[column.lower()], was.get(column.lower())
+        reading, live_reading = wanted_reads[column.lower()], live_reads.get(column.lower())
         states = {part.name.lower() for part in reading.find_all(exp.Column)}
-        if reading == before and all((state, stored[state]) in held for state in states):
+        if reading == live_reading and all((state, stored[state]) in live_states for state in states):
             kept |= states
     return frozenset(kept)
 
 
 def _reads(read: str) -> dict[str, exp.Expr]:
     """Column → how it is read from the stored ones; the cast to its declared type takes no part."""
-    found = {}
+    readings = {}
     for part in sqlglot.parse_one(read, read=DIALECT).expressions:
         reading = part.unalias()
-        found[part.alias_or_name.lower()] = reading.this if isinstance(reading, exp.Cast) else reading
-    return found
+        readings[part.alias_or_name.lower()] = reading.this if isinstance(reading, exp.Cast) else reading
+    return readings
 
 
-def _edges(feeds: Iterable[Feed]) -> frozenset[tuple[str, str]]:
+def _feed_keys(feeds: Iterable[Feed]) -> frozenset[tuple[str, str]]:
     return frozenset((feed.materialization, feed.source) for feed in feeds)
 
 
-def _fresh(diff: Diff) -> set[str]:
+def _reread(diff: Diff) -> set[str]:
     return {pick.name for pick in diff.picks if pick.fresh}
 
 

@@ -1,1 +1,1 @@
-"""What a plan says of its region beyond the steps: what it rests on, what was altered by hand, who will notice, what it costs."""
+"""What a plan reports beside its steps: baseline, drift, changed answers, parsed keys, retention and cost."""

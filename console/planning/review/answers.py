@@ -1,4 +1,4 @@
-"""Whose answers change: endpoints, copies and sinks that are another query now, or read something that is."""
+"""Endpoints, copies and sinks whose answers change: their own query does, or something that they read."""
 
 from collections.abc import Mapping, Sequence
 from typing import Literal
@@ -30,7 +30,7 @@ def answers(desired: Desired, live: Live) -> tuple[Answer, ...]:
     if release is None:
         return ()
     changed = _changed(desired, release)
-    found: list[Answer] = []
+    affected: list[Answer] = []
     groups: tuple[tuple[Literal["copy", "endpoint", "sink"], Sequence[Reader], Sequence[Reader]], ...] = (
         ("copy", desired.copies, release.copies),
         ("endpoint", desired.endpoints, release.endpoints),
@@ -40,12 +40,12 @@ def answers(desired: Desired, live: Live) -> tuple[Answer, ...]:
         before = {node.name: node for node in old}
         for node in new:
             if why := _why(node, before.get(node.name), release, changed):
-                found.append(Answer(kind, node.name, node.owner, why))
+                affected.append(Answer(kind, node.name, node.owner, why))
                 if isinstance(node, Copy):
                     changed[node.into, ""] = f"{node.into} is copied anew"
         gone = [node for name, node in before.items() if name not in {other.name for other in new}]
-        found += [Answer(kind, node.name, node.owner, "no longer declared") for node in gone]
-    return tuple(sorted(found, key=lambda answer: (_KINDS.index(answer.kind), answer.name)))
+        affected += [Answer(kind, node.name, node.owner, "no longer declared") for node in gone]
+    return tuple(sorted(affected, key=lambda answer: (_KINDS.index(answer.kind), answer.name)))
 
 
 def _why(node: Reader, was: Reader | None, release: Release, changed: Mapping[tuple[str, str], str]) -> str:
@@ -58,8 +58,10 @@ def _why(node: Reader, was: Reader | None, release: Release, changed: Mapping[tu
     if not any(table in node.sql for table, _ in changed):  # a compiled query spells every table that it reads
         return ""
     read = _needs.get(lambda: _read(node.sql, release), shared_release(release), node.sql)
-    told = [why for what, why in changed.items() if what in read or (what[1] == "" and what[0] in {t for t, _ in read})]
-    return "; ".join(dict.fromkeys(told))
+    reasons = [
+        reason for key, reason in changed.items() if key in read or (key[1] == "" and key[0] in {t for t, _ in read})
+    ]
+    return "; ".join(dict.fromkeys(reasons))
 
 
 def _read(sql: str, release: Release) -> Read:
@@ -77,17 +79,17 @@ def _read(sql: str, release: Release) -> Read:
 
 def _changed(desired: Desired, release: Release) -> dict[tuple[str, str], str]:
     """(table, column) → why it reads otherwise than before; ("table", "") where its rows do."""
-    found: dict[tuple[str, str], str] = {}
+    reasons: dict[tuple[str, str], str] = {}
     for state in release.tables:
         name, now = state.table.name, desired.tables.get(state.table.name)
         if now is None:
-            found[name, ""] = f"{name} is dropped"
+            reasons[name, ""] = f"{name} is dropped"
         elif now.rows != state.rows:
-            found[name, ""] = f"{name} holds other rows"
+            reasons[name, ""] = f"{name} holds other rows"
         elif now.values != state.values:  # which are the same in nearly every table of a fleet
             for column, value in state.values.items():
                 new = now.values.get(column)
                 if new is not None and new != value:
                     what = "type" if split_value(new)[0] == split_value(value)[0] else "value"
-                    found[name, column.lower()] = f"{name}.{column} has another {what}"
-    return found
+                    reasons[name, column.lower()] = f"{name}.{column} has another {what}"
+    return reasons

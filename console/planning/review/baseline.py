@@ -1,4 +1,4 @@
-"""What a plan rests on in its region, as facts that can be compared and told; Delta versions and rows are none of them."""
+"""The state of a region that a plan depends on, as comparable facts; Delta versions and rows are not part of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -29,12 +29,12 @@ class Baseline:
 
     @property
     def digest(self) -> str:
-        """The digest that binds a plan to its ground."""
-        return digest({"release": self.release, "tables": {name: list(held) for name, held in self.tables.items()}})
+        """Binds a plan to its baseline."""
+        return digest({"release": self.release, "tables": {name: list(entry) for name, entry in self.tables.items()}})
 
 
 def baseline(pipeline: Pipeline, live: Live) -> Baseline:
-    """It does not move with rows."""
+    """The baseline of a plan of this pipeline; new rows do not change it."""
     tables: dict[str, tuple[str, str]] = {}
     shapes: dict[str, dict[str, str]] = {}
     for state in live.release.tables if live.release else ():
@@ -51,7 +51,7 @@ def baseline(pipeline: Pipeline, live: Live) -> Baseline:
 
 
 def table_key(stats: TableStats) -> TableKey:
-    """What a real table is, as a key."""
+    """Everything about a real table that a plan depends on, as a cache key."""
     return tuple(map(_column, stats.columns)), stats.partition_by, stats.features, stats.properties
 
 
@@ -69,24 +69,27 @@ def _shape(key: TableKey) -> tuple[str, dict[str, str]]:
     return digest(facts), facts
 
 
-def baseline_changes(was: Baseline, now: Baseline) -> tuple[str, ...]:
-    """What differs, in words: `table requests: version requests/1-1 → requests/2-2`."""
-    said = [f"release {was.release or _NOTHING} → {now.release or _NOTHING}"] if was.release != now.release else []
-    for name in dict.fromkeys((*was.tables, *now.tables)):
-        (old, before), (new, after) = was.tables.get(name, ("", "")), now.tables.get(name, ("", ""))
-        if old != new:
-            said.append(f"table {name}: version {old or _NOTHING} → {new or _NOTHING}")
-        if before != after:
-            said += _facts(name, was.shapes.get(before, {}), now.shapes.get(after, {}))
-    return tuple(said)
+def baseline_changes(old: Baseline, new: Baseline) -> tuple[str, ...]:
+    """The differences as sentences: `table requests: version requests/1-1 → requests/2-2`."""
+    changes: list[str] = []
+    if old.release != new.release:
+        changes.append(f"release {old.release or _NOTHING} → {new.release or _NOTHING}")
+    for name in dict.fromkeys((*old.tables, *new.tables)):
+        old_path, old_shape = old.tables.get(name, ("", ""))
+        new_path, new_shape = new.tables.get(name, ("", ""))
+        if old_path != new_path:
+            changes.append(f"table {name}: version {old_path or _NOTHING} → {new_path or _NOTHING}")
+        if old_shape != new_shape:
+            changes += _facts(name, old.shapes.get(old_shape, {}), new.shapes.get(new_shape, {}))
+    return tuple(changes)
 
 
 def _facts(name: str, was: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
     if not was or not now:
         return [f"table {name}: {'there' if was else _NOTHING} → {'there' if now else _NOTHING}"]
-    said = []
+    changes = []
     for fact in dict.fromkeys((*was, *now)):
         before, after = was.get(fact), now.get(fact)
         if before != after:
-            said.append(f"table {name}: {fact} {before or _NOTHING} → {after or _NOTHING}")
-    return said
+            changes.append(f"table {name}: {fact} {before or _NOTHING} → {after or _NOTHING}")
+    return changes

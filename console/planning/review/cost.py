@@ -1,4 +1,4 @@
-"""What a plan costs in the region's money, and the room that it needs there."""
+"""The cost of a plan in the region's currency, and the disk space that it needs there."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ def cores(region: Region) -> int:
 
 
 def priced(price: Price, region: Region) -> Price:
-    """The same with money: what is read, the cores meanwhile, and what is written kept for a month."""
+    """The same with money: bytes read, cores for the duration, and bytes written stored for a month."""
     prices = region.prices
     hours = price.seconds / 3600 * cores(region)
     return replace(
@@ -36,7 +36,7 @@ def _written(node: NodeChange, live: Live) -> int:
 
 
 def with_cost(plan: Plan, live: Live, region: Region) -> Plan:
-    """Every price of a plan with what is written and what it costs, and whether there is room for it."""
+    """The plan with bytes written and money in every price, and a problem where disk space is short."""
     nodes = tuple(
         replace(node, price=priced(replace(node.price, written=_written(node, live)), region))
         if ACTIONS[node.action].rebuilds
@@ -45,18 +45,18 @@ def with_cost(plan: Plan, live: Live, region: Region) -> Plan:
     )
     written = sum(node.price.written for node in nodes)
     everything = sum(stats.bytes for stats in live.stats)
-    made = replace(
+    priced_plan = replace(
         plan,
         nodes=nodes,
         price=priced(replace(plan.price, written=written), region),
         everything=priced(replace(plan.everything, written=everything), region),
         free_bytes=live.free_bytes,
     )
-    return replace(made, problems=(*made.problems, *room(made)))
+    return replace(priced_plan, problems=(*priced_plan.problems, *space_problems(priced_plan)))
 
 
-def room(plan: Plan) -> tuple[Problem, ...]:
-    """C120: the plan writes more than the region has room for; it would stop in the middle of a night."""
+def space_problems(plan: Plan) -> tuple[Problem, ...]:
+    """C120: the plan writes more than the region has free, and would stop half way."""
     needed, free = plan.price.written, plan.free_bytes
     if not free or needed <= free:
         return ()

@@ -1,4 +1,4 @@
-"""Where a region's real tables are not what its own live release says: somebody altered them by hand."""
+"""Differences between a region's real tables and its own live release: somebody altered them by hand."""
 
 from console.model.created import changed
 from console.model.live import Live, TableState, TableStats
@@ -19,32 +19,31 @@ _FOREIGN = {
     "delta.appendOnly": "true",
 }
 _FEATURES = {"deletionVectors", "rowTracking", "inCommitTimestamp", "typeWidening", "columnMapping", "clustering", "v2Checkpoint"}  # fmt: skip
-_MOST = 100_000
-_seen: dict[
-    tuple[int, TableKey], tuple[TableState, list[Drift]]
-] = {}  # the state is held, so that its id stays its own
+_CACHE_LIMIT = 100_000
+# by identity of the state, which the value references so that the id is not reused
+_cache: dict[tuple[int, TableKey], tuple[TableState, list[Drift]]] = {}
 
 
 def drift(live: Live) -> tuple[Drift, ...]:
     """Table by table, in the release's order; () where nothing was touched or nothing is live."""
-    found: list[Drift] = []
-    alike = shared_release(live.release) if live.release else None
+    drifts: list[Drift] = []
+    shared = shared_release(live.release) if live.release else None
     for state in live.release.tables if live.release else ():
         stats = live.table(state.table.name)
         if stats is None:
-            found += _gone(state)
+            drifts += _missing_table(state)
             continue
-        same = (alike.table(state.table.name) if alike else None) or state
-        key = (id(same), table_key(stats))
-        if key not in _seen:
-            if len(_seen) > _MOST:
-                _seen.clear()
-            _seen[key] = (same, _table(same, stats))
-        found += _seen[key][1]
-    return tuple(found)
+        recorded = (shared.table(state.table.name) if shared else None) or state
+        key = (id(recorded), table_key(stats))
+        if key not in _cache:
+            if len(_cache) > _CACHE_LIMIT:
+                _cache.clear()
+            _cache[key] = (recorded, _table(recorded, stats))
+        drifts += _cache[key][1]
+    return tuple(drifts)
 
 
-def _gone(state: TableState) -> list[Drift]:
+def _missing_table(state: TableState) -> list[Drift]:
     name = state.table.name
     if state.table.kind == "landing":
         adopt = f"drop {name} from the pipeline, with what it feeds"
@@ -57,31 +56,31 @@ def _gone(state: TableState) -> list[Drift]:
 
 def _table(state: TableState, stats: TableStats) -> list[Drift]:
     name, landing = state.table.name, state.table.kind == "landing"
-    said = {column.name: column for column in state.version.columns}
-    real = {column.name: column for column in stats.columns}
-    found: list[Drift] = []
+    recorded = {column.name: column for column in state.version.columns}
+    actual = {column.name: column for column in stats.columns}
+    drifts: list[Drift] = []
     for column in state.version.columns:
-        if column.name not in real:
-            found.append(_lost(state, column))
-        elif _type(real[column.name]) != _type(column):
-            found.append(_retyped(state, column, real[column.name]))
+        if column.name not in actual:
+            drifts.append(_missing_column(state, column))
+        elif _type(actual[column.name]) != _type(column):
+            drifts.append(_retyped(state, column, actual[column.name]))
     for column in stats.columns:
-        if column.name not in said:
+        if column.name not in recorded:
             adopt = f"declare {column.name} in tables/{name}.yaml" + ("" if landing else " and compute it in its query")
             repair = f"there: ALTER TABLE {name} DROP COLUMN, or leave it: nothing of ours reads it"
-            found.append(Drift(name, "column", column.name, "", column.type, adopt, repair))
+            drifts.append(Drift(name, "column", column.name, "", column.type, adopt, repair))
     if stats.partition_by != state.version.partition_by:
         adopt = f"write partition_by: [{', '.join(stats.partition_by)}] in tables/{name}.yaml"
         repair = (
             f"there: RESTORE TABLE {name} to the version before, then console follow" if landing else _rebuild(name)
         )
-        found.append(
+        drifts.append(
             Drift(name, "partitioning", "", _by(state.version.partition_by), _by(stats.partition_by), adopt, repair)
         )
-    return found if landing else found + _ours(state, stats)
+    return drifts if landing else drifts + _settings_drift(state, stats)
 
 
-def _lost(state: TableState, column: Column) -> Drift:
+def _missing_column(state: TableState, column: Column) -> Drift:
     name = state.table.name
     adopt = f"drop {column.name} from tables/{name}.yaml and from what reads it"
     repair = f"there: ALTER TABLE {name} ADD COLUMN {column.name} {column.type}, older rows read NULL"
@@ -90,29 +89,31 @@ def _lost(state: TableState, column: Column) -> Drift:
     )
 
 
-def _retyped(state: TableState, column: Column, real: Column) -> Drift:
+def _retyped(state: TableState, column: Column, actual: Column) -> Drift:
     name = state.table.name
-    adopt = f"declare {column.name} as {real.type} in tables/{name}.yaml"
+    adopt = f"declare {column.name} as {actual.type} in tables/{name}.yaml"
     repair = "there: RESTORE TABLE to the version before" if state.table.kind == "landing" else _rebuild(name)
-    return Drift(name, "type", column.name, column.type, real.type, adopt, repair)
+    return Drift(name, "type", column.name, column.type, actual.type, adopt, repair)
 
 
-def _ours(state: TableState, stats: TableStats) -> list[Drift]:
-    """Settings that a table of ours was not created with, and features that none has."""
-    name, found = state.table.name, []
-    for key, was, now in changed(state.version.settings, stats.properties) if state.version.settings else _known(stats):
+def _settings_drift(state: TableState, stats: TableStats) -> list[Drift]:
+    """Settings that the table was not created with, and features that no table of a pipeline has."""
+    name, drifts = state.table.name, []
+    for key, was, now in (
+        changed(state.version.settings, stats.properties) if state.version.settings else _foreign_settings(stats)
+    ):
         undo = f"SET TBLPROPERTIES ('{key}' = '{was}')" if was else f"UNSET TBLPROPERTIES ('{key}')"
         adopt = "none: a feed cannot work with it" if key in _FOREIGN else "none: it is what the table was created with"
-        found.append(Drift(name, "property", key, was, now, adopt, f"there: ALTER TABLE {name} {undo}"))
+        drifts.append(Drift(name, "property", key, was, now, adopt, f"there: ALTER TABLE {name} {undo}"))
     for feature in stats.features:
         if feature in _FEATURES:
             repair = f"there: ALTER TABLE {name} DROP FEATURE {feature}, or {_rebuild(name)}"
-            found.append(Drift(name, "feature", feature, "", "on", "none: a feed cannot work with it", repair))
-    return found
+            drifts.append(Drift(name, "feature", feature, "", "on", "none: a feed cannot work with it", repair))
+    return drifts
 
 
-def _known(stats: TableStats) -> list[tuple[str, str, str]]:
-    """Of a table whose release says nothing of its settings (0.1.0): those that feeds would break by, or lose their place."""
+def _foreign_settings(stats: TableStats) -> list[tuple[str, str, str]]:
+    """For a table whose release records no settings (0.1.0): those that break a feed or make it lose its position."""
     return [
         (key, "", value)
         for key, value in stats.properties

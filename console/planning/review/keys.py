@@ -19,15 +19,15 @@ def parsed_keys(pipeline: Pipeline, table: str) -> dict[str, tuple[str, ...]]:
     table  a landing table; queries over what is fed from it count as well, since a text may be passed on whole
     """
     below = _below(pipeline, table)
-    found: dict[str, set[str]] = {}
+    nodes_by_path: dict[str, set[str]] = {}
     nodes: list[Materialization | Endpoint | Copy | Sink] = [*pipeline.materializations, *pipeline.endpoints]
     nodes += [*pipeline.copies, *pipeline.sinks]
     for node in nodes:
         text = Text(node.sql, node.where, node.name)
         if below.intersection(compile.reads(text)) and (tree := parse(text)) is not None:
             for path in _paths(tree):
-                found.setdefault(path, set()).add(node.name)
-    return {path: tuple(sorted(names)) for path, names in sorted(found.items())}
+                nodes_by_path.setdefault(path, set()).add(node.name)
+    return {path: tuple(sorted(names)) for path, names in sorted(nodes_by_path.items())}
 
 
 def readers(key: str, parsed: dict[str, tuple[str, ...]]) -> tuple[str, ...]:
@@ -43,25 +43,25 @@ def _below(pipeline: Pipeline, table: str) -> set[str]:
     """The table, and every table that is fed from it in the end."""
     reads = {node.name: compile.reads(Text(node.sql, node.where, node.name)) for node in pipeline.materializations}
     below = {table}
-    while more := {n.into for n in pipeline.materializations if below.intersection(reads[n.name])} - below:
-        below |= more
+    while added := {n.into for n in pipeline.materializations if below.intersection(reads[n.name])} - below:
+        below |= added
     return below
 
 
 def _paths(tree: exp.Expr) -> set[str]:
-    found: set[str] = set()
+    paths: set[str] = set()
     for node in tree.walk():
         match node:
             case exp.JSONPath():
                 keys = [step.name for step in node.expressions if isinstance(step, exp.JSONPathKey)]
-                found.add(".".join(keys))
+                paths.add(".".join(keys))
             case exp.Anonymous() if node.name.lower() in _CALLS:
                 texts = [part.name for part in node.expressions[1:] if isinstance(part, exp.Literal) and part.is_string]
                 tuple_ = node.name.lower() == "json_tuple"
-                found.update(texts if tuple_ else (_path(text) for text in texts[:1]))
+                paths.update(texts if tuple_ else (_path(text) for text in texts[:1]))
             case exp.FromJson() | exp.ParseJSON() if isinstance(node.args.get("expression"), exp.Literal):
-                found |= _fields(node.args["expression"].name)
-    return found - {""}
+                paths |= _fields(node.args["expression"].name)
+    return paths - {""}
 
 
 def _path(text: str) -> str:

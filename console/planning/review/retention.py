@@ -1,4 +1,4 @@
-"""Whether a plan's history stays readable for as long as the backfill takes, and what it waits for meanwhile."""
+"""The throttle of a plan's backfills, and whether the files that they read are kept for as long as they take."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,21 +12,21 @@ from console.model.step import Backfill, Step
 from console.planning.loss.failing_casts import fragile
 from console.planning.sql.compile import Compiled
 
-_ROOM = 2  # times the expected time: less is worth a word
+_MARGIN = 2  # times the expected duration; a retention below that is reported
 
 
 def with_retention(plan: Plan, live: Live, region: Region, compiled: Callable[[str, Release], Compiled]) -> Plan:
-    """The plan with the region's throttle, its query compiled over what is live, and with what retention says to both."""
+    """The plan with the region's throttle, its query compiled over the live release, and the problems of both."""
     if not any(isinstance(step, Backfill) for step in plan.steps):
-        return plan  # no batch, so nothing waits
-    throttle, said = _asked(live, region, compiled)
-    steps = tuple(_breakable(step, plan.release) for step in plan.steps)
-    made = replace(plan, steps=steps, throttle=throttle, quarantine_rows=region.policy.quarantine_rows)
-    return replace(made, problems=(*made.problems, *said, *_lasting(made, live)))
+        return plan  # no batch, nothing to throttle
+    throttle, throttle_problems = _compiled_throttle(live, region, compiled)
+    steps = tuple(_with_fragile(step, plan.release) for step in plan.steps)
+    prepared = replace(plan, steps=steps, throttle=throttle, quarantine_rows=region.policy.quarantine_rows)
+    return replace(prepared, problems=(*prepared.problems, *throttle_problems, *_expiring_files(prepared, live)))
 
 
-def _breakable(step: Step, release: Release) -> Step:
-    """A backfill with the question which of its rows do not convert."""
+def _with_fragile(step: Step, release: Release) -> Step:
+    """A backfill with the query that finds rows whose values do not convert."""
     source = release.table(step.source) if isinstance(step, Backfill) and not step.stored else None
     if source is None or not isinstance(step, Backfill):
         return step
@@ -37,7 +37,9 @@ def _breakable(step: Step, release: Release) -> Step:
     return replace(step, fragile=fragile(step.sql, step.source, source.table, days))
 
 
-def _asked(live: Live, region: Region, compiled: Callable[[str, Release], Compiled]) -> tuple[Throttle, list[Problem]]:
+def _compiled_throttle(
+    live: Live, region: Region, compiled: Callable[[str, Release], Compiled]
+) -> tuple[Throttle, list[Problem]]:
     throttle = region.throttle
     if not throttle.query:
         return (throttle if throttle.given else Throttle()), []
@@ -45,36 +47,36 @@ def _asked(live: Live, region: Region, compiled: Callable[[str, Release], Compil
         message = f"throttle.query of {region.name} is not asked: nothing is live that it could read"
         return replace(throttle, query=""), [Problem("C124", message, region.where, "", "note")]
     try:
-        made = compiled(throttle.query, live.release)
-        if len(made.columns) == 1:
-            return replace(throttle, query=made.sql, tables=made.tables), []
-        wrong = f"it has {len(made.columns)} columns"
-    except Problems as found:
-        wrong = "; ".join(f"{problem.message} [{problem.code}]" for problem in found.problems)
-    message = f"throttle.query of {region.name} cannot be asked: {wrong}"
+        compiled_query = compiled(throttle.query, live.release)
+        if len(compiled_query.columns) == 1:
+            return replace(throttle, query=compiled_query.sql, tables=compiled_query.tables), []
+        reason = f"it has {len(compiled_query.columns)} columns"
+    except Problems as problems:
+        reason = "; ".join(f"{problem.message} [{problem.code}]" for problem in problems.problems)
+    message = f"throttle.query of {region.name} cannot be asked: {reason}"
     hint = "one SELECT of one column that is true or false, over the tables of the pipeline's live release"
     return throttle, [Problem("C124", message, region.where, hint)]
 
 
-def _lasting(plan: Plan, live: Live) -> list[Problem]:
-    """C123: files that the backfill reads may be deleted before it comes to them."""
+def _expiring_files(plan: Plan, live: Live) -> list[Problem]:
+    """C123: files that the backfill reads may be deleted before it reaches them."""
     open_share = share_of_day(plan.throttle.hours)
     expected = plan.price.seconds / open_share / 3600
-    found: list[Problem] = []
+    problems: list[Problem] = []
     for name in sorted({step.source for step in plan.steps if isinstance(step, Backfill)}):
         stats = live.table(name)
-        kept = kept_hours(stats.properties) if stats is not None else 0.0
-        if not kept or not expected or expected * _ROOM < kept:
+        kept_for = kept_hours(stats.properties) if stats is not None else 0.0
+        if not kept_for or not expected or expected * _MARGIN < kept_for:
             continue
-        refused = expected > kept
+        refused = expected > kept_for
         within = f", within {plan.throttle.hours}" if plan.throttle.hours else ""
-        message = f"the rollout takes about {_hours(expected)}{within}, and {name} keeps what it reads for {_hours(kept)} only"
+        message = f"the rollout takes about {_hours(expected)}{within}, and {name} keeps what it reads for {_hours(kept_for)} only"
         hint = (
             f"raise delta.deletedFileRetentionDuration of {name} (and delta.logRetentionDuration)"
-            f" to {_hours(expected * _ROOM)} or more; wider throttle.hours, more cores, or fewer tables in one change"
+            f" to {_hours(expected * _MARGIN)} or more; wider throttle.hours, more cores, or fewer tables in one change"
         )
-        found.append(Problem("C123", message, "", hint, "refuse" if refused else "warn", name))
-    return found
+        problems.append(Problem("C123", message, "", hint, "refuse" if refused else "warn", name))
+    return problems
 
 
 def _hours(hours: float) -> str:

@@ -1,4 +1,4 @@
-"""History of which the source holds only the newer part: replay what is there, forward the rest with its defaults."""
+"""Part of the history has expired in the source: replay what is left, copy the rest with declared defaults."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from console.model.live import Live, TableState
 from console.model.slices import day_after
 from console.planning.desired import DesiredTable
 from console.planning.diff import Diff
-from console.planning.loss.expired_days import at_most_one, first, gone
+from console.planning.loss.expired_days import at_most_one, expired_days, first_day
 from console.planning.routes.change import Change
 from console.planning.routes.reasons import computed
 from console.planning.routes.verdict import LiveCopy, Recomputation, Verdict
@@ -36,32 +36,32 @@ def boundary(wanted: DesiredTable, live: TableState, source: DesiredTable | None
     """The first day of the replayed half, "" where a hybrid is not needed or not exact.
 
     Both sides must be cut by the same value, so the table's time has to be the source's own. The rows of each day must be
-    known, not guessed: a late row would make a lost day look held. The oldest day that the source still holds may be half
-    gone, so the replay begins with the next one.
+    known, not estimated: a late row would make an expired day look complete. The oldest day that the source still has may
+    be incomplete, so the replay begins with the next one.
     """
     if source is None or len(wanted.feeds) != 1 or wanted.table.kind != "append" or wanted.joined:
         return ""
-    time, theirs = wanted.table.time, source.table.time
-    bare = wanted.certain.get(time) == _type(source, theirs) != ""
-    if not time or not bare or wanted.reads.get(time) != frozenset({(source.table.name, theirs)}):
+    time, source_time = wanted.table.time, source.table.time
+    bare = wanted.certain.get(time) == _type(source, source_time) != ""
+    if not time or not bare or wanted.reads.get(time) != frozenset({(source.table.name, source_time)}):
         return ""
     if live.table.time != time or wanted.values.get(time) != live.values.get(time):
         return ""
-    mine, held = region.table(wanted.table.name), region.table(source.table.name)
-    if mine is None or held is None:
+    target_stats, source_stats = region.table(wanted.table.name), region.table(source.table.name)
+    if target_stats is None or source_stats is None:
         return ""
-    fed = region.release.feeds_into(wanted.table.name) if region.release else ()
-    certain = at_most_one(fed) and all(day.exact for day in (*mine.days, *held.days))
-    lost = gone(mine, held, fed) if certain else ()
-    if not lost:
+    live_feeds = region.release.feeds_into(wanted.table.name) if region.release else ()
+    exact = at_most_one(live_feeds) and all(day.exact for day in (*target_stats.days, *source_stats.days))
+    expired = expired_days(target_stats, source_stats, live_feeds) if exact else ()
+    if not expired:
         return ""
-    start = max(lost[-1], first(held.days))
+    start = max(expired[-1], first_day(source_stats.days))
     return day_after(start)
 
 
 def _type(source: DesiredTable, column: str) -> str:
-    found = source.table.column(column) if column else None
-    return found.type if found else ""
+    declared = source.table.column(column) if column else None
+    return declared.type if declared else ""
 
 
 def older(wanted: DesiredTable, diff: Diff, given: Mapping[str, str]) -> tuple[Pick, ...] | None:
