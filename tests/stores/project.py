@@ -21,7 +21,7 @@ stores:
     kind: iceberg
     table: "app.{{table}}"
     extra: [_version, _deleted]
-    catalog: {{type: sql, uri: "sqlite:///{root}/lake/catalog.db", warehouse: "file://{root}/lake"}}
+    catalog: {{type: sql, uri: "sqlite:///{root}/lake/catalog.db?timeout=60", warehouse: "file://{root}/lake"}}
   raw:
     kind: delta
     root: "{root}/raw"

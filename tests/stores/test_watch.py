@@ -180,7 +180,7 @@ def test_who_is_no_superuser_is_told_so_and_nothing_is_left_half_made(tmp_path: 
     project = Project(tmp_path, "http://127.0.0.1:1/default", dsn.replace("user=postgres", "user=plain"))
     done = project.console("schema", "observe", "--dsn", "env:APP_URL")
     assert done.returncode == 1
-    assert "only a superuser may make" in done.stderr
+    assert "only a superuser may create" in done.stderr
     assert "console schema observe FILE.sql" in done.stderr
     project.env["APP_URL"] = dsn
     done = project.console("schema", "observe", "--dsn", "env:APP_URL")

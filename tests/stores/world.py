@@ -64,7 +64,7 @@ class World:
 
     def make_lakes(self) -> None:
         self.catalog = load_catalog(
-            "default", type="sql", uri=f"sqlite:///{self.project.root}/lake/catalog.db",
+            "default", type="sql", uri=f"sqlite:///{self.project.root}/lake/catalog.db?timeout=60",
             warehouse=f"file://{self.project.root}/lake",
         )  # fmt: skip
         self.catalog.create_namespace("app")
@@ -224,4 +224,10 @@ class World:
             stop()
         self.ch.close()
         with psycopg.connect(self.postgres.dsn(), autocommit=True) as admin:
+            # PostgreSQL notices only after a while that a consumer is gone, and drops no slot that is in use
+            self.until(lambda: not self.in_use(admin), "the replication slot is free")
             admin.execute("SELECT pg_drop_replication_slot(%s)", (self.name,))
+
+    def in_use(self, admin: psycopg.Connection[Any]) -> bool:
+        query = "SELECT active FROM pg_replication_slots WHERE slot_name = %s"
+        return admin.execute(query, (self.name,)).fetchone() == (True,)

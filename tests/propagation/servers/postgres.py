@@ -11,6 +11,8 @@ OPTIONS = {
     "listen_addresses": "",
     "wal_level": "logical",
     "max_wal_senders": "8",
+    # a consumer reads nothing while a store renames columns, which takes minutes where each statement is killed
+    "wal_sender_timeout": "0",
     "max_replication_slots": "8",
     "fsync": "off",
     "synchronous_commit": "off",
