@@ -177,7 +177,7 @@ def test_a_column_made_anew_under_a_name_that_is_dropped_is_told_as_one_change(u
 def test_values_for_a_name_that_another_column_gives_up_are_told_with_what_to_do() -> None:
     found = seen("ALTER TABLE t RENAME a TO old; ALTER TABLE t ADD a int; UPDATE t SET a = old;")
     assert [told(one.migration.operation) for one in found.migrations] == ["swap a>old", "add a"]
-    [remark] = [one for one in found.remarks if "another column" in one.message]
+    [remark] = [one for one in found.remarks if "a new column" in one.message]
     assert "UPDATE t SET a = a" in remark.message
 
 

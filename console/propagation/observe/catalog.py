@@ -1,4 +1,4 @@
-"""The tables and types that the files read so far define, as far as they do."""
+"""The tables and types that the files read so far define."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -14,21 +14,21 @@ TEMP: Final = "pg_temp"
 
 @dataclass
 class Catalog:
-    """What is known.
+    """The known state of a database.
 
-    schema   where things without one are made;  path  where they are looked for
-    outside  the path that a SET LOCAL gives back at the end of its transaction;  home  the one that a session begins with
-    replicated  the tables that any store has, where somebody said; None: all of them
-    indexes  the plain columns of unique ones
-    views    and foreign tables: ALTER TABLE takes them, but nothing of them replicates
-    left     names that tables gave up, and the tables as they were then
-    origins  a table's name → the one that it had at first
-    schemas  those that are known to be there
-    learned  files said what was there before
-    routines a function's name → nothing that it does changes a table; views that call one are here too
-    passed   tables that were made and dropped again
-    strayed  first names of tables that were altered under another
-    armed    a trigger or a rule that may alter tables once rows are written
+    schema   where unqualified names are created;  path  where they are looked up
+    outside  the path restored at the end of a transaction with SET LOCAL;  home  the path that a session begins with
+    replicated  the tables that some store has; None if that is not known: all of them
+    indexes  the plain columns of unique indexes
+    views    also foreign tables: ALTER TABLE accepts them, but none of them replicates
+    left     names that tables gave up, and the tables at that moment
+    origins  a table's name → its first name
+    schemas  the schemas known to exist
+    learned  the files given define the earlier schema
+    routines a function's name → whether it changes no table; views that call one are here too
+    passed   tables that were created and dropped again
+    strayed  first names of tables that were altered under another name
+    armed    a trigger or a rule that may alter tables when rows are written
     """
 
     tables: dict[Name, DdlTable] = field(default_factory=dict)
@@ -53,12 +53,12 @@ class Catalog:
         self.look(self.home)
 
     def look(self, path: Sequence[str]) -> None:
-        """Names without a schema are looked for along a path, and made in the first schema of it."""
+        """Set the path along which unqualified names are looked up; they are created in its first schema."""
         self.path = self.types.path = tuple(path)
         self.schema = path[0] if path else ""
 
     def full(self, name: Name) -> Name:
-        """The relation that is meant: the first along the path; one that is not known is taken to be where it would be made."""
+        """The qualified name of a relation: the first along the path; an unknown one is assumed where it would be created."""
         if name[0]:
             return (TEMP if name[0].startswith(TEMP) else name[0], name[1])
         order = self.path if TEMP in self.path else (TEMP, *self.path)
@@ -66,30 +66,28 @@ class Catalog:
         return next((one for one in candidates if one in self.tables or one in self.views), self.made(name))
 
     def made(self, name: Name) -> Name:
-        """The name of what is about to be made."""
+        """The qualified name of an object to be created."""
         schema = name[0] or self.schema
         return (TEMP if schema.startswith(TEMP) else schema, name[1])
 
     def settles(self, name: Name, cursor: Cursor) -> None:
-        """raises NotUnderstood where it is not known in which schema something is made"""
+        """raises NotUnderstood if the schema of a new object is not known"""
         if not name[0] and self.schema not in self.schemas and len(self.path) != 1:
-            raise cursor.wrong(
-                f"whether the schema {self.schema} is there is not known", "write the name with its schema"
-            )
+            raise cursor.wrong(f"the schema {self.schema} may not exist", "write the name with its schema")
 
     def table(self, name: Name) -> DdlTable:
-        """A table by its full name; one that no file defines is known to exist, and nothing more."""
+        """A table by its full name; a table that no file defines is assumed to exist, with unknown columns."""
         return self.tables.get(name) or DdlTable(*name)
 
     def put(self, table: DdlTable) -> None:
         self.tables[table.place] = table
 
     def concerns(self, name: Name) -> bool:
-        """Some store has the table."""
+        """Whether some store has the table."""
         return self.replicated is None or name in self.replicated
 
     def below(self, name: Name) -> tuple[Name, ...]:
-        """The tables that inherit from a table at once, or are its partitions."""
+        """The tables that inherit directly from a table, and its partitions."""
         return tuple(child for child, table in self.tables.items() if name in table.parents)
 
     def copy(self) -> "Catalog":
@@ -104,11 +102,11 @@ class Catalog:
         return copy
 
     def restore(self, before: "Catalog") -> None:
-        """A transaction was rolled back: all is as it was before."""
+        """Roll a transaction back."""
         vars(self).update(vars(before.copy()))
 
     def settle(self) -> None:
-        """A transaction has ended: what it created is there, and what was set for it alone is not."""
+        """End a transaction: its objects stay, its local settings do not."""
         left = {name: table for name, table in self.tables.items() if not table.fleeting}
         self.tables = {name: replace(table, new=False) for name, table in left.items()}
         if self.outside is not None:
@@ -116,18 +114,18 @@ class Catalog:
         self.outside = None
 
     def forget_moves(self) -> None:
-        """What was learnt is the past: whoever has a name now has it rightly."""
+        """Forget earlier names: the files of the earlier schema define the present owners of all names."""
         self.left, self.origins = {}, {}
 
-    def begin_anew(self) -> None:
-        """Another session: it looks where a session begins to, and has none of the other's temporary tables."""
+    def new_session(self) -> None:
+        """Begin a new session, with the initial path and without temporary tables."""
         self.tables = {n: replace(table, born=False) for n, table in self.tables.items() if not table.temporary}
         self.passed = set()
         self.outside = None
         self.look(self.home)
 
     def moved(self, table: DdlTable, name: Name) -> None:
-        """A table under another name; what inherits from it still does."""
+        """Rename a table; the tables that inherit from it still do."""
         old = table.place
         self.tables.pop(old, None)
         self.put(replace(table, schema=name[0], name=name[1]))
@@ -137,7 +135,7 @@ class Catalog:
             self.put(replace(below, parents=parents))
 
     def all(self) -> tuple[PgTable, ...]:
-        """Every whole table that outlives its session and is no part of another, by name."""
+        """Every fully known table, without temporary tables and partitions, by name."""
         tables = (t for t in self.tables.values() if t.whole and not t.temporary and not t.partition)
         return tuple(
             PgTable(t.schema, t.name, t.columns, t.key) for t in sorted(tables, key=lambda t: (t.schema, t.name))
@@ -145,7 +143,7 @@ class Catalog:
 
 
 def define_type(cursor: Cursor, catalog: Catalog, name: Name, written: WrittenType) -> None:
-    """raises NotUnderstood where the statement goes on"""
+    """raises NotUnderstood if the statement continues"""
     catalog.types.defined[catalog.made(name)] = written
     if not cursor.done:
         raise cursor.wrong("expected the end of the statement")

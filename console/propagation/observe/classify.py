@@ -1,4 +1,4 @@
-"""Whether a change can lose a stored value, and what lies between two states. What is not proven harmless is destructive."""
+"""Whether a change can lose stored values, and the changes between two states. Anything not proven harmless is destructive."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ _LENGTH: Final = re.compile(r"(?:character|bit)\b[^(]*\(\d+\)")
 
 
 def change_of_type(was: Type | None, to: Type) -> Classification:
-    """was None: nobody knows what it was."""
+    """was: None if the old type is not known"""
     if was is None:
         return "destructive"
     if was == to:
@@ -28,9 +28,9 @@ def change_of_type(was: Type | None, to: Type) -> Classification:
 
 @dataclass(frozen=True, slots=True)
 class Using:
-    """What stands behind USING of a column, and what the column is to become.
+    """The expression behind USING, and the column's new type.
 
-    table  its full name;  was  PostgreSQL's name of the column's type, or "" where nobody knows it
+    table  its full name;  was  PostgreSQL's name of the column's old type, or "" if it is not known
     """
 
     table: Name
@@ -41,7 +41,7 @@ class Using:
     schema: str
 
     def converts(self, using: Cursor) -> bool:
-        """It is the column itself, as it is or cast to its new type: what PostgreSQL does without USING too."""
+        """Whether it is the column itself or a cast of it to the new type, which PostgreSQL does without USING too."""
         words = using.statement.words[using.at : using.end]
         if not words:
             return True
@@ -69,17 +69,17 @@ class Using:
         return [*self.table, self.column][-len(parts) :] == parts
 
     def _harmless(self, cursor: Cursor) -> bool:
-        """A cast that does no more than the change itself; one to a length cuts off, where the change would refuse."""
+        """Whether a cast does no more than the change itself; a cast to a length truncates, where the change would fail."""
         written = read_type(cursor, self.types, self.schema)
         if written.postgres == self.was:
             return True
         if written.type == Type("string") and self.to.type.name == "enum":
-            return not _LENGTH.match(written.postgres)  # a label is the same label as a text
+            return not _LENGTH.match(written.postgres)  # as a text a label is unchanged
         return written.postgres == self.to.postgres and not _LENGTH.match(written.postgres)
 
 
 def differences(old: Sequence[PgColumn], new: Sequence[PgColumn]) -> Iterator[Operation]:
-    """What makes a table of the one columns one of the others; a column is known by its name."""
+    """The operations between two lists of columns; a column is identified by its name."""
     before, after = ({column.name: column for column in columns} for columns in (old, new))
     for name in before:
         if name not in after:
@@ -93,7 +93,7 @@ def differences(old: Sequence[PgColumn], new: Sequence[PgColumn]) -> Iterator[Op
 
 
 def _changed(was: PgColumn, now: PgColumn) -> ChangeColumn | None:
-    """The change between two states of a column; enums that differ in their values alone are text like before."""
+    """The change between two states of a column; enums that differ only in their labels are the same text."""
     to = was_facets = Facets()
     classification: Classification = "safe"
     if was.postgres != now.postgres or unlabelled(was.type) != unlabelled(now.type):

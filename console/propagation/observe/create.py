@@ -1,4 +1,4 @@
-"""CREATE TABLE and CREATE INDEX: what later statements build on. They are no changes themselves."""
+"""CREATE TABLE and CREATE INDEX: no changes themselves, but later statements build on them."""
 
 from dataclasses import replace
 from typing import Final
@@ -49,7 +49,7 @@ def create_table(cursor: Cursor, catalog: Catalog, *, temporary: bool = False) -
 
 
 def constraint_is_next(part: Cursor) -> bool:
-    """What follows is a constraint of the table; `exclude` may be a column's name as well."""
+    """Whether a constraint of the table follows; `exclude` may be a column's name too."""
     return part.sees_any(*TABLE_CONSTRAINTS) or part.sees("exclude", "(") or part.sees("exclude", "using")
 
 
@@ -62,13 +62,13 @@ def _elements(inside: Cursor, catalog: Catalog, table: DdlTable) -> DdlTable:
             keys.append(part)
         else:
             table = table.defined(read_column(part, catalog.types, catalog.schema))
-    for part in keys:  # they may stand before the columns that they name
+    for part in keys:  # they may precede the columns that they name
         table = constrained(part, table, catalog)
     return table
 
 
 def _like(part: Cursor, catalog: Catalog, table: DdlTable) -> DdlTable:
-    """The columns of another table, with as much of what they have as is asked for."""
+    """The columns of another table (LIKE), with the properties that INCLUDING names."""
     model = catalog.table(catalog.full(part.qualified()))
     taken: set[str] = set()
     while not part.done:
@@ -94,7 +94,7 @@ def _like(part: Cursor, catalog: Catalog, table: DdlTable) -> DdlTable:
 
 
 def constrained(part: Cursor, table: DdlTable, catalog: Catalog) -> DdlTable:
-    """A table with the NOT NULL and the key that a table constraint brings."""
+    """A table with the NOT NULL and the key of a table constraint."""
     name = part.name() if part.take("constraint") else ""
     if part.take("primary", "key"):
         if part.take("using", "index"):
@@ -108,7 +108,7 @@ def constrained(part: Cursor, table: DdlTable, catalog: Catalog) -> DdlTable:
 
 
 def _behind(cursor: Cursor, catalog: Catalog, table: DdlTable) -> DdlTable:
-    """What stands behind a table's elements: the parents whose columns come before its own, when it goes again."""
+    """The clauses behind a table's elements: parents, whose columns come before its own, and ON COMMIT DROP."""
     declared = table
     table = replace(table, own=table.own or frozenset(column.name for column in table.columns))
     if table.partition:
@@ -130,7 +130,7 @@ def _inherited(parents: Cursor, catalog: Catalog, declared: DdlTable) -> DdlTabl
         above = catalog.table(name)
         for column in above.columns:
             there = table.column(column.name)
-            # an identity stays with the table that has it
+            # an identity is not inherited
             taken = replace(column, computed="") if column.computed == IDENTITY else column
             table = table if there is not None else table.with_column(taken)
         table = replace(
@@ -150,7 +150,7 @@ def _inherited(parents: Cursor, catalog: Catalog, declared: DdlTable) -> DdlTabl
 
 
 def create_index(cursor: Cursor, catalog: Catalog) -> None:
-    """CREATE UNIQUE INDEX, from its first word: a primary key may be made of it. Anything else is passed by."""
+    """CREATE UNIQUE INDEX, which may become a primary key; any other statement is ignored."""
     if not cursor.take("create", "unique", "index"):
         return
     cursor.take("concurrently")
@@ -169,7 +169,7 @@ def create_index(cursor: Cursor, catalog: Catalog) -> None:
 
 
 def guarded(statement: SqlStatement, catalog: Catalog) -> str:
-    """A DO block that makes nothing but types and foreign keys, as tools write it to pass over what is there already.
+    """A DO block that creates only types and foreign keys, as tools write it to skip existing ones.
 
     returns  what it does, `create_type` or `add_constraint`; "" where it is no such block, as far as that is plain:
              `BEGIN CREATE TYPE …; EXCEPTION WHEN duplicate_object THEN NULL; END`
@@ -211,7 +211,7 @@ def _adds_foreign_key(cursor: Cursor) -> bool:
 
 
 def selected_into(cursor: Cursor, catalog: Catalog) -> Name | None:
-    """The table that SELECT … INTO makes; None for another query."""
+    """The table that SELECT … INTO creates; None for another query."""
     ahead = Cursor(cursor.statement, cursor.at, cursor.end)
     if not ahead.sees_any("select", "with"):
         return None
@@ -231,7 +231,7 @@ def selected_into(cursor: Cursor, catalog: Catalog) -> Name | None:
 
 
 def definition_of(column: Definition) -> str:
-    """What a person should know about a column that is added or created, or ""."""
+    """A remark on a column that is added or created, or ""."""
     if column.written.unknown:
-        return f"{column.name}: {column.written.postgres} is defined in no file given, its values are taken as text"
+        return f"{column.name}: {column.written.postgres} is not defined in the files given: its values are treated as text"
     return ""

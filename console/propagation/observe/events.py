@@ -1,4 +1,4 @@
-"""What observing yields: changes, what was left out and why, and what a person should know."""
+"""The results of observing: changes, ignored statements with the reason, and remarks."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from console.propagation.migration import Migration, Operation
 
 @dataclass(frozen=True, slots=True)
 class ObservedChange:
-    """One change as a statement says it, not yet folded with the others of its transaction."""
+    """One change as its statement makes it, before folding with the others of its transaction."""
 
     schema: str
     table: str
@@ -17,11 +17,11 @@ class ObservedChange:
 
 @dataclass(frozen=True, slots=True)
 class Ignored:
-    """A statement, or an action of one, that changes nothing a store has.
+    """A statement, or one action of it, that changes nothing in any store.
 
     kind       `create_table`, `add_constraint`, `data`, `comment` …
     statement  its beginning, on one line
-    table      what it is about, where that is a table; else ""
+    table      its table, or ""
     """
 
     where: str
@@ -33,9 +33,9 @@ class Ignored:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something a person should know about a change; it stops nothing.
+    """A remark about a change, which does not stop it.
 
-    table  what it is about, where that is one table: only those who replicate it need to know; else ""
+    table  its table, or "": only replications of the table need the remark
     """
 
     where: str
@@ -47,7 +47,7 @@ class Remark:
 class Refilled:
     """Rows of a table get new values, which arrive as rows.
 
-    columns  those that every row gets a value of; () where it is some rows, or is not known
+    columns  set in every row; () if only some rows are, or it is not known
     """
 
     schema: str
@@ -58,7 +58,7 @@ class Refilled:
 
 @dataclass(frozen=True, slots=True)
 class Firm:
-    """Columns that a constraint keeps from being NULL from here on. No change by itself: the stores take NULL all the same."""
+    """Columns that a constraint makes NOT NULL. No change by itself: the stores still allow NULL."""
 
     schema: str
     table: str
@@ -70,7 +70,7 @@ Event = ObservedChange | Ignored | Remark | Refilled | Firm
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """One migration, and where it was seen."""
+    """One migration, and its place in the files."""
 
     migration: Migration
     where: str
@@ -78,7 +78,7 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """All that the files say."""
+    """Everything observed in the files."""
 
     migrations: tuple[Observed, ...] = ()
     ignored: tuple[Ignored, ...] = ()

@@ -1,4 +1,4 @@
-"""The changes of one transaction as what they come to: renames folded into swaps, what is undone left out."""
+"""The net changes of one transaction: renamings folded into swaps, changes that are undone left out."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -24,12 +24,12 @@ from console.propagation.observe.events import Event, Firm, Observed, ObservedCh
 
 @dataclass
 class _Column:
-    """One column on its way through a transaction.
+    """One column in the course of a transaction.
 
-    origin  its name before; None for one that was added
-    rank    the index of the first change of it
-    filled  after it was added: `every` row got a value of it, or `some`
-    times   how often its type, nullability or default changes: only what changes twice can end where it began
+    origin  its name before the transaction; None for an added column
+    rank    the index of its first change
+    filled  which rows got a value of it after it was added: `every` or `some`
+    times   how often its type, nullability or default changes: only after two changes can it be as before
     """
 
     origin: str | None
@@ -57,7 +57,7 @@ def fold(transaction: Iterable[Event]) -> list[Observed]:
 
 
 def refused(transaction: Iterable[Event]) -> list[Problem]:
-    """Names that change hands in a way that no consumer of rows could tell."""
+    """Problems for names that change hands in a way that consumers of rows cannot recognize."""
     problems = []
     for (schema, table), columns in _followed(transaction).items():
         if (column := tangled(columns)) is not None:
@@ -65,13 +65,13 @@ def refused(transaction: Iterable[Event]) -> list[Problem]:
                 f"not understood: {schema}.{table}: {column.origin} takes the name {column.name} of a column that is dropped,"
                 f" and another takes the name {column.origin}: the names may be the same before and after"
             )
-            hint = "make two transactions of it, and apply each before the next"
+            hint = "split it into two transactions, and apply each before the next"
             problems.append(Problem("S401", message, column.where, hint))
     return problems
 
 
 def lost(transaction: Iterable[Event]) -> list[Remark]:
-    """What arrives in the rows of a transaction before the stores have a place for it.
+    """Remarks on values that arrive with a transaction before the stores have a column for them.
 
     A column that takes a name which another gives up is added after the application's migration; its values come with it.
     """
@@ -83,15 +83,15 @@ def lost(transaction: Iterable[Event]) -> list[Remark]:
                 continue
             full = f"{schema}.{table}"
             message = (
-                f"{full}.{column.name} is another column from here on: the values that UPDATE gives it in this transaction"
-                f" arrive before the stores have a place for them; afterwards: UPDATE {table} SET {column.name} = {column.name}"
+                f"{full}.{column.name} is a new column from here on: the values that UPDATE gives it in this transaction"
+                f" arrive before the stores have a column for them; afterwards: UPDATE {table} SET {column.name} = {column.name}"
             )
             remarks.append(Remark(column.where, message, full))
     return remarks
 
 
 def rejoined(migrations: Iterable[Observed]) -> list[Remark]:
-    """Columns that one transaction drops and a later one adds: what arrives before the drop is applied goes with it."""
+    """Remarks on columns that one transaction drops and a later one adds: values that arrive before the drop is applied go with it."""
     dropped: set[tuple[str, str]] = set()
     remarks = []
     for observed in migrations:
@@ -125,7 +125,7 @@ def _followed(transaction: Iterable[Event]) -> dict[tuple[str, str], list[_Colum
 
 
 def _tighten(column: _Column) -> None:
-    """What let a column be NULL earlier in the transaction is undone."""
+    """Undo an earlier change of the transaction that made a column nullable."""
     if column.changed is not None and column.changed.to.nullable is True:
         firm = ChangeColumn(column.name, Facets(nullable=False), Facets(), "safe")
         column.changed = _both(column.changed, firm)
@@ -133,7 +133,7 @@ def _tighten(column: _Column) -> None:
 
 
 def settled(migrations: list[Observed]) -> list[Observed]:
-    """No migration before the application's own that builds on one after it."""
+    """Move a `pre` migration that builds on a `post` one into `post`."""
     late: set[tuple[str, str, str]] = set()
     result = []
     for observed in migrations:
@@ -189,7 +189,7 @@ def _follow(columns: list[_Column], change: ObservedChange, rank: int) -> None:
 
 
 def _added(added: AddColumn, to: Facets) -> AddColumn:
-    """The column as it is after a change, but with the default it came with: that is what older rows were given."""
+    """The column after a change, with the default that it was added with: older rows have that one."""
     return AddColumn(
         added.name,
         added.data_type if to.data_type is KEPT else to.data_type,
@@ -199,7 +199,7 @@ def _added(added: AddColumn, to: Facets) -> AddColumn:
 
 
 def _both(first: ChangeColumn, second: ChangeColumn) -> ChangeColumn:
-    """Two changes as one: the type is as bad as the worse of them, for values went through both."""
+    """Two changes as one, with the worse of the two classifications: values went through both."""
     to, was = first.to, first.was
     for facet in FACETS:
         new = getattr(second.to, facet)
@@ -241,7 +241,7 @@ def _operations(columns: list[_Column]) -> list[tuple[int, Operation, str]]:
 
 
 def _remade(column: _Column, columns: list[_Column]) -> _Column | None:
-    """The column that was dropped where this one, of which every row got a value, has its name now.
+    """The dropped column whose name this one has now, if every row got a value of it.
 
     To the stores the two are one column whose values all change: to drop it later would drop the values that came.
     """
@@ -251,13 +251,13 @@ def _remade(column: _Column, columns: list[_Column]) -> _Column | None:
 
 
 def _takers(columns: list[_Column]) -> dict[str, _Column]:
-    """Names of columns that are dropped → the columns that have them afterwards."""
+    """Names of dropped columns → the columns that have them afterwards."""
     gone = {column.origin for column in columns if column.dropped and column.origin is not None}
     return {column.name: column for column in columns if not column.dropped and column.name in gone}
 
 
 def tangled(columns: list[_Column]) -> _Column | None:
-    """A column that takes a dropped one's name while another takes its own: the list of names may be the same as before."""
+    """A column that takes a dropped column's name while another takes its own: the list of names may be unchanged."""
     live = {column.name for column in columns if not column.dropped}
     takers = (column for column in _takers(columns).values() if _remade(column, columns) is None)
     return next((column for column in takers if column.origin is not None and column.origin in live), None)
@@ -279,7 +279,7 @@ def _changed(column: _Column) -> ChangeColumn:
 
 
 def _known(was: Facets, to: Facets) -> Facets:
-    """`was` without what the change does not touch."""
+    """`was` without the facets that the change leaves alone."""
     return Facets(
         was.data_type if to.data_type is not KEPT else KEPT,
         was.nullable if to.nullable is not KEPT else KEPT,
@@ -288,7 +288,7 @@ def _known(was: Facets, to: Facets) -> Facets:
 
 
 def _swaps(renamed: dict[str, _Column]) -> list[tuple[int, Operation, str]]:
-    """One swap for the columns whose names hang together."""
+    """One swap for each group of columns that exchange names."""
     swaps: list[tuple[int, Operation, str]] = []
     left = dict(renamed)
     while left:
@@ -307,7 +307,7 @@ def _swaps(renamed: dict[str, _Column]) -> list[tuple[int, Operation, str]]:
 
 
 def _ordered(operations: list[tuple[int, Operation, str]]) -> list[tuple[int, Operation, str]]:
-    """By rank, but what takes a name comes after what gives it up."""
+    """By rank, but an operation that takes a name comes after the one that frees it."""
     left = sorted(operations, key=lambda entry: entry[0])
     result: list[tuple[int, Operation, str]] = []
     while left:
@@ -322,7 +322,7 @@ def _ordered(operations: list[tuple[int, Operation, str]]) -> list[tuple[int, Op
 
 
 def _gives(operation: Operation) -> set[str]:
-    """Names that are free, or stand for another column, after the operation."""
+    """Names that are free, or belong to another column, after the operation."""
     match operation:
         case DropColumn(name=name):
             return {name}

@@ -1,4 +1,4 @@
-"""Observing: from a migration's SQL, or from a schema before and after, to generic migrations."""
+"""Observing: generic migrations from the SQL of a migration, or from two schema dumps."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -39,19 +39,19 @@ def observe(
     replication: Replication | None = None,
     phase: Phase | None = None,
 ) -> Observation:
-    """What migrations of an application change, file after file.
+    """The changes made by an application's migrations, file by file.
 
-    schema       files that say what was there before: a dump, or the migrations up to here
+    schema       files that define the earlier schema: a dump, or the migrations so far
     replication  tables that it does not name are left out; None: every table counts
     phase        instead of each migration's default
-    raises       Problems with all that was not understood, by file and line
+    raises       Problems with every statement that was not understood, by file and line
     """
     catalog = Catalog(schema=replication.schema if replication else "public")
     if replication is not None:
         catalog.replicated = frozenset((entry.schema, entry.table) for entry in replication.tables)
     problems = _learn(catalog, schema)
     catalog.learned = bool(schema)
-    catalog.begin_anew()
+    catalog.new_session()
     migrations: list[Observed] = []
     ignored: list[Ignored] = []
     remarks: list[Remark] = []
@@ -64,7 +64,7 @@ def observe(
             ignored += [event for event in transaction if isinstance(event, Ignored)]
             remarks += [event for event in transaction if isinstance(event, Remark)]
     _stop(problems)
-    passed = catalog.passed - catalog.tables.keys()  # what was changed of them in between concerns no store
+    passed = catalog.passed - catalog.tables.keys()  # changes of them in between concern no store
     migrations = [one for one in migrations if (one.migration.schema, one.migration.table) not in passed]
     remarks += rejoined(migrations)
     return _scoped(Observation(tuple(settled(migrations)), tuple(ignored), tuple(remarks)), replication, phase)
@@ -83,7 +83,7 @@ def read_schema(files: Sequence[File], schema: str = "public") -> tuple[PgTable,
 def compare_dumps(
     before: Sequence[File], after: Sequence[File], replication: Replication | None = None, phase: Phase | None = None
 ) -> Observation:
-    """What lies between two schemas. A renaming cannot be told from a drop and an addition.
+    """The changes between two schemas. A renaming looks like a drop and an addition.
 
     raises  Problems
     """
@@ -142,17 +142,17 @@ def _scoped(observation: Observation, replication: Replication | None, phase: Ph
 
 
 def _oversized(migrations: Iterable[Observed]) -> Iterator[Problem]:
-    """Nothing is written that could not be read again."""
+    """A migration that could be written but not read again is refused."""
     for observed in migrations:
         if len(written(observed.migration).encode()) > MAX_BYTES:
             title = observed.migration.title.replace("_", " ")[:_TITLE]
             message = f"{title}: larger than a migration may be, {MAX_BYTES // 1024} KiB"
-            hint = "leave a long default out of it: rows arrive with their values"
+            hint = "leave out its long default: rows arrive with their values"
             yield Problem("S402", message, observed.where, hint)
 
 
 def _losses(migrations: Iterable[Observed], dialects: Collection[Dialect]) -> Iterator[Remark]:
-    """What the stores' types cannot hold of a column that comes or changes."""
+    """Values of an added or changed column that the stores' types cannot hold."""
     for observed in migrations:
         match observed.migration.operation:
             case (

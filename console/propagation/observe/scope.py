@@ -1,4 +1,4 @@
-"""Statements that change no column: recognised by how they begin, each with the reason why stores need not hear of it.
+"""Statements that change no column: recognized by their first words, each with the reason why stores can ignore it.
 
 What begins like none of these is not understood. So are the ones that can hide a change of a column.
 """
@@ -9,7 +9,7 @@ from console.propagation.observe.catalog import Catalog
 from console.propagation.sql.cursor import Cursor, Name
 
 NEW: Final = "a new table gets its place in the stores when replication.yaml names it"
-STAYS: Final = "to the stores it stays one table: what differs in its columns is told"
+STAYS: Final = "for the stores it stays one table: differences of its columns are reported"
 GONE: Final = "its rows stay in the stores until somebody drops them there"
 _DATA: Final = "it changes rows, which replicate as rows"
 DATA: Final = ("data", _DATA)
@@ -20,7 +20,7 @@ _UNPUBLISHED: Final = "rows of the tables that it takes out arrive no more; thos
 _ALONE: Final = "it concerns PostgreSQL alone"
 VIEWS: Final = "views do not replicate"
 
-# neither a change nor worth a line: settings, transactions, locks, maintenance
+# no change and not worth a line: settings, transactions, locks, maintenance
 SILENT: Final = frozenset(
     (
         "set", "reset", "show", "discard", "lock", "begin", "start", "commit", "end", "rollback", "abort", "savepoint",
@@ -45,7 +45,7 @@ _STARTS: Final = {
     "cluster": ("storage", _ALONE),
     "import": ("foreign_table", _ALONE),
 }
-# objects of CREATE, ALTER and DROP → the name of it; longer beginnings first
+# objects of CREATE, ALTER and DROP → the kind's name; longer beginnings first
 _OBJECTS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     (("unique", "index"), "index"),
     (("index",), "index"),
@@ -95,7 +95,7 @@ _OBJECTS: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     (("table",), "table"),
 )
 _REASONS: Final = {"view": VIEWS, "data": _DATA}
-# with CASCADE these drop no column; all others may drop some that nobody names
+# with CASCADE these drop no column; any other may drop columns that the statement does not name
 _HARMLESS: Final = (
     "index",
     "sequence",
@@ -110,9 +110,9 @@ _HARMLESS: Final = (
 
 
 def ignored(cursor: Cursor, catalog: Catalog) -> tuple[str, str] | None:
-    """The kind of a statement that changes no column, and the reason to leave it out; None where it is not known.
+    """The kind of a statement that changes no column, and the reason to ignore it; None for an unknown statement.
 
-    raises  NotUnderstood for what may hide a change of a column
+    raises  NotUnderstood for a statement that may hide a change of a column
     """
     first = cursor.peek()
     assert first is not None
@@ -134,7 +134,7 @@ def _object(cursor: Cursor, verb: str, catalog: Catalog) -> tuple[str, str] | No
         if cursor.take(*words):
             if verb == "drop" and _cascades(cursor) and not (kind in _HARMLESS or _drops_views(kind, cursor, catalog)):
                 raise cursor.wrong(
-                    f"{verb} {words[0]} … cascade takes columns along without naming them",
+                    f"{verb} {words[0]} … cascade drops columns without naming them",
                     "drop the columns by name first, then leave CASCADE out",
                 )
             if (verb, kind) == ("alter", "publication") and "drop" in {word.text for word in cursor.statement.words}:
@@ -146,7 +146,7 @@ def _object(cursor: Cursor, verb: str, catalog: Catalog) -> tuple[str, str] | No
 
 
 def _drops_views(kind: str, cursor: Cursor, catalog: Catalog) -> bool:
-    """Views take no column along, unless one has a view's rows for its values."""
+    """Dropping a view drops no column, unless a column has a view's rows for values."""
     types = {column.postgres for table in catalog.tables.values() for column in table.columns}
     return kind == "view" and not any(
         shown.rpartition(".")[2].removesuffix("[]") == word.text
@@ -162,7 +162,7 @@ def _cascades(cursor: Cursor) -> bool:
 
 
 def _hiding(cursor: Cursor, catalog: Catalog) -> tuple[str, str]:
-    """A DO block is data as long as nothing in it could change a table; CALL and EXECUTE run what is not in the file."""
+    """A DO block is data if nothing in it can change a table; CALL and EXECUTE run code that is not in the file."""
     from console.propagation.observe.functions.calls import harmless_body
 
     words = cursor.statement.words
@@ -171,14 +171,14 @@ def _hiding(cursor: Cursor, catalog: Catalog) -> tuple[str, str]:
     ]
     bodies = [word.text for word in words if word.kind == "text" and word.text not in languages]
     if not cursor.sees("do") or set(languages) - {"plpgsql"} or not harmless_body(bodies, catalog):
-        hint = "write the changes of tables as statements of their own"
+        hint = "write changes of tables as separate statements"
         what = "a DO block that can change tables" if cursor.sees("do") else "what it runs is not in the file"
         raise cursor.wrong(what, hint)
     return DATA
 
 
 def updated(cursor: Cursor, catalog: Catalog) -> tuple[Name, frozenset[str]] | None:
-    """The table of an UPDATE and the columns that every row of it gets a value of; None for another statement."""
+    """The table of an UPDATE and the columns that it sets in every row; None for another statement."""
     ahead = Cursor(cursor.statement, cursor.at, cursor.end)
     if not ahead.take("update"):
         return None

@@ -39,7 +39,7 @@ _TYPES: Final = "the columns that have it say so"
 
 @dataclass(frozen=True)
 class Savepoint:
-    """A savepoint: what was known at it, and how many events there were."""
+    """A savepoint: the catalog at that moment, and the number of events."""
 
     name: str
     catalog: Catalog
@@ -59,10 +59,10 @@ class SqlScript:
     problems: list[Problem] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self._explicit = False  # inside a transaction that the file opens
+        self._explicit = False  # inside a transaction opened by the file
 
     def transactions(self) -> Iterator[list[Event]]:
-        """Events of each committed transaction, in order; what is not understood is added to `problems`."""
+        """Events of each committed transaction, in order; statements that are not understood become `problems`."""
         read = self._statements()
         opened = any(_opens(statement) for statement in read)
         each = not opened and any(_stands_alone(statement) for statement in read)
@@ -100,13 +100,13 @@ class SqlScript:
         if self._explicit:
             self.catalog.restore(before)
         elif pending:
-            hint = "write BEGIN at the beginning of what it undoes"
+            hint = "write BEGIN before the statements that it undoes"
             self._refuse(NotUnderstood("ROLLBACK outside of a transaction of the file", statement.line, hint=hint))
 
     def _saved(
         self, statement: SqlStatement, saved: list[Savepoint], pending: list[Event], *, undoes: bool
     ) -> list[Savepoint]:
-        """RELEASE and ROLLBACK TO: what the innermost savepoint of that name keeps. returns  those that are left"""
+        """RELEASE and ROLLBACK TO the innermost savepoint of that name. returns  the savepoints that remain"""
         name = _last_name(statement)
         at = next((rank for rank in reversed(range(len(saved))) if saved[rank].name == name), None)
         if at is None:
@@ -188,7 +188,7 @@ class SqlScript:
         return lambda at: f"{self.file}:{statement.words[min(at, len(statement.words) - 1)].line}"
 
     def _schema(self, cursor: Cursor, statement: SqlStatement) -> Iterator[Event]:
-        """ALTER SCHEMA: a new name is one for every table in it."""
+        """ALTER SCHEMA: a new name renames every table in it."""
         old = cursor.name()
         if not cursor.take("rename", "to"):
             yield self._ignored(statement, "alter_schema", OF_THE_DATABASE)
@@ -199,7 +199,7 @@ class SqlScript:
             move = Alteration(cursor, self.catalog, self._place(statement), name)
             yield from move.moved((new, name[1]), Cursor.over(statement))
         yield Remark(
-            f"{self.file}:{statement.line}", f"stores know the tables of {old} as {old}.…: their rows need names anew"
+            f"{self.file}:{statement.line}", f"stores know the tables of {old} as {old}.…: their rows need new names"
         )
         self.catalog.schemas = (self.catalog.schemas - {old}) | {new}
         self.catalog.views = {(new, name) if schema == old else (schema, name) for schema, name in self.catalog.views}
@@ -232,7 +232,7 @@ class SqlScript:
             yield self._ignored(statement, "create_table", NEW, created.name)
 
     def _before(self, created: DdlTable) -> DdlTable | None:
-        """The table that stores know under a new one's name."""
+        """The table that stores know under the name of a new one."""
         name = (created.schema, created.name)
         return self.catalog.left.pop(name, None) if created.new and self.catalog.concerns(name) else None
 
@@ -270,7 +270,7 @@ class SqlScript:
             yield from self._gone(name, cursor, statement)
 
     def _gone(self, name: Name, cursor: Cursor, statement: SqlStatement) -> Iterator[Event]:
-        """A table goes, and with it what inherits from it; so would a column whose values are its rows."""
+        """A table is dropped with the tables that inherit from it; refused if a column has its rows for values."""
         gone = self.catalog.tables.pop(name, None)
         if gone is not None and gone.whole and not (gone.new or gone.temporary):
             self.catalog.left.setdefault(name, gone)
@@ -313,7 +313,7 @@ def _stands_alone(statement: SqlStatement) -> bool:
 
 
 def _creates_table(cursor: Cursor) -> Cursor | None:
-    """The place behind CREATE … TABLE."""
+    """A cursor behind CREATE … TABLE."""
     ahead = Cursor(cursor.statement, cursor.at, cursor.end)
     if not ahead.take("create"):
         return None

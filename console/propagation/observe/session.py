@@ -1,4 +1,4 @@
-"""What a statement does to the session and the transaction around it: where names are looked for, whether it goes on.
+"""The effect of a statement on its session and transaction: where names are looked up, whether a transaction follows.
 
 source  PostgreSQL 15 documentation, SET, set_config (§9.27.1), §5.9.3 (search_path)
 """
@@ -17,10 +17,10 @@ _HINT: Final = "write SET search_path TO … as a statement of its own, or write
 
 
 def follow_path(statement: SqlStatement, catalog: Catalog, *, inside: bool) -> None:
-    """`SET search_path TO app, public` and the like: names without a schema are looked for there from now on.
+    """`SET search_path TO app, public` and the like: sets where unqualified names are looked up.
 
-    inside  within a transaction that the file opens
-    raises  NotUnderstood where a statement sets it to what is not written there
+    inside  within a transaction opened by the file
+    raises  NotUnderstood for a value that is not a literal
     """
     cursor = Cursor.over(statement)
     if cursor.take("reset"):
@@ -28,7 +28,7 @@ def follow_path(statement: SqlStatement, catalog: Catalog, *, inside: bool) -> N
             _look(catalog, catalog.home, False)
     elif cursor.take("discard"):
         if cursor.sees("all"):
-            catalog.begin_anew()
+            catalog.new_session()
         elif cursor.sees("temp") or cursor.sees("temporary"):
             catalog.tables = {name: table for name, table in catalog.tables.items() if not table.temporary}
     elif cursor.take("set"):
@@ -62,7 +62,7 @@ def follow_path(statement: SqlStatement, catalog: Catalog, *, inside: bool) -> N
 
 
 def _sets_path(statement: SqlStatement) -> bool:
-    """It calls set_config with that setting's name, or with one that is not written there."""
+    """Whether it calls set_config with that setting's name, or with a name that is not a literal."""
     for at, word in enumerate(statement.words[:-3]):
         if word.kind in ("word", "name") and word.text == "set_config":
             name, behind = statement.words[at + 2 : at + 4]
@@ -83,14 +83,14 @@ def _names(cursor: Cursor, catalog: Catalog) -> Iterator[str]:
 
 
 def _listed(text: str) -> Iterator[str]:
-    """The names in a setting's text; nothing where it has none."""
+    """The names in a setting's text."""
     for statement in statements(text):
         for part in Cursor.over(statement).parts():
             yield part.name()
 
 
 def _look(catalog: Catalog, names: Sequence[str], local: bool) -> None:
-    """The schemas of the path; a path without one leaves only names that have theirs."""
+    """Set the schemas of the path; an empty path allows qualified names only."""
     path = tuple(TEMP if name.startswith(TEMP) else name for name in names if name not in _PASSED)
     if local:
         catalog.outside = catalog.outside or catalog.path
@@ -107,7 +107,7 @@ def chains(statement: SqlStatement) -> bool:
 
 
 def executed(statement: SqlStatement) -> SqlStatement | None:
-    """What EXPLAIN ANALYZE runs, with all that it does; None where nothing is run, or it is no EXPLAIN."""
+    """The statement that EXPLAIN ANALYZE runs; None for a plain EXPLAIN or another statement."""
     cursor = Cursor.over(statement)
     if not cursor.take("explain"):
         return None
