@@ -1,5 +1,8 @@
 """What the operator's log says of each event: one line, with its time. Pure; what moves many times a second has none."""
 
+import re
+from typing import Literal
+
 from console.model.event import (
     Accepted,
     BatchDone,
@@ -20,7 +23,10 @@ from console.model.event import (
     TakenOver,
 )
 
+Level = Literal["info", "warning", "error"]
 CHECKED = {True: "ok", False: "differs", None: "inconclusive"}
+
+_FAILED = re.compile(r"\d\d:\d\d:\d\dZ failed ")
 
 
 def logline(event: Event, at: float) -> str:
@@ -69,3 +75,10 @@ def _said(event: Event) -> str:
         case Ended(state, by):
             return f"{state}, by {by}" if by else state
     return ""
+
+
+def level_of(line: str) -> Level:
+    """The level of a line written by `logline`: a status stores lines as text."""
+    if line.startswith("error: ") or _FAILED.match(line):
+        return "error"
+    return "warning" if line.startswith("warning: ") else "info"

@@ -106,25 +106,25 @@ class WitnessSearch:
     def __init__(self, board: RegionBoard) -> None:
         self._board = board
         self._lives: dict[str, Live] = {}
-        self._prover: WitnessWorker | None = None
+        self._worker: WitnessWorker | None = None
 
     def beside(self, name: str, plan: Plan, live: Live) -> "WitnessProgress | None":
         """The known witnesses of a region's new plan, which was computed against `live`."""
         self._lives[name] = live
-        return self._prover.of(name, plan, live.release) if self._prover else None
+        return self._worker.progress(name, plan, live.release) if self._worker else None
 
     async def seek(self, region: Region, plan: Plan) -> None:
         """Search; the results appear in the view."""
-        if self._prover is None:
+        if self._worker is None:
             from console.witness import WitnessWorker  # loads an engine that nothing else needs
 
-            self._prover = WitnessWorker(lambda name, witness: self._board.set(name, witness=witness))
-        await self._prover.seek(region, plan, self._lives[region.name].release)
+            self._worker = WitnessWorker(lambda name, witness: self._board.set(name, witness=witness))
+        await self._worker.search(region, plan, self._lives[region.name].release)
 
     def stop(self) -> None:
         """End the search, for good."""
-        if self._prover:
-            self._prover.stop()
+        if self._worker:
+            self._worker.stop()
 
 
 def under_way(status: Status) -> bool:

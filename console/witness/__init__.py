@@ -9,11 +9,20 @@ from console.witness.plans import (
     witness_between,
     witnesses_of,
 )
-from console.witness.search import Witness, WitnessQuery, WitnessResult, candidates, find_witness, witness_query
+from console.witness.search import (
+    NoWitness,
+    Witness,
+    WitnessQuery,
+    WitnessResult,
+    candidates,
+    find_witness,
+    witness_query,
+)
 from console.witness.worker import WitnessProgress, WitnessWorker
 
 __all__ = [
     "NO_ROW_CHANGES",
+    "NoWitness",
     "QueryEdit",
     "Witness",
     "WitnessFinder",

@@ -1,4 +1,4 @@
-"""DuckDB as the quick engine of the search. What it finds is only a suspicion: Spark is asked before it is shown."""
+"""DuckDB as the fast engine of the search. A difference found here is only a candidate, to be confirmed on Spark."""
 
 import math
 from collections.abc import Sequence
@@ -24,11 +24,11 @@ _UNSUPPORTED = (
 
 
 class Unsupported(Exception):
-    """DuckDB does not know a function or a construct of the query."""
+    """DuckDB does not support a function or a construct of the query."""
 
 
 class DuckEngine:
-    """One database in memory; each try registers its tables anew."""
+    """A database in memory; each try registers its tables anew."""
 
     def __init__(self) -> None:
         self._db = duckdb.connect(config={"threads": 1, "enable_external_access": False})
@@ -43,9 +43,9 @@ class DuckEngine:
         if not trial.duckdb:
             raise Unsupported
         try:
-            found = self._db.execute(trial.duckdb)
-            names, kinds = (tuple(str(column[i]) for column in found.description or ()) for i in range(2))
-            return Ran(names, tuple(tuple(json_value(value) for value in row) for row in found.fetchall()), "", kinds)
+            cursor = self._db.execute(trial.duckdb)
+            names, kinds = (tuple(str(column[i]) for column in cursor.description or ()) for i in range(2))
+            return Ran(names, tuple(tuple(json_value(value) for value in row) for row in cursor.fetchall()), "", kinds)
         except _UNSUPPORTED as error:
             raise Unsupported(str(error)) from None
         except duckdb.Error as error:
@@ -60,11 +60,11 @@ class DuckEngine:
 def _type(kind: SparkType) -> pa.DataType:
     match kind.name:
         case "array":
-            return pa.list_(_type(kind.inside[0]))
+            return pa.list_(_type(kind.inner[0]))
         case "map":
-            return pa.map_(_type(kind.inside[0]), _type(kind.inside[1]))
+            return pa.map_(_type(kind.inner[0]), _type(kind.inner[1]))
         case "struct":
-            return pa.struct([(name, _type(of)) for name, of in zip(kind.fields, kind.inside, strict=True)])
+            return pa.struct([(name, _type(of)) for name, of in zip(kind.fields, kind.inner, strict=True)])
         case "decimal":
             return pa.decimal128(*kind.scale)
         case "timestamp":
@@ -82,17 +82,17 @@ def _arrow(value: Any, kind: SparkType) -> Any:
         return None
     match kind.name:
         case "array":
-            return [_arrow(item, kind.inside[0]) for item in value]
+            return [_arrow(item, kind.inner[0]) for item in value]
         case "map":
-            return [(_arrow(key, kind.inside[0]), _arrow(held, kind.inside[1])) for key, held in value]
+            return [(_arrow(key, kind.inner[0]), _arrow(item, kind.inner[1])) for key, item in value]
         case "struct":
-            parts = zip(kind.fields, value, kind.inside, strict=True)
+            parts = zip(kind.fields, value, kind.inner, strict=True)
             return {name: _arrow(item, of) for name, item, of in parts}
     return value
 
 
 def json_value(value: Any) -> Any:
-    """A value as the replayer's JSON says it."""
+    """A value as in the replayer's JSON."""
     match value:
         case datetime():
             return value.replace(tzinfo=None).isoformat()

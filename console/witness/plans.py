@@ -1,7 +1,7 @@
-"""Witnesses for what a plan edits: which rows the new query of a table turns into others than the live one does."""
+"""Witnesses of a plan's edits: rows for which the new query of a table gives another result than the live one."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from console.drivers.replay import Replayer
 from console.errors import ConsoleError, DataError
@@ -10,20 +10,20 @@ from console.model.plan import Plan
 from console.model.region import Region
 from console.model.schema import types
 from console.planning.compare import QueryDifference, compare
-from console.witness.search import WitnessQuery, WitnessResult, find_witness, witness_query
+from console.witness.search import NoWitness, WitnessResult, find_witness, witness_query
 
 Tables = Mapping[str, Mapping[str, str]]  # table → column → Spark type
 Witnesses = Mapping[tuple[str, str, str], WitnessResult]  # by region, table, materialization
 NO_ROW_CHANGES = "nothing to show: old rows and columns stay as they are"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QueryEdit:
-    """A query that feeds a table and says something else than the live one of the same name.
+    """A query that feeds a table and differs from the live one of the same name.
 
     old, new  compiled SQL
-    tables    what either of them reads
-    opaque    columns of the table whose values say nothing: the bytes of sketches
+    tables    columns of the tables that either of them reads
+    opaque    columns of the table whose values are not comparable: the bytes of sketches
     """
 
     table: str
@@ -45,45 +45,45 @@ def witness_between(
     tables: Tables | None,
     spark: Replayer,
     *,
-    found: QueryDifference | None = None,
+    difference: QueryDifference | None = None,
     opaque: Iterable[str] = (),
 ) -> WitnessResult:
-    """A witness of the difference of two queries; where none can be sought, the reason.
+    """A witness of the difference of two queries, or why there is none.
 
-    found   what the comparison said, where it was asked already
-    opaque  columns whose values say nothing
+    difference  result of the comparison, if it was made already
+    opaque      columns whose values are not comparable
     """
     if not tables:
-        return WitnessResult(None, 0, "rows can only be made where the columns are known: --schema FILE")
-    found = found or compare(old, new, tables)
-    if found.rows == "same" and not found.changed:
-        return WitnessResult(None, 0, NO_ROW_CHANGES)
+        return WitnessResult(None, 0, "rows can only be made if the columns are known: --schema FILE")
+    difference = difference or compare(old, new, tables)
+    if difference.rows == "same" and not difference.changed:
+        return WitnessResult(None, 0, NO_ROW_CHANGES, NoWitness.UNCHANGED)
     hidden = {name.lower() for name in opaque}
     try:
-        asked = witness_query(old, new, tables, found)
-        pairs = tuple(pair for pair in asked.pairs if pair[0].lower() not in hidden)
-        return find_witness(WitnessQuery(asked.old, asked.new, pairs, asked.tables), spark)
+        query = witness_query(old, new, tables, difference)
+        pairs = tuple(pair for pair in query.pairs if pair[0].lower() not in hidden)
+        return find_witness(replace(query, pairs=pairs), spark)
     except DataError as error:
-        return WitnessResult(None, 0, f"not sought: {error}")
-    except ConsoleError as error:  # what is compared stands without a Spark, too
-        return WitnessResult(None, 0, f"not proven: {error}", unproven=True)
+        return WitnessResult(None, 0, f"not searched: {error}")
+    except ConsoleError as error:  # the comparison is valid without Spark too
+        return WitnessResult(None, 0, f"not confirmed: {error}", NoWitness.UNAVAILABLE)
 
 
 class WitnessFinder:
-    """Seeks each edit once, whichever plan or region it is met in. One search at a time; `stop` is for any thread."""
+    """Searches for each edit once, for all plans and regions. One search at a time; `stop` may be called by any thread."""
 
     def __init__(self) -> None:
-        self._known: dict[str, WitnessResult] = {}
+        self._results: dict[str, WitnessResult] = {}
         self._spark: Replayer | None = None
         self._stopped = False
 
-    def known(self, edit: QueryEdit, conf: Mapping[str, str]) -> WitnessResult | None:
-        """What an earlier search came to; None where there was none, or no Spark could be asked then."""
-        found = self._known.get(_key(edit, conf))
-        return None if found is None or found.unproven else found
+    def cached(self, edit: QueryEdit, conf: Mapping[str, str]) -> WitnessResult | None:
+        """Result of an earlier search; None if there was none, or if Spark was not available then."""
+        result = self._results.get(_key(edit, conf))
+        return None if result is None or result.unavailable else result
 
-    def seek(self, wanted: Sequence[QueryEdit], conf: Mapping[str, str]) -> Iterator[WitnessResult]:
-        """An answer to each edit, in order. Blocks for seconds; a Spark is started with the first edit that needs one.
+    def search(self, edits: Sequence[QueryEdit], conf: Mapping[str, str]) -> Iterator[WitnessResult]:
+        """The result for each edit, in order. Blocks for seconds; Spark is started by the first edit that needs it.
 
         conf  Spark settings of the region whose plan it is
         """
@@ -91,30 +91,30 @@ class WitnessFinder:
             self._spark = spark
             if self._stopped:
                 spark.stop()
-            for edit in wanted:
-                found = self.known(edit, conf)
-                if found is None:
-                    found = witness_between(edit.old, edit.new, edit.tables, spark, opaque=edit.opaque)
-                    self._known[_key(edit, conf)] = found
-                yield found
+            for edit in edits:
+                result = self.cached(edit, conf)
+                if result is None:
+                    result = witness_between(edit.old, edit.new, edit.tables, spark, opaque=edit.opaque)
+                    self._results[_key(edit, conf)] = result
+                yield result
 
     def stop(self) -> None:
-        """End the search that runs, and its Spark, at once: what it then says is worth nothing. There is no other after."""
+        """End the running search and its Spark at once, for good; the result of that search is to be ignored."""
         self._stopped = True
         if self._spark is not None:
             self._spark.stop()
 
 
 def witnesses_of(plans: Sequence[Plan], lives: Sequence[Live], regions: Sequence[Region]) -> Witnesses:
-    """A witness for every query whose edit a plan carries."""
+    """The result for every query that a plan edits."""
     releases = {live.region: live.release for live in lives}
     confs = {region.name: dict(region.spark.conf) for region in regions}
-    seeker, answers = WitnessFinder(), {}
+    finder, results = WitnessFinder(), {}
     for plan in plans:
         edited = query_edits(plan, releases.get(plan.region))
-        for edit, sought in zip(edited, seeker.seek(edited, confs.get(plan.region, {})), strict=True):
-            answers[plan.region, edit.table, edit.materialization] = sought
-    return answers
+        for edit, result in zip(edited, finder.search(edited, confs.get(plan.region, {})), strict=True):
+            results[plan.region, edit.table, edit.materialization] = result
+    return results
 
 
 def _key(edit: QueryEdit, conf: Mapping[str, str]) -> str:
@@ -131,7 +131,14 @@ def _iter_edits(plan: Plan, was: Release) -> Iterator[QueryEdit]:
             if old is not None and old.sql != feed.sql:
                 tables = _tables(plan.release, was, (old, feed))
                 opaque = _opaque(plan.release, was, node.name)
-                yield QueryEdit(node.name, feed.materialization, old.sql, feed.sql, tables, opaque)
+                yield QueryEdit(
+                    table=node.name,
+                    materialization=feed.materialization,
+                    old=old.sql,
+                    new=feed.sql,
+                    tables=tables,
+                    opaque=opaque,
+                )
 
 
 def _tables(now: Release, was: Release, feeds: Iterable[Feed]) -> dict[str, dict[str, str]]:

@@ -1,4 +1,4 @@
-"""What two runs of two queries have in common: rows as multisets, values as both engines mean them."""
+"""Comparing the results of two queries: rows as multisets, values normalised across engines."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -9,12 +9,12 @@ from console.drivers.replay import Ran
 
 
 def failures(old: Ran, new: Ran) -> tuple[bool, bool]:
-    """Which of the two failed."""
+    """Whether the old and the new query failed."""
     return bool(old.error), bool(new.error)
 
 
 def differ(old: Ran, new: Ran, pairs: Sequence[tuple[str, str]]) -> bool:
-    """Whether two runs give other rows, as multisets over the paired columns, or only one of them fails."""
+    """Whether two results differ as multisets over the paired columns, or only one of the queries failed."""
     if old.error or new.error:
         return bool(old.error) != bool(new.error)
     if not pairs:
@@ -23,8 +23,8 @@ def differ(old: Ran, new: Ran, pairs: Sequence[tuple[str, str]]) -> bool:
 
 
 def _bag(ran: Ran, names: Sequence[str]) -> Counter[tuple[str, ...]]:
-    held = [column.lower() for column in ran.columns]
-    at = [held.index(name.lower()) for name in names]
+    columns = [column.lower() for column in ran.columns]
+    at = [columns.index(name.lower()) for name in names]
     return Counter(tuple(_form(row[i], ran.kinds[i]) for i in at) for row in ran.rows)
 
 

@@ -1,4 +1,4 @@
-"""A found database made small: fewer rows, then plainer values, as long as the difference stays."""
+"""Shrinking a database: fewer rows, then simpler values, as long as the results still differ."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -8,19 +8,19 @@ from console.witness.values import ValuePool
 
 Database = Mapping[str, tuple[tuple[Any, ...], ...]]  # table → rows
 StillDiffers = Callable[[Database], bool]
-_PLAIN_VALUES = 4  # of a type's plainest values, those that are tried
+_PLAIN_VALUES = 4  # of a type that are tried, simplest first
 
 
 def shrink(
     found: Database, kinds: Mapping[str, Sequence[tuple[str, SparkType]]], pool: ValuePool, still: StillDiffers
 ) -> Database:
-    """The smallest database that a walk over rows, and then over values, comes to."""
+    """A local minimum: no single row can be left out, and values are as simple as the difference allows."""
     small = _fewer(found, still)
     for table, columns in kinds.items():
         rows = range(len(small[table]))
         for at, (name, of) in enumerate(columns):
             simple = pool.simple(of, name)[:_PLAIN_VALUES]
-            for together in ([*rows], *([row] for row in rows)):  # a key must change in all its rows at once
+            for together in ([*rows], *([row] for row in rows)):  # a key must change in all its rows together
                 small = _plainer(small, table, together, at, simple, still)
     return small
 

@@ -1,4 +1,4 @@
-"""Spark types as values: what stands between the text `array<struct<a:int>>` and made-up rows."""
+"""Spark types as values, parsed from text such as `array<struct<a:int>>`."""
 
 from dataclasses import dataclass, field
 
@@ -7,10 +7,10 @@ from console.errors import DataError
 
 @dataclass(frozen=True, slots=True)
 class SparkType:
-    """A type: its name, and for nested ones the kinds inside; a struct's fields are named."""
+    """A type by name; nested ones have inner types, and a struct the names of its fields."""
 
     name: str
-    inside: tuple["SparkType", ...] = ()
+    inner: tuple["SparkType", ...] = ()
     fields: tuple[str, ...] = ()
     scale: tuple[int, int] = field(default=(10, 0))
 
@@ -26,11 +26,11 @@ _ALSO = {
 
 
 def parse_type(text: str) -> SparkType:
-    """raises  DataError where no rows of this type can be made"""
-    said = " ".join(text.lower().split())
-    head, _, rest = said.partition("<")
+    """raises  DataError if no rows of this type can be made"""
+    normal = " ".join(text.lower().split())
+    head, _, rest = normal.partition("<")
     head = head.strip()
-    if rest and said.endswith(">"):
+    if rest and normal.endswith(">"):
         parts = _split(rest[:-1])
         if head == "array" and len(parts) == 1:
             return SparkType("array", (parse_type(parts[0]),))
@@ -39,7 +39,7 @@ def parse_type(text: str) -> SparkType:
         if head == "struct":
             named = [_field(part) for part in parts]
             return SparkType("struct", tuple(parse_type(of) for _, of in named), tuple(name for name, _ in named))
-    base, _, arguments = said.partition("(")
+    base, _, arguments = normal.partition("(")
     base = _ALSO.get(base.strip(), base.strip())
     if base == "decimal":
         digits = [int(part) for part in arguments.rstrip(") ").split(",") if part.strip().isdigit()]

@@ -1,4 +1,4 @@
-"""Values worth trying: boundaries of each type, and what stands in the queries, just below and just above it."""
+"""Values worth trying: boundaries of each type, and literals of the queries with their neighbours."""
 
 import json
 import random
@@ -14,14 +14,14 @@ from console.witness.spark_types import SparkType
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _WORDS = ("", "a", "b", "A", "ab", "1", " a", "é")
-_EDGE = 0.06  # how often the ends of a type's range are tried: they overflow, and then both queries only fail
+_EDGE = 0.06  # share of draws with the ends of a type's range: they overflow, and then both queries just fail
 _NULL = 0.12
 _PRECISE = 80  # digits: numbers of 30 with 38 places, and a step
 
 
 @dataclass(frozen=True, slots=True)
 class ValuePool:
-    """What both queries mention, as values. documents  columns that hold JSON with these keys."""
+    """Literals of both queries as values. documents: columns that hold JSON with these keys."""
 
     numbers: tuple[Decimal, ...]
     texts: tuple[str, ...]
@@ -37,7 +37,7 @@ class ValuePool:
         return cls(tuple(sorted(numbers)), tuple(sorted(texts)), documents, keys)
 
     def simple(self, kind: SparkType, column: str = "") -> list[Any]:
-        """Values of a type from the simplest on; NULL comes after a few plain ones."""
+        """Values of a type, simplest first; NULL comes after a few plain ones."""
         match kind.name:
             case "tinyint" | "smallint" | "int" | "bigint":
                 near = [int(n) + step for n in self.numbers for step in (0, -1, 1)]
@@ -68,15 +68,15 @@ class ValuePool:
         return self._nested(kind)
 
     def _strings(self, column: str) -> list[Any]:
-        said = [text.replace("%", "").replace("_", "a") for text in self.texts]
-        more = [f"x{text}y" for text in said if text][:4]
+        literals = [text.replace("%", "").replace("_", "a") for text in self.texts]
+        more = [f"x{text}y" for text in literals if text][:4]
         numbers = [str(number) for number in self.numbers]
-        words = _unique([*_WORDS[:3], *said, *self.texts, *more, *numbers, *_WORDS[3:], None])
+        words = _unique([*_WORDS[:3], *literals, *self.texts, *more, *numbers, *_WORDS[3:], None])
         if column.lower() not in self.documents or not self.keys:
             return words
-        held = [None, 1, "a", *self.numbers, *said]
-        documents = [json.dumps({key: _bare(value)}) for key in self.keys for value in held]
-        several = [json.dumps({key: _bare(value) for key in self.keys}) for value in held]
+        contents = [None, 1, "a", *self.numbers, *literals]
+        documents = [json.dumps({key: _bare(value)}) for key in self.keys for value in contents]
+        several = [json.dumps({key: _bare(value) for key in self.keys}) for value in contents]
         return _unique(["{}", *several, *documents, "no json", None])
 
     def _times(self) -> Iterator[datetime]:
@@ -89,7 +89,7 @@ class ValuePool:
                         yield at + step
 
     def _nested(self, kind: SparkType) -> list[Any]:
-        inner = [self.simple(of)[:3] for of in kind.inside]
+        inner = [self.simple(of)[:3] for of in kind.inner]
         match kind.name:
             case "array":
                 return [[], [inner[0][0]], [inner[0][1], inner[0][0]], [None], None]
@@ -98,7 +98,7 @@ class ValuePool:
         return [[values[i] for values in inner] for i in range(2)] + [[None] * len(inner), None]
 
     def draw(self, rng: random.Random, kind: SparkType, column: str, few: int) -> list[Any]:
-        """A handful of values of one type, for one database: few, so that rows meet in joins and groups."""
+        """A few values of one type for one database: few, so that rows meet in joins and groups."""
         known = [value for value in self.simple(kind, column) if value is not None]
         drawn = [rng.choice(known) for _ in range(few)]
         if kind.name in _BITS and rng.random() < _EDGE:
@@ -122,7 +122,7 @@ def _bare(value: Any) -> Any:
 
 
 def _unique(values: Sequence[Any]) -> list[Any]:
-    found: dict[str, Any] = {}
+    unique: dict[str, Any] = {}
     for value in values:
-        found.setdefault(repr(value), value)
-    return list(found.values())
+        unique.setdefault(repr(value), value)
+    return list(unique.values())

@@ -1,4 +1,4 @@
-"""Witnesses for whoever looks at a fleet: sought in a thread, one search at a time, told as far as they have come."""
+"""Witness searches for a fleet's screen: in a thread, one at a time, with progress."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,60 +15,60 @@ from console.witness.search import WitnessResult
 class WitnessProgress:
     """How far the search has come for one plan's edited queries.
 
-    asked  (table, materialization) of each; () where the plan edits none
-    found  what the search came to, in their order
-    over   nothing is being sought any more
+    edits    (table, materialization) of each; () if the plan edits none
+    results  of the first edits, in their order
+    done     the search has ended
     """
 
-    asked: tuple[tuple[str, str], ...]
-    found: tuple[WitnessResult, ...] = ()
-    over: bool = False
+    edits: tuple[tuple[str, str], ...]
+    results: tuple[WitnessResult, ...] = ()
+    done: bool = False
 
     @property
-    def proven(self) -> bool:
-        """Whether seeking again could say nothing else."""
-        return self.over and not any(found.unproven for found in self.found)
+    def final(self) -> bool:
+        """Whether another search would give the same results."""
+        return self.done and not any(result.unavailable for result in self.results)
 
 
 class WitnessWorker:
-    """Seeks for plans of regions; the same edits are never sought twice. Belongs to one event loop.
+    """Searches witnesses of the plans of regions; equal edits are searched once. Belongs to one event loop.
 
-    tell  hears of a region's search whenever it has come further
+    report  called with a region and its progress
     """
 
-    def __init__(self, tell: Callable[[str, WitnessProgress], object]) -> None:
-        self._tell = tell
-        self._seeker = WitnessFinder()
-        self._turn = asyncio.Lock()
-        self._shown: dict[str, tuple[tuple[QueryEdit, ...], WitnessProgress]] = {}
+    def __init__(self, report: Callable[[str, WitnessProgress], object]) -> None:
+        self._report = report
+        self._finder = WitnessFinder()
+        self._lock = asyncio.Lock()
+        self._progress: dict[str, tuple[tuple[QueryEdit, ...], WitnessProgress]] = {}
 
-    async def seek(self, region: Region, plan: Plan, was: Release | None) -> None:
-        """Returns when every edited query has its answer; at once where it has, or where that search is under way."""
-        wanted = query_edits(plan, was)
-        known = self.of(region.name, plan, was)
-        if known is not None and (known.proven or not known.over):
+    async def search(self, region: Region, plan: Plan, was: Release | None) -> None:
+        """Return once every edited query has its result; at once if it has, or if that search is running."""
+        edits = query_edits(plan, was)
+        known = self.progress(region.name, plan, was)
+        if known is not None and (known.final or not known.done):
             return
-        shown = WitnessProgress(tuple((edit.table, edit.materialization) for edit in wanted))
-        self._shown[region.name] = wanted, shown
-        self._tell(region.name, shown)
-        async with self._turn:
-            search = self._seeker.seek(wanted, dict(region.spark.conf))
-            found: tuple[WitnessResult, ...] = ()
-            while (sought := await asyncio.to_thread(next, search, None)) is not None:
-                found += (sought,)
-                self._come(region.name, wanted, WitnessProgress(shown.asked, found))
-        self._come(region.name, wanted, WitnessProgress(shown.asked, found, over=True))
+        started = WitnessProgress(tuple((edit.table, edit.materialization) for edit in edits))
+        self._progress[region.name] = edits, started
+        self._report(region.name, started)
+        async with self._lock:
+            search = self._finder.search(edits, dict(region.spark.conf))
+            results: tuple[WitnessResult, ...] = ()
+            while (result := await asyncio.to_thread(next, search, None)) is not None:
+                results += (result,)
+                self._update(region.name, edits, WitnessProgress(started.edits, results))
+        self._update(region.name, edits, WitnessProgress(started.edits, results, done=True))
 
-    def of(self, region: str, plan: Plan, was: Release | None) -> WitnessProgress | None:
-        """What is shown beside a plan of this region: how far the search for its very edits has come, if there was one."""
-        wanted, shown = self._shown.get(region, ((), None))
-        return shown if shown is not None and wanted == query_edits(plan, was) else None
+    def progress(self, region: str, plan: Plan, was: Release | None) -> WitnessProgress | None:
+        """Progress of the search for exactly the edits of this plan; None if there was none."""
+        edits, progress = self._progress.get(region, ((), None))
+        return progress if progress is not None and edits == query_edits(plan, was) else None
 
     def stop(self) -> None:
-        """End what is being sought, and its Spark, at once and for good."""
-        self._seeker.stop()
+        """End the running search and its Spark at once, for good."""
+        self._finder.stop()
 
-    def _come(self, region: str, wanted: tuple[QueryEdit, ...], shown: WitnessProgress) -> None:
-        if self._shown[region][0] is wanted:  # else a later plan has other edits, and this answer is for nobody
-            self._shown[region] = wanted, shown
-            self._tell(region, shown)
+    def _update(self, region: str, edits: tuple[QueryEdit, ...], progress: WitnessProgress) -> None:
+        if self._progress[region][0] is edits:  # else a later plan has other edits
+            self._progress[region] = edits, progress
+            self._report(region, progress)

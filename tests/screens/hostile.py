@@ -7,7 +7,7 @@ from console.errors import Conflict, Problem
 from console.model.event import Checked
 from console.model.plan import Drift
 from console.tui import run
-from console.witness import Witness, WitnessProgress, WitnessResult
+from console.witness import NoWitness, Witness, WitnessProgress, WitnessResult
 from tests.screens import scripted as s
 
 ATTACKS = (
@@ -45,7 +45,7 @@ def witness() -> WitnessProgress:
     rows = Ran((ALL,), ((ALL,),))
     answers = (rows, Ran((f"{ALL}3",), ((ALL,),))), (rows, Ran((), (), ALL))
     found = tuple(WitnessResult(Witness({ALL: given}, old, new), 3) for old, new in answers)
-    return WitnessProgress(((ALL, ALL),) * 3, (*found, WitnessResult(None, 0, ALL, unproven=True)), over=True)
+    return WitnessProgress(((ALL, ALL),) * 3, (*found, WitnessResult(None, 0, ALL, NoWitness.UNAVAILABLE)), done=True)
 
 
 def cockpit() -> s.ScriptedCockpit:

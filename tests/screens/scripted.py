@@ -238,4 +238,4 @@ def witness_progress(*answers: WitnessResult, total: int = 0) -> WitnessProgress
     """A search over as many edited queries, over once all are answered."""
     asked = (("requests", "parse_requests"), ("requests_by_hour", "hourly"), ("sessions", "cut_sessions"))
     total = total or len(answers)
-    return WitnessProgress(asked[:total], answers, over=len(answers) == total)
+    return WitnessProgress(asked[:total], answers, done=len(answers) == total)

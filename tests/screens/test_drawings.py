@@ -31,7 +31,7 @@ from console.tui.panes.summary import draw_summary
 from console.tui.panes.witness import draw_witness
 from console.tui.state import ScreenState, needs_attention
 from console.tui.terminal.ascii import to_ascii
-from console.witness import Witness, WitnessProgress, WitnessResult
+from console.witness import NoWitness, Witness, WitnessProgress, WitnessResult
 from tests.screens import scripted as s
 
 STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
@@ -66,11 +66,13 @@ def witnesses(draw: st.DrawFn) -> WitnessProgress:
         old, new = (Ran(*result) if draw(st.booleans()) else Ran((), (), draw(outside)) for result in results)
         witness = Witness({draw(outside): Given(tuple((head, "string") for head in heads), held)}, old, new)
         found.append(
-            WitnessResult(draw(st.sampled_from([None, witness])), draw(rows), draw(outside), draw(st.booleans()))
+            WitnessResult(
+                draw(st.sampled_from([None, witness])), draw(rows), draw(outside), draw(st.sampled_from(NoWitness))
+            )
         )
     left = draw(st.integers(0, 1))
     asked = tuple((draw(outside), draw(outside)) for _ in range(len(found) + left))
-    return WitnessProgress(asked, tuple(found), over=not left)
+    return WitnessProgress(asked, tuple(found), done=not left)
 
 
 @st.composite

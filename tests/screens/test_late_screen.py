@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from console.model.event import DriverLost, Failed, Logged, Paused
+from console.model.logline import level_of, logline
 from console.model.status import replay
 from console.tui.panes.log import draw_log
 from console.tui.panes.steps import draw_steps
@@ -28,3 +30,14 @@ def test_steps_of_a_rollout_that_is_over_are_not_shown_as_those_of_one_under_way
     planned = replace(over, plan=s.waiting(s.US, 400).plan)
     assert "web-8" not in draw_steps(planned, 80, 0.0).plain
     assert draw_steps(planned, 80, 0.0).plain.startswith("· ")
+
+
+def test_a_line_of_the_log_has_the_level_of_its_event() -> None:
+    events = (
+        Failed("s", "disk full"),
+        Logged("x", "error"),
+        DriverLost("s", "gone"),
+        Logged("failed x"),
+        Paused("ada"),
+    )
+    assert [level_of(logline(event, s.NOON)) for event in events] == ["error", "error", "warning", "info", "info"]

@@ -77,7 +77,7 @@ def test_chance_is_no_witness(spark: Replayer) -> None:
         witness_query("SELECT rand() AS x FROM t", "SELECT 1 - rand() AS x FROM t", TABLES, UNTOLD), spark, seconds=0.2
     )
     assert sought.witness is None
-    assert "the answers differ by chance" in sought.why
+    assert "the answers differ by chance" in sought.reason
 
 
 def test_values_of_every_type_reach_spark_and_come_back(spark: Replayer) -> None:

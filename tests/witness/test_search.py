@@ -90,7 +90,7 @@ def test_what_may_not_be_run_starts_no_spark(old: str, new: str, tables: Any, sa
     with Replayer() as spark:
         sought = witness_between(old, new, tables, spark)
         assert sought.witness is None
-        assert said in sought.why
+        assert said in sought.reason
         assert not spark.started
 
 
@@ -99,4 +99,4 @@ def test_without_a_spark_the_answer_says_so(monkeypatch: pytest.MonkeyPatch, tmp
     with Replayer() as spark:
         sought = witness_between("SELECT a FROM t WHERE a > 1", "SELECT a FROM t WHERE a >= 1", TABLES, spark)
     assert sought.witness is None
-    assert "no Delta jars" in sought.why
+    assert "no Delta jars" in sought.reason

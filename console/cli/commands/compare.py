@@ -50,7 +50,7 @@ def compare(old: Path, new: Path, schema: Path | None, witness: bool) -> int:
         from console.witness import witness_between
 
         with Replayer() as spark:
-            witness_result = witness_between(*texts, tables, spark, found=difference)
+            witness_result = witness_between(*texts, tables, spark, difference=difference)
     if output.json:
         output.document({**difference.document(), **({"witness": witness_data(witness_result)} if witness else {})})
     else:

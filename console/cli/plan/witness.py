@@ -17,7 +17,7 @@ def witness_data(witness_result: "WitnessResult") -> dict[str, Any]:
     """For `--output json`: the tables' rows and what each query gives, or why there is none."""
     witness = witness_result.witness
     if witness is None:
-        return {"found": False, "tried": witness_result.tried, "why": witness_result.why}
+        return {"found": False, "tried": witness_result.tried, "why": witness_result.reason}
     tables = {name: {"columns": dict(given.columns), "rows": given.rows} for name, given in witness.tables.items()}
     results = {"old": _ran_data(witness.old), "new": _ran_data(witness.new)}
     return {"found": True, "tried": witness_result.tried, "replayed_on": "spark", "tables": tables, **results}
@@ -29,14 +29,10 @@ def _ran_data(ran: "Ran") -> dict[str, Any]:
 
 def witness_text(witness_result: "WitnessResult", lead: str = "witness") -> str:
     """The rows, and below them what old and new make of them; or one line saying that there is none."""
-    from console.witness import NO_ROW_CHANGES
-
     witness = witness_result.witness
     if witness is None:
         return safe_text(
-            f"{lead}: none; {witness_result.why}"
-            if witness_result.why != NO_ROW_CHANGES
-            else f"{lead}: {witness_result.why}"
+            f"{lead}: {witness_result.reason}" if witness_result.unchanged else f"{lead}: none; {witness_result.reason}"
         )
     lines = [safe_text(f"{lead}, replayed on Spark:")]
     for name, given in witness.tables.items():

@@ -53,7 +53,7 @@ def promotion_blocker(status: Status) -> str:
         return f"{len(wrong)} of {len(status.checks)} checks differ"
     if unclear:
         return f"{len(unclear)} of {len(status.checks)} checks are inconclusive"
-    if not status.checks and any(step.id.startswith("backfill/") for step in status.steps):
+    if not status.checks and any(step.history for step in status.steps):
         return "no check has run"
     return ""
 

@@ -1,15 +1,13 @@
 """The log of one region: the latest lines, each cut to what a screen can hold."""
 
-import re
-
 from textual.content import Content
 
+from console.model.logline import Level, level_of
 from console.runner.view import RegionView
 from console.tui.drawing import safe, stack_lines
 
 MAX_LINE = 300  # characters: a line of a megabyte freezes a terminal
-LEVELS = {"error: ": "$text-error", "warning: ": "$text-warning"}
-FAILED = re.compile(r"\d\d:\d\d:\d\dZ failed ")
+LEVEL_STYLES: dict[Level, str] = {"info": "", "warning": "$text-warning", "error": "$text-error"}
 
 
 def draw_log(view: RegionView, width: int, at: float) -> Content:
@@ -20,7 +18,4 @@ def draw_log(view: RegionView, width: int, at: float) -> Content:
 
 
 def _line(line: str) -> Content:
-    style = next((style for start, style in LEVELS.items() if line.startswith(start)), "")
-    if FAILED.match(line):
-        style = LEVELS["error: "]
-    return safe(line, style, MAX_LINE)
+    return safe(line, LEVEL_STYLES[level_of(line)], MAX_LINE)

@@ -31,17 +31,17 @@ def draw_witness(view: RegionView, width: int, at: float) -> Content:
         )
     if witness is None:
         return stack_lines(_offer_lines(width))
-    if not witness.asked:
+    if not witness.edits:
         return stack_lines(
             wrap_indented(Content("the plan edits no query of a table: there is nothing to witness."), 0, width)
         )
-    lines = [] if witness.over else _progress_lines(len(witness.found), len(witness.asked), width)
-    for number, (table, by) in enumerate(witness.asked[:MAX_QUERIES]):
-        found = witness.found[number] if number < len(witness.found) else None
+    lines = [] if witness.done else _progress_lines(len(witness.results), len(witness.edits), width)
+    for number, (table, by) in enumerate(witness.edits[:MAX_QUERIES]):
+        found = witness.results[number] if number < len(witness.results) else None
         lines += [Content("")] if lines else []
         lines.append(cell(Content.assemble(safe(table, "bold", 80), " by ", safe(by, limit=80)), width))
         lines += _answer_lines(found, width) if found else [Content.styled("… searching", "$text-muted")]
-    if witness.over and not witness.proven:
+    if witness.done and not witness.final:
         lines += [Content(""), key_hints(("w", "search again"))]
     return stack_lines(line.truncate(width, ellipsis=True) for line in lines)
 
@@ -59,15 +59,15 @@ def _progress_lines(found: int, asked: int, width: int) -> list[Content]:
     return [*wrap_indented(Content.styled(spark, "$text-primary"), 0, width), *wrap_indented(leave, 0, width)]
 
 
-def _answer_lines(sought: "WitnessResult", width: int) -> list[Content]:
-    if sought.witness is None:
-        style = "$text-warning" if sought.unproven else ""
-        why = Content.assemble("! " if sought.unproven else "· no witness: ", safe(sought.why))
+def _answer_lines(result: "WitnessResult", width: int) -> list[Content]:
+    if result.witness is None:
+        style = "$text-warning" if result.unavailable else ""
+        why = Content.assemble("! " if result.unavailable else "· no witness: ", safe(result.reason))
         return wrap_indented(why.stylize(style) if style else why, 0, width)
-    tried = f"confirmed on Spark, found after {plural(sought.tried, 'database')}"
+    tried = f"confirmed on Spark, found after {plural(result.tried, 'database')}"
     return [
         *wrap_indented(Content.styled(f"✓ {tried}", "$text-success"), 0, width),
-        *_witness_lines(sought.witness, width),
+        *_witness_lines(result.witness, width),
     ]
 
 
