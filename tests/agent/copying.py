@@ -44,6 +44,6 @@ def by_arrow(monkeypatch: pytest.MonkeyPatch, look: Callable[[pa.Table], None] =
             edge.spec.target, f"feed {edge.spec.materialization}", True, "not computed again: there is no Spark"
         )
 
-    monkeypatch.setattr(gate, "alive", alive)
+    monkeypatch.setattr(gate, "check_feed", alive)
     monkeypatch.setattr(ranges, "read", read)
     monkeypatch.setattr(edges, "compute", compute)

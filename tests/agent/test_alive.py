@@ -11,13 +11,13 @@ from pyspark.errors import AnalysisException, NumberFormatException
 from console.agent.receipts.audit import Audit
 from console.agent.recount import liveness
 from console.agent.recount import sample as samples
-from console.agent.recount.live import Again, lane
+from console.agent.recount.live import RecountResult, pinned_feed
 from console.model.live import Release
 from console.model.step import CatchUp
 from tests.faults.rules.tables import SCHEMA, commit_rows, edge, foreign, number, rows
 
 
-def asked(place: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> Again:
+def asked(place: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> RecountResult:
     """What is said of a source where to compute its rows again ends like this."""
     landing, copy = foreign(place / "landing", rows(0), rows(1)), str(place / "copy")
     DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
@@ -25,8 +25,8 @@ def asked(place: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> Aga
     def fails(*_: Any) -> Any:
         raise error
 
-    monkeypatch.setattr(liveness, "_tried", fails)
-    return liveness.quiet(None, lane(edge(landing, copy), {}), fails)
+    monkeypatch.setattr(liveness, "_compared", fails)
+    return liveness.quiet(None, pinned_feed(edge(landing, copy), {}), fails)
 
 
 def test_a_value_at_which_a_live_feed_stops_by_name_is_told_without_it(
@@ -35,8 +35,8 @@ def test_a_value_at_which_a_live_feed_stops_by_name_is_told_without_it(
     told = "[CAST_INVALID_INPUT] The value 'ada@example.org' of the type \"STRING\" cannot be cast. SQLSTATE: 22018"
     found = asked(tmp_path, monkeypatch, NumberFormatException(told))
     assert found.ok is True
-    assert "a live feed would stop there" in found.told
-    assert "ada@" not in found.told
+    assert "a live feed would stop there" in found.detail
+    assert "ada@" not in found.detail
 
 
 def test_rows_that_the_live_path_cannot_move_for_another_reason_do_not_pass(
@@ -44,7 +44,7 @@ def test_rows_that_the_live_path_cannot_move_for_another_reason_do_not_pass(
 ) -> None:
     found = asked(tmp_path, monkeypatch, AnalysisException("[DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION] cannot cast"))
     assert found.ok is None
-    assert "DATATYPE_MISMATCH" in found.told
+    assert "DATATYPE_MISMATCH" in found.detail
 
 
 def test_of_a_log_that_was_cleaned_up_only_what_it_holds_is_said(
@@ -57,8 +57,8 @@ def test_of_a_log_that_was_cleaned_up_only_what_it_holds_is_said(
         Path(landing, "_delta_log", f"{version:020}.json").unlink()
     copy = str(tmp_path / "copy")
     DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
-    found = liveness.quiet(None, lane(edge(landing, copy), {}), lambda *_: pytest.fail("nothing to be tried"))
-    assert (found.ok, found.told) == (
+    found = liveness.quiet(None, pinned_feed(edge(landing, copy), {}), lambda *_: pytest.fail("nothing to be tried"))
+    assert (found.ok, found.detail) == (
         True,
         "quiet: none of the last 500 commits that landing's log still holds could have been a live one",
     )
@@ -66,7 +66,7 @@ def test_of_a_log_that_was_cleaned_up_only_what_it_holds_is_said(
 
 def test_verify_says_that_no_live_row_came_only_while_the_log_tells_all_commits(tmp_path: Path) -> None:
     made = edge(foreign(tmp_path / "landing", rows(0)), foreign(tmp_path / "copy", rows(0), rows(1)))
-    release = Release("r1", "web", "d", (made.source, made.target), (made.feed,))
+    release = Release("r1", "web", "d", (made.source, made.target), (made.spec,))
     plan: Any = SimpleNamespace(release=release)
     audit, step = Audit(tmp_path, plan, None), CatchUp("every", "landing", "copy", "fence")
     assert (audit.live(step, "web-1").ok, audit.live(step, "web-1").detail) == (True, "no live row has come yet")
@@ -80,7 +80,7 @@ def test_a_live_commit_of_files_that_nobody_counted_is_one_as_well(tmp_path: Pat
     note: dict[str, Any] = {"kind": "live", "from": 1, "to": 1, "rows_in": 0}
     commit_rows(copy, "live/x", number(1, 1), rows(1, 2, 3), **note)
     commit_rows(copy, "live/x", number(2, 1), rows(), kind="take-over")
-    assert [(moved.version, moved.rows) for moved in samples.moved(copy, "live/x")] == [(1, 3)]
+    assert [(moved.version, moved.rows) for moved in samples.live_commits(copy, "live/x")] == [(1, 3)]
 
 
 def test_of_a_quiet_source_no_commit_is_computed_again_that_is_too_large_by_its_bytes_alone(
@@ -91,5 +91,5 @@ def test_of_a_quiet_source_no_commit_is_computed_again_that_is_too_large_by_its_
     newest.write_text(newest.read_text().replace('"stats":', '"was":'))
     DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
     monkeypatch.setattr(liveness, "BYTES", 1000)
-    found = liveness.quiet(None, lane(edge(landing, copy), {}), lambda *_: pytest.fail("it is too large"))
-    assert (found.ok, "too large to be computed again" in found.told) == (True, True)
+    found = liveness.quiet(None, pinned_feed(edge(landing, copy), {}), lambda *_: pytest.fail("it is too large"))
+    assert (found.ok, "too large to be computed again" in found.detail) == (True, True)

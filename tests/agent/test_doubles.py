@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from console.agent.recount.doubles import added, near
+from console.agent.recount.doubles import addends, nearly_equal
 from console.agent.recount.sums import judge
 
 EXAMPLES = settings(max_examples=int(os.environ.get("DOUBLES", "100")))
@@ -40,7 +40,7 @@ def summed(values: list[float], rng: random.Random) -> float:
 
 
 def passes(values: list[float], old: float | None, new: float | None) -> bool:
-    return near(old, new) or judge(added(values), old, new) == "same"
+    return nearly_equal(old, new) or judge(addends(values), old, new) == "same"
 
 
 def bound(values: list[float]) -> Fraction:
@@ -61,7 +61,7 @@ def test_an_order_that_leaves_the_range_of_a_double_is_never_called_a_difference
     values: list[float], rng: random.Random
 ) -> None:
     old, new = summed(values, rng), summed(values, rng)
-    assert near(old, new) or judge(added(values), old, new) != "differ"
+    assert nearly_equal(old, new) or judge(addends(values), old, new) != "differ"
 
 
 @EXAMPLES
@@ -73,9 +73,9 @@ def test_a_value_that_changed_by_more_than_the_bound_never_passes(
     old, new = summed(values, rng), summed(changed, rng)
     assume(abs(Fraction(math.fsum(values)) - Fraction(new)) > 2 * bound(values))
     assume(abs(Fraction(old) - Fraction(new)) > Fraction(1e-9) * max(abs(Fraction(old)), abs(Fraction(new))))
-    assert judge(added(values), old, new) == "differ"
-    assert judge(added(values), new, old) == "differ"
-    assert not near(old, new)
+    assert judge(addends(values), old, new) == "differ"
+    assert judge(addends(values), new, old) == "differ"
+    assert not nearly_equal(old, new)
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_value_that_changed_by_more_than_the_bound_never_passes(
     ],
 )
 def test_only_what_is_within_a_billionth_is_equal_at_sight(a: float | None, b: float | None, same: bool) -> None:
-    assert near(a, b) is near(b, a) is same
+    assert nearly_equal(a, b) is nearly_equal(b, a) is same
 
 
 def test_values_that_cancel_are_one_sum_in_any_order_and_a_lost_one_is_not() -> None:
@@ -106,16 +106,16 @@ def test_values_that_cancel_are_one_sum_in_any_order_and_a_lost_one_is_not() -> 
     values = [rng.uniform(-1e9, 1e9) for _ in range(10_000)]
     values += [-value for value in values] + [1e-3]
     old, new = summed(values, rng), summed(values, rng)
-    assert not near(old, new)
-    assert judge(added(values), old, new) == "same"
-    assert judge(added(values), old, summed(values[:-2], rng)) == "differ"
+    assert not nearly_equal(old, new)
+    assert judge(addends(values), old, new) == "same"
+    assert judge(addends(values), old, summed(values[:-2], rng)) == "differ"
 
 
 def test_where_neither_side_is_what_the_source_adds_up_to_nothing_is_told() -> None:
-    assert judge(added([1.0, 2.0]), 1000.0, 950.0) == "unknown"
-    assert judge(added([]), 1000.0, 950.0) == "unknown"
-    assert judge(added([1000.0]), 1000.0, 950.0) == "differ"
-    assert judge(added([950.0]), 1000.0, 950.0) == "differ"
-    assert judge(added([1e308, 1e308, -1e308]), math.inf, 1e308) == "unknown"
-    assert judge(added([1.0, math.nan]), 1.0, math.nan) == "differ"
-    assert judge(added([1.0, math.inf, -math.inf]), math.nan, math.inf) == "differ"
+    assert judge(addends([1.0, 2.0]), 1000.0, 950.0) == "unknown"
+    assert judge(addends([]), 1000.0, 950.0) == "unknown"
+    assert judge(addends([1000.0]), 1000.0, 950.0) == "differ"
+    assert judge(addends([950.0]), 1000.0, 950.0) == "differ"
+    assert judge(addends([1e308, 1e308, -1e308]), math.inf, 1e308) == "unknown"
+    assert judge(addends([1.0, math.nan]), 1.0, math.nan) == "differ"
+    assert judge(addends([1.0, math.inf, -math.inf]), math.nan, math.inf) == "differ"

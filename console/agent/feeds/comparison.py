@@ -5,7 +5,7 @@ from typing import Any
 
 from console.agent.feeds.checksum import sums_per_day
 from console.agent.recount import sums
-from console.agent.recount.doubles import apart
+from console.agent.recount.doubles import differ
 from console.agent.recount.pinned_tables import Pinned, PinnedSource
 from console.model.event import Checked
 from console.model.schema import types
@@ -74,7 +74,7 @@ def _by_key(
     session: Any, plan: Comparison, old: Pinned, new: Pinned, sources: Sequence[PinnedSource]
 ) -> Iterator[Checked]:
     """Aggregates: the merged values, key by key; sums of doubles by their stored states."""
-    sum_states = sums.summed(plan.pairs, old, new)
+    sum_states = sums.sum_states(plan.pairs, old, new)
     quantiles = [pair for pair in plan.pairs if _stored_as_quantiles(pair, old, new)]
     estimates = [pair for pair in plan.pairs if pair not in quantiles and _uses_sketch(pair, old, new)]
     others = {*plan.keys, *(pair.new for pair in quantiles), *(each.pair.new for each in sum_states)}
@@ -137,7 +137,7 @@ def _differs(pair: Pair, estimate: bool, kind: str, a: Any, b: Any) -> Any:
     if estimate and kind not in ("string", "binary", "boolean", "date", "timestamp"):
         far = magnitude(a - b) > greatest(magnitude(a), magnitude(b)) * lit(TOLERANCE) + lit(SLACK)
         return ~a.isNull().eqNullSafe(b.isNull()) | coalesce(far, lit(False))
-    return apart(a, b) if not pair.exact and kind in ("double", "float") else ~a.eqNullSafe(b)
+    return differ(a, b) if not pair.exact and kind in ("double", "float") else ~a.eqNullSafe(b)
 
 
 def _stored_as_quantiles(pair: Pair, old: Pinned, new: Pinned) -> bool:

@@ -11,8 +11,8 @@ from console.agent.receipts.cross_check import ledgers
 from console.agent.receipts.ops import receipts_of
 from console.agent.receipts.readable import taken_out, unreadable
 from console.agent.receipts.step_receipts import carries, ops_of, summed, within
-from console.agent.recount.live import lane, recount
-from console.agent.recount.sample import told_whole
+from console.agent.recount.live import pinned_feed, recount
+from console.agent.recount.sample import log_is_complete
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.agent.store.ledger import Rollouts
@@ -80,12 +80,12 @@ class Audit:
             return Finding(*head, None, "a table of its release is gone")
         edges = live_feeds_of(self.plan.release, lambda path: resolve(self.warehouse, path))
         edge = next(e for e in edges if (e.spec.target, e.spec.materialization) == (step.target, step.materialization))
-        again = recount(self.session, lane(edge, {}), f"{rollout}/{log.latest_version(edge.target_path)}")
-        if again is None and not told_whole(edge.target_path):
+        again = recount(self.session, pinned_feed(edge, {}), f"{rollout}/{log.latest_version(edge.target_path)}")
+        if again is None and not log_is_complete(edge.target_path):
             return Finding(*head, None, "no live row in the commits that its log still tells")
         if again is None:
             return Finding(*head, True, "no live row has come yet")
-        return Finding(*head, again.ok, again.told)
+        return Finding(*head, again.ok, again.detail)
 
     def _side(self, head: Head, place: Place, said: Sums, vague: str, how: Measured) -> Finding:
         """One side as of its version, else as it stands today unless that is too vague."""

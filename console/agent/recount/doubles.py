@@ -1,7 +1,7 @@
-"""Sums of doubles: which two may be the same values added up in another order.
+"""Sums of doubles: whether two different sums can be of the same values, added in another order.
 
-Every order of adding n doubles ends within n·2⁻⁵³·Σ|x| of their exact sum, so the exact sum tells what is right where two
-sums differ. It is computed exactly: values of a similar size are scaled to integers, and integers are summed.
+Every order of adding n doubles ends within n·2⁻⁵³·Σ|x| of their exact sum, so the exact sum decides where two sums differ. It
+is computed exactly: values of similar size are scaled to integers, and the integers are summed.
 
 source  Jeannerod & Rump, Improved error bounds for inner products in floating-point arithmetic, 2013: (n−1)·u·Σ|x|
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-NEAR = 1e-9  # of the larger one: two sums no further apart are equal without looking at what they add up
+NEAR = 1e-9  # relative to the larger one: sums that close count as equal without their addends being read
 UNIT = Fraction(1, 2**53)
 _OVERFLOW = Fraction(sys.float_info.max)
 # A double x with 2^(8k) ≤ |x| < 2^(8k+8) is an integer of at most 62 bits once it is scaled by 2^(54−8k); what is smaller than
@@ -25,8 +25,8 @@ _LOWEST = -64
 _SCALES = tuple(2.0 ** (_BITS - _WIDTH * k) for k in range(_LOWEST, 1024 // _WIDTH + 1))
 
 
-def near(a: float | None, b: float | None) -> bool:
-    """Whether two sums are equal as they stand. NaN and the infinities equal themselves only, as NULL does."""
+def nearly_equal(a: float | None, b: float | None) -> bool:
+    """Whether two sums are equal up to `NEAR`. NaN, the infinities and NULL equal only themselves."""
     if a is None or b is None:
         return a is b
     if math.isnan(a) or math.isnan(b):
@@ -36,8 +36,8 @@ def near(a: float | None, b: float | None) -> bool:
     return abs(a - b) <= NEAR * max(abs(a), abs(b))
 
 
-def apart(a: Any, b: Any) -> Any:
-    """The opposite of `near`, of two columns."""
+def differ(a: Any, b: Any) -> Any:
+    """Column: the opposite of `nearly_equal`, for two columns."""
     from pyspark.sql.functions import abs as magnitude
     from pyspark.sql.functions import coalesce, greatest, lit
 
@@ -48,8 +48,12 @@ def apart(a: Any, b: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """The values that a sum adds up. finite: their exact sum; size: that of their magnitudes; infinities and NaN apart."""
+class Addends:
+    """The addends of a sum.
+
+    n         how many;  up, down, nan  how many of them are +∞, -∞ and NaN
+    finite    exact sum of the finite ones;  size  exact sum of their magnitudes
+    """
 
     n: int = 0
     finite: Fraction = Fraction(0)
@@ -58,8 +62,8 @@ class Added:
     down: int = 0
     nan: int = 0
 
-    def __add__(self, other: "Added") -> "Added":
-        return Added(
+    def __add__(self, other: "Addends") -> "Addends":
+        return Addends(
             self.n + other.n,
             self.finite + other.finite,
             self.size + other.size,
@@ -68,81 +72,81 @@ class Added:
             self.nan + other.nan,
         )
 
-    def explains(self, told: float | None) -> bool | None:
-        """Whether some order of adding up ends there; None where it may have left the range of a double on its way."""
-        if told is None or not self.n:
-            return told is None and not self.n
+    def explains(self, total: float | None) -> bool | None:
+        """Whether the total can result from some order of addition; None where an intermediate sum may have overflowed."""
+        if total is None or not self.n:
+            return total is None and not self.n
         if self.nan or (self.up and self.down):
-            return math.isnan(told)
+            return math.isnan(total)
         if self.up or self.down:
-            right = told == (math.inf if self.up else -math.inf)
-        elif math.isfinite(told):
-            right = abs(Fraction(told) - self.finite) <= self.n * UNIT * self.size
+            right = total == (math.inf if self.up else -math.inf)
+        elif math.isfinite(total):
+            right = abs(Fraction(total) - self.finite) <= self.n * UNIT * self.size
         else:
             right = False
         return right or (None if self.size > _OVERFLOW else False)
 
 
-def added(values: Iterable[float | None]) -> Added:
-    """What a few values add up to."""
-    held = [value for value in values if value is not None]
-    finite = [Fraction(value) for value in held if math.isfinite(value)]
-    nan = sum(map(math.isnan, held))
+def addends(values: Iterable[float | None]) -> Addends:
+    """The addends of a few values, in Python."""
+    present = [value for value in values if value is not None]
+    finite = [Fraction(value) for value in present if math.isfinite(value)]
+    nan = sum(map(math.isnan, present))
     size = sum(map(abs, finite), Fraction(0))
-    return Added(len(held), sum(finite, Fraction(0)), size, held.count(math.inf), held.count(-math.inf), nan)
+    return Addends(len(present), sum(finite, Fraction(0)), size, present.count(math.inf), present.count(-math.inf), nan)
 
 
-def added_up(rows: Any, group: str, columns: Sequence[str]) -> dict[tuple[Any, str], Added]:
-    """The same of any number of values, in Spark: (group, column) → what its values add up to.
+def addends_by_group(rows: Any, group: str, columns: Sequence[str]) -> dict[tuple[Any, str], Addends]:
+    """The addends of any number of values, in Spark: (group, column) → addends.
 
-    rows   a DataFrame with `group` and the columns, doubles, of few groups
+    rows   DataFrame with `group` and the columns, which are doubles; few groups
     """
     from pyspark.sql.functions import array, col, count, explode, lit, struct
     from pyspark.sql.functions import sum as total
 
     each = explode(array(*(struct(lit(name).alias("name"), col(name).alias("x")) for name in columns)))
     values = rows.select(col(group).alias("g"), each.alias("e")).select("g", "e.name", "e.x").where("x IS NOT NULL")
-    found = (
+    bins = (
         values.select("g", "name", *_scaled(col("x")))
         .groupBy("g", "name", "special", "lifted", "bin")
         .agg(count(lit(1)).alias("n"), total("whole").alias("sum"), total("size").alias("size"))
     )
-    made: defaultdict[tuple[Any, str], Added] = defaultdict(Added)
-    for row in found.collect():
-        made[(row["g"], row["name"])] += _of_bin(row)
-    return dict(made)
+    addends: defaultdict[tuple[Any, str], Addends] = defaultdict(Addends)
+    for row in bins.collect():
+        addends[(row["g"], row["name"])] += _of_bin(row)
+    return dict(addends)
 
 
 def _scaled(x: Any) -> list[Any]:
-    """Of one value: what it is if it is no finite number, its bin, and the integer that stands for it."""
+    """Columns for one value: its name if it is not finite, its bin, and its integer in that bin's scale."""
     from pyspark.sql.functions import abs as magnitude
     from pyspark.sql.functions import array, floor, get, isnan, lit, log2, when
 
-    plain = when((magnitude(x) < lit(float("inf"))) & (x != lit(0.0)), x)
-    lifted = magnitude(plain) < lit(_TINY)
-    z = when(lifted, plain * lit(2.0**_LIFT)).otherwise(plain)
-    bin = floor(log2(magnitude(z)) / lit(float(_WIDTH))).cast("int")
-    whole = (z * get(array(*map(lit, _SCALES)), bin - lit(_LOWEST))).cast("bigint").cast("decimal(20,0)")
+    finite = when((magnitude(x) < lit(float("inf"))) & (x != lit(0.0)), x)
+    lifted = magnitude(finite) < lit(_TINY)
+    scaled = when(lifted, finite * lit(2.0**_LIFT)).otherwise(finite)
+    bin = floor(log2(magnitude(scaled)) / lit(float(_WIDTH))).cast("int")
+    integer = (scaled * get(array(*map(lit, _SCALES)), bin - lit(_LOWEST))).cast("bigint").cast("decimal(20,0)")
     special = when(isnan(x), "nan").when(x == lit(float("inf")), "up").when(x == lit(float("-inf")), "down")
     return [
         special.alias("special"),
         lifted.alias("lifted"),
         bin.alias("bin"),
-        whole.alias("whole"),
-        magnitude(whole).alias("size"),
+        integer.alias("whole"),
+        magnitude(integer).alias("size"),
     ]
 
 
-def _of_bin(row: Any) -> Added:
+def _of_bin(row: Any) -> Addends:
     n = int(row["n"])
     match row["special"]:
         case "nan":
-            return Added(n, nan=n)
+            return Addends(n, nan=n)
         case "up":
-            return Added(n, up=n)
+            return Addends(n, up=n)
         case "down":
-            return Added(n, down=n)
+            return Addends(n, down=n)
     if row["bin"] is None:  # zeros
-        return Added(n)
+        return Addends(n)
     scale = Fraction(2) ** (_WIDTH * row["bin"] - _BITS - (_LIFT if row["lifted"] else 0))
-    return Added(n, int(row["sum"]) * scale, int(row["size"]) * scale)
+    return Addends(n, int(row["sum"]) * scale, int(row["size"]) * scale)

@@ -1,5 +1,5 @@
-"""Is a rebuilt feed alive, and are the rows right that it moves? By live commits computed again; where none came yet, by the
-last commits of its source, read as live rows are read and as Delta reads them.
+"""Liveness check of a rebuilt feed: whether it moves, and whether its rows are right. A sample of its live commits is
+computed again; if there are none yet, the last commits of its source are read as live rows and by Delta's own reader.
 """
 
 import time
@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 from console.agent.recount import live
 from console.agent.recount import sample as samples
 from console.agent.recount.files import Span, Unreadable, rows_of
-from console.agent.recount.live import Again, Lane, computed, settled, shape_of, stored_as
+from console.agent.recount.live import (
+    PinnedFeed,
+    RecountResult,
+    in_stored_columns,
+    recompute,
+    target_shape,
+    without_reordered_sums,
+)
 from console.agent.recount.pinned_tables import reason
 from console.agent.recount.rows import RowDifference, differences
 from console.agent.resilience.failure import kind
@@ -22,74 +29,79 @@ from console.model.event import Checked
 if TYPE_CHECKING:
     from console.agent.feeds.live_feed import LiveFeed
 
-LOOKED_AT = 500  # commits of a source, for some that could have been live ones
-QUIET_COMMITS = 2  # of them
-ROWS, BYTES = 5_000_000, 1 << 30  # of one that may be computed again; not every writer counts its rows
+MAX_COMMITS = 500  # of a source, that are searched for appends
+QUIET_COMMITS = 2  # of them that are computed
+ROWS, BYTES = 5_000_000, 1 << 30  # limits for one of them; both, since not every writer counts its rows
 
-# what the live path makes of one commit of the source, to be read inside
-Dry = Callable[[Any, int, Mapping[str, int]], AbstractContextManager[Any]]
+# context of the rows that the live path computes for one commit of the source
+DryRun = Callable[[Any, int, Mapping[str, int]], AbstractContextManager[Any]]
 
 
-def alive(session: Any, edge: "LiveFeed", pins: Mapping[str, int], seed: str, beat: int | None, dry: Dry) -> Checked:
-    """One check of a rebuilt feed.
+def check_feed(
+    session: Any, feed: "LiveFeed", pins: Mapping[str, int], seed: str, beat: int | None, dry_run: DryRun
+) -> Checked:
+    """Check a rebuilt feed.
 
     pins  table path → version, all at one landing position
-    seed  which commits are computed again
-    beat  the version of our heartbeat in a managed landing table without traffic
+    seed  of the sample of commits to compute again
+    beat  version of our heartbeat in a managed landing table without traffic
     """
-    name, lane = f"feed {edge.spec.materialization}", live.lane(edge, pins)
-    if why := samples.strays(edge.target_path):
-        return Checked(edge.spec.target, name, False, why)
-    again = live.recount(session, lane, seed)
-    if again is not None:
-        told = f"alive: {again.moved:,} rows passed it live; {again.told}"
-        return Checked(edge.spec.target, name, again.ok, told, again.commits, again.rows)
-    if edge.source.table.kind != "landing":
-        return Checked(edge.spec.target, name, edge.writer is not None, "moves with the table above it")
-    again = quiet(session, lane, dry)
+    name, pinned = f"feed {feed.spec.materialization}", live.pinned_feed(feed, pins)
+    if why := samples.unpositioned_rows(feed.target_path):
+        return Checked(feed.spec.target, name, False, why)
+    result = live.recount(session, pinned, seed)
+    if result is not None:
+        detail = f"alive: {result.moved_rows:,} rows passed it live; {result.detail}"
+        return Checked(feed.spec.target, name, result.ok, detail, result.commits, result.rows)
+    if feed.source.table.kind != "landing":
+        return Checked(feed.spec.target, name, feed.writer is not None, "moves with the table above it")
+    result = quiet(session, pinned, dry_run)
     if beat is not None:
-        passed = edge.seen >= beat
-        told = f"no traffic; passed our heartbeat, version {beat}; {again.told}"
-        ok = again.ok if passed else False
-        return Checked(edge.spec.target, name, ok, told, again.commits, again.rows)
-    return Checked(edge.spec.target, name, again.ok, again.told, again.commits, again.rows)
+        passed = feed.seen >= beat
+        detail = f"no traffic; passed our heartbeat, version {beat}; {result.detail}"
+        ok = result.ok if passed else False
+        return Checked(feed.spec.target, name, ok, detail, result.commits, result.rows)
+    return Checked(feed.spec.target, name, result.ok, result.detail, result.commits, result.rows)
 
 
-def quiet(session: Any, lane: Lane, dry: Dry) -> Again:
-    """Whether the live path would move the last rows of a quiet source as they are: nothing is written.
+def quiet(session: Any, pinned: PinnedFeed, dry_run: DryRun) -> RecountResult:
+    """Whether the live path would move the last rows of a quiet source correctly; nothing is written.
 
-    A source that nobody writes at the moment is no reason to wait: what is to be proven is the way of its rows.
+    The check does not wait for new rows: it has to prove the path of the rows, not the traffic.
     """
-    driving = lane.source.driving
+    driving = pinned.source.driving
     name, commits = driving.state.table.name, _last(driving.path, driving.version)
     if commits is None:
-        return Again(True, f"quiet: {name} has no row yet")
+        return RecountResult(True, f"quiet: {name} has no row yet")
     if not commits:
-        held = f"the last {LOOKED_AT} commits that {name}'s log still holds"
-        return Again(True, f"quiet: none of {held} could have been a live one")
+        return RecountResult(
+            True,
+            f"quiet: none of the last {MAX_COMMITS} commits that {name}'s log still holds could have been a live one",
+        )
     since = f"quiet since {time.strftime('%Y-%m-%d %H:%MZ', time.gmtime(commits[0].at_ms / 1000))}"
     small = sorted(commits, key=lambda commit: (_bytes(commit), -commit.version))[:QUIET_COMMITS]
-    fit = [commit for commit in small if _rows(commit) <= ROWS and _bytes(commit) <= BYTES]
-    chosen = sorted(fit, key=lambda commit: commit.version)
+    affordable = [commit for commit in small if _rows(commit) <= ROWS and _bytes(commit) <= BYTES]
+    chosen = sorted(affordable, key=lambda commit: commit.version)
     if not chosen:
-        return Again(True, f"{since}; its last commits are too large to be computed again")
+        return RecountResult(True, f"{since}; its last commits are too large to be computed again")
     try:
-        found = _tried(session, lane, dry, chosen)
-    except Unreadable as gone:
-        return Again(True, f"{since}; nothing was computed again: {gone}")
+        differing = _compared(session, pinned, dry_run, chosen)
+    except Unreadable as error:
+        return RecountResult(True, f"{since}; nothing was computed again: {error}")
     except ConsoleError as error:
-        return Again(False, f"{since}; rows of {name} cannot be moved: {error}")
+        return RecountResult(False, f"{since}; rows of {name} cannot be moved: {error}")
     except Exception as error:
-        if kind(error) in ("value", "day"):  # a live feed stops at it by name, and history may have set it aside
-            return Again(
+        # a live feed would stop there with a code, and history may have quarantined the rows
+        if kind(error) in ("value", "day"):
+            return RecountResult(
                 True, f"{since}; nothing was computed again, for a live feed would stop there: {reason(error)}"
             )
-        return Again(None, f"{since}; rows of {name} could not be moved: {reason(error)}")
+        return RecountResult(None, f"{since}; rows of {name} could not be moved: {reason(error)}")
     rows = sum(map(_rows, chosen))
-    if found:
+    if differing:
         versions = [commit.version for commit in chosen]
-        return Again(False, f"{since}; of {name}, {_would(found[0], versions)}", len(chosen), rows)
-    return Again(
+        return RecountResult(False, f"{since}; of {name}, {_difference(differing[0], versions)}", len(chosen), rows)
+    return RecountResult(
         True,
         f"{since}; {len(chosen)} of its last commits ({rows:,} rows), read as live rows are, are what Delta reads",
         len(chosen),
@@ -97,7 +109,7 @@ def quiet(session: Any, lane: Lane, dry: Dry) -> Again:
     )
 
 
-def _would(worst: RowDifference, versions: Sequence[int]) -> str:
+def _difference(worst: RowDifference, versions: Sequence[int]) -> str:
     at = f"version {versions[worst.number]}"
     if worst.missing or worst.extra:
         columns = f" ({', '.join(worst.columns[:3])})" if worst.columns else ""
@@ -106,40 +118,48 @@ def _would(worst: RowDifference, versions: Sequence[int]) -> str:
     return f"{at} would give {what} that are not of the rows which Delta reads in it"
 
 
-def _tried(session: Any, lane: Lane, dry: Dry, chosen: Sequence[log.Commit]) -> tuple[RowDifference, ...]:
-    """What differs between these commits' rows as the live path makes them and as they are computed again.
+def _compared(
+    session: Any, pinned: PinnedFeed, dry_run: DryRun, chosen: Sequence[log.Commit]
+) -> tuple[RowDifference, ...]:
+    """Differences between these commits' rows from the live path and computed again.
 
-    raises  Unreadable; what the live path raises
+    raises  Unreadable; errors of the live path
     """
-    joins = {state.table.name: log.latest_version(path) for state, path in lane.joined}
+    joins = {state.table.name: log.latest_version(path) for state, path in pinned.joined}
     spans = [Span(at, commit.version, commit.version) for at, commit in enumerate(chosen)]
-    held = rows_of(session, lane.source.driving, spans).repartition(1).cache()
+    source_rows = rows_of(session, pinned.source.driving, spans).repartition(1).cache()
     try:
-        again = computed(session, lane, held, [joins] * len(chosen)).coalesce(1)
-        with ExitStack() as open:
-            made = [open.enter_context(dry(session, commit.version, joins)) for commit in chosen]
-            each = [stored_as(lane, rows, at) for at, rows in enumerate(made)]
-            found = differences(reduce(lambda one, other: one.unionByName(other), each), again, shape_of(lane))
-        return tuple(each for each in (settled(session, lane, held, each) for each in found) if each is not None)
+        recomputed = recompute(session, pinned, source_rows, [joins] * len(chosen)).coalesce(1)
+        with ExitStack() as stack:
+            made = [stack.enter_context(dry_run(session, commit.version, joins)) for commit in chosen]
+            each = [in_stored_columns(pinned, rows, at) for at, rows in enumerate(made)]
+            found = differences(
+                reduce(lambda one, other: one.unionByName(other), each), recomputed, target_shape(pinned)
+            )
+        return tuple(
+            each
+            for each in (without_reordered_sums(session, pinned, source_rows, each) for each in found)
+            if each is not None
+        )
     finally:
-        held.unpersist()
+        source_rows.unpersist()
 
 
 def _last(path: str, latest: int) -> list[log.Commit] | None:
-    """The newest commits that could have been live ones, newest first; None where the table never held a row."""
-    found: list[log.Commit] = []
-    held = False
-    for version in range(latest, max(-1, latest - LOOKED_AT), -1):
+    """The newest append commits, newest first; None where the table never held a row."""
+    appends: list[log.Commit] = []
+    had_rows = False
+    for version in range(latest, max(-1, latest - MAX_COMMITS), -1):
         try:
             commit = log.commit(path, version)
         except RegionError:
-            return found
-        held = held or bool(commit.added or commit.removed)
+            return appends
+        had_rows = had_rows or bool(commit.added or commit.removed)
         if commit.kind == "append":
-            found.append(commit)
-        if len(found) == 4 * QUIET_COMMITS:
-            return found
-    return found if held or latest >= LOOKED_AT else None
+            appends.append(commit)
+        if len(appends) == 4 * QUIET_COMMITS:
+            return appends
+    return appends if had_rows or latest >= MAX_COMMITS else None
 
 
 def _rows(commit: log.Commit) -> int:

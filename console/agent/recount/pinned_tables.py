@@ -1,4 +1,4 @@
-"""Tables as Delta's own reader shows them at one version, and what a feed's query makes of their rows."""
+"""Tables pinned at one version, read by Delta's own reader, and a feed's query over them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,8 +20,7 @@ class Pinned:
     version: int
 
     def stored(self, session: Any) -> Any:
-        """Its rows, but for one thing that Delta's own reader leaves as the log spells it: an empty text in a partition
-        column is NULL by the protocol."""
+        """Its stored rows. An empty text in a partition column is NULL by the protocol; Delta's own reader returns it as is."""
         from pyspark.sql.functions import lit, nullif
 
         rows = session.read.format("delta").option("versionAsOf", self.version).load(self.path)
@@ -30,20 +29,20 @@ class Pinned:
         return rows.withColumns({name: nullif(rows[quoted(name)], lit("")) for name in texts}) if texts else rows
 
     def rows(self, session: Any) -> Any:
-        """As the release shows them."""
+        """Its rows as the release presents them."""
         return shown(session, self.state, self.stored(session))
 
 
 @dataclass(frozen=True, slots=True)
 class PinnedSource:
-    """What one feed reads: its driving table and those that it joins."""
+    """The tables read by one feed: its driving table and the joined ones."""
 
     feed: Feed
     driving: Pinned
     joins: tuple[Pinned, ...] = ()
 
-    def through(self, session: Any, stored: Any, sql: str) -> Any:
-        """What a query over the feed's views makes of these stored rows of its driving table."""
+    def run_query(self, session: Any, stored: Any, sql: str) -> Any:
+        """A query over the feed's views, with these stored rows of the driving table."""
         for joined in self.joins:
             joined.rows(session).createOrReplaceTempView(joined.state.table.name)
         shown(session, self.driving.state, stored).createOrReplaceTempView(self.driving.state.table.name)
@@ -51,15 +50,15 @@ class PinnedSource:
 
 
 def shown(session: Any, state: TableState, stored: Any) -> Any:
-    """Stored rows as the release shows them: renames, defaults, merged states."""
+    """Stored rows as the release presents them: columns renamed, defaults filled in, partial states merged."""
     stored.createOrReplaceTempView("stored")
     return session.sql(state.read)
 
 
 def reason(error: Exception) -> str:
-    """What kept Spark from reading, in one line without the value that it happened to.
+    """Why Spark could not read, in one line without values.
 
-    raises  the error itself where it is not about what was read: a lost JVM tells nothing of a table
+    raises  the error itself if it is not Spark's about the read: a lost JVM says nothing about a table
     """
     if not type(error).__module__.startswith("pyspark") and type(error).__name__ != "Py4JJavaError":
         raise error

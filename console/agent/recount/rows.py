@@ -1,19 +1,21 @@
-"""Two sets of rows as multisets of whole rows, commit by commit; doubles that were added up by `near`, sketches by what they tell."""
+"""Comparison of stored and recomputed rows as multisets, commit by commit; sums of doubles by `nearly_equal`, sketches by
+their estimates.
+"""
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from console.agent.recount.doubles import apart
+from console.agent.recount.doubles import differ
 from console.agent.recount.files import COMMIT, Unreadable
-from console.agent.recount.sums import carried
+from console.agent.recount.sums import python_key
 from console.model.schema import quoted
 
 ESTIMATE = 0.08  # five standard errors of a sketch of distinct values with 2^12 registers
 SLACK = 2.0
-SUMS = 1000  # of one state that are settled by what they add up
+SUMS = 1000  # of one state that may be decided by their addends
 
 
-Apart = tuple[tuple[Any, ...], str, float | None, float | None]
+SumPair = tuple[tuple[Any, ...], str, float | None, float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +23,8 @@ class TargetShape:
     """How the columns of a target are compared.
 
     exact     (name, Spark type);  sums  states that are sums of doubles;  sketches  states that are sketches
-    left_out  columns that two computations may not repeat
-    keys      of the exact ones those by which an aggregate groups
+    left_out  columns that two computations may not reproduce
+    keys      an aggregate's group columns, among the exact ones
     """
 
     exact: tuple[tuple[str, str], ...]
@@ -34,36 +36,44 @@ class TargetShape:
 
 @dataclass(frozen=True, slots=True)
 class RowDifference:
-    """Of one commit. missing: rows computed again that it lacks; extra: rows it has besides; estimates: sketches apart;
-    sums: groups whose sums are apart, as (keys as `carried`, sum, stored, computed again)."""
+    """The differences of one commit.
+
+    number     of the commit in the sample
+    missing    recomputed rows that are not stored;  extra  stored rows that were not recomputed
+    estimates  rows with differing sketches
+    columns    that differ
+    sums       differing sums: (keys as by `python_key`, state, stored value, recomputed value)
+    """
 
     number: int
     missing: int = 0
     extra: int = 0
     estimates: int = 0
     columns: tuple[str, ...] = ()
-    sums: tuple[Apart, ...] = field(default=())
+    sums: tuple[SumPair, ...] = field(default=())
 
 
-def differences(stored: Any, again: Any, shape: TargetShape, tasks: int = 1) -> tuple[RowDifference, ...]:
-    """What differs between rows as a target holds them and as they are computed again, by commit. tasks: in how many
+def differences(stored: Any, recomputed: Any, shape: TargetShape, tasks: int = 1) -> tuple[RowDifference, ...]:
+    """Differences between stored and recomputed rows, by commit. tasks: number of Spark tasks
 
-    raises  Unreadable where more sums are apart than may be settled
+    raises  Unreadable if more than `SUMS` sums of a state differ
     """
-    groups = _groups(stored, again, shape, tasks)
-    off = "missing > 0 OR extra > 0 OR estimates > 0 OR sums > 0"
-    found = groups.groupBy(COMMIT).agg(*_counts(shape)).where(off).collect()
-    made: list[RowDifference] = []
-    for row in sorted(found, key=lambda each: int(each[COMMIT])):
+    groups = _groups(stored, recomputed, shape, tasks)
+    condition = "missing > 0 OR extra > 0 OR estimates > 0 OR sums > 0"
+    differing = groups.groupBy(COMMIT).agg(*_counts(shape)).where(condition).collect()
+    result: list[RowDifference] = []
+    for row in sorted(differing, key=lambda each: int(each[COMMIT])):
         number = int(row[COMMIT])
-        columns = _differing(stored, again, shape, number) if not made and (row["missing"] or row["extra"]) else ()
+        columns = (
+            _differing(stored, recomputed, shape, number) if not result and (row["missing"] or row["extra"]) else ()
+        )
         sums = _sums(groups, shape, number) if row["sums"] else ()
-        made.append(RowDifference(number, row["missing"], row["extra"], row["estimates"], columns, sums))
-    return tuple(made)
+        result.append(RowDifference(number, row["missing"], row["extra"], row["estimates"], columns, sums))
+    return tuple(result)
 
 
 def comparable(column: Any, kind: str) -> Any:
-    """A value that rows can be grouped by: Spark groups by no map, whose entries have no order."""
+    """The value in a form that Spark can group by: maps as sorted entries."""
     from pyspark.sql.functions import array_sort, map_entries, to_json
 
     inner = kind.removeprefix("map<")
@@ -74,8 +84,8 @@ def comparable(column: Any, kind: str) -> Any:
     return array_sort(map_entries(column)) if kind.startswith("map<") else column
 
 
-def _groups(stored: Any, again: Any, shape: TargetShape, tasks: int) -> Any:
-    """One row for each exact part of rows that either side has, with how many more of them are stored."""
+def _groups(stored: Any, recomputed: Any, shape: TargetShape, tasks: int) -> Any:
+    """One row per distinct exact columns of either side, with the number stored minus the number recomputed as `n`."""
     from pyspark.sql.functions import col, count_if, lit, when
     from pyspark.sql.functions import max as most
     from pyspark.sql.functions import sum as total
@@ -88,7 +98,7 @@ def _groups(stored: Any, again: Any, shape: TargetShape, tasks: int) -> Any:
             lit(sign).alias("sign"),
         )
 
-    both = side(stored, 1).union(side(again, -1)).coalesce(tasks)
+    both = side(stored, 1).union(side(recomputed, -1)).coalesce(tasks)
     sums = [total("sign").alias("n"), count_if(col("sign") > 0).alias("held")]
     for i in range(len(shape.sums) + len(shape.sketches)):
         sums.append(most(when(col("sign") > 0, col(f"s{i}"))).alias(f"a{i}"))
@@ -101,22 +111,22 @@ def _counts(shape: TargetShape) -> list[Any]:
     from pyspark.sql.functions import sum as total
 
     paired = (col("n") == 0) & (col("held") == 1)
-    off = lit(False)
+    sums_differ = lit(False)
     for i in range(len(shape.sums)):
-        off = off | apart(col(f"a{i}"), col(f"b{i}"))
-    far = lit(False)
+        sums_differ = sums_differ | differ(col(f"a{i}"), col(f"b{i}"))
+    sketches_differ = lit(False)
     for i, name in enumerate(shape.sketches, len(shape.sums)):
-        far = far | _told_apart(name, col(f"a{i}"), col(f"b{i}"))
+        sketches_differ = sketches_differ | _sketches_differ(name, col(f"a{i}"), col(f"b{i}"))
     return [
         total(greatest(-col("n"), lit(0))).alias("missing"),
         total(greatest(col("n"), lit(0))).alias("extra"),
-        count_if(paired & far).alias("estimates"),
-        count_if(paired & off).alias("sums"),
+        count_if(paired & sketches_differ).alias("estimates"),
+        count_if(paired & sums_differ).alias("sums"),
     ]
 
 
-def _told_apart(name: str, a: Any, b: Any) -> Any:
-    """Whether two sketches cannot be of the same values: quantiles by how many went in, distinct values by the estimate."""
+def _sketches_differ(name: str, a: Any, b: Any) -> Any:
+    """Column: two sketches cannot be of the same values. Quantiles by their number, distinct values by the estimate."""
     from pyspark.sql.functions import abs as magnitude
     from pyspark.sql.functions import coalesce, greatest, hll_sketch_estimate, kll_sketch_get_n_double, lit
 
@@ -127,25 +137,25 @@ def _told_apart(name: str, a: Any, b: Any) -> Any:
     return ~a.isNull().eqNullSafe(b.isNull()) | coalesce(far, lit(False))
 
 
-def _sums(groups: Any, shape: TargetShape, number: int) -> tuple[Apart, ...]:
+def _sums(groups: Any, shape: TargetShape, number: int) -> tuple[SumPair, ...]:
     from pyspark.sql.functions import col
 
     paired = groups.where((col(COMMIT) == number) & (col("n") == 0) & (col("held") == 1))
     names = [name for name, _ in shape.exact]
     places = [f"c{names.index(key)}" for key in shape.keys]
-    keys = [carried(col(place), groups.schema[place].dataType) for place in places]
-    found: list[Apart] = []
+    keys = [python_key(col(place), groups.schema[place].dataType) for place in places]
+    pairs: list[SumPair] = []
     for i, name in enumerate(shape.sums):
         sides = (col(f"a{i}"), col(f"b{i}"))
-        off = paired.where(apart(*sides)).select(*keys, *sides).limit(SUMS + 1).collect()
-        if len(off) > SUMS:
+        differing = paired.where(differ(*sides)).select(*keys, *sides).limit(SUMS + 1).collect()
+        if len(differing) > SUMS:
             raise Unreadable(f"{name} of more than {SUMS:,} groups is further apart than a billionth")
-        found += [(tuple(row)[:-2], name, row[-2], row[-1]) for row in off]
-    return tuple(found)
+        pairs += [(tuple(row)[:-2], name, row[-2], row[-1]) for row in differing]
+    return tuple(pairs)
 
 
-def _differing(stored: Any, again: Any, shape: TargetShape, number: int) -> tuple[str, ...]:
-    """The columns by which a commit's rows differ, each looked at for itself."""
+def _differing(stored: Any, recomputed: Any, shape: TargetShape, number: int) -> tuple[str, ...]:
+    """The columns in which a commit's rows differ, each compared on its own."""
     from pyspark.sql.functions import col, lit
     from pyspark.sql.functions import sum as total
 
@@ -154,9 +164,11 @@ def _differing(stored: Any, again: Any, shape: TargetShape, number: int) -> tupl
             comparable(col(quoted(name)), kind).alias("c"), lit(sign).alias("n")
         )
 
-    found = None
+    differing = None
     for name, kind in shape.exact[:40]:
-        both = side(stored, name, kind, 1).union(side(again, name, kind, -1)).groupBy("c").agg(total("n").alias("n"))
-        off = both.where("n <> 0").limit(1).select(lit(name).alias("name"))
-        found = off if found is None else found.union(off)
-    return tuple(row["name"] for row in found.collect()) if found is not None else ()
+        both = (
+            side(stored, name, kind, 1).union(side(recomputed, name, kind, -1)).groupBy("c").agg(total("n").alias("n"))
+        )
+        column = both.where("n <> 0").limit(1).select(lit(name).alias("name"))
+        differing = column if differing is None else differing.union(column)
+    return tuple(row["name"] for row in differing.collect()) if differing is not None else ()

@@ -38,7 +38,7 @@ def validate(context: RolloutContext, step: Validate) -> None:
         with context.jobs(session, f"live rows of {live_feed.spec.target}"):
             seed = f"{context.recorder.rollout}/{live_feed.spec.materialization}"
             heartbeat = heartbeats.get(live_feed.source_path)
-            check = liveness.alive(session, live_feed, pins, seed, heartbeat, live_feed.dry_run)
+            check = liveness.check_feed(session, live_feed, pins, seed, heartbeat, live_feed.dry_run)
             context.check_halt()  # a check that was interrupted says nothing about the rows
         context.recorder.store(planted_bugs.blind(_but_for_quarantine(context, check)))
     stalled = stalled_targets(context.follower.feeds(context.plan.pipeline))

@@ -135,7 +135,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("the other half of a row's checksum is lost", SUMS, '(row["lo"],', "(0,", f"{RULES}/test_checksum.py"),
     bug("sums of doubles have the sketches' tolerance", DOUBLES, "NEAR = 1e-9", "NEAR = 0.08", f"{DOUBLE_SUMS}::test_sums_that_are_not_the_same_shut_the_gate"),
     bug("a sum near infinity is near", DOUBLES, "close = finite & (", "close = (", f"{DOUBLE_SUMS}::test_sums_that_are_not_the_same_shut_the_gate"),
-    bug("sums are taken for estimates", VERIFY, "    sum_states = sums.summed(plan.pairs, old, new)\n", "    sum_states: tuple[sums.Summed, ...] = ()\n", f"{DOUBLE_SUMS}::test_sums_that_are_not_the_same_shut_the_gate"),
+    bug("sums are taken for estimates", VERIFY, "    sum_states = sums.sum_states(plan.pairs, old, new)\n", "    sum_states: tuple[sums.SumState, ...] = ()\n", f"{DOUBLE_SUMS}::test_sums_that_are_not_the_same_shut_the_gate"),
     bug("whatever its source adds up to is right", DOUBLES, "<= self.n * UNIT * self.size", ">= 0", "tests/agent/test_doubles.py"),
     bug("a sum in another order is another sum", DOUBLES, "<= self.n * UNIT * self.size", "== 0", "tests/agent/test_doubles.py"),
     # live rows that went wrong, and a gate that looks

@@ -291,7 +291,7 @@ def test_states_keep_their_types_through_every_merge_and_end_in_the_declared_one
     stored = None
     for part in range(3):
         rows.where(f"i % 3 = {part}").createOrReplaceTempView("t")
-        states = session.sql(code.spec.sql)
+        states = session.sql(code.feed.sql)
         assert [(f.name, f.dataType.simpleString()) for f in states.schema.fields] == declared
         stored = states if stored is None else stored.unionByName(states)
     assert stored is not None

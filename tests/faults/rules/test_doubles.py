@@ -16,7 +16,7 @@ import pytest
 from deltalake import write_deltalake
 
 from console.agent.feeds.comparison import compare
-from console.agent.recount.doubles import Added, added, added_up
+from console.agent.recount.doubles import Addends, addends, addends_by_group
 from console.agent.recount.pinned_tables import Pinned, PinnedSource
 from console.agent.store import log
 from console.model.event import Checked
@@ -219,10 +219,10 @@ def test_of_random_groups_equal_data_passes_and_a_changed_value_never_does(sessi
 def test_what_spark_adds_up_is_what_fractions_add_up_to_the_last_bit(session: Any) -> None:
     rng = random.Random(13)
     groups = [drawn(rng) for _ in range(200)]
-    edges = [sign * near for k in range(-134, 128) for at in [2.0 ** max(8 * k, -1074)] for sign in (1, -1)
-             for near in (at, math.nextafter(at, 0.0), math.nextafter(at, math.inf))]  # fmt: skip
+    edges = [sign * nearly_equal for k in range(-134, 128) for at in [2.0 ** max(8 * k, -1074)] for sign in (1, -1)
+             for nearly_equal in (at, math.nextafter(at, 0.0), math.nextafter(at, math.inf))]  # fmt: skip
     rows = [(at, x) for at, group in enumerate([*groups, edges]) for x in group]
     table = pa.table({"g": [at for at, _ in rows], "x": [x for _, x in rows]})
-    found = added_up(session.createDataFrame(table), "g", ["x"])
-    assert found == {(at, "x"): added(group) for at, group in enumerate([*groups, edges])}
-    assert found[(200, "x")] != Added()
+    found = addends_by_group(session.createDataFrame(table), "g", ["x"])
+    assert found == {(at, "x"): addends(group) for at, group in enumerate([*groups, edges])}
+    assert found[(200, "x")] != Addends()

@@ -16,7 +16,7 @@ from console.agent.feeds import live_feed as edges
 from console.agent.feeds.live_feed import LiveFeed
 from console.agent.recount import files
 from console.agent.recount import rows as recounted
-from console.agent.recount.live import Again, lane, recount
+from console.agent.recount.live import RecountResult, pinned_feed, recount
 from console.agent.recount.liveness import quiet
 from console.agent.store import log
 from console.model.live import Feed, TableState, Terms, Version
@@ -123,8 +123,8 @@ class World:
         for edge in (self.copy, self.hours):
             edge.step(self.session, end)
 
-    def again(self, edge: LiveFeed) -> Again:
-        found = recount(self.session, lane(edge, {}), "seed")
+    def again(self, edge: LiveFeed) -> RecountResult:
+        found = recount(self.session, pinned_feed(edge, {}), "seed")
         assert found is not None
         return found
 
@@ -171,7 +171,7 @@ def test_what_was_moved_right_is_equal_whatever_became_of_the_tables_since(world
     for edge, rows in ((world.copy, 13), (world.hours, 13)):
         again = world.again(edge)
         assert (again.ok, again.commits, again.rows) == (True, 4, rows), again
-        assert again.told == "4 of 4 live commits (13 rows) computed again from landing: equal"
+        assert again.detail == "4 of 4 live commits (13 rows) computed again from landing: equal"
 
 
 def test_a_mapped_table_with_deletion_vectors_is_read_as_delta_reads_it(tmp_path: Path, session: Any) -> None:
@@ -194,17 +194,17 @@ def test_of_a_large_table_little_more_is_read_than_the_commits_and_never_too_muc
         world.moves()
     monkeypatch.setattr(files, "SMALL", 0)
     for edge in (world.copy, world.hours):
-        assert world.again(edge).told == "2 of 2 live commits (6 rows) computed again from landing: equal"
-    driving = lane(world.copy, {}).source.driving
+        assert world.again(edge).detail == "2 of 2 live commits (6 rows) computed again from landing: equal"
+    driving = pinned_feed(world.copy, {}).source.driving
     stored = driving.stored(world.session)
-    for condition in files._cuts(
+    for condition in files._conditions(
         stored, "at", dict.fromkeys(files._added(driving, files.Span(0, 2, 2)), 0), files.VersionFiles.of(driving, 2)
     ):
         stored = stored.where(condition)
     assert stored.count() == 4  # two places on two days, of seven rows
     monkeypatch.setattr(files, "BYTES", 0)
     again = world.again(world.copy)
-    assert (again.ok, "to find its rows 0 GiB would have to be read" in again.told) == (None, True), again
+    assert (again.ok, "to find its rows 0 GiB would have to be read" in again.detail) == (None, True), again
 
 
 def nulls(rows: Any) -> Any:
@@ -251,7 +251,7 @@ def test_a_bug_of_the_live_path_is_found_in_rows_and_in_states(
         again = world.again(edge)
         assert again.ok is False, again
         assert (again.commits, again.rows) == (1, 2)
-        assert "than landing gives as Delta reads it" in again.told
+        assert "than landing gives as Delta reads it" in again.detail
 
 
 def test_a_live_commit_that_was_made_twice_is_found(world: World) -> None:
@@ -269,7 +269,7 @@ def test_a_live_commit_that_was_made_twice_is_found(world: World) -> None:
         "joins": {"owners": 1},
     }
     commit.append(world.session, rows, writer, writer.position + 1, note)
-    assert "both hold commit 1 of the source" in world.again(world.copy).told
+    assert "both hold commit 1 of the source" in world.again(world.copy).detail
 
 
 def test_a_sum_in_another_order_is_equal_and_another_sum_is_not(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -295,9 +295,9 @@ def test_a_sum_that_the_live_path_would_make_wrong_is_found_before_a_quiet_sourc
         wrong = f"CASE WHEN city = 'a' THEN {total} ELSE total END AS total"
         columns = ("city", "rows", wrong, "most", "who__hll", "mid__kll")
         monkeypatch.setattr(edges, "compute", lambda *given, columns=columns: compute(*given).selectExpr(*columns))
-        found = quiet(world.session, lane(world.hours, {}), world.hours.dry_run)
+        found = quiet(world.session, pinned_feed(world.hours, {}), world.hours.dry_run)
         assert found.ok is ok, (total, found)
-    assert "1 sums that are not of the rows which Delta reads" in found.told
+    assert "1 sums that are not of the rows which Delta reads" in found.detail
 
 
 def test_more_sums_than_are_settled_are_not_called_equal(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,7 +309,7 @@ def test_more_sums_than_are_settled_are_not_called_equal(world: World, monkeypat
     world.hours.step(world.session, log.latest_version(world.landing))
     monkeypatch.setattr(edges, "compute", compute)
     again = world.again(world.hours)
-    assert (again.ok, "total of more than 1 groups" in again.told) == (None, True), again
+    assert (again.ok, "total of more than 1 groups" in again.detail) == (None, True), again
 
 
 def test_inserts_of_a_commit_that_is_no_plain_append_are_computed_again_too(
@@ -344,7 +344,7 @@ def test_where_the_source_no_longer_has_them_the_date_is_told(world: World) -> N
         (Path(world.landing) / "_delta_log" / f"{version:020}.json").unlink()
     again = world.again(world.copy)
     assert again.ok is None
-    assert "can no longer be read; the live commits looked at are of 20" in again.told
+    assert "can no longer be read; the live commits looked at are of 20" in again.detail
 
 
 def test_without_the_version_of_a_joined_table_nothing_is_told(world: World) -> None:
@@ -356,7 +356,7 @@ def test_without_the_version_of_a_joined_table_nothing_is_told(world: World) -> 
     note = {"kind": "live", "feed": writer.app_id, "from": 2, "to": 2, "rows_in": 4}
     commit.append(world.session, world.session.read.format("delta").load(world.copy.target_path), writer, 2, note)
     again = world.again(world.copy)
-    assert (again.ok, "as of which version owners was read is not noted" in again.told) == (None, True), again
+    assert (again.ok, "as of which version owners was read is not noted" in again.detail) == (None, True), again
 
 
 def test_a_column_that_the_landing_got_between_two_commits_is_no_difference(world: World) -> None:
