@@ -42,7 +42,7 @@ def leave(code: int) -> NoReturn:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ProcessResult:
     """How it ended, and what it said; `cut` where that was more than it may say, which ended it."""
 
     code: int
@@ -51,9 +51,9 @@ class Said:
     cut: bool
 
 
-async def asked(
-    command: Sequence[str], question: bytes, environment: Mapping[str, str], *, answer: int, errors: int
-) -> Said:
+async def run_process(
+    command: Sequence[str], stdin: bytes, environment: Mapping[str, str], *, answer: int, errors: int
+) -> ProcessResult:
     """Start it, give it the question on its standard input, and wait for its end. Cancelled, it is killed.
 
     answer, errors  bytes that it may say on its standard output and error
@@ -61,23 +61,23 @@ async def asked(
     """
     child = _Child(command, environment, (answer, errors))
     loop = asyncio.get_running_loop()
-    ended: asyncio.Future[Said] = loop.create_future()
+    ended: asyncio.Future[ProcessResult] = loop.create_future()
 
-    def tell(said: Said | OSError) -> None:
+    def finish(result: ProcessResult | OSError) -> None:
         if ended.done():
             return
-        if isinstance(said, OSError):
-            ended.set_exception(said)
+        if isinstance(result, OSError):
+            ended.set_exception(result)
         else:
-            ended.set_result(said)
+            ended.set_result(result)
 
     def work() -> None:
         try:
-            said: Said | OSError = child.run(question)
+            result: ProcessResult | OSError = child.run(stdin)
         except OSError as error:
-            said = error
+            result = error
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(tell, said)
+            loop.call_soon_threadsafe(finish, result)
 
     # daemon: a process that even SIGKILL does not end at once, on a disk that hangs, keeps nobody here
     threading.Thread(target=work, name=f"asks {command[-1]}", daemon=True).start()
@@ -94,7 +94,7 @@ class _Child:
         self._killed = False
         self._cut = False
 
-    def run(self, question: bytes) -> Said:
+    def run(self, stdin: bytes) -> ProcessResult:
         pipe = subprocess.PIPE
         with subprocess.Popen(self._command, stdin=pipe, stdout=pipe, stderr=pipe, env=self._environment) as process:
             self._process = process
@@ -105,7 +105,7 @@ class _Child:
             assert process.stderr
             errors = bytearray()
             besides = (
-                threading.Thread(target=self._put, args=(process.stdin, question), daemon=True),
+                threading.Thread(target=self._put, args=(process.stdin, stdin), daemon=True),
                 threading.Thread(target=self._read, args=(process.stderr, errors, self._most[1]), daemon=True),
             )
             for thread in besides:
@@ -114,7 +114,7 @@ class _Child:
             self._read(process.stdout, answer, self._most[0])
             for thread in besides:
                 thread.join()
-        return Said(process.returncode, bytes(answer), bytes(errors), self._cut)
+        return ProcessResult(process.returncode, bytes(answer), bytes(errors), self._cut)
 
     def kill(self) -> None:
         self._killed = True
@@ -126,10 +126,10 @@ class _Child:
             stream.write(data)
             stream.close()
 
-    def _read(self, stream: IO[bytes], held: bytearray, most: int) -> None:
+    def _read(self, stream: IO[bytes], buffer: bytearray, most: int) -> None:
         while piece := stream.read(_PIECE):
-            held += piece
-            if len(held) > most:
+            buffer += piece
+            if len(buffer) > most:
                 self._cut = True
                 self.kill()
                 return

@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0, one object a line, over a pair of asyncio streams. Nothing the other side sends is believed unchecked."""
+"""JSON-RPC 2.0, one object a line, over a pair of asyncio streams. Everything received is validated."""
 
 import asyncio
 import copy
@@ -12,9 +12,9 @@ from console.errors import BY_NAME, ConsoleError, DataError, Protocol, RegionErr
 from console.model import codec
 
 FRAME = 1 << 20  # bytes of one line, its end included
-TAIL = 4096  # bytes kept of what came in last, for the log
+TAIL = 4096  # last bytes received that are kept for the log
 _CHUNK = 1 << 16
-_BACKLOG = 1024  # notifications read ahead of their reader; beyond it the other side waits
+_BACKLOG = 1024  # notifications buffered for their reader; beyond it the other side waits
 
 
 async def frames(read: Callable[[int], Awaitable[bytes]]) -> AsyncIterator[bytes]:
@@ -25,18 +25,18 @@ async def frames(read: Callable[[int], Awaitable[bytes]]) -> AsyncIterator[bytes
     read    returns up to n bytes, b"" at the end
     raises  Protocol for a line longer than FRAME, before it is held in memory
     """
-    held = bytearray()
+    buffer = bytearray()
     while chunk := await read(_CHUNK):
         *lines, rest = chunk.split(b"\n")
         for line in lines:
-            held += line
-            if len(held) >= FRAME:
+            buffer += line
+            if len(buffer) >= FRAME:
                 break
-            yield bytes(held)
-            held.clear()
+            yield bytes(buffer)
+            buffer.clear()
         else:
-            held += rest
-        if len(held) >= FRAME:
+            buffer += rest
+        if len(buffer) >= FRAME:
             raise Protocol(f"a line of more than {FRAME >> 10} KiB", code="E_FRAME")
 
 
@@ -81,10 +81,10 @@ class ByteSink(Shape):
 class Link:
     """One connection to an agent: calls out, answers and notifications in.
 
-    A line that is no JSON, no answer, or the answer to nothing that was asked ends the link: every call in flight and
-    every later one raises Protocol, and `tail` holds the last bytes that came. A lost connection raises Unreachable.
+    A line that is not JSON, not an answer, or an answer to no pending call ends the link: every pending and every later
+    call raises Protocol, and `tail` holds the last bytes received. A lost connection raises Unreachable.
 
-    peer  who is at the other end, for messages: `eu`
+    peer  name of the other end, for messages: `eu`
     """
 
     def __init__(self, reader: ByteSource, writer: ByteSink, peer: str) -> None:
@@ -93,15 +93,15 @@ class Link:
         self._reader = reader
         self._writer = writer
         self._last_id = 0
-        self._asked: dict[int, asyncio.Future[Any]] = {}
-        self._given_up: set[int] = set()
-        self._news: asyncio.Queue[tuple[str, dict[str, Any]] | None] | None = None
+        self._pending: dict[int, asyncio.Future[Any]] = {}
+        self._abandoned: set[int] = set()
+        self._notifications: asyncio.Queue[tuple[str, dict[str, Any]] | None] | None = None
         self._ended: ConsoleError | None = None
-        self._pump = asyncio.create_task(self._take_all(), name=f"link {peer}")
+        self._receiver = asyncio.create_task(self._receive(), name=f"link {peer}")
 
     @property
     def ended(self) -> ConsoleError | None:
-        """Why the link is no longer of use; None while it is."""
+        """Why the link ended; None while it is usable."""
         return copy.copy(self._ended)
 
     async def call(self, method: str, params: Mapping[str, Any], *, seconds: float) -> Any:
@@ -123,7 +123,7 @@ class Link:
                 hint="split it into smaller pieces",
                 code="E_FRAME",
             )
-        answer = self._asked[id] = asyncio.get_running_loop().create_future()
+        answer = self._pending[id] = asyncio.get_running_loop().create_future()
         try:
             async with asyncio.timeout(seconds):
                 self._writer.write(line)
@@ -136,23 +136,23 @@ class Link:
                 hint="look at `console status`, then try again",
             ) from None
         finally:
-            if self._asked.pop(id, None) is not None:
-                self._given_up.add(id)
+            if self._pending.pop(id, None) is not None:
+                self._abandoned.add(id)
             elif not answer.cancelled():
                 answer.exception()  # marks it as seen where the wait was cut short
 
     def listen(self) -> None:
-        """From now on notifications are welcome; without it, one is a breach of the protocol."""
-        self._news = asyncio.Queue(_BACKLOG)
+        """Accept notifications from now on; before that, one is a protocol error."""
+        self._notifications = asyncio.Queue(_BACKLOG)
 
-    async def news(self) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+    async def notifications(self) -> AsyncIterator[tuple[str, dict[str, Any]]]:
         """Notifications as (method, params), without end.
 
         raises  Unreachable or Protocol when the link ends
         """
-        assert self._news is not None, "listen() first"
+        assert self._notifications is not None, "listen() first"
         while True:
-            item = await self._news.get()
+            item = await self._notifications.get()
             if item is None:
                 break
             yield item
@@ -162,45 +162,45 @@ class Link:
     async def close(self) -> None:
         """Drop the link; whoever is at the other end goes on."""
         self._end(Unreachable(f"{self.peer}: the link was closed"))
-        self._pump.cancel()
+        self._receiver.cancel()
         with suppress(asyncio.CancelledError):
-            await self._pump
+            await self._receiver
         with suppress(OSError):
             await self._writer.wait_closed()
-        if self._news:
-            if self._news.full():
-                self._news.get_nowait()
-            self._news.put_nowait(None)
+        if self._notifications:
+            if self._notifications.full():
+                self._notifications.get_nowait()
+            self._notifications.put_nowait(None)
 
-    async def _take_all(self) -> None:
+    async def _receive(self) -> None:
         why: ConsoleError
         try:
             async for line in frames(self._read):
-                await self._take(line)
+                await self._dispatch(line)
             why = Unreachable(f"{self.peer}: the agent closed the connection")
         except OSError as error:
             why = Unreachable(f"{self.peer}: the connection broke: {error}")
         except (Protocol, DataError) as error:
             why = Protocol(f"{self.peer}: the agent does not speak the protocol: {error}", code="E_PROTOCOL")
         self._end(why)
-        if self._news:
-            await self._news.put(None)
+        if self._notifications:
+            await self._notifications.put(None)
 
     async def _read(self, size: int) -> bytes:
         chunk = await self._reader.read(size)
         self.tail = (self.tail + chunk)[-TAIL:]
         return chunk
 
-    async def _take(self, line: bytes) -> None:
+    async def _dispatch(self, line: bytes) -> None:
         try:
             data = codec.loads(line.decode("utf-8"))
         except UnicodeDecodeError as error:
             raise Protocol(f"not UTF-8: {error.reason} at byte {error.start}") from None
         match data:
             case {"jsonrpc": "2.0", "method": str(method), "params": dict(params), **rest} if not rest:
-                if self._news is None:
+                if self._notifications is None:
                     raise Protocol(f"a notification {method[:40]!r} that nobody asked for")
-                await self._news.put((method, params))
+                await self._notifications.put((method, params))
             case {"jsonrpc": "2.0", "id": id, "result": result, **rest} if not rest:
                 self._answer(id, result, None)
             case {"jsonrpc": "2.0", "id": id, "error": error, **rest} if not rest:
@@ -211,23 +211,23 @@ class Link:
     def _answer(self, id: object, result: Any, error: ConsoleError | None) -> None:
         if type(id) is not int:
             raise Protocol(f"an answer whose id is no number: {str(id)[:40]!r}")
-        if id in self._given_up:
-            self._given_up.discard(id)
+        if id in self._abandoned:
+            self._abandoned.discard(id)
             return
-        asked = self._asked.pop(id, None)
-        if asked is None:
+        waiter = self._pending.pop(id, None)
+        if waiter is None:
             raise Protocol(f"an answer to {id}, which was not asked")
-        if asked.done():
+        if waiter.done():
             return
         if error:
-            asked.set_exception(error)
+            waiter.set_exception(error)
         else:
-            asked.set_result(result)
+            waiter.set_result(result)
 
     def _end(self, why: ConsoleError) -> None:
         self._ended = self._ended or why
-        for asked in self._asked.values():
-            if not asked.done():
-                asked.set_exception(copy.copy(self._ended))
-        self._asked.clear()
+        for waiter in self._pending.values():
+            if not waiter.done():
+                waiter.set_exception(copy.copy(self._ended))
+        self._pending.clear()
         self._writer.close()

@@ -1,4 +1,4 @@
-"""Regions on this machine: their agent's socket, the process behind it, and the survey where there is none."""
+"""Regions of this machine: the agent's socket, the process behind it, and the survey where no agent runs."""
 
 import asyncio
 import json
@@ -20,14 +20,14 @@ from console.drivers.survey import Surveyor, SurveyRequest, agent_command, agent
 from console.errors import Conflict, ConsoleError, DataError, RegionError, Unreachable, no_warehouse, require_spark
 from console.model.region import Region
 
-_LOG_BYTES = 4 << 20  # beyond it the log moves aside before the next start
+_LOG_BYTES = 4 << 20  # beyond it the log is rotated before the next start
 _LOCK_BYTES = 1 << 16
 _ENDS: dict[int, type[ConsoleError]] = {4: Conflict, 5: Unreachable, 65: DataError}
-_HOLDER_SECONDS = 10.0  # for another's agent, met while it starts, to open its socket
+_OTHER_AGENT_SECONDS = 10.0  # for another console's agent, still starting, to open its socket
 
 
 class LocalDriver(RpcDriver):
-    """A region whose warehouse this machine reaches itself.
+    """A region whose warehouse is accessible from this machine.
 
     surveyor  shared by the regions that are planned together; see `local_drivers`
     """
@@ -40,7 +40,7 @@ class LocalDriver(RpcDriver):
         tick_seconds: float = 0.5,
         start_seconds: float = 90.0,
     ) -> None:
-        super().__init__(region, LocalReach(region, surveyor or Surveyor(), tick_seconds, start_seconds))
+        super().__init__(region, LocalTransport(region, surveyor or Surveyor(), tick_seconds, start_seconds))
 
 
 def local_drivers(regions: Iterable[Region], *, tick_seconds: float = 0.5) -> dict[str, LocalDriver]:
@@ -49,10 +49,10 @@ def local_drivers(regions: Iterable[Region], *, tick_seconds: float = 0.5) -> di
     return {region.name: LocalDriver(region, surveyor, tick_seconds=tick_seconds) for region in regions}
 
 
-class LocalReach:
-    """How a local region's agent is found, or started: `drivers.rpc.Reach`.
+class LocalTransport:
+    """Finds or starts a local region's agent: implements `drivers.rpc.AgentTransport`.
 
-    config  what an agent that is started is told; by default what the region's file says
+    config  configuration for an agent that is started; by default from the region's file
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class LocalReach:
         self._surveyor = surveyor
         self._start_seconds = start_seconds
         self._config = config or agent_config(region, tick_seconds)
-        self.met_at: Path | None = None  # the socket at which the agent was met last
+        self.agent_socket: Path | None = None  # where the agent was last found
 
     async def dial(self, *, start: bool) -> Link:
-        self._see_warehouse()
-        if link := await self._met():
+        self._check_warehouse()
+        if link := await self._find_agent():
             return link
         if not start:
             raise Unreachable(
@@ -79,18 +79,18 @@ class LocalReach:
                 hint=f"console follow --region {self._region.name}",
                 code="E_NO_AGENT",
             )
-        return await self._started()
+        return await self._start_agent()
 
-    async def ask(self, pipeline: str, landing: Sequence[str], state: bool, past: str = "") -> Surveyed:
+    async def survey(self, pipeline: str, landing: Sequence[str], state: bool, past: str = "") -> Surveyed:
         region = self._region
-        return await self._surveyor.ask(
+        return await self._surveyor.survey(
             SurveyRequest(region.name, region.warehouse, pipeline, tuple(landing), state, past)
         )
 
-    def keep(self, tail: bytes) -> str:
-        return keep_tail(self._region.name, tail)
+    def save_tail(self, tail: bytes) -> str:
+        return save_tail(self._region.name, tail)
 
-    def _see_warehouse(self) -> None:
+    def _check_warehouse(self) -> None:
         path = local_path(self._region.warehouse)
         if path is None or path.is_dir():
             return
@@ -99,9 +99,9 @@ class LocalReach:
             raise DataError(f"{self._region.name}: the warehouse {path} is no directory", hint=hint)
         raise no_warehouse(self._region.name, path, self._region.where or "the inventory")
 
-    async def _met(self) -> Link | None:
-        """A link to whichever agent holds the warehouse, at our socket or at the one that its lock names."""
-        for path in (_socket_path(self._region.warehouse), self._holder()):
+    async def _find_agent(self) -> Link | None:
+        """A link to the agent that holds the warehouse, at our socket or at the one named in its lock."""
+        for path in (_socket_path(self._region.warehouse), self._holder_socket()):
             if path is None:
                 continue
             link = await _connect(path, self._region.name)
@@ -112,41 +112,41 @@ class LocalReach:
             except BaseException:
                 await link.close()
                 raise
-            self.met_at = path
+            self.agent_socket = path
             return link
         return None
 
-    def _holder(self) -> Path | None:
-        place = self._lock().get("socket")
-        return Path(place) if isinstance(place, str) else None
+    def _holder_socket(self) -> Path | None:
+        path = self._lock().get("socket")
+        return Path(path) if isinstance(path, str) else None
 
     def _lock(self) -> dict[str, Any]:
-        """What the holder of the region's lock wrote into it; {} where nobody did."""
+        """The record that the holder wrote into the region's lock; {} if there is none."""
         path = local_path(self._region.warehouse)
         if path is not None:
             with suppress(OSError, ValueError), (path / "_console" / "agent.lock").open("rb") as lock:
-                said = json.loads(lock.read(_LOCK_BYTES))
-                return said if isinstance(said, dict) else {}
+                content = json.loads(lock.read(_LOCK_BYTES))
+                return content if isinstance(content, dict) else {}
         return {}
 
-    async def _started(self) -> Link:
+    async def _start_agent(self) -> Link:
         require_spark()
         agent = AgentProcess(self._region.warehouse, self._config, agent_log(self._region.name))
         loop = asyncio.get_running_loop()
-        until, pause = loop.time() + self._start_seconds, 0.05
-        held = False
+        until, delay = loop.time() + self._start_seconds, 0.05
+        lost_race = False
         while loop.time() < until:
-            await asyncio.sleep(pause)
-            pause = min(0.5, pause * 1.3)
-            if link := await self._met():
+            await asyncio.sleep(delay)
+            delay = min(0.5, delay * 1.3)
+            if link := await self._find_agent():
                 if self._lock().get("pid") != agent.pid:
-                    agent.dismiss()  # another's was faster; ours would wait for its lock and take its place
+                    agent.dismiss()  # another console's was faster; ours would wait for the lock and take over later
                 return link
-            if agent.code is not None and not held:
+            if agent.code is not None and not lost_race:
                 if agent.code != Conflict.exit_code:
                     break
-                # another's agent took the lock between our look and our start: it may not listen yet
-                held, until = True, min(until, loop.time() + _HOLDER_SECONDS)
+                # another agent took the lock between our check and our start: it may not listen yet
+                lost_race, until = True, min(until, loop.time() + _OTHER_AGENT_SECONDS)
         raise self._silent(agent)
 
     def _silent(self, agent: "AgentProcess") -> ConsoleError:
@@ -158,7 +158,7 @@ class LocalReach:
 
 
 def agent_config(region: Region, tick_seconds: float) -> dict[str, Any]:
-    """What an agent is told on its stdin (docs/architecture.md, Agent commands)."""
+    """The agent's configuration, sent on its stdin (docs/architecture.md, Agent commands)."""
     return {
         "region": region.name,
         "master": region.spark.remote or region.spark.master,
@@ -169,8 +169,8 @@ def agent_config(region: Region, tick_seconds: float) -> dict[str, Any]:
     }
 
 
-def keep_tail(region: str, tail: bytes) -> str:
-    """Put away what a broken agent said last; returns where it lies."""
+def save_tail(region: str, tail: bytes) -> str:
+    """Save the last bytes received from a broken agent; returns the file's path."""
     path = paths.log_dir() / f"protocol-{region}.log"
     with suppress(OSError):
         path.unlink(missing_ok=True)
@@ -180,7 +180,7 @@ def keep_tail(region: str, tail: bytes) -> str:
 
 
 def agent_log(region: str) -> Path:
-    """Where a region's agent logs to; nowhere if that cannot be written, since the agent matters more than its log."""
+    """The log file of a region's agent; /dev/null if it cannot be written, since the agent matters more than its log."""
     try:
         log = paths.log_dir() / f"agent-{region}.log"
         _append(log).close()
@@ -190,7 +190,7 @@ def agent_log(region: str) -> Path:
 
 
 class AgentProcess:
-    """An agent in a session of its own: it outlives this console, and no signal of our terminal reaches it.
+    """An agent in a session of its own: it outlives this console, and signals of our terminal do not reach it.
 
     code  its exit code, None while it runs
     """
@@ -218,12 +218,12 @@ class AgentProcess:
         threading.Thread(target=self._reap, args=(process,), name=f"agent {log.stem}", daemon=True).start()
 
     def dismiss(self) -> None:
-        """End it: it holds nothing yet."""
+        """End it: it holds no lock yet."""
         if self.code is None:
             os.kill(self.pid, signal.SIGTERM)
 
     def last_words(self) -> str:
-        """What it wrote to its log at the end, on one line."""
+        """The end of its log, on one line."""
         with self.log.open("rb") as log:
             log.seek(max(self._begin, log.seek(0, os.SEEK_END) - 4096))
             lines = log.read().decode("utf-8", "replace").split("\n")
@@ -249,7 +249,7 @@ def _socket_path(warehouse: str) -> Path:
 
 
 async def _connect(path: Path, peer: str) -> Link | None:
-    """A link to who listens at `path`; None where nobody does.
+    """A link to the process that listens at `path`; None if none does.
 
     raises  Conflict if the process behind it is another user's
     """
@@ -258,14 +258,14 @@ async def _connect(path: Path, peer: str) -> Link | None:
     except (OSError, ValueError):
         return None
     try:
-        see_peer(writer.get_extra_info("socket"), path, peer)
+        check_peer(writer.get_extra_info("socket"), path, peer)
     except Conflict:
         writer.close()
         raise
     return Link(reader, writer, peer)
 
 
-def see_peer(end: socket.socket, path: Path, peer: str) -> None:
+def check_peer(end: socket.socket, path: Path, peer: str) -> None:
     """raises  Conflict if the process at the other end of a unix socket is another user's"""
     _, user, _ = struct.unpack("3i", end.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")))
     if user not in (os.getuid(), 0):

@@ -1,4 +1,4 @@
-"""What a machine must have for an agent to run on it: looked at here for `console doctor`, and over there for SSH regions."""
+"""Prerequisites for running an agent: checked on this machine for `console doctor`, and on the host of an SSH region."""
 
 import os
 import re
@@ -21,7 +21,7 @@ _LIBRARIES = ("pyspark", "deltalake")
 
 @dataclass(frozen=True, slots=True)
 class Prerequisite:
-    """One thing looked at. ok None: works, but mind it. fix: what to type."""
+    """Result of one check. ok None: works, with a warning. fix: what to type."""
 
     name: str
     ok: bool | None
@@ -42,17 +42,17 @@ def python() -> Prerequisite:
 
 
 def libraries() -> Prerequisite:
-    """What the agent imports, by its declared version: nothing is loaded."""
-    held, lacking = [], []
+    """The agent's libraries, by their declared versions: nothing is imported."""
+    names, lacking = [], []
     for name in _LIBRARIES:
         try:
-            held.append(f"{name} {metadata.version(name)}")
+            names.append(f"{name} {metadata.version(name)}")
         except metadata.PackageNotFoundError:
             lacking.append(name)
     if lacking:
         detail = f"{sys.executable} has no {' and no '.join(lacking)}"
         return Prerequisite("libraries", False, detail, installing("agent"))
-    return Prerequisite("libraries", True, ", ".join(held))
+    return Prerequisite("libraries", True, ", ".join(names))
 
 
 def java() -> Prerequisite:
@@ -66,21 +66,21 @@ def java() -> Prerequisite:
         done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         return Prerequisite("java", False, f"{program}: {error}", fix)
-    found = re.search(r'version "(\d+)[^"]*"', done.stderr + done.stdout)
-    if not found:
+    version = re.search(r'version "(\d+)[^"]*"', done.stderr + done.stdout)
+    if not version:
         return Prerequisite("java", False, f"{program}: gives no version", fix)
-    good = found[1] in ("17", "21")
-    return Prerequisite("java", good, f"{found[0].removeprefix('version ')} {program}", "" if good else fix)
+    good = version[1] in ("17", "21")
+    return Prerequisite("java", good, f"{version[0].removeprefix('version ')} {program}", "" if good else fix)
 
 
 def jars() -> Prerequisite:
     folder = paths.jars_dir()
-    held = sorted(path.name for path in folder.glob("*.jar")) if folder.is_dir() else []
-    delta = [name for name in held if name.startswith(("delta-spark", "io.delta_delta-spark"))]
+    names = sorted(path.name for path in folder.glob("*.jar")) if folder.is_dir() else []
+    delta = [name for name in names if name.startswith(("delta-spark", "io.delta_delta-spark"))]
     if not delta:
         fix = "console setup; or name the folder that holds them in CONSOLE_JARS"
         return Prerequisite("jars", False, f"{folder}: Delta's jars are not there", fix)
-    return Prerequisite("jars", True, f"{delta[0]} and {len(held) - 1} more in {folder}")
+    return Prerequisite("jars", True, f"{delta[0]} and {len(names) - 1} more in {folder}")
 
 
 def sockets() -> Prerequisite:
@@ -92,19 +92,19 @@ def sockets() -> Prerequisite:
     return Prerequisite("sockets", not long, str(path.parent), "set XDG_RUNTIME_DIR to a shorter path" if long else "")
 
 
-def warehouse(place: Path) -> Iterator[Prerequisite]:
-    """A region's directory: is it there, is it ours to write, has it room, are its logs whole."""
-    if not place.is_dir():
-        yield Prerequisite("warehouse", False, f"{place} is no directory", "create it, or mend warehouse:")
+def warehouse(path: Path) -> Iterator[Prerequisite]:
+    """Checks of a region's directory: it exists, is writable, has room, and its logs are complete."""
+    if not path.is_dir():
+        yield Prerequisite("warehouse", False, f"{path} is no directory", "create it, or mend warehouse:")
         return
-    if not os.access(place, os.W_OK | os.X_OK):
-        yield Prerequisite("warehouse", False, f"{place} is not ours to write", f"let the agent's user write {place}")
+    if not os.access(path, os.W_OK | os.X_OK):
+        yield Prerequisite("warehouse", False, f"{path} is not ours to write", f"let the agent's user write {path}")
         return
     try:
-        yield space("warehouse", place)
-        yield logs(place)
+        yield space("warehouse", path)
+        yield logs(path)
     except OSError as error:
-        yield Prerequisite("warehouse", False, f"{error.filename or place}: {error.strerror}", "look at that disk")
+        yield Prerequisite("warehouse", False, f"{error.filename or path}: {error.strerror}", "look at that disk")
 
 
 def space(name: str, folder: Path) -> Prerequisite:
@@ -113,18 +113,18 @@ def space(name: str, folder: Path) -> Prerequisite:
     return Prerequisite(name, ok, f"{free / 1024**3:,.1f} GiB free at {folder}", "" if ok else "make room there")
 
 
-def logs(place: Path) -> Prerequisite:
-    """Commits that a power loss left empty or cut short: readers pass over the former without a word."""
-    looked = 0
+def logs(path: Path) -> Prerequisite:
+    """Commits that a power loss left empty or truncated: readers skip empty ones silently."""
+    tables = 0
     for table in ("*", "*/*", "_console/*/*"):
-        for log in sorted(place.glob(f"{table}/_delta_log")):
-            looked += 1
+        for log in sorted(path.glob(f"{table}/_delta_log")):
+            tables += 1
             if bad := _damaged(log):
-                where = f"{log.parent.relative_to(place)}: version {int(bad.stem)} is {'cut short' if bad.stat().st_size else 'empty'}"
+                where = f"{log.parent.relative_to(path)}: version {int(bad.stem)} is {'cut short' if bad.stat().st_size else 'empty'}"
                 return Prerequisite(
                     "logs", False, where, f"restore {bad} from a copy, or the table to the version before it"
                 )
-    return Prerequisite("logs", True, f"{looked} tables")
+    return Prerequisite("logs", True, f"{tables} tables")
 
 
 def _damaged(log: Path) -> Path | None:

@@ -19,11 +19,11 @@ Verb = Literal["pause", "resume", "retry", "cancel", "discard"]
 
 @dataclass(frozen=True, slots=True)
 class Who:
-    """Who asks, and from where: `ada@laptop` and the host's name. Recorded, never trusted for access."""
+    """Identity of the caller: `ada@laptop` and the host's name. Recorded, never trusted for access."""
 
     name: str
     host: str
-    console: str = ""  # of one that carries rollouts: another may take them over, and its deeds are then refused
+    console: str = ""  # of one that steers rollouts: once another takes them over, its actions are refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +90,14 @@ class Driver(Protocol):
         ...
 
     async def wake(self) -> None:
-        """See that an agent runs, starting one if none does: it takes up what the last one left."""
+        """Make sure that an agent runs, starting one if needed: it resumes the work of the last one."""
         ...
 
     async def accept(self, plan: Plan, who: Who, *, attached: bool = False, fleet: FleetWaves | None = None) -> str:
-        """Hand the plan over; the region stores it and carries it on alone up to the gate. Starts an agent if none runs.
+        """Submit the plan; the region stores it and runs it on its own up to the gate. Starts an agent if none runs.
 
         fleet    the waves that it is part of, kept with it
-        returns  the rollout's id, `web-7`; the same id when this very plan is already being carried
+        returns  the rollout's id, `web-7`; the same id if this very plan is already running
         raises   Conflict if the live release is another than the plan's, or another rollout is under way
         """
         ...
@@ -110,13 +110,13 @@ class Driver(Protocol):
         ...
 
     async def take_over(self, pipeline: str, who: Who) -> Status:
-        """Steer the rollout under way from now on; the console that did is told, and its deeds are refused.
+        """Steer the rollout under way from now on; the previous console is notified, and its actions are refused.
 
         raises  Conflict where nothing is under way
         """
         ...
 
-    async def maintain(self, pipeline: str, who: Who, wish: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    async def maintain(self, pipeline: str, who: Who, request: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
         """Compact, expire and vacuum the region's own tables: what was done, `table`, `what` and `detail` each."""
         ...
 
@@ -162,7 +162,7 @@ class Driver(Protocol):
         ...
 
     async def check(self, pipeline: str, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]]) -> str:
-        """What `ingest` would say of these lines of a file, nothing being written.
+        """Check these lines of a file as `ingest` would, without writing.
 
         at       (line, how many stand from there on), for every unbroken piece
         returns  what they fit, to be sent along with them
@@ -181,7 +181,7 @@ class Driver(Protocol):
         ...
 
     async def stop(self) -> None:
-        """End the region's agent, if one runs; its work is taken up by the next."""
+        """End the region's agent, if one runs; the next one resumes its work."""
         ...
 
     async def close(self) -> None:

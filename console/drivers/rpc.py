@@ -33,15 +33,15 @@ _AUDIT = 4 * 3600.0  # reads every row that a rollout has carried
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """What a region answers without an agent. `state` is None where it was not asked for."""
+    """A region's answer without an agent. `state` is None if it was not requested."""
 
     live: Live
     state: RegionState | None
     past: Past | None = None
 
 
-class Reach(Protocol):
-    """How one region's agent is reached."""
+class AgentTransport(Protocol):
+    """Transport to one region's agent."""
 
     async def dial(self, *, start: bool) -> Link:
         """A fresh link to the region's agent, greeted.
@@ -51,22 +51,22 @@ class Reach(Protocol):
         """
         ...
 
-    async def ask(self, pipeline: str, landing: Sequence[str], state: bool, past: str = "") -> Surveyed:
-        """What the Delta logs alone tell, where no agent listens.
+    async def survey(self, pipeline: str, landing: Sequence[str], state: bool, past: str = "") -> Surveyed:
+        """Read the region's Delta logs directly, for when no agent listens.
 
-        past  the rollout to tell in full, `*` for the list alone, "" for nothing of the past
+        past  the rollout to return in full, `*` for the list alone, "" for neither
         """
         ...
 
-    def keep(self, tail: bytes) -> str:
-        """Put away what a broken agent said last; returns where it lies."""
+    def save_tail(self, tail: bytes) -> str:
+        """Save the last bytes received from a broken agent; returns the file's path."""
         ...
 
 
-def shaped(cls: type[T], data: object, peer: str) -> T:
-    """An answer as a value of `cls`.
+def decoded(cls: type[T], data: object, peer: str) -> T:
+    """Decode an answer as a value of `cls`.
 
-    raises  Protocol naming the part that does not fit; NewerFormat at what only a newer console understands
+    raises  Protocol naming the part that does not fit; NewerFormat for content that only a newer console understands
     """
     try:
         return codec.decode(cls, data)
@@ -80,50 +80,54 @@ def shaped(cls: type[T], data: object, peer: str) -> T:
         ) from None
 
 
-def sane(recorded: Recorded, peer: str) -> Recorded:
-    """The event, if its figures can be: no count below zero (-1 stands for unknown), no time that is not finite.
+def plausible(recorded: Recorded, peer: str) -> Recorded:
+    """The event, if its figures are possible: no count below zero (-1 means unknown), no time that is not finite.
 
     raises  Protocol
     """
-    told = [value for value in asdict(recorded.event).values() if isinstance(value, (int, float))]
-    low = min((recorded.seq, recorded.at, *(value + 1 for value in told)))
-    if low < 0 or not all(math.isfinite(value) for value in (recorded.at, *told)):
+    answer = [value for value in asdict(recorded.event).values() if isinstance(value, (int, float))]
+    low = min((recorded.seq, recorded.at, *(value + 1 for value in answer)))
+    if low < 0 or not all(math.isfinite(value) for value in (recorded.at, *answer)):
         raise errors.Protocol(f"{peer}: {type(recorded.event).__name__} with impossible figures", code="E_PROTOCOL")
     return recorded
 
 
 async def greet(link: Link, warehouse: str) -> None:
-    """Say hello and see that the right agent, of a version we know, answers.
+    """Call `hello` and check that the right agent, of a known version, answers.
 
     raises  Conflict if it is another
     """
     try:
-        told = await link.call("hello", {"protocol": PROTOCOL}, seconds=_QUICK)
+        answer = await link.call("hello", {"protocol": PROTOCOL}, seconds=_QUICK)
     except DataError as error:  # it knows our protocol no more than we know its own
         raise Conflict(f"{link.peer}: {error}", hint=error.hint or _SAME, code="E_VERSION") from None
-    match told:
-        case {"protocol": int(protocol), "tool": str(tool), "pid": int(pid), "warehouse": str(held)}:
+    match answer:
+        case {"protocol": int(protocol), "tool": str(tool), "pid": int(pid), "warehouse": str(held_warehouse)}:
             pass
         case _:
-            raise errors.Protocol(f"{link.peer}: the agent's greeting is none: {str(told)[:80]!r}", code="E_PROTOCOL")
+            raise errors.Protocol(f"{link.peer}: the agent's greeting is none: {str(answer)[:80]!r}", code="E_PROTOCOL")
     if protocol != PROTOCOL:
         raise Conflict(
             f"{link.peer}: its agent (console {tool}, process {pid}) speaks protocol {protocol}, this console {PROTOCOL}",
             hint=_SAME,
             code="E_VERSION",
         )
-    if _place(held) != _place(warehouse):
-        raise Conflict(f"{link.peer}: the agent at its socket holds {held}, not {warehouse}", code="E_WAREHOUSE")
-    if told.get("later"):  # else it would leave out what came after 0.1.0, taking this console for one of that version
+    if _same_path(held_warehouse) != _same_path(warehouse):
+        raise Conflict(
+            f"{link.peer}: the agent at its socket holds {held_warehouse}, not {warehouse}", code="E_WAREHOUSE"
+        )
+    if answer.get(
+        "later"
+    ):  # else it would leave out what came after 0.1.0, taking this console for one of that version
         await link.call("later", {}, seconds=_QUICK)
 
 
-def _signed(who: Who) -> dict[str, str]:
-    """Who asks. Only a console that carries a rollout names itself: an agent of an older version knows no such thing."""
+def _signature(who: Who) -> dict[str, str]:
+    """The caller's identity. Only a console that steers a rollout sends its own id: older agents do not know the field."""
     return {"by": who.name, "host": who.host, **({"console": who.console} if who.console else {})}
 
 
-def _place(warehouse: str) -> str:
+def _same_path(warehouse: str) -> str:
     path = warehouse.removeprefix("file://")
     return path if "://" in path else os.path.realpath(path)
 
@@ -131,142 +135,142 @@ def _place(warehouse: str) -> str:
 class RpcDriver:
     """A region behind an agent. Implements `drivers.protocol.Driver`."""
 
-    def __init__(self, region: Region, reach: Reach) -> None:
+    def __init__(self, region: Region, reach: AgentTransport) -> None:
         self.region = region
-        self._reach = reach
+        self._transport = reach
         self._link: Link | None = None
         self._dialing = asyncio.Lock()
 
     async def survey(self, pipeline: str, landing: Sequence[str]) -> Live:
         link = await self._listening()
         if link is None:
-            return (await self._reach.ask(pipeline, landing, False)).live
+            return (await self._transport.survey(pipeline, landing, False)).live
         try:
-            data = await self._say(link, "survey", {"pipeline": pipeline, "landing": list(landing)}, _QUICK)
+            data = await self._call_on(link, "survey", {"pipeline": pipeline, "landing": list(landing)}, _QUICK)
         except DataError as error:
             if error.code != "E_FRAME":
                 raise
-            return (await self._reach.ask(pipeline, landing, False)).live  # too long for one line of the socket
-        return self._shape(Live, data)
+            return (await self._transport.survey(pipeline, landing, False)).live  # too long for one line of the socket
+        return self._decode(Live, data)
 
     async def state(self, pipeline: str) -> RegionState:
         link = await self._listening()
         if link is None:
-            state = (await self._reach.ask(pipeline, (), True)).state
+            state = (await self._transport.survey(pipeline, (), True)).state
             if state is None:
                 raise errors.Protocol(f"{self.region.name}: the survey left out the state", code="E_PROTOCOL")
             return replace(state, attended=False)
-        return self._shape(RegionState, await self._say(link, "state", {"pipeline": pipeline}, _QUICK))
+        return self._decode(RegionState, await self._call_on(link, "state", {"pipeline": pipeline}, _QUICK))
 
     async def past(self, pipeline: str, rollout: str = "") -> Past:
         # read beside the agent, never through it: one rollout may be longer than a frame
-        past = (await self._reach.ask(pipeline, (), False, rollout or "*")).past
+        past = (await self._transport.survey(pipeline, (), False, rollout or "*")).past
         if past is None:
             raise errors.Protocol(f"{self.region.name}: the survey left out the past", code="E_PROTOCOL")
         return past
 
     async def verify(self, pipeline: str, rollout: str) -> tuple[Finding, ...]:
-        found = await self._call("verify", {"pipeline": pipeline, "rollout": rollout}, _AUDIT)
-        return self._shape(tuple[Finding, ...], found)
+        findings = await self._call("verify", {"pipeline": pipeline, "rollout": rollout}, _AUDIT)
+        return self._decode(tuple[Finding, ...], findings)
 
     async def wake(self) -> None:
         await self._dialed(start=True)
 
     async def accept(self, plan: Plan, who: Who, *, attached: bool = False, fleet: FleetWaves | None = None) -> str:
-        params = {"plan": plan, **_signed(who), "attached": attached}
+        params = {"plan": plan, **_signature(who), "attached": attached}
         if fleet is not None:
             params["fleet"] = fleet
-        rollout: str = self._with("accept", await self._call("accept", params, _CHANGE), rollout=str)["rollout"]
+        rollout: str = self._fields("accept", await self._call("accept", params, _CHANGE), rollout=str)["rollout"]
         return rollout
 
     async def watch(self, pipeline: str, after: int = 0) -> AsyncIterator[Recorded]:
-        link = await self._reach.dial(start=False)
+        link = await self._transport.dial(start=False)
         try:
             link.listen()
-            await self._say(link, "watch", {"pipeline": pipeline, "after": after}, _QUICK)
-            async for method, params in link.news():
+            await self._call_on(link, "watch", {"pipeline": pipeline, "after": after}, _QUICK)
+            async for method, params in link.notifications():
                 if method != "event":
-                    raise self._strange("watch", {"method": method})
+                    raise self._unexpected("watch", {"method": method})
                 try:
-                    recorded = self._shape(Recorded, params)
+                    recorded = self._decode(Recorded, params)
                 except NewerFormat:
                     if fleeting(params):
                         continue
                     raise
-                yield sane(recorded, self.region.name)
+                yield plausible(recorded, self.region.name)
         except errors.Protocol as error:
-            raise self._kept(error, link) from None
+            raise self._with_tail(error, link) from None
         finally:
             await link.close()
 
     async def control(self, pipeline: str, verb: Verb, who: Who) -> Status:
-        params = {"pipeline": pipeline, "verb": verb, **_signed(who)}
-        return self._shape(Status, await self._call("control", params, _CHANGE))
+        params = {"pipeline": pipeline, "verb": verb, **_signature(who)}
+        return self._decode(Status, await self._call("control", params, _CHANGE))
 
     async def take_over(self, pipeline: str, who: Who) -> Status:
-        return self._shape(Status, await self._call("take_over", {"pipeline": pipeline, **_signed(who)}, _CHANGE))
+        return self._decode(Status, await self._call("take_over", {"pipeline": pipeline, **_signature(who)}, _CHANGE))
 
-    async def maintain(self, pipeline: str, who: Who, wish: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
-        params = {"pipeline": pipeline, "by": who.name, "host": who.host, **wish}
-        done = self._with("maintain", await self._call("maintain", params, _AUDIT), done=list)["done"]
-        return self._shape(tuple[dict[str, Any], ...], done)
+    async def maintain(self, pipeline: str, who: Who, request: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+        params = {"pipeline": pipeline, "by": who.name, "host": who.host, **request}
+        done = self._fields("maintain", await self._call("maintain", params, _AUDIT), done=list)["done"]
+        return self._decode(tuple[dict[str, Any], ...], done)
 
     async def promote(self, pipeline: str, rollout: str, live: str, who: Who) -> Promoted:
-        params = {"pipeline": pipeline, "rollout": rollout, "live": live, **_signed(who)}
-        return self._shape(Promoted, await self._call("promote", params, _LONG))
+        params = {"pipeline": pipeline, "rollout": rollout, "live": live, **_signature(who)}
+        return self._decode(Promoted, await self._call("promote", params, _LONG))
 
     async def rollback(self, pipeline: str, live: str, who: Who) -> RolledBack:
         params = {"pipeline": pipeline, "live": live, "by": who.name, "host": who.host}
-        return self._shape(RolledBack, await self._call("rollback", params, _LONG))
+        return self._decode(RolledBack, await self._call("rollback", params, _LONG))
 
     async def cleanup(
         self, pipeline: str, who: Who, *, dry_run: bool = False, previous: bool = False
     ) -> tuple[str, ...]:
-        asked = {"dry_run": dry_run, "previous": previous}
-        params = {"pipeline": pipeline, "by": who.name, "host": who.host, **asked}
-        dropped = self._with("cleanup", await self._call("cleanup", params, _LONG), dropped=list)["dropped"]
-        return self._shape(tuple[str, ...], dropped)
+        options = {"dry_run": dry_run, "previous": previous}
+        params = {"pipeline": pipeline, "by": who.name, "host": who.host, **options}
+        dropped = self._fields("cleanup", await self._call("cleanup", params, _LONG), dropped=list)["dropped"]
+        return self._decode(tuple[str, ...], dropped)
 
     async def query(
         self, pipeline: str, sql: str, tables: Sequence[str], args: Mapping[str, tuple[str, str]], limit: int
     ) -> QueryResult:
         typed = {name: list(pair) for name, pair in args.items()}
         params = {"pipeline": pipeline, "sql": sql, "tables": list(tables), "args": typed, "limit": limit}
-        return self._shape(QueryResult, await self._call("query", params, _LONG))
+        return self._decode(QueryResult, await self._call("query", params, _LONG))
 
     async def run(
         self, pipeline: str, kind: Literal["copy", "sink"], name: str, who: Who, run: str = ""
     ) -> dict[str, Any]:
         params = {"pipeline": pipeline, "kind": kind, "name": name, "by": who.name, "host": who.host}
         done = await self._call("run", {**params, "run": run} if run else params, _LONG)
-        return self._with("run", done, rows=int, **({"already": bool} if kind == "copy" else {}))
+        return self._fields("run", done, rows=int, **({"already": bool} if kind == "copy" else {}))
 
     async def ingest(
         self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None
     ) -> dict[str, Any]:
         params: dict[str, Any] = {"pipeline": pipeline, "table": table, "batch": batch, "lines": list(lines)}
         params |= {"run": run} if run else {}  # an agent of an older version knows no such thing
-        return self._with("ingest", await self._call("ingest", params, _CHANGE), rows=int, already=bool)
+        return self._fields("ingest", await self._call("ingest", params, _CHANGE), rows=int, already=bool)
 
     async def check(self, pipeline: str, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]]) -> str:
         params = {"pipeline": pipeline, "table": table, "lines": list(lines), "at": list(at)}
-        told: str = self._with("check", await self._call("check", params, _CHANGE), schema=str)["schema"]
-        return told
+        answer: str = self._fields("check", await self._call("check", params, _CHANGE), schema=str)["schema"]
+        return answer
 
     async def landed(
         self, pipeline: str, table: str, load: str, first: str, *, named: bool, batch: str = "", after: int = 0
     ) -> LoadState:
-        asked = {"named": named, "batch": batch, "after": after}
-        params = {"pipeline": pipeline, "table": table, "load": load, "first": first, **asked}
-        return self._shape(LoadState, await self._call("landed", params, _CHANGE))
+        options = {"named": named, "batch": batch, "after": after}
+        params = {"pipeline": pipeline, "table": table, "load": load, "first": first, **options}
+        return self._decode(LoadState, await self._call("landed", params, _CHANGE))
 
     async def marks(self, pipeline: str, table: str, load: str, rows: int) -> bytes:
         params = {"pipeline": pipeline, "table": table, "load": load, "rows": rows}
-        found = self._with("marks", await self._call("marks", params, _CHANGE), marks=str)["marks"]
+        marks = self._fields("marks", await self._call("marks", params, _CHANGE), marks=str)["marks"]
         try:
-            return b64decode(found, validate=True)
+            return b64decode(marks, validate=True)
         except ValueError:
-            raise self._strange("marks", found) from None
+            raise self._unexpected("marks", marks) from None
 
     async def stop(self) -> None:
         link = await self._listening()
@@ -300,31 +304,31 @@ class RpcDriver:
             if self._link and self._link.ended:
                 await self._drop()
             if self._link is None:
-                self._link = await self._reach.dial(start=start)
+                self._link = await self._transport.dial(start=start)
             return self._link
 
     async def _call(self, method: str, params: Mapping[str, Any], seconds: float) -> Any:
-        return await self._say(await self._dialed(start=True), method, params, seconds)
+        return await self._call_on(await self._dialed(start=True), method, params, seconds)
 
-    async def _say(self, link: Link, method: str, params: Mapping[str, Any], seconds: float) -> Any:
+    async def _call_on(self, link: Link, method: str, params: Mapping[str, Any], seconds: float) -> Any:
         try:
             return await link.call(method, params, seconds=seconds)
         except errors.Protocol as error:
-            raise self._kept(error, link) from None
+            raise self._with_tail(error, link) from None
 
-    def _shape(self, cls: type[T], data: object) -> T:
-        return shaped(cls, data, self.region.name)
+    def _decode(self, cls: type[T], data: object) -> T:
+        return decoded(cls, data, self.region.name)
 
-    def _with(self, method: str, data: Any, **kinds: type) -> dict[str, Any]:
+    def _fields(self, method: str, data: Any, **kinds: type) -> dict[str, Any]:
         if not isinstance(data, dict) or any(type(data.get(name)) is not kind for name, kind in kinds.items()):
-            raise self._strange(method, data)
+            raise self._unexpected(method, data)
         return data
 
-    def _strange(self, method: str, data: object) -> errors.Protocol:
-        told = f"{self.region.name}: the agent's answer to {method} does not fit: {str(data)[:80]!r}"
-        return errors.Protocol(told, code="E_PROTOCOL")
+    def _unexpected(self, method: str, data: object) -> errors.Protocol:
+        answer = f"{self.region.name}: the agent's answer to {method} does not fit: {str(data)[:80]!r}"
+        return errors.Protocol(answer, code="E_PROTOCOL")
 
-    def _kept(self, error: errors.Protocol, link: Link) -> errors.Protocol:
+    def _with_tail(self, error: errors.Protocol, link: Link) -> errors.Protocol:
         if not error.hint and link.tail:
-            error.hint = f"what it said last is in {self._reach.keep(link.tail)}"
+            error.hint = f"what it said last is in {self._transport.save_tail(link.tail)}"
         return error

@@ -1,4 +1,4 @@
-"""Asking regions of this machine without an agent: one process answers for all that ask at about the same time."""
+"""Surveys of this machine's regions without an agent: one process answers all requests of about the same time."""
 
 import asyncio
 import json
@@ -11,18 +11,18 @@ from pathlib import Path
 import console
 from console.drivers.frames import rebuild
 from console.drivers.protocol import RegionState
-from console.drivers.rpc import Surveyed, shaped
+from console.drivers.rpc import Surveyed, decoded
 from console.errors import ConsoleError, DataError, Protocol, RegionError, Unreachable
 from console.model import codec
 from console.model.live import Live
 from console.model.receipt import Past
-from console.process import asked
+from console.process import run_process
 
-_TOGETHER = 0.01  # seconds in which asks are gathered into one process
+_TOGETHER = 0.01  # seconds in which requests are gathered for one process
 _SECONDS = 60.0
 _ANSWER = 1 << 28  # bytes all answers together may have
 _ERRORS = 1 << 16
-GRACE = 60.0  # seconds beyond the budget after which the look at a column is given up
+GRACE = 60.0  # seconds beyond its budget after which a profile is abandoned
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,12 @@ class Profile:
 
 
 def agent_command(*arguments: str) -> list[str]:
-    """How the agent is started: with this Python, and never from a `console` folder in the working directory."""
+    """The agent's command line: with this Python, and never from a `console` folder in the working directory."""
     return [sys.executable, "-P", "-m", "console.agent", *arguments]
 
 
 def agent_environment(outside: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Our environment, with the package where the child finds it."""
+    """Our environment, with the package on the child's path."""
     environment = dict(os.environ if outside is None else outside)
     root = str(Path(console.__file__).resolve().parent.parent)
     others = [path for path in environment.get("PYTHONPATH", "").split(os.pathsep) if path and path != root]
@@ -91,50 +91,50 @@ def agent_environment(outside: Mapping[str, str] | None = None) -> dict[str, str
     return environment
 
 
-async def survey_many(asks: Sequence[SurveyRequest]) -> tuple[Surveyed | ConsoleError, ...]:
-    """Answers to all asks, in their order, from one process; no lock, no JVM. One region's error is its own.
+async def survey_many(requests: Sequence[SurveyRequest]) -> tuple[Surveyed | ConsoleError, ...]:
+    """Answers to all requests, in order, from one process; no lock, no JVM. One region's error does not affect others.
 
     raises  RegionError, Unreachable or Protocol where the process itself fails
     """
-    lines = (await raw_answers(asks)).rstrip(b"\n").split(b"\n")
-    if len(lines) != len(asks):
-        raise Protocol(f"the survey answered {len(lines)} of {len(asks)} regions", code="E_PROTOCOL")
-    return tuple(surveyed(ask, line) for ask, line in zip(asks, lines, strict=True))
+    lines = (await raw_answers(requests)).rstrip(b"\n").split(b"\n")
+    if len(lines) != len(requests):
+        raise Protocol(f"the survey answered {len(lines)} of {len(requests)} regions", code="E_PROTOCOL")
+    return tuple(surveyed(request, line) for request, line in zip(requests, lines, strict=True))
 
 
-async def raw_answers(asks: Sequence[SurveyRequest]) -> bytes:
-    """A line of JSON for each ask, as the survey's process wrote it."""
+async def raw_answers(requests: Sequence[SurveyRequest]) -> bytes:
+    """A line of JSON for each request, as the survey's process wrote it."""
     question = json.dumps(
         [
             {"region": a.region, "warehouse": a.warehouse, "pipeline": a.pipeline, "landing": list(a.landing), "state": a.state,
              "past": a.past}
-            for a in asks
+            for a in requests
         ]
     )  # fmt: skip
     return await _run(question.encode())
 
 
-def surveyed(ask: SurveyRequest, line: bytes) -> Surveyed | ConsoleError:
-    """One line of a survey's answer; what is wrong with it is an answer too."""
+def surveyed(request: SurveyRequest, line: bytes) -> Surveyed | ConsoleError:
+    """Parse one line of a survey's answer; an invalid line becomes an error value."""
     try:
-        told = codec.loads(line.decode("utf-8"))
-        match told:
+        answer = codec.loads(line.decode("utf-8"))
+        match answer:
             case {"error": {"message": message, **rest}}:
                 return rebuild({"code": 0, "message": message, "data": rest})
     except (UnicodeDecodeError, DataError, Protocol) as error:
-        return Protocol(f"{ask.region}: the survey's answer is none: {error}", code="E_PROTOCOL")
-    match told:
+        return Protocol(f"{request.region}: the survey's answer is none: {error}", code="E_PROTOCOL")
+    match answer:
         case {"live": live, **rest}:
             try:
                 state, past = rest.get("state"), rest.get("past")
                 return Surveyed(
-                    shaped(Live, live, ask.region),
-                    None if state is None else shaped(RegionState, state, ask.region),
-                    None if past is None else shaped(Past, past, ask.region),
+                    decoded(Live, live, request.region),
+                    None if state is None else decoded(RegionState, state, request.region),
+                    None if past is None else decoded(Past, past, request.region),
                 )
             except Protocol as error:
                 return error
-    return Protocol(f"{ask.region}: the survey's answer has neither live nor error", code="E_PROTOCOL")
+    return Protocol(f"{request.region}: the survey's answer has neither live nor error", code="E_PROTOCOL")
 
 
 async def raw_profile(warehouse: str, sample: Sample) -> bytes:
@@ -151,49 +151,53 @@ async def raw_profile(warehouse: str, sample: Sample) -> bytes:
 
 
 def profiled(region: str, line: bytes) -> Profile:
-    """What such a line says.
+    """Parse such a line.
 
-    raises  the error that it says; Protocol where it is none of both
+    raises  the error that the line holds; Protocol if it is neither
     """
     try:
-        told = codec.loads(line.decode("utf-8"))
+        answer = codec.loads(line.decode("utf-8"))
     except (UnicodeDecodeError, DataError) as error:
         raise Protocol(f"{region}: the profile's answer is none: {error}", code="E_PROTOCOL") from None
-    match told:
+    match answer:
         case {"error": {"message": message, **rest}}:
             raise rebuild({"code": 0, "message": message, "data": rest})
-    return shaped(Profile, told, region)
+    return decoded(Profile, answer, region)
 
 
 async def _run(question: bytes, command: str = "survey", seconds: float = _SECONDS) -> bytes:
     try:
         async with asyncio.timeout(seconds):
-            said = await asked(agent_command(command), question, agent_environment(), answer=_ANSWER, errors=_ERRORS)
+            output = await run_process(
+                agent_command(command), question, agent_environment(), answer=_ANSWER, errors=_ERRORS
+            )
     except TimeoutError:
         raise Unreachable(
             f"the {command} gave no answer in {seconds:g} s", hint="is the warehouse's disk reachable?"
         ) from None
-    if said.cut:
+    if output.cut:
         raise Protocol(f"the {command} said more than {_ANSWER:,} bytes", code="E_FRAME")
-    if said.code:
-        last = said.errors.decode("utf-8", "replace").strip().splitlines()[-1:]
-        raise RegionError(f"the {command} ended with exit code {said.code}: {' '.join(last) or 'it said nothing'}")
-    return said.answer
+    if output.code:
+        last = output.errors.decode("utf-8", "replace").strip().splitlines()[-1:]
+        raise RegionError(f"the {command} ended with exit code {output.code}: {' '.join(last) or 'it said nothing'}")
+    return output.answer
 
 
 class Surveyor:
-    """Gathers the asks of one moment, so that planning twenty regions starts one process."""
+    """Gathers concurrent requests, so that planning twenty regions starts one process."""
 
     def __init__(self) -> None:
-        self._asks: dict[tuple[str, str], SurveyRequest] = {}
+        self._requests: dict[tuple[str, str], SurveyRequest] = {}
         self._round: asyncio.Task[dict[tuple[str, str], Surveyed | ConsoleError]] | None = None
 
-    async def ask(self, ask: SurveyRequest) -> Surveyed:
-        """raises  what the region answered, or what kept it from answering"""
-        key = (ask.warehouse, ask.pipeline)
-        known = self._asks.get(key, ask)
-        landing = tuple(sorted({*known.landing, *ask.landing}))
-        self._asks[key] = replace(ask, landing=landing, state=known.state or ask.state, past=ask.past or known.past)
+    async def survey(self, request: SurveyRequest) -> Surveyed:
+        """raises  the region's error, or the error that kept it from answering"""
+        key = (request.warehouse, request.pipeline)
+        known = self._requests.get(key, request)
+        landing = tuple(sorted({*known.landing, *request.landing}))
+        self._requests[key] = replace(
+            request, landing=landing, state=known.state or request.state, past=request.past or known.past
+        )
         if self._round is None:
             self._round = asyncio.create_task(self._answer(), name="survey")
         answer = (await asyncio.shield(self._round))[key]
@@ -203,9 +207,9 @@ class Surveyor:
 
     async def _answer(self) -> dict[tuple[str, str], Surveyed | ConsoleError]:
         await asyncio.sleep(_TOGETHER)
-        asks, self._asks, self._round = self._asks, {}, None
+        requests, self._requests, self._round = self._requests, {}, None
         try:
-            answers = await survey_many(tuple(asks.values()))
+            answers = await survey_many(tuple(requests.values()))
         except ConsoleError as error:
-            return dict.fromkeys(asks, error)
-        return dict(zip(asks, answers, strict=True))
+            return dict.fromkeys(requests, error)
+        return dict(zip(requests, answers, strict=True))

@@ -192,7 +192,7 @@ async def test_notifications_reach_their_reader_in_order_and_end_with_the_link(t
         heard: list[object] = []
 
         async def listen() -> None:
-            async for _, params in link.news():
+            async for _, params in link.notifications():
                 heard.append(params["n"])
 
         with pytest.raises(Unreachable):

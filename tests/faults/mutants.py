@@ -112,7 +112,7 @@ UNDER_FIRE = (
            "            self.context.spark.kill(why)\n", ""),
     Mutant("a survey may say as much as it likes",
            "tests/drivers/test_local.py::test_a_survey_that_does_not_answer_as_it_should_is_ended_and_told", "console/process.py",
-           "            if len(held) > most:", "            if False:"),
+           "            if len(buffer) > most:", "            if False:"),
     Mutant("who lives is told by a number alone",
            "tests/runner/test_races.py::test_a_console_that_asked_and_was_not_answered_lives_if_its_pid_is_still_the_same_process",
            "console/runner/actions.py", "birth(pid) == born", "bool(birth(pid))"),

@@ -282,10 +282,10 @@ class _Saying:
         asyncio.get_running_loop().call_soon(reader.feed_eof)
         return link
 
-    async def ask(self, pipeline: str, landing: object, state: bool) -> Surveyed:
+    async def survey(self, pipeline: str, landing: object, state: bool) -> Surveyed:
         raise AssertionError("an agent listens")
 
-    def keep(self, tail: bytes) -> str:
+    def save_tail(self, tail: bytes) -> str:
         return "a file"
 
 
@@ -393,7 +393,7 @@ def test_s08_spoilt_requests_of_a_console_are_refused_on_the_far_side() -> None:
 
 def see(request: remote.Request) -> None:
     """All that is looked at before a request is served."""
-    remote._see(request, ["/srv/eu"])
+    remote._check_request(request, ["/srv/eu"])
     if request.do == "profile" or request.sample:
         remote._sample(request)
 

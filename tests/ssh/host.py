@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from console.drivers.ssh.connection import Pace
+from console.drivers.ssh.connection import Timeouts
 from console.model.region import Region, Ssh
 
 BIN = Path(sys.executable).parent
 ROOT = Path(__file__).resolve().parent.parent.parent
-QUICK = Pace(connect=15, login=30, answer=60, start=120, beat=1.0, beats=3)  # for a busy machine
+QUICK = Timeouts(connect=15, login=30, answer=60, start=120, beat=1.0, beats=3)  # for a busy machine
 _SERIAL = itertools.count()
 _CONFIG = """
 Port 22

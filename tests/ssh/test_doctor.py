@@ -44,7 +44,7 @@ async def test_a_sound_host_is_shown_with_all_that_an_agent_needs_and_with_the_a
     assert "pyspark" in found["libraries of eu"]["detail"]
     assert "none runs" in found["agent of eu"]["detail"]
     assert (host.processes("serve"), (host.folder / "lake" / "_console").exists()) == ([], False), "it only looks"
-    driver = SshDriver(host.region(), pace=QUICK)
+    driver = SshDriver(host.region(), timeouts=QUICK)
     await driver.wake()
     _, found = doctor(host, home)
     assert f"process {host.agent()}" in found["agent of eu"]["detail"]
@@ -97,7 +97,7 @@ async def test_a_host_that_answers_something_else_is_named_with_what_it_said(hos
     ):
         host.extra = f"ForceCommand {far}\n"
         host.restart()
-        driver = SshDriver(host.region(), pace=QUICK)
+        driver = SshDriver(host.region(), timeouts=QUICK)
         with pytest.raises(ConsoleError, match=f"^(eu: )?.*{says}"):
             await driver.look()
         await driver.close()

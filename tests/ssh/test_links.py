@@ -72,7 +72,7 @@ async def gone(host: Host, word: str, seconds: float) -> None:
 
 async def test_a_look_at_a_region_starts_nothing_there(host: Host) -> None:
     landing(host)
-    driver = SshDriver(host.region(), pace=QUICK)
+    driver = SshDriver(host.region(), timeouts=QUICK)
     live, state = await asyncio.gather(driver.survey("web", ["landing"]), driver.state("web"))
     with pytest.raises(Unreachable) as nobody:
         await listened(driver)
@@ -87,7 +87,7 @@ async def test_a_look_at_a_region_starts_nothing_there(host: Host) -> None:
 
 
 async def test_an_agent_outlives_the_console_that_started_it_and_the_next_one_finds_it(host: Host) -> None:
-    one, two = SshDriver(host.region(), pace=QUICK), SshDriver(host.region(), pace=QUICK)
+    one, two = SshDriver(host.region(), timeouts=QUICK), SshDriver(host.region(), timeouts=QUICK)
     await one.wake()
     pid = host.agent()
     await one.close()
@@ -100,7 +100,7 @@ async def test_an_agent_outlives_the_console_that_started_it_and_the_next_one_fi
 
 
 async def test_a_cut_link_is_told_as_unreachable_and_the_agent_goes_on(host: Host) -> None:
-    driver = SshDriver(host.region(), pace=QUICK)
+    driver = SshDriver(host.region(), timeouts=QUICK)
     await driver.wake()
     pid = host.agent()
     heard = asyncio.create_task(listened(driver))
@@ -124,7 +124,7 @@ async def test_a_cut_link_is_told_as_unreachable_and_the_agent_goes_on(host: Hos
 
 
 async def test_a_link_that_only_we_believe_in_is_found_out(host: Host) -> None:
-    driver = SshDriver(host.region(), pace=QUICK)
+    driver = SshDriver(host.region(), timeouts=QUICK)
     await driver.wake()
     pid = host.agent()
     host.cut()
@@ -141,7 +141,7 @@ async def test_a_link_that_only_we_believe_in_is_found_out(host: Host) -> None:
 
 async def test_batches_count_once_however_often_the_link_breaks_in_the_middle(host: Host) -> None:
     landing(host)
-    driver = SshDriver(host.region(), pace=QUICK)
+    driver = SshDriver(host.region(), timeouts=QUICK)
     await driver.wake()
     stop = asyncio.Event()
     connections = 0
@@ -182,7 +182,7 @@ async def test_batches_count_once_however_often_the_link_breaks_in_the_middle(ho
 
 async def test_over_a_slow_link_long_messages_arrive_and_nothing_is_taken_for_dead(host: Host) -> None:
     landing(host)
-    driver = SshDriver(host.region(), pace=replace(QUICK, beat=2.0))
+    driver = SshDriver(host.region(), timeouts=replace(QUICK, beat=2.0))
     await driver.wake()
     host.slow(rate="800kbit")
     lines = [json.dumps({"id": f"{row:06}{os.urandom(40).hex()}"}) for row in range(4000)]
@@ -204,7 +204,7 @@ async def test_the_fleet_shows_a_region_it_cannot_reach_and_when_it_is_back_and_
     host: Host,
 ) -> None:
     landing(host)
-    driver = SshDriver(host.region(), pace=QUICK)
+    driver = SshDriver(host.region(), timeouts=QUICK)
     await driver.wake()
     fleet = Fleet("web", {"eu": driver}, {"eu": Pipeline("web")}, unplanned, Journal(), Who("ada@laptop", "laptop"))
     seen: list[tuple[str, str, str]] = []

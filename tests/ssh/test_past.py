@@ -11,7 +11,7 @@ pytestmark = pytest.mark.ssh
 
 async def test_the_past_of_a_region_behind_ssh_is_told_in_full_and_starts_nothing(host: Host) -> None:
     lived(host.folder / "lake")
-    driver = SshDriver(host.region(), pace=QUICK)
+    driver = SshDriver(host.region(), timeouts=QUICK)
     try:
         past = await driver.past("web", "web-1")
         listed = await driver.past("web")

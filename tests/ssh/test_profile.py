@@ -44,7 +44,7 @@ def test_the_program_lists_the_keys_of_a_table_that_only_its_host_can_read(host:
 
 async def test_s09_a_table_to_profile_is_one_folder_of_the_warehouse_and_nothing_else(host: Host) -> None:
     landing(host.folder / "landing")
-    driver = SshDriver(host.region(), pace=QUICK)
+    driver = SshDriver(host.region(), timeouts=QUICK)
     for table in ("../landing", "/etc", "_console/web/releases", "a\0b"):
         with pytest.raises(DataError, match="no table of a warehouse"):
             await driver.profile(replace(SAMPLE, table=table))
@@ -52,7 +52,7 @@ async def test_s09_a_table_to_profile_is_one_folder_of_the_warehouse_and_nothing
 
 
 async def test_what_is_no_profile_is_an_error_that_names_the_region(host: Host) -> None:
-    driver = SshDriver(host.region(), pace=QUICK)
+    driver = SshDriver(host.region(), timeouts=QUICK)
     with pytest.raises(RegionError, match="is no Delta table"):
         await driver.profile(SAMPLE)
     await driver.close()
@@ -68,7 +68,7 @@ async def test_what_is_no_profile_is_an_error_that_names_the_region(host: Host) 
     ):
         host.extra = f"ForceCommand echo {shlex.quote(said)}\n"
         host.restart()
-        driver = SshDriver(host.region(), pace=QUICK)
+        driver = SshDriver(host.region(), timeouts=QUICK)
         with pytest.raises(kind) as caught:
             await driver.profile(SAMPLE)
         assert isinstance(caught.value, ConsoleError)

@@ -35,7 +35,7 @@ class FarWorld(World):
         text = text.replace('"conf": {', f'"conf": {json.dumps(SECRETS)[:-1]}, ')
         place.write_text(f"{text}transport: {json.dumps({'ssh': {**ssh, 'known_hosts': 'hosts'}})}\n")
         self.install(PIPELINE, CASE / "before")
-        self._driver = SshDriver(self.region, pace=QUICK)
+        self._driver = SshDriver(self.region, timeouts=QUICK)
 
 
 @pytest_asyncio.fixture

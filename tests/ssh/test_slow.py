@@ -57,7 +57,7 @@ async def again(driver: SshDriver, batch: str, lines: list[str]) -> bool:
 async def test_over_half_a_second_and_ten_percent_lost_each_command_is_answered_once_and_done_once(host: Host) -> None:
     landing(host)
     async with Relay(host, delay=0.5, loss=0.1) as relay:
-        driver = SshDriver(relay.region(), pace=replace(QUICK, beat=2.0))
+        driver = SshDriver(relay.region(), timeouts=replace(QUICK, beat=2.0))
         await driver.wake()
         pid = host.agent()
         sent = {f"b{number}": [json.dumps({"id": f"{number}-{row}"}) for row in range(20)] for number in range(8)}
@@ -93,7 +93,7 @@ async def test_over_half_a_second_and_ten_percent_lost_each_command_is_answered_
 async def test_a_link_that_carries_one_way_only_is_found_out_and_the_command_counts_once(host: Host, way: Way) -> None:
     landing(host)
     async with Relay(host) as relay:
-        driver = SshDriver(relay.region(), pace=QUICK)
+        driver = SshDriver(relay.region(), timeouts=QUICK)
         await driver.wake()
         pid = host.agent()
         relay.swallow(way)
@@ -117,7 +117,7 @@ async def test_a_link_that_breaks_inside_a_frame_leaves_nothing_half_done(
     landing(host)
     lines = [json.dumps({"id": f"{row:06}{os.urandom(40).hex()}"}) for row in range(rows)]
     async with Relay(host) as relay:
-        driver = SshDriver(relay.region(), pace=PATIENT)
+        driver = SshDriver(relay.region(), timeouts=PATIENT)
         await driver.wake()
         pid = host.agent()
         relay.cut_after(way, size)

@@ -24,7 +24,7 @@ CALM = replace(QUICK, beat=10.0)  # nothing is cut here, and a busy machine is n
 
 async def looked(region: Region) -> str:
     """The live release, "" where there is none; raises what keeps us from it."""
-    driver = SshDriver(region, pace=CALM)
+    driver = SshDriver(region, timeouts=CALM)
     try:
         return (await driver.state("web")).live
     finally:
@@ -204,7 +204,7 @@ async def test_s13_no_secret_is_on_a_command_line_in_an_environment_or_in_a_log(
     host.extra = f'ForceCommand echo "$SSH_ORIGINAL_COMMAND" >> {asked}; $SSH_ORIGINAL_COMMAND\n'
     host.restart()
     region = replace(host.region(), spark=Spark(conf=(("spark.hadoop.fs.s3a.secret.key", canary),)))
-    driver = SshDriver(region, pace=CALM)
+    driver = SshDriver(region, timeouts=CALM)
     await driver.wake()
     lines = b"".join(
         Path(f"/proc/{pid}/{part}").read_bytes()
@@ -264,7 +264,7 @@ async def test_bootstrap_brings_the_agent_and_checks_it_by_digest_every_time(hos
     folder = host.folder / "home" / ".cache" / "console"
     data, digest = packed()
     file = folder / f"agent-{digest}.pyz"
-    driver = SshDriver(region, pace=CALM)
+    driver = SshDriver(region, timeouts=CALM)
     await driver.wake()
     environment = Path(f"/proc/{host.agent()}/environ").read_bytes().split(b"\0")
     await driver.stop()
@@ -313,7 +313,7 @@ async def test_s10_a_far_side_that_answers_garbage_or_nothing_is_cut_off_with_it
 ) -> None:
     host.extra = f"ForceCommand {far}\n"
     host.restart()
-    driver = SshDriver(host.region(), pace=replace(CALM, answer=6, start=2))
+    driver = SshDriver(host.region(), timeouts=replace(CALM, answer=6, start=2))
     with pytest.raises(kind, match=r"^eu: ") as caught:
         await driver.wake() if far.startswith(("sleep", "exit", "kill")) else await driver.state("web")
     await driver.close()

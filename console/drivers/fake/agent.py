@@ -76,8 +76,8 @@ class FakeAgent:
         if self.awake:
             return
         self.awake = True
-        self._mend()
-        self._carry()
+        self._recover_promotion()
+        self._execute()
 
     async def kill(self) -> None:
         self.awake = False
@@ -88,7 +88,7 @@ class FakeAgent:
         if plan.region != disk.region:
             raise DataError(f"the plan is for {plan.region}, this is {disk.region}")
         if status.state not in (*ENDED, "none"):
-            self._steered(who)
+            self._refuse_taken_over(who)
             if status.plan == plan.digest():
                 return status.rollout
             raise Conflict(f"{disk.region}: {status.rollout} by {status.by} is under way", hint="console status")
@@ -107,7 +107,7 @@ class FakeAgent:
             accepted.release.id, plan.live, plan.digest(), who.name, who.host, steps, plan.allowed, fleet=fleet
         )
         disk.keep(event, rollout=f"{disk.pipeline}-{number}")
-        self._carry()
+        self._execute()
         return disk.status.rollout
 
     def take_over(self, who: Who) -> Status:
@@ -118,13 +118,13 @@ class FakeAgent:
             self.disk.keep(TakenOver(who.name, who.host, who.console))
         return self.disk.status
 
-    def _steered(self, who: Who) -> None:
+    def _refuse_taken_over(self, who: Who) -> None:
         status = self.disk.status
         if who.console and status.console not in ("", who.console):
             raise Conflict(f"{status.rollout}: {status.taken_by} took it over", code="E_TAKEN_OVER")
 
     async def control(self, verb: Verb, who: Who) -> Status:
-        self._steered(who)
+        self._refuse_taken_over(who)
         disk, status = self.disk, self.disk.status
         going = status.state not in (*ENDED, "none")
         fits = {
@@ -144,7 +144,7 @@ class FakeAgent:
                 if verb == "retry" and status.state in ("validating", "awaiting-confirmation"):
                     disk.keep(Entered("catching-up"))
                 disk.keep(Resumed(who.name))
-                self._carry()
+                self._execute()
             case "cancel" | "discard":
                 disk.drop([status.release])
                 disk.keep(Ended("cancelled" if verb == "cancel" else "discarded", who.name))
@@ -155,7 +155,7 @@ class FakeAgent:
     async def promote(self, rollout: str, live: str, who: Who) -> Promoted:
         disk = self.disk
         await self._sleep(0.0)
-        self._steered(who)
+        self._refuse_taken_over(who)
         status = disk.status
         if status.rollout == rollout and status.state == "live":
             row = disk.row(status.release)
@@ -194,7 +194,7 @@ class FakeAgent:
             disk.keep(Ended("cleaned", who.name))
         return dropped
 
-    def _mend(self) -> None:
+    def _recover_promotion(self) -> None:
         """Tell what a killed agent wrote but did not tell: a promotion cut short."""
         disk = self.disk
         if disk.status.state != "promoting":
@@ -205,7 +205,7 @@ class FakeAgent:
         else:
             disk.keep(Entered("awaiting-confirmation"))
 
-    def _carry(self) -> None:
+    def _execute(self) -> None:
         status = self.disk.status
         if self.disk.plan and not status.held and status.state not in (*ENDED, "none", "awaiting-confirmation"):
             self._work = asyncio.create_task(self._steps(self.disk.plan), name=f"fake agent {self.disk.region}")
@@ -267,9 +267,9 @@ class FakeAgent:
             disk.keep(Fenced(step.id, step.source, version, len(slices), sum(piece.rows for piece in slices)))
         slices = disk.cuts[step.id]
         done = disk.reached(step.id)
-        told = next((s.slices_done for s in disk.status.steps if s.id == step.id), 0)
-        if told < done:
-            self._tell_batch(step, slices[told:done])
+        stored = next((s.slices_done for s in disk.status.steps if s.id == step.id), 0)
+        if stored < done:
+            self._store_batch(step, slices[stored:done])
         while run := pack(slices, done, plan.rows_limit, plan.bytes_limit):
             await self._batch(step, run)
             done = run[-1].index
@@ -283,9 +283,9 @@ class FakeAgent:
             disk.say(Progress(step.id, rows * part // 4, batch=_label(run)))
         disk.write(step.id, run[0].index, run[-1].index)
         await self._sleep(0.0)  # the worst moment to be killed: written, and nobody told
-        self._tell_batch(step, run)
+        self._store_batch(step, run)
 
-    def _tell_batch(self, step: Backfill, run: tuple[Slice, ...]) -> None:
+    def _store_batch(self, step: Backfill, run: tuple[Slice, ...]) -> None:
         disk = self.disk
         rows, size = sum(piece.rows for piece in run), sum(piece.bytes for piece in run)
         of, version = len(disk.cuts[step.id]), disk.commits if rows else -1

@@ -192,7 +192,7 @@ class FakeDriver:
         self._leave("take_over")
         return status
 
-    async def maintain(self, pipeline: str, who: Who, wish: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
+    async def maintain(self, pipeline: str, who: Who, request: Mapping[str, Any]) -> tuple[dict[str, Any], ...]:
         await self._arrive("maintain", pipeline)
         return ()
 

@@ -1,4 +1,4 @@
-"""One verified SSH connection a region, and the far processes started through it.
+"""One verified SSH connection a region, and the remote processes started through it.
 
 Nothing of ~/.ssh/config is read: it can switch off the check of host keys or run programs (`ProxyCommand`, `Match exec`).
 """
@@ -24,11 +24,11 @@ _JUMP = re.compile(r"(?:(?P<user>[^@\s]+)@)?(?P<host>\[[0-9A-Fa-f:.%\w]+\]|[^:@\
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
-    """Patience in seconds. A link that says nothing for `beat` is asked, `beats` times, before it counts as lost.
+class Timeouts:
+    """Timeouts in seconds. A link silent for `beat` is probed, `beats` times, before it counts as lost.
 
-    connect  until the host answers · login  until it lets us in · answer  until the far side's first word
-    start    until an agent that is started there listens
+    connect  until the host answers · login  until it accepts us · answer  until the remote process's first line
+    start    until an agent started there listens
     """
 
     connect: float = 10.0
@@ -40,28 +40,28 @@ class Pace:
 
 
 class Channel:
-    """A far process; its stdin and stdout read and write like asyncio's streams. A lost connection is an OSError."""
+    """A remote process; its stdin and stdout read and write like asyncio's streams. A lost connection is an OSError."""
 
     def __init__(self, process: "asyncssh.SSHClientProcess[bytes]", peer: str) -> None:
-        self.said = b""  # the last bytes of its stderr
+        self.stderr = b""  # the last bytes of its stderr
         self._process = process
         self._peer = peer
-        self._held = b""
+        self._unread = b""
         self._tasks = [asyncio.create_task(self._listen(), name=f"stderr {peer}")]
 
     async def read(self, n: int, /) -> bytes:
-        if self._held:
-            held, self._held = self._held[:n], self._held[n:]
-            return held
+        if self._unread:
+            unread, self._unread = self._unread[:n], self._unread[n:]
+            return unread
         try:
             return await self._process.stdout.read(n)
         except asyncssh.Error as error:
             raise ConnectionError(error.reason or type(error).__name__) from None
 
     async def line(self, limit: int, seconds: float) -> bytes:
-        """The first line without its end, or what came before the stream ended; b"" only where nothing came.
+        """The first line without its end, or the bytes before the stream ended; b"" only if there were none.
 
-        A blank line keeps its end: a login that prints one has spoken.
+        A blank line keeps its end: a login script that prints one has printed something.
 
         raises  Unreachable if neither comes in time or the connection breaks
         """
@@ -81,7 +81,7 @@ class Channel:
             ) from None
         except OSError as error:
             raise Unreachable(f"{self._peer}: the connection broke: {error}") from None
-        self._held = rest
+        self._unread = rest
         return bytes(got) or end
 
     def write(self, data: bytes, /) -> None:
@@ -99,7 +99,7 @@ class Channel:
             self._process.stdin.write_eof()
 
     def beat(self, seconds: float) -> None:
-        """From now on show with a blank line that we are still here; the far side goes when it hears none."""
+        """Send a blank line as heartbeat from now on; the remote process ends when it misses them."""
         self._tasks.append(asyncio.create_task(self._beating(seconds), name=f"beat {self._peer}"))
 
     async def code(self) -> int | None:
@@ -123,7 +123,7 @@ class Channel:
     async def _listen(self) -> None:
         with suppress(asyncssh.Error):
             while chunk := await self._process.stderr.read(1 << 16):
-                self.said = (self.said + chunk)[-TAIL:]
+                self.stderr = (self.stderr + chunk)[-TAIL:]
 
     async def _beating(self, seconds: float) -> None:
         while True:
@@ -132,46 +132,46 @@ class Channel:
 
 
 class Connection:
-    """The region's connection, made when it is first needed and again after it broke.
+    """The region's connection, opened when first needed and reopened after a failure.
 
-    made  how often it was made
+    connections  how many were opened so far
     """
 
-    def __init__(self, region: Region, pace: Pace) -> None:
+    def __init__(self, region: Region, timeouts: Timeouts) -> None:
         assert region.transport
-        self.made = 0
+        self.connections = 0
         self._region = region
         self._ssh = region.transport
-        self._pace = pace
+        self._timeouts = timeouts
         self._hops: list[asyncssh.SSHClientConnection] = []  # the region's host is the last
-        self._making = asyncio.Lock()
+        self._connecting = asyncio.Lock()
 
     @property
     def host(self) -> str:
         return self._ssh.host
 
     async def run(self, command: str) -> Channel:
-        """Start a far process.
+        """Start a remote process.
 
         raises  Unreachable; RegionError for a host key that is not known or a key that is not let in;
                 DataError for files of ours that cannot be used
         """
         connection = await self._connected()
         try:
-            async with asyncio.timeout(self._pace.login):
+            async with asyncio.timeout(self._timeouts.login):
                 process = await connection.create_process(command, encoding=None)
         except TimeoutError:
-            raise self._lost(f"does not answer for {self._pace.login:g} s") from None
+            raise self._unreachable(f"does not answer for {self._timeouts.login:g} s") from None
         except (asyncssh.Error, OSError) as error:
-            raise self._lost(f"starts no process for us: {error}") from None
+            raise self._unreachable(f"starts no process for us: {error}") from None
         return Channel(process, self._region.name)
 
     async def close(self) -> None:
-        """Part from the hosts; what runs there goes on."""
-        async with self._making:
-            await self._part()
+        """Disconnect from the hosts; what runs there goes on."""
+        async with self._connecting:
+            await self._disconnect()
 
-    async def _part(self) -> None:
+    async def _disconnect(self) -> None:
         hops, self._hops = self._hops, []
         for hop in reversed(hops):
             hop.close()
@@ -183,34 +183,34 @@ class Connection:
                 await asyncio.sleep(0)  # for the socket to be closed
 
     async def _connected(self) -> asyncssh.SSHClientConnection:
-        async with self._making:
+        async with self._connecting:
             if self._hops and not any(hop.is_closed() for hop in self._hops):
                 return self._hops[-1]
-            await self._part()
+            await self._disconnect()
             for attempt in range(1, _ATTEMPTS + 1):
                 began = time.monotonic()
                 try:
-                    await self._make()
+                    await self._connect()
                     break
                 except Unreachable:
-                    await self._part()
+                    await self._disconnect()
                     if attempt == _ATTEMPTS or time.monotonic() - began > _QUICK_SECONDS:
                         raise
                 except ConsoleError:
-                    await self._part()
+                    await self._disconnect()
                     raise
                 await asyncio.sleep(0.3 * 3**attempt * random.uniform(0.3, 1.0))
-            self.made += 1
+            self.connections += 1
             return self._hops[-1]
 
-    async def _make(self) -> None:
+    async def _connect(self) -> None:
         if self._ssh.jump:
-            found = _JUMP.fullmatch(self._ssh.jump)
-            if not found or not 0 < int(found["port"] or 22) < 65_536:
+            jump = _JUMP.fullmatch(self._ssh.jump)
+            if not jump or not 0 < int(jump["port"] or 22) < 65_536:
                 raise DataError(
                     f"{self._region.name}: jump: {self._ssh.jump!r:.80} is no host", hint="write it as user@host:port"
                 )
-            await self._hop(found["host"].strip("[]"), int(found["port"] or 22), found["user"] or self._ssh.user)
+            await self._hop(jump["host"].strip("[]"), int(jump["port"] or 22), jump["user"] or self._ssh.user)
         await self._hop(self._ssh.host.strip("[]"), self._ssh.port, self._ssh.user)
 
     async def _hop(self, host: str, port: int, user: str) -> None:
@@ -223,10 +223,10 @@ class Connection:
                 tunnel=self._hops[-1] if self._hops else (),
                 client_factory=lambda: keys,
                 known_hosts=keys.known,
-                connect_timeout=self._pace.connect,
-                login_timeout=self._pace.login,
-                keepalive_interval=self._pace.beat,
-                keepalive_count_max=self._pace.beats,
+                connect_timeout=self._timeouts.connect,
+                login_timeout=self._timeouts.login,
+                keepalive_interval=self._timeouts.beat,
+                keepalive_count_max=self._timeouts.beats,
                 username=user or (),
                 **signing(name, self._ssh.key),
                 **_CLOSED,
@@ -234,22 +234,22 @@ class Connection:
         except (asyncssh.Error, OSError, ValueError) as error:
             # a host that has no key of the kind we know of it hangs up without a word
             hung_up = isinstance(error, (asyncssh.ConnectionLost, ConnectionResetError))
-            if hung_up and keys.knows(host, port) and await self._strange(keys, host, port):
+            if hung_up and keys.knows(host, port) and await self._has_other_key(keys, host, port):
                 raise refused(name, keys, host, port, "") from None
-            raise self._sorted(error, keys, host, port) from None
+            raise self._explained(error, keys, host, port) from None
         self._hops.append(hop)
 
-    async def _strange(self, keys: HostKeys, host: str, port: int) -> bool:
-        """Whether the host's key is none of those that we know of it."""
+    async def _has_other_key(self, keys: HostKeys, host: str, port: int) -> bool:
+        """Whether the host presents a key that is none of its known ones."""
         with suppress(TimeoutError, asyncssh.Error, OSError):
-            async with asyncio.timeout(self._pace.connect):
+            async with asyncio.timeout(self._timeouts.connect):
                 tunnel: Any = self._hops[-1] if self._hops else ()
                 key = await asyncssh.get_server_host_key(host, port, tunnel=tunnel, config=None)
                 return key is not None and not keys.trusts(host, port, key)
         return False
 
-    def _sorted(self, error: Exception, keys: HostKeys, host: str, port: int) -> ConsoleError:
-        """What a failure to connect means to the operator."""
+    def _explained(self, error: Exception, keys: HostKeys, host: str, port: int) -> ConsoleError:
+        """The operator's error for a failure to connect."""
         name, place = self._region.name, f"{host}:{port}"
         match error:
             case asyncssh.HostKeyNotVerifiable() | asyncssh.KeyExchangeFailed():
@@ -262,12 +262,14 @@ class Connection:
                     code="E_SSH_AUTH",
                 )
             case TimeoutError():
-                return self._lost(f"{place} does not answer in {self._pace.connect:g} s")
+                return self._unreachable(f"{place} does not answer in {self._timeouts.connect:g} s")
             case asyncssh.Error():
-                return self._lost(f"{place}: {error.reason}")
-        return self._lost(f"{place}: {error.strerror if isinstance(error, OSError) and error.strerror else error}")
+                return self._unreachable(f"{place}: {error.reason}")
+        return self._unreachable(
+            f"{place}: {error.strerror if isinstance(error, OSError) and error.strerror else error}"
+        )
 
-    def _lost(self, why: str) -> Unreachable:
+    def _unreachable(self, why: str) -> Unreachable:
         return Unreachable(
             f"{self._region.name}: no SSH: {why}", hint="is the host up, and the way to it open?", code="E_SSH"
         )

@@ -1,7 +1,7 @@
-"""The far side of SSH: what a console elsewhere starts on the region's host, once for each channel.
+"""The remote end of SSH: the process that a console elsewhere starts on the region's host, one for each channel.
 
-Its command line is fixed: what the console wants comes as one JSON line on stdin, so that nothing secret shows in `ps`
-and nothing needs quoting. It answers with one line and then, for `dial`, is a pipe to the agent's socket.
+Its command line is fixed: the request comes as one JSON line on stdin, so that no secret shows in `ps` and nothing needs
+quoting. It answers with one line and then, for `dial`, becomes a pipe to the agent's socket.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from typing import Any, Literal, NoReturn
 import console
 from console.drivers import prerequisites
 from console.drivers.frames import FRAME
-from console.drivers.local import LocalReach, local_path, see_peer
+from console.drivers.local import LocalTransport, check_peer, local_path
 from console.drivers.prerequisites import Prerequisite
 from console.drivers.survey import Sample, Surveyor, SurveyRequest, raw_answers, raw_profile
 from console.errors import ConsoleError, DataError, RegionError, Unreachable, no_warehouse
@@ -30,7 +30,7 @@ from console.model.region import Region
 
 COMMAND = ("console", "agent", "remote")
 READY = 1
-SILENT_BEATS = 4  # beats of the console that may stay out before its channel counts as dead
+SILENT_BEATS = 4  # missed heartbeats of the console after which its channel counts as dead
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}")  # one folder of the warehouse: nothing that leads elsewhere
 _CHUNK = 1 << 16
@@ -38,7 +38,7 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a console asks for. `beat`: seconds between two blank lines by which it shows that it is still there."""
+    """A console's request. `beat`: seconds between two blank lines, its heartbeat."""
 
     do: Literal["dial", "survey", "look", "profile"]
     region: str
@@ -60,30 +60,32 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", action="append", default=[], metavar="WAREHOUSE", help="refuse any other warehouse")
     only = parser.parse_args(argv).only
     try:
-        held, request = _request()
-        _see(request, only)
+        unread, request = _request()
+        _check_request(request, only)
         if request.do == "survey":
             return asyncio.run(_survey(request))
         if request.do == "look":
             return asyncio.run(_look(request))
         if request.do == "profile":
             return asyncio.run(_profile(request))
-        path = asyncio.run(_door(request))
-        _pipe(path, request, held)
+        path = asyncio.run(_agent_socket(request))
+        _pipe(path, request, unread)
     except ConsoleError as error:
-        _say({"error": {"message": str(error), "type": type(error).__name__, "hint": error.hint, "code": error.code}})
+        _print_line(
+            {"error": {"message": str(error), "type": type(error).__name__, "hint": error.hint, "code": error.code}}
+        )
         return error.exit_code
 
 
 def _request() -> tuple[bytes, Request]:
-    """The first line of stdin, and what came after it."""
-    held = b""
-    while b"\n" not in held and len(held) < FRAME:
+    """The first line of stdin as a request, and the bytes after it."""
+    unread = b""
+    while b"\n" not in unread and len(unread) < FRAME:
         chunk = os.read(0, _CHUNK)
         if not chunk:
             break
-        held += chunk
-    line, end, rest = held.partition(b"\n")
+        unread += chunk
+    line, end, rest = unread.partition(b"\n")
     if not end:
         raise DataError(
             "no request came: this command speaks with a console, not with people",
@@ -92,8 +94,8 @@ def _request() -> tuple[bytes, Request]:
     return rest, codec.decode(Request, codec.loads(line))
 
 
-def _see(request: Request, only: Sequence[str]) -> None:
-    """raises  DataError for a name or place that cannot be a region's, or one that this key may not reach"""
+def _check_request(request: Request, only: Sequence[str]) -> None:
+    """raises  DataError for an impossible region name or path; RegionError for one that this key may not reach"""
     if not _NAME.fullmatch(request.region):
         raise DataError(f"{request.region!r:.80} is no region's name")
     path = local_path(request.warehouse)
@@ -109,13 +111,13 @@ def _see(request: Request, only: Sequence[str]) -> None:
         )
 
 
-def _reach(request: Request) -> LocalReach:
+def _transport(request: Request) -> LocalTransport:
     region = Region(request.region, request.warehouse)
-    return LocalReach(region, Surveyor(), 0.5, request.start_seconds, {**request.config, "region": request.region})
+    return LocalTransport(region, Surveyor(), 0.5, request.start_seconds, {**request.config, "region": request.region})
 
 
 async def _survey(request: Request) -> int:
-    _see_directory(request)
+    _check_directory(request)
     ask = SurveyRequest(
         request.region, request.warehouse, request.pipeline, request.landing, request.state, request.past
     )
@@ -126,7 +128,7 @@ async def _survey(request: Request) -> int:
 
 async def _profile(request: Request) -> int:
     sample = _sample(request)
-    _see_directory(request)
+    _check_directory(request)
     sys.stdout.buffer.write(await raw_profile(request.warehouse, sample))
     sys.stdout.flush()
     return 0
@@ -141,81 +143,81 @@ def _sample(request: Request) -> Sample:
 
 
 async def _look(request: Request) -> int:
-    """How this host is set up, for `console doctor`; an agent that runs is greeted and none is started."""
+    """Check this host's prerequisites, for `console doctor`; contacts a running agent and starts none."""
     here = Prerequisite("console", True, f"{console.__version__} in {Path(console.__file__).parent}")
     path = local_path(request.warehouse)
     found = [here, *prerequisites.needed(), *(prerequisites.warehouse(path) if path else ())]
     if path and path.is_dir():
         found.append(await _agent(request))
-    _say({"tool": console.__version__, "found": codec.encode(found)})
+    _print_line({"tool": console.__version__, "found": codec.encode(found)})
     return 0
 
 
 async def _agent(request: Request) -> Prerequisite:
     try:
-        link = await _reach(request).dial(start=False)
+        link = await _transport(request).dial(start=False)
     except ConsoleError as error:
         if error.code == "E_NO_AGENT":
             return Prerequisite("agent", True, "none runs now; the next deed starts one")
         return Prerequisite("agent", False, str(error), error.hint)
     try:
-        told = await link.call("hello", {"protocol": 1}, seconds=30)
+        hello = await link.call("hello", {"protocol": 1}, seconds=30)
     finally:
         await link.close()
-    return Prerequisite("agent", True, f"{told['tool']}, process {told['pid']}")
+    return Prerequisite("agent", True, f"{hello['tool']}, process {hello['pid']}")
 
 
-def _see_directory(request: Request) -> None:
+def _check_directory(request: Request) -> None:
     path = local_path(request.warehouse)
     if path is not None and not path.is_dir():
         raise no_warehouse(request.region, path)
 
 
-async def _door(request: Request) -> Path:
-    """The socket of the region's agent, greeted, and started first where it is to be."""
-    reach = _reach(request)
-    link = await reach.dial(start=request.start)
+async def _agent_socket(request: Request) -> Path:
+    """The socket of the region's agent, which is started first if requested."""
+    transport = _transport(request)
+    link = await transport.dial(start=request.start)
     try:
-        told = await link.call("hello", {"protocol": 1}, seconds=30)
+        hello = await link.call("hello", {"protocol": 1}, seconds=30)
     finally:
         await link.close()
-    assert reach.met_at
-    _say({"ready": READY, "warehouse": told["warehouse"]})
-    return reach.met_at
+    assert transport.agent_socket
+    _print_line({"ready": READY, "warehouse": hello["warehouse"]})
+    return transport.agent_socket
 
 
-def _say(word: dict[str, Any]) -> None:
+def _print_line(word: dict[str, Any]) -> None:
     sys.stdout.write(json.dumps(word, separators=(",", ":")) + "\n")
     sys.stdout.flush()
 
 
-def _pipe(path: Path, request: Request, held: bytes) -> NoReturn:
-    """stdin to the agent and the agent to stdout, until one of them ends or the console falls silent.
+def _pipe(path: Path, request: Request, unread: bytes) -> NoReturn:
+    """Copy stdin to the agent and the agent to stdout, until one of them ends or the console's heartbeat stops.
 
-    A link that was cut without a word leaves this process behind: it must go by itself, or an agent tied to its console
-    would believe it still there.
+    A link that was cut silently leaves this process behind: it must end by itself, or an agent tied to its console would
+    take the console for connected.
     """
     agent = socket.socket(socket.AF_UNIX)
     try:
         agent.connect(str(path))
     except OSError:
         os._exit(Unreachable.exit_code)
-    see_peer(agent, path, request.region)
-    threading.Thread(target=_back, args=(agent,), daemon=True).start()
+    check_peer(agent, path, request.region)
+    threading.Thread(target=_copy_back, args=(agent,), daemon=True).start()
     silence = request.beat * SILENT_BEATS if request.beat > 0 else None
     begins = True
     while True:
-        data, begins = without_beats(held, begins)
+        data, begins = without_beats(unread, begins)
         if data:
             agent.sendall(data)
         if not select.select([0], [], [], silence)[0]:
             os._exit(Unreachable.exit_code)
-        held = os.read(0, _CHUNK)
-        if not held:
+        unread = os.read(0, _CHUNK)
+        if not unread:
             os._exit(0)
 
 
-def _back(agent: socket.socket) -> None:
+def _copy_back(agent: socket.socket) -> None:
     code = 0
     try:
         while chunk := agent.recv(_CHUNK):

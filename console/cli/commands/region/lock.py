@@ -82,12 +82,12 @@ def _show(output: Output, host_regions: list[HostRegion]) -> int:
 
 def _text(target: HostRegion, now: LockHolder) -> str:
     if not now.held:
-        return f"{target.name}: free" + (f"; last held by {now.told}" if now.since else "")
+        return f"{target.name}: free" + (f"; last held by {now.description}" if now.since else "")
     state = " (stopped)" if now.stopped else ""
     others = ", ".join(str(pid) for pid, _ in now.processes if pid != now.pid)
     jvm = f"; also held open by {others}" if others else ""
     where = "" if here(now) else ", on another host"
-    return f"{target.name}: held by {now.told}{state}{jvm}{where}"
+    return f"{target.name}: held by {now.description}{state}{jvm}{where}"
 
 
 def _data(target: HostRegion, now: LockHolder) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _force(output: Output, target: HostRegion) -> int:
     if now.held:
         _sure(output, target, now)
         end(target.warehouse, now)
-        output.info(f"{target.name}: ended {now.told}; its work is taken up by the next agent")
+        output.info(f"{target.name}: ended {now.description}; its work is taken up by the next agent")
     if output.json:
         output.document(
             {"region": target.name, "ended": now.held, "pid": now.pid, "host": now.host, "since": now.since}
@@ -124,8 +124,8 @@ def _sure(output: Output, target: HostRegion, now: LockHolder) -> None:
         return
     hint = f"console lock force --region {target.name} --yes"
     if not output.may_ask:
-        raise AtGate(f"{target.name}: ending {now.told} waits for a person", hint=hint)
-    question = f"{now.told} is ended by force; type {target.name} to go on"
+        raise AtGate(f"{target.name}: ending {now.description} waits for a person", hint=hint)
+    question = f"{now.description} is ended by force; type {target.name} to go on"
     if click.prompt(question, default="", show_default=False, err=True).strip() != target.name:
         raise AtGate(f"{target.name}: not done, the name typed was another", hint=hint)
 
