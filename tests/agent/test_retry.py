@@ -109,7 +109,7 @@ class Scene:
 
     def fails(self, error: Exception, run: tuple[Slice, ...] = DAYS) -> None:
         self.tries.begin(run)
-        self.tries.again(error)
+        self.tries.back_off(error)
 
 
 @pytest.fixture

@@ -154,13 +154,13 @@ def test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause
     scene.meets = full
     scene.arrive(13)
     for tries in range(1, 10):
-        scene.health._rests_until = 0.0
+        scene.health._paused_until = 0.0
         scene.tick()
         assert told() == [("every", "copy", "copy", tries, tries >= TRIES, ("below",))]
     (ill,) = scene.follower.lag("web").ailing
     assert ill.why == "copy: [Errno 28] No space left on device (9 tries)"
     assert (ill.code, ill.hint) == ("E_FEED", "the agent goes on trying; the cause has to go")
-    scene.meets, scene.health._rests_until = (lambda _: None), 0.0
+    scene.meets, scene.health._paused_until = (lambda _: None), 0.0
     scene.tick()
     assert told() == []
 
@@ -177,8 +177,8 @@ def test_what_may_pass_is_tried_again_after_ever_longer_rests_and_told_after_som
         scene.tick(10)
         assert scene.health.tries == tries, "not before its rest is over"
         assert (scene.health.standing is not None) == (tries >= TRIES) == wish.done()
-        rests.append(scene.health._rests_until - time.monotonic())
-        scene.health._rests_until = 0.0
+        rests.append(scene.health._paused_until - time.monotonic())
+        scene.health._paused_until = 0.0
     assert max(rests[:2]) < 2.1
     assert LAST_SECONDS / 2 - 5 < rests[-1] <= LAST_SECONDS
     standing = scene.health.standing
@@ -200,10 +200,10 @@ def test_a_change_that_spark_met_once_is_tried_again_and_one_that_stays_stops_th
     for tries in (1, 2):
         scene.tick()
         assert (scene.health.tries, scene.health.stopped) == (tries, None)
-        scene.health._rests_until = 0.0
+        scene.health._paused_until = 0.0
     scene.tick()
     assert scene.health.stopped is not None
-    assert (scene.health.stopped.code, scene.health._rests_until) == ("E_DRIFT", inf)
+    assert (scene.health.stopped.code, scene.health._paused_until) == ("E_DRIFT", inf)
 
 
 def test_a_feed_that_a_rival_overtook_is_taken_over_again_after_a_while(scene: Scene) -> None:
@@ -213,8 +213,8 @@ def test_a_feed_that_a_rival_overtook_is_taken_over_again_after_a_while(scene: S
     scene.tick(5)
     assert scene.health.stopped is not None
     assert (scene.health.stopped.code, scene.health.due()) == ("E_SKIPPED", False)
-    assert scene.health._rests_until - time.monotonic() <= FIRST_LOOK_SECONDS
-    scene.health._rests_until = 0.0
+    assert scene.health._paused_until - time.monotonic() <= FIRST_LOOK_SECONDS
+    scene.health._paused_until = 0.0
     scene.tick()
     assert scene.health.stopped is None
     assert held(scene.copy) == [1, 2, 3, 4]
@@ -232,7 +232,7 @@ def test_a_landing_table_that_is_missing_holds_up_its_own_feeds_alone(scene: Sce
     assert held(target) == [8]
     assert (scene.health.stopped, scene.health.tries) == (None, 1)
     shutil.move(scene.place / "away", scene.landing)
-    scene.health._rests_until = 0.0
+    scene.health._paused_until = 0.0
     scene.tick()
     assert scene.health.tries == 0
 
@@ -253,7 +253,7 @@ def test_a_feed_that_goes_on_is_not_taken_for_level_before_it_has_moved(scene: S
     scene.health.stop(FeedStopped("somebody deleted rows", code="E_REWRITE"))
     scene.tick()
     assert scene.follower.is_aligned("web")
-    scene.health.fine()
+    scene.health.reset()
     assert not scene.follower.is_aligned("web")
     scene.tick()
     assert (scene.follower.is_aligned("web"), held(scene.copy)) == (True, [1, 2, 3])

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from console.agent.feeds.live_feed import LiveFeed, downstream, stalled_targets
-from console.agent.resilience.failure import cause, is_retryable, message
+from console.agent.resilience.failure import cause, fresh_copy, message
 from console.agent.spark_session import SparkHandle
 from console.agent.store import log
 from console.errors import CheckFailed, ConsoleError
@@ -149,7 +149,7 @@ class FeedFollower(threading.Thread):
                 if aligned and (
                     errors := [e.health.standing for e in self.feeds(pipeline) if needed(e) and e.health.standing]
                 ):
-                    raise is_retryable(errors[0])
+                    raise fresh_copy(errors[0])
                 if not aligned or not self.feeds(pipeline) or (self.is_aligned(pipeline) and not self._ended):
                     yield
                     return
@@ -254,7 +254,7 @@ class FeedFollower(threading.Thread):
             return False
         if feed.health.stopped:
             self._report(name, "info", f"{feed.spec.materialization} goes on")
-        feed.health.fine()
+        feed.health.reset()
         return feed.seen >= end
 
     def _heartbeat_due(self, feed: LiveFeed) -> bool:
@@ -267,7 +267,7 @@ class FeedFollower(threading.Thread):
     def _failed(self, name: str, feed: LiveFeed, error: Exception) -> None:
         self._session = None  # the next try opens a new one, and that detects a dead JVM
         feed.writer = None  # its last commit may be in the log or not: the next try takes the feed over first
-        feed.health.fails(error, feed.spec.target)
+        feed.health.record_failure(error, feed.spec.target)
         if why := feed.health.stopped:
             self._report(name, "error", f"{feed.spec.materialization} stopped: {message(why)}")
         else:
@@ -304,7 +304,7 @@ def _refreshed(current: LiveFeed | None, feed: LiveFeed) -> LiveFeed:
     if current is None:
         return feed
     if current.health.stopped and current.differs(feed):
-        current.health.fine()
+        current.health.reset()
     current.spec, current.source, current.joins = feed.spec, feed.source, feed.joins
     return current
 
@@ -318,7 +318,7 @@ def _ailing(feeds: Iterable[LiveFeed]) -> tuple[Ailing, ...]:
 
 def _ailing_feed(feed: LiveFeed, tables: tuple[str, ...]) -> Ailing:
     error = feed.health.standing
-    reason = str(error) if error else feed.health.trouble
+    reason = str(error) if error else feed.health.last_error
     return Ailing(
         feed=feed.spec.materialization,
         target=feed.spec.target,

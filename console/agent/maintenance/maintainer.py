@@ -247,7 +247,7 @@ def accept(line: PipelineController, follower: FeedFollower, table: str, by: str
     for edge in edges:
         if edge.health.stopped or edge.target_path in paths:
             edge.writer = None
-            edge.health.fine()
+            edge.health.reset()
     return log.latest_version(paths[0]) if paths else -1
 
 

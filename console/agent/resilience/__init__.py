@@ -1,1 +1,1 @@
-"""What lies between a batch and the next: throttles, further tries, rows set aside."""
+"""Retries, throttles, quarantine, and the health of feeds."""

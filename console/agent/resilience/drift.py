@@ -1,4 +1,4 @@
-"""Whether what a backfill reads is still what was planned: its live rows come by the source's present columns."""
+"""Drift: whether the source of a backfill still has the columns that were planned."""
 
 import json
 
@@ -9,11 +9,11 @@ from console.errors import RegionError
 
 
 def check(history: History) -> None:
-    """Return if the source still has the columns that the step reads, as they were at the fence.
+    """Check that the source still has the columns that the step reads, with the types they had at the fence.
 
-    History itself is read as of the fence and would go through; the live rows behind it would not.
+    History is read as of the fence and would not fail; the live rows after it would.
 
-    raises  RegionError E_DRIFT with what has changed
+    raises  RegionError E_DRIFT naming the columns that changed
     """
     was, now = _columns(history.source_path, history.fence), _columns(history.source_path)
     needed = {name.lower() for name in history.step.columns}

@@ -1,4 +1,4 @@
-"""What sort of failure it is, by what Spark says of it, and the line of it that an operator may read."""
+"""Classifies failures by Spark's messages, and picks the line of them that an operator may read."""
 
 import re
 from typing import Literal
@@ -8,7 +8,7 @@ from console.errors import ConsoleError
 from console.text import redacted, safe_text
 
 Kind = Literal["memory", "day", "value", "gone", "drift", "passing", "final"]
-# Spark's words for it, first match first; class 22 of SQLSTATE is a value that does not fit, class 42 a name or a type
+# Spark's messages, the first match counts; SQLSTATE class 22 is a value that does not fit, class 42 a name or a type
 _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("memory", re.compile(r"OutOfMemory|UNABLE_TO_ACQUIRE_MEMORY|GC overhead limit|Java heap space")),
     ("day", re.compile(OUTSIDE)),
@@ -23,24 +23,24 @@ _VALUE = re.compile(r"[Tt]he value .{1,4000}? of the type|'[^']{1,4000}'", re.DO
 
 
 def kind(error: BaseException) -> Kind:
-    """What sort of failure it is: memory and passing heal, the others do not."""
-    told = getattr(error, "code", "") + " " + str(error)
+    """The kind of a failure: `memory` and `passing` may be retried, the others not."""
+    text = getattr(error, "code", "") + " " + str(error)
     module = type(error).__module__.partition(".")[0]
     if not isinstance(error, OSError) and module not in _FOREIGN:
-        return "gone" if isinstance(error, ConsoleError) and "E_LOG_GONE" in told else "final"
-    return next((kind for kind, words in _KINDS if words.search(told)), "passing")
+        return "gone" if isinstance(error, ConsoleError) and "E_LOG_GONE" in text else "final"
+    return next((kind for kind, pattern in _KINDS if pattern.search(text)), "passing")
 
 
 def cause(error: BaseException) -> str:
-    """The line that says what happened, without a value that it happened to, which is nobody's business."""
+    """The line that says what happened, without data values and secrets; at most 300 characters."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
     named = next((line for line in lines if line.startswith("[")), "")
     named = named or next((line for line in lines if line.startswith("Caused by")), lines[0])
     return safe_text(redacted(_VALUE.sub(_hidden, named) if kind(error) == "value" else named))[:300]
 
 
-def is_retryable(error: ConsoleError) -> ConsoleError:
-    """The same error for one who meets it now: raised twice, one object would gather both their tracebacks."""
+def fresh_copy(error: ConsoleError) -> ConsoleError:
+    """A copy of an error, to be raised again: one object raised twice would accumulate both tracebacks."""
     return type(error)(error.message, hint=error.hint, code=error.code)
 
 
@@ -50,5 +50,5 @@ def message(error: ConsoleError) -> str:
     return safe_text(redacted(f"{error}{code}" + (f"; {error.hint}" if error.hint else "")))
 
 
-def _hidden(found: re.Match[str]) -> str:
-    return "a value of the type" if found[0].endswith("of the type") else "'…'"
+def _hidden(match: re.Match[str]) -> str:
+    return "a value of the type" if match[0].endswith("of the type") else "'…'"

@@ -1,4 +1,4 @@
-"""How a feed that fails is treated: what may pass is tried again after ever longer rests, what cannot stops it."""
+"""The health of a feed: transient failures are retried after growing pauses, permanent ones stop the feed."""
 
 import random
 import time
@@ -8,55 +8,58 @@ from math import inf
 from console.agent.resilience.failure import Kind, cause, kind
 from console.errors import ConsoleError, FeedStopped, Unreachable
 
-# Each try takes the feed over, which is a commit: so the rests grow, less up to a half, that feeds which broke together
-# do not come back together.
+# Each try takes the feed over, which is a commit: so the pauses grow. They are shortened at random by up to a half: feeds
+# that failed together are not retried together.
 FIRST_SECONDS, LAST_SECONDS = 1.0, 60.0
-FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS = 180.0, 3600.0  # at one that stopped for a reason that may be gone
-TRIES = 5  # in a row, before who waits for the feed is told
-UNSURE = 3  # tries before Spark's word for a change or a missing file is final: a commit beside ours reads the same
+FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS = 180.0, 3600.0  # between checks of a stopped feed whose cause may be gone
+TRIES = 5  # in a row, before nobody waits for the feed any longer
+UNSURE = 3  # tries before a changed schema or missing file is final: a concurrent commit looks the same
 HEALS = frozenset(("E_SKIPPED", "E_RIVAL", "E_LOG_DAMAGED", "E_LOG_EMPTY", "E_TXN_RETENTION"))
 
 
 @dataclass(slots=True)
 class Health:
-    """Of one feed.
+    """The health of one feed.
 
-    stopped  why it no longer moves; a person decides, or the reason goes away (`HEALS`)
-    tries    that failed, one after the other
-    trouble  what the last of them ended with
+    stopped     the error that stopped it; a person decides, or the cause goes away by itself (`HEALS`)
+    tries       failed in a row
+    last_error  the message of the last one
     """
 
     stopped: ConsoleError | None = None
     tries: int = 0
-    trouble: str = ""
-    _rests_until: float = 0.0
+    last_error: str = ""
+    _paused_until: float = 0.0
 
     @property
     def standing(self) -> ConsoleError | None:
-        """Why nobody should wait for the feed: it is stopped, or has failed so often that it may stay so."""
+        """Why nobody should wait for the feed: it is stopped, or failed too often in a row. None if it moves."""
         if self.stopped or self.tries < TRIES:
             return self.stopped
         return FeedStopped(
-            f"{self.trouble} ({self.tries} tries)", hint="the agent goes on trying; the cause has to go", code="E_FEED"
+            f"{self.last_error} ({self.tries} tries)",
+            hint="the agent goes on trying; the cause has to go",
+            code="E_FEED",
         )
 
     def due(self) -> bool:
-        """Whether it is to be moved now."""
-        return time.monotonic() >= self._rests_until
+        """Whether the feed is to be moved now."""
+        return time.monotonic() >= self._paused_until
 
-    def fine(self) -> None:
-        """It moves, or is to be tried as if nothing had been."""
-        self.stopped, self.tries, self.trouble, self._rests_until = None, 0, "", 0.0
+    def reset(self) -> None:
+        """Forget all failures: the feed has moved, or is to be tried at once."""
+        self.stopped, self.tries, self.last_error, self._paused_until = None, 0, "", 0.0
 
     def stop(self, why: ConsoleError) -> None:
+        """Stop the feed. If its cause may go away, it is due again after growing pauses."""
         again = self.stopped is not None and self.stopped.code == why.code
         self.stopped, self.tries = why, self.tries + 1 if again else 1
-        self._rests_until = inf
+        self._paused_until = inf
         if why.code in HEALS:
-            self._rest(FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS)
+            self._pause(FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS)
 
-    def fails(self, error: Exception, target: str) -> None:
-        """A try ended with an error.
+    def record_failure(self, error: Exception, target: str) -> None:
+        """Count a failed try, which may stop the feed.
 
         target  the logical table that the feed fills
         """
@@ -66,16 +69,16 @@ class Health:
         elif what in ("value", "day") or (what in ("drift", "gone") and self.tries + 1 >= UNSURE):
             self.stop(_stopped(what, target, cause(error)))
         else:
-            self.tries, self.trouble = self.tries + 1, f"{target}: {cause(error)}"
-            self._rest(FIRST_SECONDS, LAST_SECONDS)
+            self.tries, self.last_error = self.tries + 1, f"{target}: {cause(error)}"
+            self._pause(FIRST_SECONDS, LAST_SECONDS)
 
-    def _rest(self, first: float, last: float) -> None:
+    def _pause(self, first: float, last: float) -> None:
         seconds = min(first * 2.0 ** min(self.tries - 1, 20), last) * (1 - random.random() / 2)
-        self._rests_until = time.monotonic() + seconds
+        self._paused_until = time.monotonic() + seconds
 
 
 def _stopped(what: Kind, target: str, why: str) -> FeedStopped:
-    """What cannot pass, in words that the operator can act on."""
+    """A permanent failure, with a hint for the operator."""
     match what:
         case "value":
             return FeedStopped(

@@ -1,8 +1,8 @@
-"""Rows whose values do not convert: counted, named by their keys, and set aside where the operator allowed as many.
+"""Quarantine of history rows whose values do not convert: counted, recorded by their keys, and left out up to a budget.
 
-A batch goes on without them and says so in its own commit. What the commit passed over follows from the fence, the
-slices and the question, so it is written to `_console/<pipeline>/quarantine` after the commit, and once: whoever goes on
-after a death in between finds the commit, asks the same of the same rows, and writes what is missing.
+A batch continues without them and notes their number in its commit. Fence, slices and predicate determine which rows were
+left out, so they are written to `_console/<pipeline>/quarantine` once, after the commit: after a death in between, the
+next agent finds the commit, evaluates the same predicate over the same rows, and writes what is missing.
 """
 
 import time
@@ -34,7 +34,7 @@ _COLUMNS = {name: _KINDS[kind] for name, kind in LEDGER["quarantine"].items()}
 
 @dataclass(frozen=True, slots=True)
 class FailingRows:
-    """How many rows of a run do not convert, and where the first of them are."""
+    """How many rows of a run do not convert, and the keys of the first of them."""
 
     rows: int
     keys: tuple[str, ...] = ()
@@ -43,55 +43,56 @@ class FailingRows:
 def count_failing(
     context: RolloutContext, session: Any, history: backfill.History, run: Sequence[Slice], examples: int = EXAMPLES
 ) -> FailingRows:
-    """Ask a run of slices which of its rows do not convert; none where the plan has no question for it."""
-    question = history.step.fragile
-    if question is None or not run:
+    """Count the rows of a run of slices that do not convert; 0 where the plan has no predicate for them.
+
+    examples  of keys at most
+    """
+    fragile = history.step.fragile
+    if fragile is None or not run:
         return FailingRows(0)
-    bad = backfill.source_rows(session, history, run).where(question.predicate)
+    bad = backfill.source_rows(session, history, run).where(fragile.predicate)
     with context.jobs(session, f"what does not convert in {history.step.id}"):
         rows = int(bad.count())
-        keys = _keys(bad, question.keys, examples) if rows else ()
+        keys = _keys(bad, fragile.keys, examples) if rows else ()
     return FailingRows(rows, keys)
 
 
 def _keys(bad: Any, columns: Sequence[str], most: int) -> tuple[str, ...]:
-    """`id=e17, ts=2026-11-07 10:00:00` of each row; never the value that is in question."""
+    """`id=e17, ts=2026-11-07 10:00:00` of each row; never the value that does not convert."""
     # as text: Python has no value for every time that Spark has
     texts = [f"CAST({quoted(name)} AS STRING)" for name in columns] or ["'' AS nothing"]
-    found = bad.selectExpr(*texts).limit(most).collect()
+    rows = bad.selectExpr(*texts).limit(most).collect()
     return tuple(
         safe_text(", ".join(f"{name}={value}" for name, value in zip(columns, row, strict=False)))[:KEY_LENGTH]
-        for row in found
+        for row in rows
     )
 
 
-def without_failing(context: RolloutContext) -> int:
-    """Rows that this rollout may still set aside."""
+def budget_left(context: RolloutContext) -> int:
+    """Rows that this rollout may still put into quarantine."""
     return context.plan.quarantine_rows - sum(done.quarantined for done in context.recorder.events(BatchDone))
 
 
-def refused(
+def over_budget(
     context: RolloutContext,
     history: backfill.History,
     run: Sequence[Slice],
-    found: FailingRows,
+    failing: FailingRows,
     *,
     cause: str,
     what: Kind,
 ) -> RegionError:
-    """C301: why these rows fail the rollout, where they are, and what can be done."""
-    rows, days, target = found.rows, backfill.label(run), history.step.target
+    """The C301 that fails the rollout: how many rows do not convert, their first keys, and what to do."""
+    rows, days, target = failing.rows, backfill.label(run), history.step.target
     allowed = context.plan.quarantine_rows
     budget = (
-        f", and {without_failing(context)} of the {allowed} that policy.quarantine_rows allows are left"
-        if allowed
-        else ""
+        f", and {budget_left(context)} of the {allowed} that policy.quarantine_rows allows are left" if allowed else ""
     )
-    some = f"{'the first ' if rows > len(found.keys) else ''}{'; '.join(found.keys)}"
+    some = f"{'the first ' if rows > len(failing.keys) else ''}{'; '.join(failing.keys)}"
     message = (
         f"{target}: {rows:,} {'row does' if rows == 1 else 'rows do'} not convert in {days}{budget}: {cause}; at {some}"
     )
-    used = allowed - without_failing(context)
+    used = allowed - budget_left(context)
     do = "leave such rows out" if what == "day" else "use try_cast with a default"
     hint = (
         f"{do} in the query that feeds {target}; or correct the rows, then console retry;"
@@ -101,34 +102,35 @@ def refused(
 
 
 class Quarantine:
-    """One pipeline's table of rows that were set aside: keys and reasons, no values."""
+    """One pipeline's quarantine table: keys and reasons, no values."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "quarantine"  # beside `releases` and `rollouts`
 
     def rows(self, rollout: str) -> list[dict[str, Any]]:
+        """The rows of one rollout, as in `model.receipt.LEDGER`."""
         table = open_table(self.path)
         return [] if table is None else select_rows(table, f"SELECT * FROM t WHERE rollout = '{plain_id(rollout)}'")
 
-    def keep(self, context: RolloutContext, session: Any, history: backfill.History, run: Sequence[Slice]) -> None:
-        """Write what a committed batch passed over; where it stands already, nothing."""
+    def record(self, context: RolloutContext, session: Any, history: backfill.History, run: Sequence[Slice]) -> None:
+        """Write the rows that a committed batch left out, unless they are recorded already."""
         rollout, step, position = context.recorder.rollout, history.step, run[-1].index
         if any((row["step"], row["position"]) == (step.id, position) for row in self.rows(rollout)):
             return
-        found = count_failing(context, session, history, run, max(without_failing(context), 0) + 1)
+        failing = count_failing(context, session, history, run, max(budget_left(context), 0) + 1)
         same = {
             "rollout": rollout, "step": step.id, "target": step.target, "source": step.source, "fence": history.fence,
             "position": position, "slices": backfill.label(run), "reason": "does not convert", "at": time.time(),
         }  # fmt: skip
         columns = {
-            name: Array([same.get(name)] * len(found.keys), kind) for name, kind in _COLUMNS.items() if name in same
+            name: Array([same.get(name)] * len(failing.keys), kind) for name, kind in _COLUMNS.items() if name in same
         }
-        columns["key"] = Array(list(found.keys), _COLUMNS["key"])
+        columns["key"] = Array(list(failing.keys), _COLUMNS["key"])
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         crash.point("before-quarantine")
         write_deltalake(str(self.path), Table.from_pydict({name: columns[name] for name in _COLUMNS}), mode="append")
         crash.point("after-quarantine")
 
 
-def of(context: RolloutContext) -> Quarantine:
+def of_pipeline(context: RolloutContext) -> Quarantine:
     return Quarantine(context.warehouse / "_console" / context.plan.pipeline)

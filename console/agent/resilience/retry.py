@@ -1,4 +1,4 @@
-"""Which failures of a batch heal when it is tried again, and how long to wait before; and in words what does not."""
+"""Retries of a batch: which failures are retried, after which pause, and the messages of those that are not."""
 
 import random
 from collections.abc import Callable, Sequence
@@ -15,20 +15,20 @@ from console.model.event import Waiting
 from console.model.slices import Slice
 from console.model.step import Backfill
 
-TRIES = 3  # of one batch, one after the other, before the rollout has failed
-# between tries, less up to a half: regions that broke together do not come back together
+TRIES = 3  # of one batch in a row, before the rollout fails
+# between tries, shortened at random by up to a half: regions that failed together are not retried together
 FIRST_SECONDS, GROWTH, LAST_SECONDS = 4.0, 4.0, 60.0
-# that a JVM may take to be gone: after any failure, and after a call that broke
+# that a JVM may take to exit: after any failure, and after a broken call
 DYING_SECONDS, BROKEN_SECONDS = 2.0, 10.0
-SHRINK = 4  # a batch that did not fit into memory is tried with so much less
+SHRINK = 4  # a batch that did not fit into memory is retried with this fraction of its rows
 
 
 @dataclass(slots=True)
 class Tries:
-    """How often the batch at hand was tried. One a backfill.
+    """The tries of the current batch; one object per backfill.
 
-    chance  0 … 1, what the back-off leaves to it
-    most    rows that a batch may carry since one did not fit into memory; None: no such limit
+    chance  a random number in 0 … 1, for the length of pauses
+    most    rows of a batch at most, since one did not fit into memory; None: no such limit
     """
 
     context: RolloutContext
@@ -41,41 +41,45 @@ class Tries:
     _history: backfill.History | None = None
     _session: Any = None
     _reached: int = -1
-    _aside: str = ""  # why rows are set aside; "" while none are
-    _what: Kind = "value"  # what sort of failure that is
+    _skip_reason: str = ""  # why failing rows are left out; "" while they are not
+    _skip_kind: Kind = "value"  # the kind of that failure
 
     def begin(self, run: Sequence[Slice], history: backfill.History | None = None, session: Any = None) -> None:
-        """About to carry a run; without the rows that do not convert, once the operator's budget is being used.
+        """Begin a try of a run of slices; without the rows that do not convert, once one batch has failed for such rows.
 
-        raises  RegionError C301 if there are more of them than the rollout may still set aside
+        raises  RegionError C301 if there are more of them than the budget allows
         """
         self._run, self._history, self._session = run, history, session
         if history is not None and history.writer.position > self._reached:
-            # the last batch is in, even where its answer was lost: what fails now is another
+            # the last batch is committed, even if its response was lost: what fails now is another one
             self.failed, self._reached = 0, history.writer.position
-        if self._aside and history is not None:
-            found = quarantine.count_failing(self.context, session, history, run)
-            if found.rows > quarantine.without_failing(self.context):
-                raise quarantine.refused(self.context, history, run, found, cause=self._aside, what=self._what)
-            history.quarantined = found.rows
+        if self._skip_reason and history is not None:
+            failing = quarantine.count_failing(self.context, session, history, run)
+            if failing.rows > quarantine.budget_left(self.context):
+                raise quarantine.over_budget(
+                    self.context, history, run, failing, cause=self._skip_reason, what=self._skip_kind
+                )
+            history.quarantined = failing.rows
 
-    def without(self, error: Exception) -> bool:
+    def skip_failing(self, error: Exception) -> bool:
         """Whether the batch may be tried again without its rows that do not convert.
 
-        raises  RegionError C301 with their number and keys where there are more than may be set aside
+        raises  RegionError C301 with their number and keys if there are more than the budget allows
         """
         what = kind(error)
-        if what not in ("value", "day") or self._history is None or self._aside:
+        if what not in ("value", "day") or self._history is None or self._skip_reason:
             return False
-        found = quarantine.count_failing(self.context, self._session, self._history, self._run)
-        if not found.rows:
+        failing = quarantine.count_failing(self.context, self._session, self._history, self._run)
+        if not failing.rows:
             return False
         why = cause(error)
-        if found.rows > quarantine.without_failing(self.context):
-            raise quarantine.refused(self.context, self._history, self._run, found, cause=why, what=what) from error
-        self._aside, self._what = why, what
+        if failing.rows > quarantine.budget_left(self.context):
+            raise quarantine.over_budget(
+                self.context, self._history, self._run, failing, cause=why, what=what
+            ) from error
+        self._skip_reason, self._skip_kind = why, what
         self.context.recorder.log(
-            f"{self.step.target}: {found.rows} rows do not convert and go to quarantine", "warning"
+            f"{self.step.target}: {failing.rows} rows do not convert and go to quarantine", "warning"
         )
         return True
 
@@ -85,23 +89,23 @@ class Tries:
     def limit(self, rows: float) -> float:
         return rows if self.most is None else min(rows, self.most)
 
-    def again(self, error: Exception) -> None:
-        """Return when it is time to try once more.
+    def back_off(self, error: Exception) -> None:
+        """Wait until the next try.
 
-        raises  RegionError with the cause where trying again does not help, or has not; the error itself where the JVM is
-                gone, which is the agent's to start again; Stopped
+        raises  RegionError with the cause if a retry cannot help, or has not; the error itself if the JVM is gone, which
+                the agent restarts; RolloutStopped
         """
-        if severed(error) and driver_lost(self.context, error):
-            raise error  # before any halt: the agent may be ending for just that
+        if call_broke(error) and driver_lost(self.context, error):
+            raise error  # before a halt: the agent may be ending because of it
         self.context.check_halt()
         what = kind(error)
         if what == "memory":
             if len(self._run) == 1:
-                raise self._explained(error, what) from error
+                raise self._explain(error, what) from error
             self.most = max(1.0, sum(piece.rows for piece in self._run) / SHRINK)
         self.failed += 1
         if what not in ("memory", "passing") or self.failed >= TRIES:
-            raise self._explained(error, what) from error
+            raise self._explain(error, what) from error
         fewer = f", with at most {self.most:,.0f} rows" if what == "memory" else ""
         why = f"{cause(error)}; try {self.failed + 1} of {TRIES}{fewer}"
         try:
@@ -110,23 +114,23 @@ class Tries:
             if not self.context.spark.lost:
                 raise
         if self.context.spark.lost:
-            raise error  # it did not outlive what went wrong in it
+            raise error  # the JVM did not survive the failure
 
-    def _explained(self, error: Exception, what: Kind) -> Exception:
+    def _explain(self, error: Exception, what: Kind) -> Exception:
         fence = None if self._history is None else self._history.fence
-        return explained(error, self.step, self._run, what, self.failed, fence)
+        return explain(error, self.step, self._run, what, self.failed, fence)
 
 
-def severed(error: BaseException) -> bool:
-    """Whether the call to the JVM broke, rather than what was called."""
+def call_broke(error: BaseException) -> bool:
+    """Whether the call into the JVM broke, rather than the code that it called."""
     from py4j.protocol import Py4JError, Py4JJavaError
 
     return isinstance(error, Py4JError | ConnectionError) and not isinstance(error, Py4JJavaError)
 
 
 def driver_lost(context: RolloutContext, error: BaseException) -> bool:
-    """Whether the JVM is gone; a dying one is given a moment to be seen dead, and a longer one where the call to it broke."""
-    seconds = BROKEN_SECONDS if severed(error) else DYING_SECONDS
+    """Whether the JVM is gone; a dying one gets a moment to exit, a longer one if the call into it broke."""
+    seconds = BROKEN_SECONDS if call_broke(error) else DYING_SECONDS
     for _ in range(round(seconds * 10)):
         if context.spark.lost:
             return True
@@ -138,10 +142,10 @@ def driver_lost(context: RolloutContext, error: BaseException) -> bool:
 def pause(
     context: RolloutContext, clock: Clock, failed: int, why: str, chance: Callable[[], float] = random.random
 ) -> None:
-    """Wait before the next try, and say why.
+    """Wait before the next try, and report why.
 
     failed  tries so far
-    raises  Stopped
+    raises  RolloutStopped
     """
     seconds = min(FIRST_SECONDS * GROWTH ** (failed - 1), LAST_SECONDS) * (1 - chance() / 2)
     context.recorder.log(f"{why}, in {seconds:.0f} s", "warning")
@@ -154,19 +158,18 @@ def pause(
     context.recorder.publish(Waiting(""))
 
 
-def explained(
+def explain(
     error: Exception, step: Backfill, run: Sequence[Slice], what: Kind, failed: int = 1, fence: int | None = None
 ) -> Exception:
-    """An error in words that the operator can act on; ours pass as they are.
+    """A failure of a batch, with a hint for the operator; the product's own errors are returned unchanged.
 
+    run    the slices of the batch
+    what   the kind of the failure
     fence  the version of the source that is read
     """
     if what == "final":
         return error
-    where, why = (
-        f"{step.target}: batch {backfill.label(run) if run else step.id}",
-        cause(error),
-    )
+    where, why = f"{step.target}: batch {backfill.label(run) if run else step.id}", cause(error)
     match what:
         case "value":
             hint = f"use try_cast with a default in the query that feeds {step.target}, or correct the rows; then console retry"

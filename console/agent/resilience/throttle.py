@@ -1,4 +1,4 @@
-"""Between two batches: what the operator wants to hold before the next one begins. Waiting is never an error."""
+"""Throttles of a backfill: what has to hold before the next batch begins. Waiting is never an error."""
 
 import threading
 import time
@@ -16,28 +16,28 @@ from console.model.event import Waiting
 from console.model.policy import opens_in
 from console.text import redacted, safe_text
 
-LAG_SECONDS = 60.0  # live rows older than this make a build wait where the operator set no limit …
-PATIENCE_SECONDS = 30.0  # … but for so long only: the backfill itself may be what slows them
+LAG_SECONDS = 60.0  # a lag above this delays a backfill if the plan sets no limit …
+DEFAULT_WAIT_SECONDS = 30.0  # … but only for this long: the backfill itself may cause it
 POLL_SECONDS = 1.0
-QUERY_SECONDS = 15.0  # between two askings; an answer holds for as long
+QUERY_SECONDS = 15.0  # between two runs of throttle.query; its result holds until then
 
 
 class Clock(Protocol):
     def now(self) -> float:
-        """Seconds since 1970, UTC: for hours on a wall."""
+        """Seconds since 1970, UTC: for the time of day."""
         ...
 
     def elapsed(self) -> float:
-        """Seconds that only grow: for durations."""
+        """Monotonic seconds: for durations."""
         ...
 
     def wait(self, halt: threading.Event, seconds: float) -> None:
-        """Pass time, less if `halt` is set meanwhile."""
+        """Wait, until `halt` is set at the longest."""
         ...
 
 
 class WallClock:
-    """The region's host's clock."""
+    """The clock of the region's host."""
 
     def now(self) -> float:
         return time.time()
@@ -49,8 +49,8 @@ class WallClock:
         halt.wait(seconds)
 
 
-def _answer(context: RolloutContext) -> Any:
-    """What the throttle's query answers over the live release: its one value.
+def _run_query(context: RolloutContext) -> Any:
+    """Run the throttle's query over the live release; its one value.
 
     raises  ConsoleError if it is not one row
     """
@@ -70,46 +70,46 @@ def _answer(context: RolloutContext) -> Any:
 
 @dataclass(slots=True)
 class Brake:
-    """Holds one rollout back, and says why.
+    """Holds the batches of one rollout back, and reports why.
 
-    ask   one throttle query's answer; raises what Spark raises
-    poll  seconds between two looks
+    ask   runs the throttle's query; raises what Spark raises
+    poll  seconds between two checks
     """
 
     context: RolloutContext
     clock: Clock = field(default_factory=WallClock)
-    ask: Callable[[RolloutContext], Any] = field(default=_answer)
+    ask: Callable[[RolloutContext], Any] = field(default=_run_query)
     poll: float = POLL_SECONDS
     _asked: float = -QUERY_SECONDS
-    _answered: str = ""
+    _query_reason: str = ""
 
     def hold(self) -> None:
-        """Return when nothing speaks against the next batch.
+        """Wait until the next batch may begin.
 
-        raises  Stopped if the operator pauses or cancels meanwhile
+        raises  RolloutStopped if the rollout is paused or cancelled meanwhile
         """
         since = self.clock.elapsed()
-        told: set[str] = set()
-        while why := list(self._reasons(self.clock.elapsed() - since)):
+        logged: set[str] = set()
+        while reasons := list(self._reasons(self.clock.elapsed() - since)):
             self.context.check_halt()
-            # what it waits for is logged once, its figures are shown as they change
-            if fresh := [text for key, text in why if key not in told]:
+            # each reason is logged once; its figures are published as they change
+            if fresh := [text for key, text in reasons if key not in logged]:
                 self.context.recorder.log(f"the backfill waits: {'; '.join(fresh)}")
-            told.update(key for key, _ in why)
-            self.context.recorder.publish(Waiting("; ".join(text for _, text in why)))
+            logged.update(key for key, _ in reasons)
+            self.context.recorder.publish(Waiting("; ".join(text for _, text in reasons)))
             self.clock.wait(self.context.halt, self.poll)
         self.context.check_halt()
-        if told:
+        if logged:
             self.context.recorder.log(f"the backfill goes on after {_span(self.clock.elapsed() - since)}")
             self.context.recorder.publish(Waiting(""))
 
     def _reasons(self, waited: float) -> Iterator[tuple[str, str]]:
-        """What it waits for now: a short key, and words."""
+        """The reasons to wait now: a short key, and the text."""
         throttle = self.context.plan.throttle
         standing = [*self._pauses(), *self._hours(throttle.hours, throttle.zone), *self._lag(waited)]
         yield from standing
-        if throttle.query and not standing and (said := self._query()):
-            yield "query", said
+        if throttle.query and not standing and (reason := self._query()):
+            yield "query", reason
 
     def _pauses(self) -> Iterator[tuple[str, str]]:
         region = self.context.warehouse / "_console" / "pause"
@@ -127,7 +127,7 @@ class Brake:
     def _lag(self, waited: float) -> Iterator[tuple[str, str]]:
         limit, lag = self.context.plan.throttle.lag_seconds, self.context.follower.lag(self.context.plan.pipeline)
         if limit is None:
-            if lag.seconds > LAG_SECONDS and waited < PATIENCE_SECONDS:
+            if lag.seconds > LAG_SECONDS and waited < DEFAULT_WAIT_SECONDS:
                 yield "lag", f"live rows are more than {LAG_SECONDS:.0f} s behind, and go first"
         elif lag.seconds > limit:
             yield "lag", f"live rows are {lag.seconds:.0f} s behind, the limit is {limit:.0f} s"
@@ -138,14 +138,14 @@ class Brake:
             self._asked = now
             try:
                 answer = self.ask(self.context)
-                self._answered = "" if answer is True else f"throttle.query answers {_said(answer)}, not true"
-            except Exception as error:  # not being able to ask is a reason to wait, never one to fail
+                self._query_reason = "" if answer is True else f"throttle.query answers {_as_text(answer)}, not true"
+            except Exception as error:  # a query that fails is a reason to wait, not to fail
                 lines = str(error).strip().splitlines() or [type(error).__name__]
-                self._answered = f"throttle.query fails: {safe_text(redacted(lines[0]))[:300]}"
-        return self._answered
+                self._query_reason = f"throttle.query fails: {safe_text(redacted(lines[0]))[:300]}"
+        return self._query_reason
 
 
-def _said(answer: Any) -> str:
+def _as_text(answer: Any) -> str:
     match answer:
         case None:
             return "NULL"

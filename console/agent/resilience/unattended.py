@@ -1,4 +1,4 @@
-"""What waits in front of the live feeds of a pipeline that no agent moves, from its logs alone: no Spark, no lock."""
+"""The lag of a pipeline's live feeds while no agent runs, from the logs alone: no Spark, no lock."""
 
 import shlex
 from collections.abc import Iterable
@@ -18,12 +18,12 @@ from console.text import redacted, safe_text
 
 
 def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
-    """How far the feeds of what is live, and of what a rollback would return to, are behind. One that has rows in front
-    of it ails, for nobody carries them; so does one that an agent would stop at once, by its own reason.
+    """The lag of the feeds of the live and the previous release. A feed with waiting rows is ailing, since nobody moves
+    them; so is one that an agent would stop at once, with that reason.
     """
-    kept = (held for held in rebind.ranked(releases) if held.row.state in ("live", "previous"))
+    kept = (stored for stored in rebind.ranked(releases) if stored.row.state in ("live", "previous"))
     live_feeds = rebind.feeds_to_follow(
-        live_feeds_of(held.release, lambda path: resolve(warehouse, path)) for held in kept
+        live_feeds_of(stored.release, lambda path: resolve(warehouse, path)) for stored in kept
     )
     commits, rows, seconds, ailing = 0, 0, 0.0, []
     for live_feed in live_feeds:
@@ -37,14 +37,14 @@ def resting(warehouse: Path, releases: Iterable[StoredRelease]) -> Lagging:
             continue
         commits, rows, seconds = commits + more[0], rows + more[1], max(seconds, more[2])
         waiting = f"{_count(more[0], 'commit')} ({_count(more[1], 'row')}) of {live_feed.spec.source}"
-        ailing.append(_ailing(live_feed, live_feeds, _nobody(waiting, warehouse)))
+        ailing.append(_ailing(live_feed, live_feeds, _no_agent(waiting, warehouse)))
     return Lagging(commits, rows, seconds, tuple(ailing))
 
 
 def _waits(live_feed: LiveFeed, position: int, end: int) -> bool:
-    """Whether commits that may flow lie between the two.
+    """Whether commits with rows for the feed lie after `position`, up to `end`.
 
-    raises  FeedStopped in front of one that may not
+    raises  FeedStopped at a commit that stops the feed
     """
     while part := ranges.next_range(
         live_feed.source_path, position, end, rows_limit=1, policy=live_feed.source.table.on_rewrite
@@ -55,8 +55,8 @@ def _waits(live_feed: LiveFeed, position: int, end: int) -> bool:
     return False
 
 
-def _nobody(waiting: str, warehouse: Path) -> RegionError:
-    """The command is the one that works wherever the console is that asked: project files may be on another host."""
+def _no_agent(waiting: str, warehouse: Path) -> RegionError:
+    """With the command that works without project files, which may be on another host."""
     hint = f"on the region's host: console follow --warehouse {shlex.quote(str(warehouse))}"
     return RegionError(f"no agent runs, and {waiting} wait", hint=hint, code="E_NO_AGENT")
 

@@ -45,8 +45,8 @@ def build(context: RolloutContext, step: Backfill, brake: Brake) -> None:
         except RolloutStopped:
             raise
         except Exception as error:
-            if not tries.without(error):
-                tries.again(error)
+            if not tries.skip_failing(error):
+                tries.back_off(error)
 
 
 def _attempt(context: RolloutContext, step: Backfill, brake: Brake, tries: Tries) -> None:
@@ -218,7 +218,7 @@ def _reconcile(context: RolloutContext, history: backfill.History, session: Any)
             rows_in = backfill.count_rows(session, history, run)
         quarantined = int(stored.note.get("quarantined", 0))
         if quarantined:
-            quarantine.of(context).keep(context, session, history, run)
+            quarantine.of_pipeline(context).record(context, session, history, run)
         rows, size = sum(f.rows for f in stored.added), sum(f.bytes for f in stored.added)
         done = BatchDone(
             history.step.id,
@@ -256,7 +256,7 @@ def _batch(
         context.job = None
     planted_bugs.double_batch(session, history, run)
     if history.quarantined:
-        quarantine.of(context).keep(context, session, history, run)
+        quarantine.of_pipeline(context).record(context, session, history, run)
     done = result.written
     context.recorder.store(
         BatchDone(

@@ -113,7 +113,7 @@ def rebound(
             refollow()
             for live_feed in follower.feeds(pipeline):
                 if live_feed.health.stopped is _REBINDING:
-                    live_feed.health.fine()
+                    live_feed.health.reset()
 
 
 def _rebind(session: Any, follower: FeedFollower, pipeline: str, rebinding: Rebinding) -> None:

@@ -93,7 +93,7 @@ class Watchdog:
         return self._age + elapsed - self._seen > self.keep_failed_hours * HOUR and elapsed - self._started >= HOUR
 
     def _act(self, controller: ControlledPipeline, seen: Status, verb: Literal["pause", "discard"], by: str) -> None:
-        """Do what was due if it still is: somebody may have decided, or begun another rollout, before the lock was free."""
+        """Do what was due, unless somebody decided or began another rollout before the lock was free."""
         with controller.lock:
             status = controller.recorder.status
             if status.rollout != seen.rollout:

@@ -100,7 +100,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a follower passes over a shorter source", FOLLOW, "while feed.seen != end and", "while feed.seen < end and", STANDING),
     bug("any source is believed", ONCE, "if last is not None and source and (recorded", "if last is None and source and (recorded", STANDING),
     bug("a value is tried for ever", HEALTH, 'elif what in ("value", "day") or', "elif", STANDING),
-    bug("no rest between tries", HEALTH, "return time.monotonic() >= self._rests_until", "return not self.stopped", STANDING),
+    bug("no rest between tries", HEALTH, "return time.monotonic() >= self._paused_until", "return not self.stopped", STANDING),
     bug("one that fails for ever is waited for", HEALTH, "self.tries < TRIES", "True", STANDING),
     bug("nothing heals", HEALTH, "if why.code in HEALS:", "if False:", STANDING),
     bug("what hangs below is level", FOLLOW, "if path not in stalled", "if True", STANDING),
