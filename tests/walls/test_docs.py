@@ -20,6 +20,14 @@ LINK = re.compile(r"\]\(([^()\s]+)\)")
 # papers of those who began the project, which its readers have not got
 ELSEWHERE = re.compile(r"\bDESIGN\b|\bFACTS\.md\b|\bFAULTS §|\bnext\.md\b")
 
+# what the worked changes of CONTRIBUTING.md would add, and must not have been added under that name since
+IMAGINED = {
+    "console/planning/routes/relayout.py",
+    "console/agent/rollout/emptied_columns.py",
+    "console/propagation/dialects/duckdb.py",
+    "console/stores/duckdb.py",
+}
+
 
 def tracked(*patterns: str) -> list[Path]:
     listed = subprocess.run(["git", "ls-files", "-z", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
@@ -112,7 +120,8 @@ def broken(page: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize("page", PAGES, ids=names_of)
 def test_every_module_and_path_that_a_page_names_exists(page: Path) -> None:
-    assert list(missing(page.read_text(), page)) == []
+    imagined = IMAGINED if page == ROOT / "CONTRIBUTING.md" else set()
+    assert {name.strip("`") for name in missing(page.read_text(), page)} == imagined
 
 
 @pytest.mark.parametrize("page", PAGES, ids=names_of)
