@@ -1,4 +1,4 @@
-"""What an edit of a query changes: its rows, and what stands in each of its columns."""
+"""The changes that an edit of a query makes: to its rows, and to the values of each column."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,7 @@ from console.planning.sql.syntax import lenient
 from console.planning.sql.tree import Tables
 
 _SHOWN = 6  # names in a sentence
-_ASIDE = ("ORDER BY",)
+_IGNORED = ("ORDER BY",)
 Verdict = Literal["same", "changed", "unknown"]
 
 
@@ -68,15 +68,15 @@ def compare(old_sql: str, new_sql: str, schema: Tables | None = None) -> QueryDi
             trees.append(lenient.parsed(sql))
         except Unclear as reason:
             return QueryDifference("unknown", why=f"the {what} query is not understood: {reason}")
-    found: list[QuerySemantics] = []
+    semantics: list[QuerySemantics] = []
     for what, tree in zip(("old", "new"), trees, strict=True):
         try:
-            found.append(lenient.understood(tree, tables))
+            semantics.append(lenient.understood(tree, tables))
         except Unclear as reason:
             return _by_name(trees, f"the {what} query is not understood: {reason}")
     names = {**lenient.spelled(trees[0]), **lenient.spelled(trees[1])}
     old_names = {**names, **lenient.spelled(trees[0])}
-    return difference(found[0], found[1], names, old_names)
+    return difference(semantics[0], semantics[1], names, old_names)
 
 
 def difference(
@@ -100,7 +100,7 @@ def difference(
     both = [name for name in now if name in was]
     rows, why = _rows(old, new)
     changed = [name for name in both if now[name] != was[name]]
-    found = QueryDifference(
+    result = QueryDifference(
         rows,
         tuple(name for name in both if name not in changed),
         tuple(changed),
@@ -109,19 +109,19 @@ def difference(
         renamed,
         why,
     )
-    found = _spelled(found, names or {}, old_names or {})
-    return found if rows != "same" else replace(found, why=_of_columns(found, why))
+    result = _with_spelling(result, names or {}, old_names or {})
+    return result if rows != "same" else replace(result, why=_column_reason(result, why))
 
 
 def _columns(relation: Relation) -> dict[str, tuple[str, ...]]:
     """Name → value; a name that stands several times has all of their values."""
-    found: dict[str, tuple[str, ...]] = {}
+    columns: dict[str, tuple[str, ...]] = {}
     for name, value in relation.columns.items():
         plain = name.rstrip(REPEATED)
-        found[plain] = (*found.get(plain, ()), value.hash)
+        columns[plain] = (*columns.get(plain, ()), value.hash)
     if relation.rest:
-        found["*"] = tuple(sorted(rest.value.hash for rest in relation.rest))
-    return found
+        columns["*"] = tuple(sorted(rest.value.hash for rest in relation.rest))
+    return columns
 
 
 def _rows(old: QuerySemantics, new: QuerySemantics) -> tuple[Verdict, str]:
@@ -136,22 +136,26 @@ def _rows(old: QuerySemantics, new: QuerySemantics) -> tuple[Verdict, str]:
         return "same", "the order of the rows differs, which a table does not keep" if "ORDER BY" in differ else ""
     if doubts := old.relation.doubts ^ new.relation.doubts:
         return "unknown", "; ".join(sorted(doubts))
-    said = [what for what in dict.fromkeys(moved) if what in differ and what not in _ASIDE]
+    clauses = [what for what in dict.fromkeys(moved) if what in differ and what not in _IGNORED]
     return (
         "changed",
-        f"{_listed(said)} differ{'s' if len(said) == 1 else ''}" if said else "the rows come about differently",
+        f"{_listed(clauses)} differ{'s' if len(clauses) == 1 else ''}"
+        if clauses
+        else "the rows come about differently",
     )
 
 
-def _of_columns(found: QueryDifference, order: str) -> str:
+def _column_reason(difference: QueryDifference, order: str) -> str:
     kinds = (
-        ("computed differently", found.changed),
-        ("added", found.added),
-        ("removed", found.removed),
-        ("renamed", tuple(found.renamed)),
+        ("computed differently", difference.changed),
+        ("added", difference.added),
+        ("removed", difference.removed),
+        ("renamed", tuple(difference.renamed)),
     )
-    said = [f"{_listed(list(names))} {'is' if len(names) == 1 else 'are'} {what}" for what, names in kinds if names]
-    whole = "the same rows" + (f"; {'; '.join(said)}" if said else ", and the same in every column")
+    sentences = [
+        f"{_listed(list(names))} {'is' if len(names) == 1 else 'are'} {what}" for what, names in kinds if names
+    ]
+    whole = "the same rows" + (f"; {'; '.join(sentences)}" if sentences else ", and the same in every column")
     return f"{whole}; {order}" if order else whole
 
 
@@ -178,14 +182,14 @@ def _by_name(trees: list[Any], why: str) -> QueryDifference:
     )
 
 
-def _spelled(found: QueryDifference, new: Mapping[str, str], old: Mapping[str, str]) -> QueryDifference:
+def _with_spelling(difference: QueryDifference, new: Mapping[str, str], old: Mapping[str, str]) -> QueryDifference:
     return replace(
-        found,
-        same=tuple(new.get(name, name) for name in found.same),
-        changed=tuple(new.get(name, name) for name in found.changed),
-        added=tuple(new.get(name, name) for name in found.added),
-        removed=tuple(old.get(name, name) for name in found.removed),
-        renamed={old.get(was, was): new.get(now, now) for was, now in found.renamed.items()},
+        difference,
+        same=tuple(new.get(name, name) for name in difference.same),
+        changed=tuple(new.get(name, name) for name in difference.changed),
+        added=tuple(new.get(name, name) for name in difference.added),
+        removed=tuple(old.get(name, name) for name in difference.removed),
+        renamed={old.get(was, was): new.get(now, now) for was, now in difference.renamed.items()},
     )
 
 

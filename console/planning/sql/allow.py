@@ -152,9 +152,9 @@ def refusals(tree: exp.Expr) -> Iterator[tuple[exp.Expr, str, str]]:
                     "tables are named by one word, without catalog or format",
                 )
             else:
-                yield from _strange_arguments(node)
+                yield from _unknown_table_arguments(node)
         elif kind not in NODES:
-            yield node, kind if kind in _HINTS else _spoken(node), _HINTS.get(kind, "")
+            yield node, kind if kind in _HINTS else _display_name(node), _HINTS.get(kind, "")
         elif node.args.get("on") and kind == "Distinct":
             yield node, "DISTINCT ON", "Spark has none"
         elif node.args.get("symmetric"):
@@ -162,7 +162,7 @@ def refusals(tree: exp.Expr) -> Iterator[tuple[exp.Expr, str, str]]:
         elif kind == "With" and node.args.get("recursive"):
             yield node, "WITH RECURSIVE", ""
         elif kind == "Select":
-            yield from _strange_clauses(node)
+            yield from _unknown_clauses(node)
 
 
 def depth(tree: exp.Expr) -> int:
@@ -174,13 +174,13 @@ def depth(tree: exp.Expr) -> int:
     return deepest
 
 
-def _strange_arguments(table: exp.Table) -> Iterator[tuple[exp.Expr, str, str]]:
+def _unknown_table_arguments(table: exp.Table) -> Iterator[tuple[exp.Expr, str, str]]:
     for key, value in table.args.items():
         if value and key not in ("this", "alias", "joins", "laterals"):
             yield table, f"{key} on a table", _HINTS["Version"] if key in ("version", "when") else ""
 
 
-def _strange_clauses(select: exp.Expr) -> Iterator[tuple[exp.Expr, str, str]]:
+def _unknown_clauses(select: exp.Expr) -> Iterator[tuple[exp.Expr, str, str]]:
     known = {
         "with_", "kind", "expressions", "hint", "distinct", "from_", "joins", "laterals", "where", "group", "having",
         "order", "limit", "offset", "qualify", "windows", "operation_modifiers",
@@ -197,7 +197,7 @@ def _dotted(table: exp.Table) -> str:
     return ".".join(part.name for part in table.parts)
 
 
-def _spoken(node: exp.Expr) -> str:
+def _display_name(node: exp.Expr) -> str:
     if isinstance(node, exp.Func):
         return f"the function {node.sql_name().lower()}"
     return f"{type(node).__name__}"

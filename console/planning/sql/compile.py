@@ -114,8 +114,8 @@ def _named(tree: exp.Query) -> None:
     for part in list(_outermost(tree)):
         named = part.output_name or part.is_star or isinstance(part, (exp.Alias, exp.Aliases))
         if not named and not functions.generates(part):
-            said = part.sql(DIALECT, normalize_functions=False, comments=False)
-            part.replace(exp.alias_(part.copy(), name(said[:60])))
+            written = part.sql(DIALECT, normalize_functions=False, comments=False)
+            part.replace(exp.alias_(part.copy(), name(written[:60])))
 
 
 def _respelled(written: exp.Query, done: exp.Query) -> tuple[str, ...]:

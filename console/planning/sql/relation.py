@@ -1,4 +1,4 @@
-"""Rows and values as hashes: what `meaning` computes with."""
+"""Rows and values as hashes: the values that `semantics` evaluates a query to."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
@@ -72,12 +72,12 @@ class Relation:
     parts   what is multiplied, in no order: tables, grouped or united rows, and what is applied to each row (a LEFT
             JOIN, a generator), which carries its own condition
     rest    sources whose columns are not known and all pass through
-    bare    values are told apart within this relation only: they need a tag beside another one
+    bare    hashes of values are unique within this relation only: they need a tag beside another one
     unique  values of which no two rows have the same, if any are known
-    doubts  why more rows may come about than is known
+    doubts  reasons why there may be other rows than is known
     order   in which the rows come, "" where in none: it matters to what counts or collects them, and to nothing else
-    asked   of the filters those of which it is known what they ask;  branches  what a UNION ALL is made of
-    came    how they came about before they were made one part, where that tells in which order ties come
+    predicates  the filters whose expression is known;  branches  the members of a UNION ALL
+    earlier_arrival  arrival of the rows before they were sealed into one part: it decides in which order ties come
     marks   what a feed must know of how the rows come about: `join`, `inner join`, `group`, `distinct`, `window`,
             `limit`, `generate`, `set`
     """
@@ -93,8 +93,8 @@ class Relation:
     unique: frozenset[str] | None = None
     doubts: frozenset[str] = frozenset()
     order: str = ""
-    came: str = ""
-    asked: "tuple[Value, ...]" = ()
+    earlier_arrival: str = ""
+    predicates: "tuple[Value, ...]" = ()
     branches: "tuple[Relation, ...]" = ()
 
     @property
@@ -103,11 +103,11 @@ class Relation:
 
     @property
     def arrival(self) -> str:
-        """What the order of rows depends on that nothing else puts in order: the same rows from sides swapped come otherwise."""
-        return mix("arrival", *self.parts, self.order, self.came)
+        """Hash of the order in which ties come: the same rows from swapped sides arrive in another order."""
+        return mix("arrival", *self.parts, self.order, self.earlier_arrival)
 
-    def every(self) -> list[Value]:
-        """All its values, those of unknown columns last."""
+    def all_values(self) -> list[Value]:
+        """All values, those of unknown columns last."""
         return [*self.columns.values(), *(rest.value for rest in self.rest)]
 
     def tagged(self, tag: str) -> "Relation":
@@ -117,37 +117,39 @@ class Relation:
             columns={name: value.tagged(tag) for name, value in self.columns.items()},
             filters=frozenset(mix("@", tag, one) for one in self.filters),
             unique=None if self.unique is None else frozenset(mix("@", tag, one) for one in self.unique),
-            asked=(),
+            predicates=(),
             branches=(),
             rest=tuple(rest.tagged(tag) for rest in self.rest),
             bare=False,
             order=self.order and mix("@", tag, self.order),
         )
 
-    def apart(self, taken: Iterable[str]) -> tuple["Relation", tuple[str, ...]]:
-        """The same beside other parts: its values told from theirs, and the tags by which that was done."""
-        found, taken = self, set(taken)
+    def distinguished(self, taken: Iterable[str]) -> tuple["Relation", tuple[str, ...]]:
+        """The same relation beside other parts, its hashes tagged where they would be equal; and the tags."""
+        relation, taken = self, set(taken)
         tags: tuple[str, ...] = ()
         if self.bare:
             tags = (self.parts[0],)
-            found = self.tagged(self.parts[0])
-            found = replace(found, parts=(self.parts[0], *found.parts[1:]))
-        again, at = found, 0
+            relation = self.tagged(self.parts[0])
+            relation = replace(relation, parts=(self.parts[0], *relation.parts[1:]))
+        again, at = relation, 0
         while taken & set(again.parts):
             at += 1
-            again = found.tagged(f"again {at}")
+            again = relation.tagged(f"again {at}")
         return again, (*tags, f"again {at}") if at else tags
 
     def of_another(self) -> "Relation":
-        """The same as a source that does not drive the query."""
+        """The same relation as a source that does not drive the query."""
         columns = {name: replace(value, joined=True) for name, value in self.columns.items()}
         return replace(self, columns=columns, rest=tuple(replace(rest, joined=True) for rest in self.rest))
 
     def sealed(self, part: str, mark: str = "") -> "Relation":
-        """Rows of which only `part` tells which they are, in no order; the values stay what they are in each of them."""
+        """The rows as one part, in no order, with the same values."""
         marks = self.marks | ({mark} if mark else set())
-        sealed = replace(self, parts=(part,), filters=frozenset(), bare=True, marks=marks, order="", came=self.arrival)
-        return replace(sealed, asked=(), branches=())
+        sealed = replace(
+            self, parts=(part,), filters=frozenset(), bare=True, marks=marks, order="", earlier_arrival=self.arrival
+        )
+        return replace(sealed, predicates=(), branches=())
 
     def narrowed(self, conditions: Iterable[Value]) -> "Relation":
         """The rows that pass these as well."""
@@ -156,7 +158,7 @@ class Relation:
         return replace(
             self,
             filters=filters if FALSE.hash not in filters else frozenset({FALSE.hash}),
-            asked=(*self.asked, *conditions),
+            predicates=(*self.predicates, *conditions),
             branches=(),
             reads=self.reads.union(*(one.reads for one in conditions)),
             volatile=self.volatile or any(one.volatile for one in conditions),
@@ -171,7 +173,7 @@ def physical(
     volatile: frozenset[str] = frozenset(),
     types: Mapping[str, str] | None = None,
 ) -> Relation:
-    """A table as a source: its rows and values stand for themselves. types: column → Spark's, where it is known"""
+    """A table as a source, with the hashes of its rows and values. types: column → Spark's, where it is known"""
     known = types or {}
     columns = {
         column: Value(
@@ -187,7 +189,7 @@ def physical(
 
 
 def unknown(table: str) -> Relation:
-    """A table of which only the name is known."""
+    """A table of which only the name is known, with any columns."""
     return Relation((mix("table", table),), {}, rest=(Rest(mix("open", table), table),))
 
 

@@ -13,7 +13,7 @@ from console.planning.sql.semantics import functions
 from console.planning.sql.tree import DIALECT, Tables, Text, nearest, strict
 
 _UNKNOWN = re.compile(r"(?:Unknown column|Cannot automatically join|Column): *'?\"?`?([^\s'\"`]+)")
-_PATIENCE = 50  # unknown columns reported of one query
+_MAX_REPORTED = 50  # unknown columns reported of one query
 
 
 def schema(tables: Tables) -> MappingSchema:
@@ -128,7 +128,7 @@ def _qualify_clear(tree: exp.Query, text: Text, tables: Tables) -> bool:
 
 def _qualify(tree: exp.Query, text: Text, known: MappingSchema, tables: Tables) -> exp.Query | None:
     wrong = 0
-    for _ in range(_PATIENCE):
+    for _ in range(_MAX_REPORTED):
         try:
             done = qualify(tree.copy(), schema=known, dialect=DIALECT, validate_qualify_columns=False)
         except OptimizeError as error:

@@ -99,8 +99,8 @@ def _relation(node: exp.Expr, scope: Scope) -> Relation:
 
 def _part(name: str) -> str:
     """One part of a table's name: a path keeps its case, and a dot within it parts nothing."""
-    said = name if "/" in name else name.lower()
-    return f"`{said}`" if "." in said and "/" not in said else said
+    written = name if "/" in name else name.lower()
+    return f"`{written}`" if "." in written and "/" not in written else written
 
 
 def _values(node: exp.Values, scope: Scope) -> Relation:
@@ -125,9 +125,9 @@ def _modified(node: exp.Expr, relation: Relation, scope: Scope) -> Relation:
     for pivot in node.args.get("pivots") or ():
         relation = pivoted(relation, pivot, scope)
     if sample := node.args.get("sample"):
-        said = sample.sql(DIALECT).lower()
-        scope.run.notes.append(("TABLESAMPLE", mix(said)))
-        sampled = relation.sealed(mix("sample", relation.rows, said))
+        sampling = sample.sql(DIALECT).lower()
+        scope.run.notes.append(("TABLESAMPLE", mix(sampling)))
+        sampled = relation.sealed(mix("sample", relation.rows, sampling))
         relation = replace(sampled, volatile=True, unique=None, order=relation.order)
     alias = node.args.get("alias")
     names = [c.name.lower() for c in (alias.args.get("columns") or [])] if isinstance(alias, exp.TableAlias) else []
@@ -139,8 +139,8 @@ def renamed(relation: Relation, names: list[str]) -> Relation:
     if not names:
         return relation
     if relation.rest:
-        whole = mix(*(value.hash for value in relation.every()))
-        reads = frozenset().union(*(value.reads for value in relation.every()))
+        whole = mix(*(value.hash for value in relation.all_values()))
+        reads = frozenset().union(*(value.reads for value in relation.all_values()))
         columns = {name: Value(mix("position", whole, at), reads) for at, name in enumerate(names)}
     else:
         columns = dict(zip(names, relation.columns.values(), strict=False))
@@ -148,8 +148,8 @@ def renamed(relation: Relation, names: list[str]) -> Relation:
     return replace(relation, columns=columns, rest=(), branches=branches)
 
 
-def _scope(found: From, around: Scope) -> Scope:
-    return Scope(around.run, around.ctes, around.outer, found.views, found.merged, found.hidden)
+def _scope(sources: From, around: Scope) -> Scope:
+    return Scope(around.run, around.ctes, around.outer, sources.views, sources.merged, sources.hidden)
 
 
 def _joined(left: From, join: exp.Expr, scope: Scope) -> From:
@@ -162,9 +162,9 @@ def _joined(left: From, join: exp.Expr, scope: Scope) -> From:
     if kind in ("SEMI", "ANTI"):
         return _half(left, right, join, scope, kind)
     right.views = {alias: view.of_another() for alias, view in right.views.items()}
-    left.rows, tags = left.rows.apart(())
+    left.rows, tags = left.rows.distinguished(())
     left.tagged(tags)
-    right.rows, tags = right.rows.apart(left.rows.parts)
+    right.rows, tags = right.rows.distinguished(left.rows.parts)
     right.tagged(tags)
     if twice := set(left.views) & set(right.views):
         raise Unclear(f"two sources are called {min(twice)}")
@@ -197,11 +197,11 @@ def _product(left: From, right: From, side: str, conditions: list[Value]) -> Fro
         volatile=left.rows.volatile or right.rows.volatile or any(one.volatile for one in conditions),
     )  # fmt: skip
     parts, filters = (*left.rows.parts, *right.rows.parts), left.rows.filters | right.rows.filters
-    asked = (*left.rows.asked, *right.rows.asked)
+    predicates = (*left.rows.predicates, *right.rows.predicates)
     if side in ("LEFT", "RIGHT"):
         kept, added = (left, right) if side == "LEFT" else (right, left)
         part = mix("left", *sorted(added.rows.parts), "on", *sorted(added.rows.filters | hashes))
-        parts, filters, asked = _another(kept.rows.parts, part), kept.rows.filters, kept.rows.asked
+        parts, filters, predicates = _another(kept.rows.parts, part), kept.rows.filters, kept.rows.predicates
         tag = parts[-1]
         if _at_most_one(kept, added, conditions):
             parts, tag = kept.rows.parts, part
@@ -214,9 +214,12 @@ def _product(left: From, right: From, side: str, conditions: list[Value]) -> Fro
         right.tagged([part])
     if len(parts) > _PARTS:
         raise Unclear("it unfolds into too many sources")
-    came = mix(side, left.rows.arrival, right.rows.arrival)
+    arrival = mix(side, left.rows.arrival, right.rows.arrival)
     order = either_order([left.rows, right.rows])
-    made = replace(made, parts=parts, filters=filters, bare=False, order=order, came=came, asked=asked, branches=())
+    made = replace(
+        made, parts=parts, filters=filters, bare=False, order=order, earlier_arrival=arrival, predicates=predicates,
+        branches=(),
+    )  # fmt: skip
     if side not in ("LEFT", "RIGHT", "FULL"):
         made = simpler.narrowed(made, conditions)
     return From(made, {**left.views, **right.views}, {**left.merged, **right.merged}, left.hidden | right.hidden)
@@ -245,11 +248,11 @@ def _at_most_one(kept: From, added: From, conditions: list[Value]) -> bool:
 
 def _another(parts: tuple[str, ...], part: str) -> tuple[str, ...]:
     """The parts and one more, which is told from another of its kind."""
-    found, at = part, 0
-    while found in parts:
+    unique_part, at = part, 0
+    while unique_part in parts:
         at += 1
-        found = mix("@", f"again {at}", part)
-    return (*parts, found)
+        unique_part = mix("@", f"again {at}", part)
+    return (*parts, unique_part)
 
 
 def _shared(left: From, right: From, join: exp.Expr, scope: Scope) -> dict[str, tuple[Value, Value]]:
@@ -257,18 +260,18 @@ def _shared(left: From, right: From, join: exp.Expr, scope: Scope) -> dict[str, 
     names = [part.name.lower() for part in join.args.get("using") or ()]
     mine, others = _scope(left, scope), _scope(right, scope)
     if str(join.args.get("method") or "").upper() == "NATURAL":
-        (known, open_), (also, too) = mine.star(), others.star()
-        if open_ or too:
+        (known, open_), (right_known, right_open) = mine.star(), others.star()
+        if open_ or right_open:
             raise Unclear("the columns that a NATURAL JOIN makes equal depend on a schema that is not known")
-        held = {name for name, _ in also}
-        names = list(dict.fromkeys(name for name, _ in known if name in held))
-    found = {}
+        right_names = {name for name, _ in right_known}
+        names = list(dict.fromkeys(name for name, _ in known if name in right_names))
+    pairs = {}
     for name in names:
         one, other = mine.plain(name), others.plain(name)
         if one is None or other is None:
             raise Unclear(f"USING ({name}): not both sides have it")
-        found[name] = (one, other)
-    return found
+        pairs[name] = (one, other)
+    return pairs
 
 
 def _half(left: From, right: From, join: exp.Expr, scope: Scope, kind: str) -> From:
@@ -282,23 +285,23 @@ def _half(left: From, right: From, join: exp.Expr, scope: Scope, kind: str) -> F
         inside = Scope(scope.run, scope.ctes, around, right.views, right.merged, right.hidden)
         conditions += Values(inside, rows=right.rows.rows).conjuncts(on)
     inner = simpler.narrowed(right.rows, conditions)
-    there = Value(mix("exists", inner.rows), inner.reads, inner.volatile, True)
-    found = there if kind == "SEMI" else combined("Not", [there])
-    scope.run.notes.append((f"LEFT {kind} JOIN", found.hash))
-    left.rows = simpler.narrowed(left.rows, [found])
+    exists = Value(mix("exists", inner.rows), inner.reads, inner.volatile, True)
+    condition = exists if kind == "SEMI" else combined("Not", [exists])
+    scope.run.notes.append((f"LEFT {kind} JOIN", condition.hash))
+    left.rows = simpler.narrowed(left.rows, [condition])
     marks = left.rows.marks | {"inner join", "left join"}
     left.rows = replace(left.rows, doubts=left.rows.doubts | inner.doubts, marks=marks)
     return left
 
 
-def generated(found: From, lateral: exp.Expr, scope: Scope, join: exp.Expr | None = None) -> From:
+def generated(sources: From, lateral: exp.Expr, scope: Scope, join: exp.Expr | None = None) -> From:
     """LATERAL VIEW, LATERAL and what else yields rows for each row."""
     alias = lateral.alias.lower() or f"{NAMELESS}{id(lateral)}"
-    if alias in found.views:
+    if alias in sources.views:
         raise Unclear(f"two sources are called {alias}")
     given = lateral.args.get("alias")
     names = [c.name.lower() for c in (given.args.get("columns") or [])] if given else []
-    around = _scope(found, scope)
+    around = _scope(sources, scope)
     side = str(join.args.get("side") or "").upper() if join is not None else ""
     if side not in ("", "LEFT"):
         raise Unclear(f"{side} JOIN LATERAL is not understood")
@@ -308,27 +311,27 @@ def generated(found: From, lateral: exp.Expr, scope: Scope, join: exp.Expr | Non
         made = scope.run.query(inner, around.within())
         view, part = renamed(made.of_another(), names), mix("lateral", kept, made.rows)
         reads, volatile = made.reads, made.volatile
-        marks = found.rows.marks | made.marks | {"inner join"}
-        found.rows = replace(found.rows, doubts=found.rows.doubts | made.doubts, marks=marks)
+        marks = sources.rows.marks | made.marks | {"inner join"}
+        sources.rows = replace(sources.rows, doubts=sources.rows.doubts | made.doubts, marks=marks)
     else:
-        values = Values(around, rows=found.rows.rows, order=found.rows.order)
+        values = Values(around, rows=sources.rows.rows, order=sources.rows.order)
         value = generator(inner, values)
         one_row, kept = functions.is_one_row(inner), kept or functions.outer(inner)
         part = "" if one_row else mix("generate", kept, value.hash)
         view = yielded(inner, value, names, values)
         reads, volatile = value.reads, value.volatile and not one_row
-    found.rows = replace(found.rows, reads=found.rows.reads | reads, volatile=found.rows.volatile or volatile)
+    sources.rows = replace(sources.rows, reads=sources.rows.reads | reads, volatile=sources.rows.volatile or volatile)
     if (on := join.args.get("on") if join is not None else None) is not None:
-        seen = From(found.rows, {**found.views, alias: view}, found.merged, found.hidden)
-        conditions = Values(_scope(seen, scope), rows=mix(found.rows.rows, part)).conjuncts(on)
+        seen = From(sources.rows, {**sources.views, alias: view}, sources.merged, sources.hidden)
+        conditions = Values(_scope(seen, scope), rows=mix(sources.rows.rows, part)).conjuncts(on)
         part = mix(part, *(one.hash for one in conditions)) if conditions else part
     if part:
-        parts = _another(found.rows.parts, part)
-        view, found.rows = view.tagged(parts[-1]), replace(found.rows, parts=parts, unique=None)
+        parts = _another(sources.rows.parts, part)
+        view, sources.rows = view.tagged(parts[-1]), replace(sources.rows, parts=parts, unique=None)
         scope.run.notes.append(("a generator", part))
-    found.rows = replace(found.rows, marks=found.rows.marks | {"generate"})
-    found.views[alias] = view
-    return found
+    sources.rows = replace(sources.rows, marks=sources.rows.marks | {"generate"})
+    sources.views[alias] = view
+    return sources
 
 
 def yielded(call: exp.Expr, value: Value, names: list[str], values: Values) -> Relation:

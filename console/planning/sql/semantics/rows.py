@@ -24,7 +24,7 @@ _CLAUSES = {
 
 @dataclass(frozen=True, slots=True)
 class QuerySemantics:
-    """relation: what the query gives;  notes: what it is made of, as (what it is called, hash);  ties: as in `Run`"""
+    """relation: the result;  notes: its clauses as (name, hash);  ties: as in `Evaluation`"""
 
     relation: Relation
     notes: tuple[tuple[str, str], ...] = ()
@@ -32,25 +32,25 @@ class QuerySemantics:
 
 
 def relation_of(tree: exp.Query, tables: Mapping[str, Relation]) -> Relation:
-    """Evaluate a qualified tree over its tables; what cannot be understood is a relation of its own."""
+    """Evaluate a qualified tree over its tables; a query that is not understood is equal to its own text only."""
     try:
         return evaluate(tree, tables, strict=True).relation
     except Unclear as reason:
-        said = mix("opaque", tree.sql(DIALECT), *(tables[name].rows for name in sorted(tables)))
-        every = mix(said, *(value.hash for name in sorted(tables) for value in tables[name].every()))
-        reads = frozenset().union(*(value.reads for table in tables.values() for value in table.every()))
+        whole = mix("opaque", tree.sql(DIALECT), *(tables[name].rows for name in sorted(tables)))
+        every = mix(whole, *(value.hash for name in sorted(tables) for value in tables[name].all_values()))
+        reads = frozenset().union(*(value.reads for table in tables.values() for value in table.all_values()))
         columns = {name.lower(): Value(mix(every, name), reads, True, True) for name in tree.named_selects}
         return Relation((every,), columns, reads=reads, marks=frozenset({"opaque"}), doubts=frozenset({str(reason)}))
 
 
 def names(tree: exp.Query, tables: Mapping[str, Relation]) -> frozenset[tuple[str, str]]:
-    """(table, column) that a qualified tree cannot do without: all that it names, whether its answer depends on it or not."""
+    """(table, column) that a qualified tree names, whether its result depends on them or not."""
     run = Evaluation(dict(tables), True, query_in)
     try:
-        found = query_in(tree, Scope(run, {}))
+        relation = query_in(tree, Scope(run, {}))
     except Unclear:
-        found = relation_of(tree, tables)
-    return found.reads.union(run.named, *(value.reads for value in found.every()))
+        relation = relation_of(tree, tables)
+    return relation.reads.union(run.named, *(value.reads for value in relation.all_values()))
 
 
 def evaluate(tree: exp.Expr, tables: Mapping[str, Relation], strict: bool) -> QuerySemantics:
@@ -61,8 +61,8 @@ def evaluate(tree: exp.Expr, tables: Mapping[str, Relation], strict: bool) -> Qu
     """
     alone(tree)
     run = Evaluation(dict(tables), strict, query_in)
-    found = query_in(tree, Scope(run, {}))
-    return QuerySemantics(found, tuple(run.notes), frozenset(run.ties))
+    relation = query_in(tree, Scope(run, {}))
+    return QuerySemantics(relation, tuple(run.notes), frozenset(run.ties))
 
 
 def query_in(tree: exp.Expr, scope: Scope) -> Relation:
@@ -76,16 +76,18 @@ def query_in(tree: exp.Expr, scope: Scope) -> Relation:
             t.name.lower() == name for t in cte.this.find_all(exp.Table)
         )
         inner = scope.beside()
-        made = _recursive(cte.this, name, names, inner) if own else renamed(query_in(cte.this, inner), names)
-        scope.ctes = {**scope.ctes, name: made}
+        cte_relation = _recursive(cte.this, name, names, inner) if own else renamed(query_in(cte.this, inner), names)
+        scope.ctes = {**scope.ctes, name: cte_relation}
     match tree:
         case exp.Subquery():
-            found = query_in(tree.this, scope.beside())
-            return limited(tree, found, Values(replace(scope.beside(), sources={"": found})), found.every())
+            relation = query_in(tree.this, scope.beside())
+            return limited(
+                tree, relation, Values(replace(scope.beside(), sources={"": relation})), relation.all_values()
+            )
         case exp.SetOperation():
-            found = united(tree, lambda part: query_in(part, scope.beside()), scope.run.notes)
-            seen = replace(scope.beside(), sources={"": found})
-            return limited(tree, found, Values(seen), found.every())
+            relation = united(tree, lambda part: query_in(part, scope.beside()), scope.run.notes)
+            seen = replace(scope.beside(), sources={"": relation})
+            return limited(tree, relation, Values(seen), relation.all_values())
         case exp.Select():
             return _Select(tree, scope).relation()
         case exp.Values():
@@ -131,13 +133,13 @@ class _Select:
     def relation(self) -> Relation:
         if branches.is_taken_by_rows(self.tree):
             self.given = source(self.tree.args["from_"].this, self.scope)
-            if (apart := branches.united(self.tree, self.given.views, self.scope)) is not None:
-                return apart
+            if (by_branch := branches.united(self.tree, self.given.views, self.scope)) is not None:
+                return by_branch
         if odd := [key for key, value in self.tree.args.items() if value and key not in _CLAUSES]:
             raise Unclear(f"{odd[0].rstrip('_').upper()} is not understood")
-        found = self._from()
-        self.scope.sources, self.scope.merged, self.scope.hidden = found.views, found.merged, found.hidden
-        rows = found.rows
+        from_ = self._from()
+        self.scope.sources, self.scope.merged, self.scope.hidden = from_.views, from_.merged, from_.hidden
+        rows = from_.rows
         if where := self.tree.args.get("where"):
             conditions = Values(self.scope, rows=rows.rows).conjuncts(where.this)
             self._note("WHERE", *sorted(one.hash for one in conditions))
@@ -157,25 +159,25 @@ class _Select:
         seen = replace(values, aliases=self._aliases(), done=self._done(), first=True)
         return limited(self.tree, rows, seen, [output.value for output in self.outputs])
 
-    def _note(self, what: str, *said: str) -> None:
-        self.scope.run.notes.append((what, mix(*said)))
+    def _note(self, clause: str, *hashes: str) -> None:
+        self.scope.run.notes.append((clause, mix(*hashes)))
 
     def _from(self) -> From:
         from_ = self.tree.args.get("from_")
         if from_ is None:
-            found = From(Relation((mix("one row"),), {}, unique=frozenset()), {})
+            sources = From(Relation((mix("one row"),), {}, unique=frozenset()), {})
         else:
             joins, notes = self.tree.args.get("joins") or (), len(self.scope.run.notes)
-            found = self.given or read(from_.this, joins, self.scope)
+            sources = self.given or read(from_.this, joins, self.scope)
             where = self.tree.args.get("where")
-            if (stronger := outer.strengthened(joins, where and where.this, found.views)) is not None:
+            if (stronger := outer.strengthened(joins, where and where.this, sources.views)) is not None:
                 self.scope.run.step()
                 del self.scope.run.notes[notes:]
-                found = read(from_.this, stronger, self.scope)
-            self._note("FROM", *sorted(found.rows.parts))
+                sources = read(from_.this, stronger, self.scope)
+            self._note("FROM", *sorted(sources.rows.parts))
         for lateral in self.tree.args.get("laterals") or ():
-            found = generated(found, lateral, self.scope)
-        return found
+            sources = generated(sources, lateral, self.scope)
+        return sources
 
     def _aliases(self) -> dict[str, exp.Expr]:
         return {
@@ -208,17 +210,17 @@ class _Select:
             rows, of_keys = simpler.lifted(rows, found.sets[0])
         part = mix("group", rows.rows, found.hash)
         reads = rows.reads.union(*(value.reads for value in found.values.values()))
-        made = replace(rows.sealed(part if group else mix("one row"), "group"), reads=reads)
-        made = replace(made, columns={}, rest=(), unique=frozenset(found.values) if found.plain else None)
-        made = simpler.narrowed(made, of_keys)
-        values = replace(plain, group=part + self._order_of(found), keys=frozenset(found.values), unique=made.unique)
+        groups = replace(rows.sealed(part if group else mix("one row"), "group"), reads=reads)
+        groups = replace(groups, columns={}, rest=(), unique=frozenset(found.values) if found.plain else None)
+        groups = simpler.narrowed(groups, of_keys)
+        values = replace(plain, group=part + self._order_of(found), keys=frozenset(found.values), unique=groups.unique)
         values.nonempty = group is not None and all(found.sets)
-        return made, values
+        return groups, values
 
-    def _order_of(self, found: GroupingSets) -> str:
+    def _order_of(self, keys: GroupingSets) -> str:
         """`grouping_id()` counts in the order of the GROUP BY."""
         asks = self.tree.find(exp.GroupingId) is not None
-        return mix(*found.values) if asks else ""
+        return mix(*keys.values) if asks else ""
 
     def _having(self, rows: Relation, values: Values) -> Relation:
         having = self.tree.args.get("having")
@@ -235,15 +237,15 @@ class _Select:
             if isinstance(part, exp.QueryTransform):
                 raise Unclear("TRANSFORM runs a program")
             rows = self._output(part, rows, replace(values, aliases=dict(seen), done=self._done()))
-            rows = self._strange(part, rows, safe, values)
+            rows = self._unknown_functions(part, rows, safe, values)
             if isinstance(part, exp.Alias):
                 seen[part.alias.lower()] = part.this
         if any(functions.windows(part) for part in self.tree.expressions):
             rows = replace(rows, marks=rows.marks | {"window"})
         return rows
 
-    def _strange(self, part: exp.Expr, rows: Relation, safe: bool, values: Values) -> Relation:
-        """A function that nobody here knows may yield any number of rows, or one for all, unless it cannot stand there."""
+    def _unknown_functions(self, part: exp.Expr, rows: Relation, safe: bool, values: Values) -> Relation:
+        """An unknown function may yield any number of rows, or one for all, unless it cannot stand there."""
         for call in (n for n in part.walk(prune=lambda inner: isinstance(inner, exp.Query)) if functions.strange(n)):
             outermost = call is part or (call.parent is part and isinstance(part, (exp.Alias, exp.Aliases)))
             if outermost or not safe:
@@ -329,12 +331,12 @@ class _Select:
             return rows
         if distinct.args.get("on"):
             raise Unclear("DISTINCT ON is not understood")
-        self._note("DISTINCT", *sorted(value.hash for value in rows.every()))
+        self._note("DISTINCT", *sorted(value.hash for value in rows.all_values()))
         return without_repeats(rows, "distinct")
 
 
 def _named(outputs: list[_Output]) -> dict[str, Value]:
-    """By name; a name that stands again is told apart by what no name can hold."""
+    """Outputs by name; a repeated name gets a suffix that no name can contain."""
     found: dict[str, Value] = {}
     for output in outputs:
         if output.rest is None:

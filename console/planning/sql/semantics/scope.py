@@ -1,4 +1,4 @@
-"""Names to values: what a SELECT sees of its sources, its own aliases and the queries around it."""
+"""Names to values: the names visible in a SELECT, from its sources, its own aliases and the queries around it."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -13,19 +13,19 @@ NAMELESS = "\x1f"  # begins what stands for the name of a source without one
 
 
 class Unclear(Exception):
-    """What cannot be understood, in words that follow `because`."""
+    """A query that is not understood; the text is the reason."""
 
 
 @dataclass(slots=True)
 class Evaluation:
-    """What the evaluation of one statement shares.
+    """State of the evaluation of one statement.
 
-    tables   what is known of tables, by lower-case name
-    strict   a table that is not known is none
+    tables   known tables by lower-case name
+    strict   an unknown table is an error
     query    evaluates a query seen from a scope
-    numbers  calls that say something new each time, numbered as they are met
+    numbers  calls with another result each time, numbered in order
     lenient  for lineage: a name that nothing has costs its own column only, and count(*) reads what it counts
-    notes    what was met, as (what it is called, its hash): where two queries differ is told from them
+    notes    clauses as (name, hash), by which two queries are compared for a reason
     ties     (what takes rows in an order that may leave ties, in which order those come)
     named    (table, column) that are named anywhere, also where nothing that the query gives depends on them
     """
@@ -47,7 +47,8 @@ class Evaluation:
             raise Unclear("it unfolds into too large a query")
 
     def number(self, node: exp.Expr) -> int:
-        return self.numbers.setdefault(id(node), (len(self.numbers), node))[0]  # held, for an id may be given again
+        # the entry references the node, so that its id is not reused
+        return self.numbers.setdefault(id(node), (len(self.numbers), node))[0]
 
 
 @dataclass(slots=True)
@@ -155,11 +156,11 @@ class Scope:
             return str(of.name).lower()
         if isinstance(part, exp.Count) and isinstance(part.this, exp.Star):
             return "count(1)"
-        said = part.copy()
-        for column in said.find_all(exp.Column):
+        text = part.copy()
+        for column in text.find_all(exp.Column):
             if self._own(column):
                 column.set("table", None)
-        return str(said.sql(DIALECT, comments=False)).lower()
+        return str(text.sql(DIALECT, comments=False)).lower()
 
     def _own(self, node: exp.Expr) -> bool:
         """Whether it is a column of a source, and no field of one."""
@@ -190,7 +191,7 @@ class Scope:
 
 
 def _from_outside(value: Value, depth: int) -> Value:
-    """A row of an enclosing query is told from one of the query's own."""
+    """A value of an enclosing query is tagged, to differ from the query's own."""
     return value.tagged(f"outer {depth}") if depth else value
 
 
@@ -206,7 +207,7 @@ def _column(source: Relation, name: str) -> Value | None:
 
 
 def _tables(source: Relation) -> set[str]:
-    return {table for value in source.every() for table, _ in value.reads if table}
+    return {table for value in source.all_values() for table, _ in value.reads if table}
 
 
 def counted(scope: Scope) -> frozenset[tuple[str, str]]:

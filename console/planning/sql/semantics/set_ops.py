@@ -1,4 +1,4 @@
-"""What takes rows as a whole: UNION, INTERSECT and EXCEPT, where columns meet by position, PIVOT, DISTINCT and LIMIT."""
+"""Operations on whole rows: UNION, INTERSECT and EXCEPT, which match columns by position, PIVOT, DISTINCT and LIMIT."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -30,14 +30,14 @@ def united(tree: exp.SetOperation, query: Query, notes: list[tuple[str, str]]) -
     plain = not tree.args.get("distinct")
     if isinstance(tree, exp.Union):
         branches = [branch for side in (tree.this, tree.expression) for branch in _branches(side, plain, tree, query)]
-        found = _united(tree, branches)
-        said = [len(branches)] if plain else sorted(value.hash for value in found.every())
-        notes.append(("UNION ALL" if plain else "UNION", mix(*said)))
-        return found if plain else without_repeats(replace(found, marks=found.marks - {"union"}), "set")
+        union = _united(tree, branches)
+        hashes = [len(branches)] if plain else sorted(value.hash for value in union.all_values())
+        notes.append(("UNION ALL" if plain else "UNION", mix(*hashes)))
+        return union if plain else without_repeats(replace(union, marks=union.marks - {"union"}), "set")
     sides = [query(tree.this), query(tree.expression)]
-    found = _compared(tree, sides[0], sides[1], plain)
-    notes.append((type(tree).__name__.upper(), found.rows))
-    return found
+    compared = _compared(tree, sides[0], sides[1], plain)
+    notes.append((type(tree).__name__.upper(), compared.rows))
+    return compared
 
 
 def alone(tree: exp.Expr) -> None:
@@ -104,9 +104,9 @@ def put_together(relations: list[Relation]) -> Relation:
 
 def _open(relations: list[Relation], names: list[str]) -> Relation:
     """Of a star over a table that is not known, no position is sure."""
-    said = sorted(mix(one.rows, *(value.hash for value in one.every())) for one in relations)
+    said = sorted(mix(one.rows, *(value.hash for value in one.all_values())) for one in relations)
     part = mix("union", *sorted(one.rows for one in relations))
-    every = [value for one in relations for value in one.every()]
+    every = [value for one in relations for value in one.all_values()]
     reads = frozenset().union(*(value.reads for value in every))
     columns = {name: Value(mix("set", name, *said), reads, joined=True) for name in names}
     made = _made(part, columns, relations, "union")
@@ -123,7 +123,7 @@ def _made(part: str, columns: dict[str, Value], relations: list[Relation], mark:
         doubts=frozenset().union(*(one.doubts for one in relations)),
         bare=True,
         order=either_order(relations) if mark == "union" else "",
-        came=mix(mark, *(one.arrival for one in relations)),
+        earlier_arrival=mix(mark, *(one.arrival for one in relations)),
     )
 
 
@@ -135,12 +135,12 @@ def either_order(relations: list[Relation]) -> str:
 
 def without_repeats(rows: Relation, mark: str) -> Relation:
     """The same rows, none twice: as grouped by all of their values."""
-    keys = frozenset(value.hash for value in rows.every())
+    keys = frozenset(value.hash for value in rows.all_values())
     if rows.unique is not None and rows.unique <= keys:
         return replace(rows, marks=rows.marks | {mark})
     rows, of_keys = simpler.lifted(rows, keys)
     part = mix("group", rows.rows, mix(mix(*sorted(keys))))
-    reads = rows.reads.union(*(value.reads for value in rows.every()))
+    reads = rows.reads.union(*(value.reads for value in rows.all_values()))
     return simpler.narrowed(replace(rows.sealed(part, mark), unique=keys, reads=reads), of_keys)
 
 
@@ -148,7 +148,7 @@ def _compared(tree: exp.SetOperation, left: Relation, right: Relation, plain: bo
     """INTERSECT and EXCEPT: which rows stay depends on every column of both sides."""
     how, first, second, columns = type(tree).__name__, left, right, left.columns
     if left.rest or right.rest:
-        pairs = [mix(*(value.hash for value in side.every())) for side in (left, right)]
+        pairs = [mix(*(value.hash for value in side.all_values())) for side in (left, right)]
     elif len(left.columns) != len(right.columns):
         raise Unclear(f"the sides of {how.upper()} have not the same number of columns")
     else:
@@ -160,9 +160,9 @@ def _compared(tree: exp.SetOperation, left: Relation, right: Relation, plain: bo
             columns = {name: _either(list(pair)) for name, pair in zip(left.columns, both, strict=True)}
     part = mix(how, plain, first.rows, second.rows, *pairs)
     made = _made(part, columns, [left, right], "set")
-    reads = made.reads.union(*(value.reads for side in (left, right) for value in side.every()))
+    reads = made.reads.union(*(value.reads for side in (left, right) for value in side.all_values()))
     made = replace(made, rest=left.rest, reads=reads)
-    return made if plain else replace(made, unique=frozenset(value.hash for value in made.every()))
+    return made if plain else replace(made, unique=frozenset(value.hash for value in made.all_values()))
 
 
 def limited(tree: exp.Expr, rows: Relation, values: Values, shown: list[Value]) -> Relation:
@@ -181,7 +181,7 @@ def limited(tree: exp.Expr, rows: Relation, values: Values, shown: list[Value]) 
         return rows
     ends = [_end(node) for node in (limit, offset) if node is not None]
     values.scope.run.notes.append(("LIMIT", mix(rows.order, *ends)))
-    shows = {value.hash for value in rows.every()}
+    shows = {value.hash for value in rows.all_values()}
     if not total({value.hash for value in by}, rows.unique) and not shows <= {value.hash for value in by}:
         values.scope.run.ties.add((mix("limit", rows.rows, order, *ends), rows.arrival))
     kept = rows.sealed(mix("limit", rows.rows, rows.order, *ends), "limit")

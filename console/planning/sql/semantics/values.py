@@ -14,7 +14,7 @@ from console.planning.sql.semantics.windowed import windowed
 
 _COMMUTES = (exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor, exp.Greatest, exp.Least)
 _CASTS = ("int", "bigint", "smallint", "tinyint")
-_SAID = {"big_int", "_type"}  # what the parser adds by itself
+_PARSER_ARGS = {"big_int", "_type"}  # what the parser adds by itself
 
 
 @dataclass(slots=True)
@@ -228,7 +228,7 @@ class Values:
 
     def _query(self, node: exp.Expr) -> Value:
         inner = self.scope.run.query(node, self.scope.within())
-        values = inner.every()
+        values = inner.all_values()
         reads = inner.reads.union(*(value.reads for value in values))
         volatile = inner.volatile or any(value.volatile for value in values)
         return Value(mix("query", inner.rows, *(value.hash for value in values)), reads, volatile, True)
@@ -241,7 +241,7 @@ class Values:
             return Value(mix("exists", inner.rows), inner.reads, inner.volatile, True)
         given = node.this.unnest()
         asked = [self.value(part) for part in (given.expressions if isinstance(given, exp.Tuple) else [given])]
-        held = inner.every()
+        held = inner.all_values()
         reads = inner.reads.union(*(value.reads for value in (*asked, *held)))
         volatile = inner.volatile or any(value.volatile for value in asked)
         if not filters or len(asked) != len(held):
@@ -303,28 +303,28 @@ class Values:
         return combined("Struct", parts)
 
     def _generic(self, node: exp.Expr) -> Value:
-        said = functions.called(node)
+        function = functions.called(node)
         label: list[str] = [
-            functions.SYNONYMS.get(said) or functions.SAME.get(type(node).__name__, type(node).__name__)
+            functions.SYNONYMS.get(function) or functions.SAME.get(type(node).__name__, type(node).__name__)
         ]
         if functions.strange(node):
-            self.scope.run.notes.append(("a function of which nothing is known", mix(said)))
+            self.scope.run.notes.append(("a function of which nothing is known", mix(function)))
         parts: list[Value] = []
         for key in sorted(node.args):
             if (
                 literals.by_default(key, node.args[key])
-                or key in _SAID
-                or (key == "this" and said in functions.SYNONYMS)
+                or key in _PARSER_ARGS
+                or (key == "this" and function in functions.SYNONYMS)
                 or (key == "negate" and turned(node))
             ):
                 continue
             for item in node.args[key] if isinstance(node.args[key], list) else [node.args[key]]:
                 if isinstance(item, exp.Expr):
-                    label.append("this" if said in functions.SYNONYMS else key)
+                    label.append("this" if function in functions.SYNONYMS else key)
                     timely = forms.is_unit(node, key, item)
                     parts.append(Value(mix("unit", forms.unit(node, item))) if timely else self.value(item))
                 elif item is not None and item is not False and item != "":
-                    label.append(f"{key}={str(item).lower() if said else item}")
+                    label.append(f"{key}={str(item).lower() if function else item}")
         if functions.fresh(node) or (isinstance(node, exp.Placeholder) and not node.this):
             label.append(f"{self.scope.run.number(node)} of {self.rows}{self.order}")
         if isinstance(node, exp.ArraysZip):  # names its fields by what they are made of

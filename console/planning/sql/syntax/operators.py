@@ -158,13 +158,13 @@ class Operators(Intervals):
             kind = exp.NullSafeEQ if negated else exp.NullSafeNEQ
             return self.expression(kind(this=this, expression=self._parse_bitwise()))
         if self._match_set((TokenType.TRUE, TokenType.FALSE)):
-            said: exp.Expr = exp.Boolean(this=self._prev.token_type == TokenType.TRUE)
+            constant: exp.Expr = exp.Boolean(this=self._prev.token_type == TokenType.TRUE)
         elif self._match(TokenType.NULL) or self._match_text_seq("UNKNOWN"):
-            said = exp.Null()
+            constant = exp.Null()
         else:
             self.raise_error("IS is followed by NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM")
             return None
-        found = self.expression(exp.Is(this=this, expression=said))
+        found = self.expression(exp.Is(this=this, expression=constant))
         return self.expression(exp.Not(this=found)) if negated else found
 
     def _parse_comparison(self, this: exp.Expr | None = None) -> exp.Expr | None:

@@ -28,7 +28,7 @@ _TURNED: dict[type[exp.Expr], type[exp.Expr]] = {exp.GT: exp.LT, exp.LT: exp.GT,
 
 
 def aggregate(call: exp.Expr, values: "Values") -> Value | None:
-    """An aggregate that has another spelling, before it is told which rows it is of; None for any other."""
+    """An aggregate that has another spelling, before its rows are hashed in; None for any other."""
     if isinstance(call, exp.CountIf):
         return counted([call.this], values)
     if isinstance(call, exp.Count) and isinstance(inner := call.this, exp.Expr) and not call.expressions:
@@ -84,16 +84,16 @@ def asks_for_one(node: exp.Expr, values: "Values") -> tuple[exp.Expr, bool] | No
         (node.this, node.args.get("expression"), type(node)),
         (node.args.get("expression"), node.this, _TURNED.get(type(node), type(node))),
     ):
-        if not isinstance(call, exp.Expr) or not isinstance(number, exp.Expr) or (held := integer(number)) is None:
+        if not isinstance(call, exp.Expr) or not isinstance(number, exp.Expr) or (value := integer(number)) is None:
             continue
         if (said := _asked(call.unnest(), values)) is None:
             continue
         condition, most = said
-        if most and kind is exp.EQ and held == 1:
+        if most and kind is exp.EQ and value == 1:
             return condition, False
-        if _NEVER.get(kind) == held:
+        if _NEVER.get(kind) == value:
             return condition, False
-        if _NONE.get(kind) == held:
+        if _NONE.get(kind) == value:
             return condition, True
     return None
 

@@ -88,20 +88,22 @@ class Truths:
             return _not(some, negated != none)
         match node:
             case exp.EQ() | exp.NEQ():
-                for of, said in ((node.this, node.expression), (node.expression, node.this)):
-                    if isinstance(said := said.unnest(), exp.Boolean) and self.is_condition(of):
-                        turns = bool(said.this) == isinstance(node, exp.NEQ)
+                for of, constant in ((node.this, node.expression), (node.expression, node.this)):
+                    if isinstance(constant := constant.unnest(), exp.Boolean) and self.is_condition(of):
+                        turns = bool(constant.this) == isinstance(node, exp.NEQ)
                         return self.of(of, negated != turns, filters)
             case exp.Is() if isinstance(node.expression, exp.Boolean) and self.is_condition(node.this):
                 return self._true(node.this, not node.expression.this, negated, filters)
             case exp.NullSafeEQ() | exp.NullSafeNEQ():
                 negated = negated != isinstance(node, exp.NullSafeNEQ)
-                for of, said in ((node.this, node.expression), (node.expression, node.this)):
-                    if isinstance(said := said.unnest(), exp.Boolean) and self.is_condition(of):
-                        return self._true(of, not said.this, negated, filters)
-            case exp.Coalesce() if len(node.expressions) == 1 and isinstance(said := node.expressions[0], exp.Boolean):
+                for of, constant in ((node.this, node.expression), (node.expression, node.this)):
+                    if isinstance(constant := constant.unnest(), exp.Boolean) and self.is_condition(of):
+                        return self._true(of, not constant.this, negated, filters)
+            case exp.Coalesce() if len(node.expressions) == 1 and isinstance(
+                constant := node.expressions[0], exp.Boolean
+            ):
                 if self.is_condition(node.this):
-                    turns = bool(said.this)  # what is unknown counts as true: as its negation is not true
+                    turns = bool(constant.this)  # what is unknown counts as true: as its negation is not true
                     return self._true(node.this, turns, negated != turns, filters)
             case exp.Case() | exp.If() if filters and not negated:
                 return self._chosen(node)
@@ -235,7 +237,10 @@ class Truths:
                 chosen = self.value(node.args["true"])
                 return [(combined("Not", [is_null]), chosen)], self.value(otherwise) if otherwise else null
             case exp.If():
-                branches, default = [(self.asked(node.this), self.value(node.args["true"]))], node.args.get("false")
+                branches, default = (
+                    [(self.asked(node.this), self.value(node.args["true"]))],
+                    node.args.get("false"),
+                )
             case _:
                 branches, default = [], node.args.get("default")
                 for branch in searched(node):

@@ -15,7 +15,7 @@ from console.planning.sql.relation import FALSE, TRUE, Relation, Value, built_of
 Chain = type[exp.Expr]
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
-_MOST = 200  # members of a chain that are held against each other
+_MAX_MEMBERS = 200  # members of a chain that are held against each other
 # types of which no two values that are equal can be told apart
 _ONE_SPELLING = frozenset([*_WHOLE, "string", "boolean", "date", "timestamp", "timestamp_ntz", "binary"])
 # what asks the same of values that are equal
@@ -38,7 +38,7 @@ def merged(chain: Chain, parts: Iterable[Value], filters: bool = False) -> list[
     kept = _by_value(chain, kept, filters)
     if deciding.hash in kept:
         return [deciding]
-    if len(kept) > _MOST:
+    if len(kept) > _MAX_MEMBERS:
         return [kept[key] for key in sorted(kept)]
     kept = _absorbed(chain, kept)
     if filters and chain is exp.And:
@@ -50,17 +50,17 @@ def merged(chain: Chain, parts: Iterable[Value], filters: bool = False) -> list[
 def narrowed(rows: Relation, conditions: Iterable[Value]) -> Relation:
     """The rows that pass these as well, and nothing asked of them that is implied."""
     conditions = list(conditions)
-    before = [value for value in rows.asked if value.hash in rows.filters]
-    said = split(merged(exp.And, [*before, *conditions], filters=True))
+    before = [value for value in rows.predicates if value.hash in rows.filters]
+    constraints = split(merged(exp.And, [*before, *conditions], filters=True))
     made = rows.narrowed(conditions)
     others = rows.filters - {value.hash for value in before}
-    filters = frozenset({FALSE.hash}) if FALSE in said else others | {value.hash for value in said}
-    return replace(made, filters=filters, asked=tuple(said))
+    filters = frozenset({FALSE.hash}) if FALSE in constraints else others | {value.hash for value in constraints}
+    return replace(made, filters=filters, predicates=tuple(constraints))
 
 
 def lifted(rows: Relation, keys: frozenset[str]) -> tuple[Relation, list[Value]]:
     """The rows without the filters that ask of these values alone, and those filters: groups by them pass, or none does."""
-    asked = (value for value in rows.asked if value.hash in rows.filters and built_of(value, keys))
+    asked = (value for value in rows.predicates if value.hash in rows.filters and built_of(value, keys))
     of_keys = [value for value in asked if value.hash in keys or _is_one_key(value, keys)]
     without = rows.filters - {value.hash for value in of_keys}
     return replace(rows, filters=without), of_keys
@@ -125,10 +125,12 @@ def _by_value(chain: Chain, kept: dict[str, Value], filters: bool) -> dict[str, 
     found: dict[str, Value] = {}
     about: dict[tuple[str, str], _About] = {}
     for part in kept.values():
-        if (said := _said(part)) is None or (part.kind == "Not" if chain is exp.Or else _met_by_several(part)):
+        if (constraint := _constraint(part)) is None or (
+            part.kind == "Not" if chain is exp.Or else _met_by_several(part)
+        ):
             found[part.hash] = part
         else:
-            key, this = said
+            key, this = constraint
             about[key] = _both(chain, about[key], this) if key in about else this
     for known in about.values():
         for part in _written(chain, known, filters):
@@ -136,7 +138,7 @@ def _by_value(chain: Chain, kept: dict[str, Value], filters: bool) -> dict[str, 
     return found
 
 
-def _said(part: Value) -> tuple[tuple[str, str], _About] | None:
+def _constraint(part: Value) -> tuple[tuple[str, str], _About] | None:
     """(the value it is about and the kind of literals, what it says)"""
     inner = part.parts[0] if part.kind == "Not" and part.parts else part
     if inner.kind == "In" and inner.parts:
@@ -277,8 +279,8 @@ def integer(number: int) -> Value:
     return Value(mix("integer", number), type="int", kind=f"integer:{number}", parts=())
 
 
-def text(said: str) -> Value:
-    return Value(mix("literal", True, said), type="string", kind=f"text:{said}", parts=())
+def text(written: str) -> Value:
+    return Value(mix("literal", True, written), type="string", kind=f"text:{written}", parts=())
 
 
 def _absorbed(chain: Chain, kept: dict[str, Value]) -> dict[str, Value]:
