@@ -11,7 +11,7 @@ from console.propagation.sql.lexer import statements
 from console.propagation.sql.postgres import PRINTED, UserTypes, WrittenType, read_type
 from console.propagation.types import Type
 
-# one spelling of each; the others that PostgreSQL knows mean one of these
+# one spelling of each; PostgreSQL's other spellings mean one of these
 _SPELLINGS: Final = (
     "boolean", "smallint", "integer", "bigint", "oid", "smallserial", "serial", "bigserial", "real", "double precision",
     "numeric(10,2)", "numeric(50,2)", "numeric(100,2)", "numeric(5,-2)", "numeric", "text", "character varying",

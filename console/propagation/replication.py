@@ -3,8 +3,8 @@
     # plans/<pipeline>/replication.yaml
     schema: public                       the schema of names written without one
     tables:
-      issues:                            one that is written as nothing has only defaults
-        ignore: [title_html]             columns that no store is to have
+      issues:                            an empty entry has only defaults
+        ignore: [title_html]             columns that no store gets
         name: work_items                 its name in the stores
         extra: [traversal_path]          columns that only the stores have
         loose: [state]                   columns where a store may hold no NULL although PostgreSQL does
@@ -14,7 +14,7 @@
       lake: {kind: iceberg, table: "app.{table}"}
       raw: {kind: delta, pipeline: web}
 
-A store's further keys (its address, catalog, folder, secrets) belong to whoever opens it: `Target.options`.
+A store's further keys (its address, catalog, folder, secrets) are `Target.options`, for its client.
 """
 
 from collections.abc import Iterable, Mapping
@@ -32,8 +32,8 @@ from console.propagation.tables import ColumnStorage
 class Replicated:
     """One replicated table.
 
-    name     in the stores, where it is not PostgreSQL's
-    targets  store → the whole name there, where no pattern fits
+    name     in the stores, if it differs from PostgreSQL's
+    targets  store → the whole name there, if no pattern fits
     """
 
     schema: str
@@ -53,7 +53,7 @@ class Target:
     table    pattern of a table's name there: `{table}` and `{schema}` are filled in
     extra    bookkeeping columns that every table has there
     options  how it is reached, as written
-    kept     ClickHouse: table there → how its columns are to be kept
+    kept     ClickHouse: table there → the storage settings of its columns
     """
 
     name: str
@@ -85,7 +85,7 @@ class Replication:
         return next((entry for entry in self.tables if (entry.schema, entry.table) == (schema, table)), None)
 
     def concerns(self, migration: Migration) -> str:
-        """Why a migration is none of this replication's business, or ""."""
+        """Why this replication ignores a migration, or ""."""
         entry = self.find(migration.schema, migration.table)
         if entry is None:
             return "replication.yaml does not name the table"
@@ -95,7 +95,7 @@ class Replication:
 
 
 def from_data(data: Mapping[str, Any]) -> Replication:
-    """The file's values, as a safe reader hands them over.
+    """A replication from the values of its file, as read by a safe YAML reader.
 
     raises  DataError naming the key that does not fit
     """

@@ -1,4 +1,4 @@
-"""Tables as PostgreSQL and the stores describe them. Frozen values; whoever reads a server fills them in."""
+"""Tables as PostgreSQL and the stores describe them. Frozen values, filled in by the clients of the servers."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class PgColumn:
     """One column of a PostgreSQL table.
 
     postgres  its type as PostgreSQL writes it: `character varying(255)`
-    type      what that means
+    type      its generic type
     nullable  False also where a valid CHECK constraint says NOT NULL
     default   as in a migration: a literal, `now()`, `[]`, or None
     computed  the value comes from PostgreSQL (serial, identity, generated, a volatile default)
@@ -32,7 +32,7 @@ class PgColumn:
 class PgTable:
     """One PostgreSQL table.
 
-    key  the columns of its primary key, in order; () where there is none, or none is known
+    key  the columns of its primary key, in order; () if there is none, or none is known
     """
 
     schema: str
@@ -52,7 +52,7 @@ class PgTable:
 class StoreColumn:
     """One column as its store describes it.
 
-    type     in the store's own words, nullability included where it is part of the type (`Nullable(String)`)
+    type     in the store's own words, with nullability if it is part of the type (`Nullable(String)`)
     default  the store's own expression, or ""
     kind     ClickHouse: `DEFAULT`, `ALIAS`, `MATERIALIZED` or ""
     comment  as the store keeps it
@@ -68,7 +68,7 @@ class StoreColumn:
 
 @dataclass(frozen=True, slots=True)
 class ColumnStorage:
-    """How ClickHouse is to keep a column: what a migration cannot say. codec: as within CODEC(…), or "" """
+    """Storage settings of a ClickHouse column, which no migration has. codec: as inside CODEC(…), or "" """
 
     column: str
     codec: str = ""
@@ -77,10 +77,10 @@ class ColumnStorage:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A part of a ClickHouse table that names some of its columns.
+    """A part of a ClickHouse table whose expression uses columns.
 
-    name      the index's, projection's, constraint's, or the column's whose value or TTL it is; "" for the table's own TTL
-    columns   those that its expression mentions
+    name      of the index, projection or constraint, or of the column with the value or TTL; "" for the table's own TTL
+    columns   those that its expression uses
     star      a projection of all columns
     grouped   a projection that groups
     """
@@ -101,8 +101,8 @@ class Overlay:
     """A ClickHouse table without rows of its own, over another: Buffer, Distributed, Merge, Dictionary.
 
     name     qualified
-    columns  its own, which stay as they are when the other's change
-    text     the statement that made it
+    columns  its own, which do not follow changes of the other's
+    text     the statement that created it
     """
 
     name: str
@@ -123,10 +123,10 @@ class Dependent:
     select   its query, as `system.tables.as_select` has it
     columns  the target's columns, in order
     key      the target's columns that order or partition its rows
-    own      the view's columns under its own name, to whose types a query of that name converts
+    own      the view's own columns, to whose types a query of the view converts
     head     its DEFINER and SQL SECURITY, as written;  comment  its own
-    fixed    why no other view can take its place, or ""
-    below    its target wholly, with what hangs on that
+    fixed    why the view cannot be replaced, or ""
+    below    its target with all dependents
     """
 
     name: str
@@ -147,12 +147,12 @@ class Dependent:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A view of ClickHouse's that is not fed by the table itself: it fails as soon as a column that it reads is gone.
+    """A ClickHouse view that the table does not feed; it fails as soon as a column that it reads is dropped.
 
     name    qualified;  select  its query, as `system.tables.as_select` has it
     own     its columns, to whose types its rows are converted
     head    its DEFINER and SQL SECURITY, as written;  comment  its own
-    stored  a materialized view, which is fed by another table
+    stored  a materialized view, fed by another table
     """
 
     name: str
@@ -167,16 +167,16 @@ class Reader:
 class StoreTable:
     """One table as its store describes it.
 
-    name        as the store is to be asked for it: `default.siphon_issues`
+    name        in queries of the store: `default.siphon_issues`
     key         columns that order, partition or identify its rows: they can be neither dropped nor renamed
     dependents  ClickHouse: the materialized views that it feeds
-    marks       the renamings that hold here, by their migrations' names, as far as the table itself tells
-    readers     ClickHouse: all other views that there are
-    uses        ClickHouse: what names its columns within the table
-    overlays    ClickHouse: the tables without rows of their own that stand over it
+    marks       the migrations whose renamings the table records itself
+    readers     ClickHouse: all other views
+    uses        ClickHouse: the parts of the table whose expressions use its columns
+    overlays    ClickHouse: tables without rows of their own over this one
     engine      ClickHouse
-    cluster     ClickHouse: on which every statement is to run, or ""
-    kept        ClickHouse: how the operator wants columns kept
+    cluster     ClickHouse: the cluster on which every statement runs, or ""
+    kept        ClickHouse: the operator's storage settings of columns
     """
 
     name: str

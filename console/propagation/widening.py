@@ -6,7 +6,7 @@ from console.propagation.types import INTEGERS, TIMES, Type
 
 _DIGITS: Final = {"int16": 5, "int32": 10, "int64": 19}
 _MANTISSA: Final = {"float32": 24, "float64": 53}
-# PostgreSQL and every store write these alike, so a text of them is the same text
+# PostgreSQL and every store print these the same way, so their texts are equal
 _SAME_TEXT: Final = ("int16", "int32", "int64", "uuid", "enum", "text_of")
 
 

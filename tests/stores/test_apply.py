@@ -220,7 +220,7 @@ def test_without_yes_it_stops_at_the_gate_and_a_dry_run_prints(stores: Stores) -
     assert done.returncode == 0, done.stderr
     assert "EXCHANGE TABLES" in done.stdout
     assert "add kind string" in done.stdout
-    assert re.search(r"change_issues_n → issues: [\d.]+ (K|M)iB are written anew", done.stdout)
+    assert re.search(r"change_issues_n → issues: [\d.]+ (K|M)iB are rewritten", done.stdout)
     assert stores.rows() == before
 
 

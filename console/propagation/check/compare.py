@@ -1,4 +1,4 @@
-"""Whether a store has what PostgreSQL has: columns, types, nullability and keys, and the migration that mends each gap."""
+"""Compares a store with PostgreSQL: columns, types, nullability and keys, and the migration that fixes each difference."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -20,17 +20,17 @@ from console.propagation.replication import Replicated, Replication, Target
 from console.propagation.tables import PgColumn, PgTable, StoreColumn, StoreTable
 
 Kind = Literal["missing_table", "missing", "extra", "wrong_type", "nullability", "key", "looser"]
-# told, but no reason to fail: the store takes more than PostgreSQL ever sends
+# reported, but no failure: the store accepts more than PostgreSQL ever sends
 NOTES: Final[tuple[Kind, ...]] = ("looser",)
-_OWN: Final = "_"  # how the names of columns begin that a replication adds for itself
+_OWN: Final = "_"  # prefix of the columns that a replication adds for itself
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaDifference:
-    """One thing in which a store is not what PostgreSQL is.
+    """One difference between a store and PostgreSQL.
 
-    expected, actual  types in the store's words, or key columns; "" where there is none
-    fix               what to commit and apply; None where a person must choose
+    expected, actual  types in the store's words, or key columns; "" if there is none
+    fix               the migration to commit and apply; None if a person must choose
     """
 
     kind: Kind
@@ -49,9 +49,9 @@ class SchemaDifference:
 class TableCheck:
     """One table in one store.
 
-    store  as the report names it: `eu/clickhouse`
-    table  PostgreSQL's full name of it
-    place  its name in the store
+    store  its name in the report: `eu/clickhouse`
+    table  PostgreSQL's full name
+    place  the name in the store
     """
 
     store: str
@@ -75,7 +75,7 @@ def compare(
 
     tables  PostgreSQL's
     found   the store's tables by the name it knows them under
-    store   as the report is to name it; default: the target's name
+    store   its name in the report; default: the target's name
     """
     by_name = {(table.schema, table.name): table for table in tables}
     checked = []
@@ -105,7 +105,7 @@ class _Comparison:
         known = {column.name: column for column in self.there.columns}
         for column in self.table.columns:
             if column.name in self.entry.ignore or f"{column.name}{STAGED}" in known:
-                continue  # the new column that waits for the name is told, and what has the name goes
+                continue  # the new column waiting for the name is reported instead, and the old one is to be dropped
             if (stored := known.get(column.name)) is None:
                 yield self._missing(column)
             else:
@@ -135,7 +135,9 @@ class _Comparison:
         name = stored.name.removesuffix(STAGED)
         if name != stored.name and self.table.column(name) is not None:
             message = f"{self.there.name}.{stored.name} waits for the name {name}: console schema apply --phase post"
-            return SchemaDifference("extra", stored.name, "", stored.type, message)  # what arrives now is there alone
+            return SchemaDifference(
+                "extra", stored.name, "", stored.type, message
+            )  # arriving values are stored there only
         message = f"{self.there.name}.{stored.name} is no column of {self.table.full}"
         return SchemaDifference("extra", stored.name, "", stored.type, message, self._fix(DropColumn(stored.name)))
 
@@ -167,7 +169,7 @@ class _Comparison:
             yield SchemaDifference("looser", column.name, self._expected(column), stored.type, message)
 
     def _keys(self) -> Iterator[SchemaDifference]:
-        """Rows are told apart by the sorting key: PostgreSQL's key must be in it, or two rows become one."""
+        """Rows are identified by the sorting key: without PostgreSQL's key in it, two rows become one."""
         expected, actual = ", ".join(self.table.key), ", ".join(self.there.key)
         if missing := [name for name in self.table.key if name not in self.there.key]:
             message = f"{self.there.name} is not ordered by {', '.join(missing)}, a part of PostgreSQL's primary key"
@@ -196,5 +198,5 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """5 before 1: what was not seen may be right or wrong."""
+        """5 before 1: an unreachable store may be right or wrong."""
         return 5 if self.unreached else 1 if self.wrong else 0

@@ -54,19 +54,19 @@ class DeltaDialect(LakeDialect):
 
     def drop(self, name: str, table: StoreTable) -> StoreOperation:
         kept = tuple((column.name, column.name, column.type) for column in table.columns if column.name != name)
-        return Rewrite(kept, f"the table is written anew without {name}")
+        return Rewrite(kept, f"the table is rewritten without {name}")
 
     def rename(self, pairs: Mapping[str, str], table: StoreTable) -> StoreOperation:
         columns = [(pairs.get(column.name, column.name), column.name, column.type) for column in table.columns]
         if set(pairs) == set(pairs.values()):  # a ring keeps the order of the names, and takes the types along
             by_name = {new: (new, old, kind) for new, old, kind in columns}
             columns = [by_name[column.name] for column in table.columns]
-        return Rewrite(tuple(columns), "the table is written anew under the new names")
+        return Rewrite(tuple(columns), "the table is rewritten under the new names")
 
     def take_name(self, name: str, source: str, table: StoreTable) -> Iterator[StoreOperation]:
         kept = [column for column in table.columns if column.name != name]
         columns = tuple((name if column.name == source else column.name, column.name, column.type) for column in kept)
-        yield Rewrite(columns, f"the table is written anew with {source} as {name}")
+        yield Rewrite(columns, f"the table is rewritten with {source} as {name}")
 
     def retype(self, column: StoreColumn, word: str, table: StoreTable, *, loosened: bool) -> Iterator[StoreOperation]:
         if word == column.type and not loosened:
@@ -74,7 +74,7 @@ class DeltaDialect(LakeDialect):
         columns = tuple((c.name, c.name, word if c.name == column.name else c.type) for c in table.columns)
         old, new = TYPES.generic_type(column.type), TYPES.generic_type(word)
         keeps = word == column.type or (old is not None and new is not None and holds(new, old))
-        why = f"the table is written anew with {column.name} as {word}"
+        why = f"the table is rewritten with {column.name} as {word}"
         why += "" if keeps else f", which may not hold every {column.type} that is stored"
         yield Rewrite(columns, why, not keeps, (column.name,) if loosened else ())
 

@@ -92,7 +92,7 @@ class LakeDialect(Dialect):
         warnings = [lossy] if wanted.lossy else []
         default = None if operation.default in (None, NOW) else value_of(str(operation.default), operation.data_type)
         if default is None and (operation.default == NOW or not operation.nullable):
-            warnings.append(f"{operation.name}: rows from before have NULL in {table.name}")
+            warnings.append(f"{operation.name}: older rows have NULL in {table.name}")
         return Translation((AddField(operation.name, wanted.word, default),), tuple(warnings))
 
     def _drop(self, name: str, table: StoreTable) -> Translation:
@@ -118,7 +118,7 @@ class LakeDialect(Dialect):
         name, source = operation.name, operation.taker
         if table.column(source) is None:
             if operation.source is None:
-                raise unprepared(table, operation)  # where it is done, the commit that did it says so
+                raise unprepared(table, operation)  # a commit that completed it carries its mark
             if table.column(name) is None:
                 raise DataError(f"{table.name} has no column {source}", hint="console schema verify shows what differs")
             return Translation()
@@ -144,7 +144,7 @@ class LakeDialect(Dialect):
         loosened = operation.to.nullable is True and not there.nullable
         steps = tuple(self.retype(there, word, table, loosened=loosened))
         if operation.to.nullable is False and there.nullable:
-            warnings.append(f"{operation.name} goes on taking NULL in {table.name}: rows from before may hold it")
+            warnings.append(f"{operation.name} still allows NULL in {table.name}: older rows may have it")
         return Translation(steps, tuple(warnings))
 
 

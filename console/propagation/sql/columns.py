@@ -25,10 +25,10 @@ class Check:
     """A CHECK.
 
     name      "" where PostgreSQL chooses it
-    columns   those that it keeps from being NULL, as far as that is plain
+    columns   those that it provably keeps from being NULL
     mentions  every name in its condition
-    valid     NOT VALID says nothing about the rows that are there
-    own       NO INHERIT: tables below do not have it
+    valid     NOT VALID says nothing about existing rows
+    own       NO INHERIT: tables below do not inherit it
     """
 
     name: str
@@ -43,7 +43,7 @@ class Definition:
     """A column being read.
 
     nullable  neither it nor its key forbids NULL; its type and its checks may
-    key       it says PRIMARY KEY itself
+    key       its definition has PRIMARY KEY
     reads     of a generated column: every name in its expression
     """
 
@@ -64,7 +64,7 @@ class Definition:
 
 
 def read_column(cursor: Cursor, types: UserTypes, schema: str) -> Definition:
-    """One whole definition: all of the cursor is used up.
+    """One whole definition, up to the end of the cursor.
 
     raises  NotUnderstood
     """
@@ -78,12 +78,12 @@ def read_column(cursor: Cursor, types: UserTypes, schema: str) -> Definition:
 
 
 def read_default(cursor: Cursor, definition: Definition, types: UserTypes, schema: str) -> None:
-    """The expression that is next, up to the next constraint, as the definition's default."""
+    """Read the next expression, up to the next constraint, as the definition's default."""
     start = cursor.at
     if cursor.done:
         raise cursor.wrong("expected a default")
     if cursor.sees_any(*_CONSTRAINTS):
-        cursor.at += 1  # `DEFAULT NULL`: a value here, though else the beginning of a constraint
+        cursor.at += 1  # `DEFAULT NULL`: a value here, elsewhere the beginning of a constraint
     cursor.until(*_CONSTRAINTS)
     expression = Cursor(cursor.statement, start, cursor.at)
     try:
@@ -187,7 +187,7 @@ def read_check(cursor: Cursor, name: str) -> Check:
 
 
 def mentioned(expression: Cursor) -> frozenset[str]:
-    """Every name in an expression that is neither called nor a type: a column of the table, if it has one of that name."""
+    """Every name in an expression that is neither a function nor a type: possibly a column of the table."""
     words = expression.statement.words[expression.at : expression.end]
     other = {at for at, word in enumerate(words[1:]) if word.kind == "sign" and word.text in "(."}
     other |= {at for at, word in enumerate(words, 1) if word.kind != "text" and word.text in ("::", "as")}
@@ -195,7 +195,7 @@ def mentioned(expression: Cursor) -> frozenset[str]:
 
 
 def required_by(check: Cursor) -> frozenset[str]:
-    """The columns that a CHECK's condition keeps from being NULL, as far as that is plain: `(a IS NOT NULL) AND …`."""
+    """The columns that a CHECK's condition provably keeps from being NULL: `(a IS NOT NULL) AND …`."""
     names: set[str] = set()
     while not check.done:
         part = check.until("and", "or")

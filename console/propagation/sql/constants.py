@@ -1,4 +1,4 @@
-"""A constant as PostgreSQL prints it once it is a value of a type, as far as that is certain without asking it.
+"""Constants as PostgreSQL prints them as values of a type, where that is certain without a server.
 
 What depends on a session (its time zone, its locale) or on rules that are not written down here is not certain.
 
@@ -29,9 +29,9 @@ _CLOCK: Final = re.compile(r"(\d\d:\d\d)(:\d\d)?(?:\.(\d{1,6}))?(Z|[+-]\d\d(?::?
 
 
 def printed(written: WrittenType, text: str) -> str | None:
-    """A constant's text as PostgreSQL prints the value; `[]` for an empty array; None where only PostgreSQL can tell.
+    """A constant's text as PostgreSQL prints the value; `[]` for an empty array; None if only PostgreSQL knows.
 
-    written  the type; with "" for PostgreSQL's name of it, only the generic type counts
+    written  the type; without PostgreSQL's name of it, only the generic type counts
     """
     kind, bare = written.type, text.strip(" \t\r\n")
     if kind.name == "string":
@@ -121,7 +121,7 @@ def _as_jsonb(value: Any) -> str:
 
 
 def _date(_: WrittenType, bare: str) -> str | None:
-    """Without the time of day and its offset, which PostgreSQL passes over."""
+    """Without the time of day and its offset, which PostgreSQL ignores."""
     moment = _moment(timed("timestamp"), bare)
     return moment and moment[:10]
 
@@ -137,7 +137,7 @@ def _moment(kind: Type, bare: str) -> str | None:
         return None
     fraction, zone = (match[3] or "").rstrip("0"), match[4] or ""
     if not kind.name.endswith("_tz"):
-        zone = ""  # PostgreSQL passes over an offset here
+        zone = ""  # PostgreSQL ignores an offset here
     elif not zone:
         return None  # the session's own zone decides
     if len(fraction) > kind.numbers[0]:
@@ -155,7 +155,7 @@ def _there(moment: str) -> bool:
 
 
 def _text_of(written: WrittenType, text: str) -> str | None:
-    """Of a type that no file defines the text is taken as it is, and that is told; PostgreSQL's own print as they like."""
+    """Text of a type that no file defines is kept, with a warning; PostgreSQL's own types print in their own way."""
     if not written.postgres or written.type.of not in PRINTED:
         return text
     if written.type.of != "inet":

@@ -1,4 +1,4 @@
-"""A place in one statement, moving forward; what is not expected is not understood."""
+"""A place in one statement, moving forward; unexpected words raise NotUnderstood."""
 
 from dataclasses import dataclass
 
@@ -28,7 +28,7 @@ class Cursor:
         return self.statement.words[at] if at < self.end else None
 
     def sees(self, *texts: str) -> bool:
-        """The next words are these keywords or signs."""
+        """Whether the next words are these keywords or signs."""
         for ahead, text in enumerate(texts):
             word = self.peek(ahead)
             if word is None or word.kind not in ("word", "sign") or word.text != text:
@@ -39,7 +39,7 @@ class Cursor:
         return any(self.sees(text) for text in texts)
 
     def take(self, *texts: str) -> bool:
-        """Go behind these keywords or signs if they are next."""
+        """Skip these keywords or signs if they are next."""
         if not self.sees(*texts):
             return False
         self.at += len(texts)
@@ -82,7 +82,7 @@ class Cursor:
         return word.text
 
     def bracketed(self) -> "Cursor":
-        """The inside of the brackets that are next; this cursor goes behind them."""
+        """The inside of the next brackets; this cursor moves behind them."""
         start = self.at
         self.expect("(")
         depth = 1
@@ -95,7 +95,7 @@ class Cursor:
         return Cursor(self.statement, start + 1, self.at - 1)
 
     def until(self, *texts: str) -> "Cursor":
-        """What stands before the first of these keywords or signs outside brackets and CASE … END; this cursor goes there."""
+        """The part before the first of these keywords or signs outside brackets and CASE … END; this cursor moves there."""
         start = self.at
         depth = 0
         while (word := self.peek()) is not None:
@@ -109,16 +109,16 @@ class Cursor:
         return Cursor(self.statement, start, self.at)
 
     def parts(self) -> "list[Cursor]":
-        """What stands between the commas outside brackets."""
+        """The parts between the commas outside brackets."""
         parts = []
         while not self.done:
             parts.append(self.until(","))
             if self.take(",") and self.done:
-                raise self.wrong("nothing stands behind the comma")
+                raise self.wrong("there is nothing behind the comma")
         return parts
 
     def wrong(self, message: str, hint: str = "") -> NotUnderstood:
-        """What to raise at the next word."""
+        """The error to raise at the next word."""
         word = self.peek() or self.statement.words[min(self.end, len(self.statement.words)) - 1]
         instead = f", found {word.text[:40]!r}" if self.peek() else ", found the end"
         return NotUnderstood(f"{message}{instead}", word.line, word.column, hint)

@@ -1,4 +1,4 @@
-"""A column's default as a generic literal, or the finding that only PostgreSQL can compute it."""
+"""A column's default as a generic literal, or `Computed` if only PostgreSQL can compute it."""
 
 from dataclasses import dataclass, replace
 from typing import Final
@@ -10,11 +10,11 @@ from console.propagation.sql.postgres import UserTypes, WrittenType, read_type
 from console.propagation.types import INTEGERS, Type
 
 NOW: Final = "now()"
-UNKNOWN: Final = Type("")  # of a column that no file defines: its default is carried as it is written
+UNKNOWN: Final = Type("")  # of a column that no file defines: its default is kept as written
 _NOW_CALLS: Final = ("now", "transaction_timestamp", "statement_timestamp", "clock_timestamp")
 _NOW_WORDS: Final = ("current_timestamp", "localtimestamp")
 _TODAY: Final = "today"
-_BARE: Final = (*INTEGERS, "float32", "float64", "decimal", "boolean")  # types whose literals stand without quotes
+_BARE: Final = (*INTEGERS, "float32", "float64", "decimal", "boolean")  # types whose literals need no quotes
 # types whose values PostgreSQL makes texts of as it prints them
 _PRINTED_ALIKE: Final = (*INTEGERS, "boolean", "uuid", "enum", "string", "date")
 
@@ -23,12 +23,12 @@ _UNTYPED: Final = WrittenType("", UNKNOWN)
 
 
 class Computed(Exception):
-    """The value is PostgreSQL's to compute; str() is the expression."""
+    """Only PostgreSQL can compute the value; str() is the expression."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Constant:
-    """A constant on its way through casts.
+    """A constant and the casts applied so far.
 
     text  as written, or as PostgreSQL prints it once it has a type; NOW, "today" or EMPTY
     form  `text`, `number`, `boolean`: of no type yet; `typed`; `moment`: now or today; `array`: the empty one
@@ -58,9 +58,9 @@ def literal(expression: Cursor, written: WrittenType, types: UserTypes, schema: 
 
 
 def recast(default: str | None, kind: Type, postgres: str = "") -> str | None:
-    """A literal as one of another type, as PostgreSQL casts it; None where only PostgreSQL can tell.
+    """A literal cast to another type as PostgreSQL does; None if only PostgreSQL knows.
 
-    postgres  its name of the type, where that is known
+    postgres  PostgreSQL's name of the type, if known
     """
     if default is None:
         return None
@@ -72,12 +72,12 @@ def recast(default: str | None, kind: Type, postgres: str = "") -> str | None:
 
 
 def quoted(text: str) -> str:
-    """A text as a SQL literal; its backslashes mean themselves."""
+    """A text as a SQL literal; backslashes are literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 def unquoted(literal: str) -> str:
-    """What a quoted literal of a migration says; others as they are."""
+    """The text of a quoted literal of a migration; other literals unchanged."""
     return literal[1:-1].replace("''", "'") if literal.startswith("'") else literal
 
 
@@ -94,7 +94,7 @@ def _literal(value: _Constant, kind: Type) -> str:
 
 
 def _cast(value: _Constant, to: WrittenType) -> _Constant:
-    """raises  Computed where the value that comes out is not certain"""
+    """raises  Computed if the resulting value is not certain"""
     text: str | None = value.text
     if value.form == "moment":
         if to.type.name == "date":
@@ -114,7 +114,7 @@ def _cast(value: _Constant, to: WrittenType) -> _Constant:
 
 
 def _retyped(value: _Constant, to: WrittenType) -> str | None:
-    """A value's text where a value of the other type is read from it as PostgreSQL makes it of the value itself."""
+    """A value's text, if reading it as the other type gives the same value as PostgreSQL's cast."""
     was, kind = value.of.type, to.type
     if was.name == "string":
         # a character(n) loses its trailing blanks on the way
@@ -137,7 +137,7 @@ def _certain(text: str | None) -> str:
 
 
 def _value(cursor: Cursor, types: UserTypes, schema: str) -> _Constant | None:
-    """A constant behind whatever casts; None for NULL."""
+    """A constant with its casts; None for NULL."""
     value = _bare(cursor, types, schema)
     while cursor.take("::"):
         to = read_type(cursor, types, schema)

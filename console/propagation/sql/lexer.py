@@ -1,4 +1,4 @@
-"""PostgreSQL's SQL as words with their places, cut into statements. Knows no grammar beyond quotes and brackets.
+"""PostgreSQL's SQL as tokens with their places, split into statements. Knows no grammar beyond quotes and brackets.
 
 source  PostgreSQL 15 documentation, §4.1 (lexical structure); psql's own lines as in its reference page
 """
@@ -14,7 +14,7 @@ Kind = Literal["word", "name", "text", "bits", "number", "sign", "mark"]
 
 _LONGEST: Final = 63  # bytes of a name
 _SMALL: Final = {ord(letter): letter.lower() for letter in string.ascii_uppercase}  # no other letter is folded in UTF-8
-_DEEPEST: Final = 200  # brackets in brackets; each level is read again by the one around it
+_DEEPEST: Final = 200  # nested brackets; each level is read again by the one around it
 _SPACE: Final = re.compile(r"[ \t\n\r\f]+")
 _LINE_COMMENT: Final = re.compile(r"--[^\n\r]*")
 # whatever is not ASCII is a letter to PostgreSQL, a no-break space included
@@ -50,7 +50,7 @@ _HARMLESS: Final = frozenset(
 
 
 class NotUnderstood(Exception):
-    """What cannot be read is refused, never guessed.
+    """SQL that cannot be read is refused, never guessed.
 
     line, column  where, from 1
     """
@@ -82,7 +82,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True)
 class SqlStatement:
-    """What stands between two semicolons; `source` is the whole file."""
+    """The tokens between two semicolons; `source` is the whole file."""
 
     words: tuple[Token, ...]
     source: str
@@ -92,7 +92,7 @@ class SqlStatement:
         return self.words[0].line
 
     def between(self, first: int, last: int) -> str:
-        """The source from one word up to, not with, another, on one line and without its comments."""
+        """The source from one word up to another, exclusively, on one line and without comments."""
         text = ""
         end = self.words[first].start if first < last else 0
         for word in self.words[first:last]:
@@ -105,11 +105,11 @@ class SqlStatement:
 
 
 def statements(source: str, *, headings: bool = True) -> Iterator[SqlStatement]:
-    """The statements of a file, in order; comments, psql's own lines and the rows of `COPY … FROM stdin` are passed over.
+    """The statements of a file, in order; comments, psql's own lines and the rows of `COPY … FROM stdin` are skipped.
 
     The part that leads back is passed over too: it is one statement of one `mark`.
 
-    headings  comments may mark that part: so it is in files, but not in a routine's body
+    headings  comments may mark that part: true for files, not for a routine's body
     raises  NotUnderstood
     """
     reader = _Reader(source, headings)
@@ -135,14 +135,14 @@ class _Reader:
         self._headings = headings
         self.source, self.at = source, 1 if source.startswith("\ufeff") else 0
         self._line, self._line_start, self._counted = 1, 0, 0
-        self._marked: Token | None = None  # one that ended a statement, and is told after it
+        self._marked: Token | None = None  # a mark that ended a statement, returned after it
 
     @property
     def done(self) -> bool:
         return self.at >= len(self.source) and self._marked is None
 
     def statement(self) -> list[Token]:
-        """The words up to the next semicolon outside brackets and bodies, or up to the end."""
+        """The tokens up to the next semicolon outside brackets and bodies, or up to the end."""
         tokens: list[Token] = []
         depth = bodies = 0
         while (word := self._word(begins=not tokens, outside=not (depth or bodies))) is not None:
@@ -167,7 +167,7 @@ class _Reader:
         return tokens
 
     def pass_rows(self) -> None:
-        """Go behind the `\\.` that ends the rows of a COPY."""
+        """Skip the rows of a COPY and the `\\.` that ends them."""
         end = re.compile(r"^\\\.\r?$", re.MULTILINE).search(self.source, self.at)
         if end is None:
             raise self._wrong("the rows of COPY … FROM stdin do not end", "they end with a line that holds only \\.")
@@ -187,7 +187,7 @@ class _Reader:
         return word
 
     def _pass_blanks(self, *, begins: bool, outside: bool) -> Token | None:
-        """returns  the mark of the way back, where that is what comes: this reader then stands behind that part"""
+        """returns  the mark of the down part if it is next; this reader then stands behind that part"""
         while self.at < len(self.source):
             here = self.source[self.at]
             if outside and self._goes_back():
@@ -203,7 +203,7 @@ class _Reader:
         return None
 
     def _goes_back(self) -> bool:
-        """A comment that marks the way back is next, alone on its line."""
+        """Whether a comment that marks the down part is next, alone on its line."""
         if not self._headings or not self.source.startswith("--", self.at):
             return False
         start = self.source.rfind("\n", 0, self.at) + 1
@@ -211,7 +211,7 @@ class _Reader:
         return match is not None and match.start(1) == self.at + 2 and _BACK.fullmatch(_heading(match[1])) is not None
 
     def _pass_back(self) -> Token:
-        """Go behind the part that leads back: to the line that leads on again, or to the end."""
+        """Skip the down part: up to the line that begins an up part again, or to the end."""
         line, column = self._place()
         start, newline = self.at, self.source.find("\n", self.at)
         end = newline if newline >= 0 else len(self.source)
@@ -264,7 +264,7 @@ class _Reader:
         return "sign", *(("::", at + 2) if source.startswith("::", at) else (source[at], at + 1))
 
     def _text(self, match: re.Match[str], form: re.Pattern[str]) -> tuple[str, int]:
-        """The inside of a text that may go on behind line breaks, and where it ends."""
+        """The inside of a text that may continue behind line breaks, and its end."""
         inside, end = match[1], match.end()
         while more := _MORE.match(self.source, end):
             rest = form.match(self.source, more.end())

@@ -55,13 +55,13 @@ _FIELDS: Final = ("year", "month", "day", "hour", "minute", "second", "to")
 
 @dataclass(frozen=True, slots=True)
 class WrittenType:
-    """A type as a definition has it.
+    """A type as written in a definition.
 
-    postgres  PostgreSQL's own full spelling
+    postgres  PostgreSQL's own full name of it
     serial    an integer with a sequence behind it
     required  a domain that forbids NULL
-    default   a domain's, for columns without one of their own; computed  the same where only PostgreSQL can tell it
-    unknown   a type that nothing read so far defines: its values are taken as text
+    default   a domain's, for columns without their own; computed  the same, if only PostgreSQL can compute it
+    unknown   not defined by the files read so far: its values are treated as text
     """
 
     postgres: str

@@ -1,1 +1,1 @@
-"""What a migration has left to do in a store, as values; the dialects make them."""
+"""The remaining work of a migration in a store, as values; the dialects produce them."""

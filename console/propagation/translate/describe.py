@@ -41,14 +41,14 @@ def what(operation: StoreOperation) -> str:
 
 
 def why(operation: StoreOperation) -> str:
-    """What it does to the rows that are there, in one sentence."""
+    """The effect on existing rows, in one sentence."""
     match operation:
         case StoreStatement() | Rewrite():
             return operation.why
         case DropField():
             return "metadata, no row is rewritten; the values stay unread in old files"
         case AddField(default=str()):
-            return "rows from before get the default: by metadata where the format knows defaults, else they are written anew"
+            return "older rows get the default: by metadata if the format has defaults, otherwise they are rewritten"
         case AddField() | RenameFields() | ChangeField() | LoosenField():
             return "metadata, no row is rewritten"
         case _:

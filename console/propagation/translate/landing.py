@@ -1,6 +1,6 @@
 """A generic migration as an edit of a landing table's file, after which the planner sees a change like any other.
 
-The text is edited, not written anew: comments, order and style of what is not touched stay.
+The text is edited in place: comments, order and style of everything else stay.
 """
 
 import re
@@ -60,7 +60,7 @@ def edited(table: Declared, migration: Migration) -> str:
         case ChangeColumn() as operation:
             return edit.changed(operation)
         case ReplaceColumn(name=name):
-            raise DataError(f"a file of names cannot say that {name} is another column from here on")
+            raise DataError(f"a file of names cannot express that {name} becomes another column")
         case _:
             assert_never(migration.operation)
 

@@ -12,13 +12,13 @@ from console.propagation.types import Type
 
 MARK: Final = "names changed by "  # in the comments of columns whose names change hands
 BETWEEN: Final = "__from_"
-NEXT: Final = "__next"  # how the name of a view ends that stands beside the one whose place it is to take
+NEXT: Final = "__next"  # suffix of a view that is to replace the view beside it
 
 
 def between(columns: Iterable[StoreColumn]) -> frozenset[str]:
-    """Columns on their way to another name: nothing can be written under either until they are there.
+    """Columns in the middle of a swap: nothing can be written under either name until it is complete.
 
-    Each is named `<new>__from_<old>`, beside an alias `<new>`; a column that only is called so is none.
+    Each is named `<new>__from_<old>`, beside an alias `<new>`; a column with such a name but no alias is not one.
     """
     kinds = {column.name: column.kind for column in columns}
     moving = (name for name in kinds if BETWEEN in name)
@@ -26,13 +26,13 @@ def between(columns: Iterable[StoreColumn]) -> frozenset[str]:
 
 
 def _before(name: str) -> Iterator[str]:
-    """What may stand before `__from_` in a name that may hold it more than once."""
+    """The candidates for the new name: `__from_` may occur more than once."""
     parts = name.split(BETWEEN)
     return (BETWEEN.join(parts[:end]) for end in range(1, len(parts)))
 
 
 class Unprepared(DataError):
-    """The column that is to take a name was not made yet."""
+    """The column that is to take a name does not exist yet."""
 
 
 def unprepared(table: StoreTable, operation: ReplaceColumn) -> Unprepared:
@@ -46,7 +46,7 @@ def unprepared(table: StoreTable, operation: ReplaceColumn) -> Unprepared:
 def value_of(default: str, kind: Type) -> str:
     """A migration's default as a literal of its column's type.
 
-    raises  DataError where it is none
+    raises  DataError if it is not one
     """
     literal = recast(default, kind)
     if literal is None:
@@ -62,7 +62,7 @@ class StoreStatement:
     """One statement of a store that is spoken to in SQL: ClickHouse.
 
     why    one sentence for `--dry-run`
-    lossy  a stored value may not survive it, whatever the migration says of PostgreSQL's
+    lossy  stored values may be lost, even if none are in PostgreSQL
     """
 
     sql: str
@@ -75,7 +75,7 @@ class AddField:
     """Iceberg, Delta: a new column at the end, always one that may be missing in older rows.
 
     type     in the store's words: `decimal(10,2)`, `list<string>` (Iceberg), `array<string>` (Delta)
-    default  a literal as in a migration, which older rows are to read where the store can do that; else None
+    default  a literal as in a migration, for older rows if the store supports it; else None
     """
 
     name: str
@@ -85,7 +85,7 @@ class AddField:
 
 @dataclass(frozen=True, slots=True)
 class DropField:
-    """Iceberg: the field goes from the schema; old files keep it unread."""
+    """Iceberg: the field leaves the schema; old files keep it unread."""
 
     name: str
 
@@ -110,18 +110,18 @@ class ChangeField:
 
 @dataclass(frozen=True, slots=True)
 class LoosenField:
-    """Iceberg: a required field may be missing from now on."""
+    """Iceberg: a required field becomes optional."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Delta: one commit that rewrites the table, for what its log cannot say without column mapping.
+    """Delta: one commit that rewrites the table, for changes that its log cannot express without column mapping.
 
-    columns  (name, the column its values come from, type), in order; whatever is not read here is gone
-    lossy    a stored value may not survive its new type, whatever the migration says of PostgreSQL's
-    loosens  those that may be NULL from now on; the others go on as they are
+    columns  (name, the column its values come from, type), in order; any other column is dropped
+    lossy    stored values may be lost, even if none are in PostgreSQL
+    loosens  columns that become nullable; the others stay as they are
     """
 
     columns: tuple[tuple[str, str, str], ...]
@@ -134,22 +134,19 @@ StoreOperation = StoreStatement | AddField | DropField | RenameFields | ChangeFi
 
 
 def lossy(operation: StoreOperation) -> bool:
-    """It may lose what the store holds though the migration is none that loses anything in PostgreSQL.
-
-    Iceberg's own promotions lose nothing.
-    """
+    """Whether the store may lose values even if PostgreSQL loses none. Iceberg's own promotions lose nothing."""
     return isinstance(operation, StoreStatement | Rewrite) and operation.lossy
 
 
 @dataclass(frozen=True, slots=True)
 class Translation:
-    """What is left to do in one store for one migration, seen from the state the store is in.
+    """The remaining steps of one migration in one store, computed from the store's current state.
 
     A pure function of migration and description: after a kill the store is described again and the rest is translated
-    again; a store that has it all has nothing left to do.
+    again; a store that is complete has no steps left.
 
     steps     in order
-    warnings  what is lost on the way, or not carried, each in one sentence
+    warnings  losses and changes that are not made, one sentence each
     """
 
     steps: tuple[StoreOperation, ...] = ()

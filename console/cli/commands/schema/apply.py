@@ -270,7 +270,7 @@ def _remark(one: "StepPlan") -> str:
     if one.announce:
         return ": announced to consumers, for new names come with the next migration of the database"
     if one.rewrites:
-        return f": {size(one.rewrites)} are written anew"
+        return f": {size(one.rewrites)} are rewritten"
     return "" if one.steps else ": nothing left but to record it"
 
 

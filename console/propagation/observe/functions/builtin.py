@@ -1,4 +1,4 @@
-"""Functions that change no table: PostgreSQL's own that read and compute, and those of extensions that everybody has.
+"""Functions that change no table: PostgreSQL's own that read or compute, and those of common extensions.
 
 source  pg_proc of PostgreSQL 15; uuid-ossp, pgcrypto, unaccent, pg_trgm
 """

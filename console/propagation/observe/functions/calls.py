@@ -1,4 +1,4 @@
-"""What a statement runs that is not written in it: functions, triggers, rules. Whatever may alter a table there is refused.
+"""Code that a statement runs without containing it: functions, triggers, rules. Anything that may alter a table is refused.
 
 source  PostgreSQL 15 documentation, CREATE FUNCTION, CREATE TRIGGER, CREATE RULE, §4.2.6 (function calls)
 """
@@ -38,7 +38,7 @@ _LEADING: Final = frozenset(_LEAD.split())
 
 
 def refuse_hidden(statement: SqlStatement, catalog: Catalog) -> None:
-    """raises NotUnderstood where a statement runs what may alter a table, or what no file defines"""
+    """raises NotUnderstood for a statement that runs code which may alter a table, or which no file defines"""
     words, first = statement.words, statement.words[0]
     runs = first.kind in ("word", "sign") and first.text in _RUNS
     texts = [word.text for word in words[:8] if word.kind == "word"]
@@ -48,12 +48,12 @@ def refuse_hidden(statement: SqlStatement, catalog: Catalog) -> None:
     for name, word in _called(words[1:] if first.text == "explain" else words):  # brackets behind it are its options
         safe = _harmless(name, catalog)
         if safe is False or (safe is None and runs):
-            raise _wrong(word, f"whether {name}(…) alters a table is not known")
+            raise _wrong(word, f"{name}(…) may alter a table: no file defines it")
     if not runs and first.text not in _WRITES:
         return
     for word in words:
         if word.kind in ("word", "name") and catalog.routines.get(word.text) is False:
-            raise _wrong(word, f"{word.text} may run what alters a table")
+            raise _wrong(word, f"{word.text} may run code that alters a table")
     writes = next((word for word in words if word.kind == "word" and word.text in _WRITES), None)
     if writes is not None and catalog.armed:
         raise _wrong(writes, f"a trigger or rule that may alter a table ({catalog.armed})")
@@ -62,7 +62,7 @@ def refuse_hidden(statement: SqlStatement, catalog: Catalog) -> None:
 
 
 def _defines(texts: Sequence[str]) -> bool:
-    """What is defined is looked at by itself; what is named only is not run."""
+    """Whether a statement only defines or names a function, without running it."""
     kinds = ("function", "procedure", "routine", "view", "rule", "trigger", "aggregate", "index")
     if texts[:1] == ["create"]:
         return any(kind in texts for kind in kinds) and "materialized" not in texts
@@ -80,7 +80,7 @@ def _asks(statement: SqlStatement) -> bool:
 
 
 def _refuse_catalogs(words: Sequence[Token]) -> None:
-    """The catalogs are tables, too: who writes to them alters tables behind PostgreSQL's own back."""
+    """Catalogs are tables too: writing to them alters tables without DDL."""
     for at, word in enumerate(words):
         into = word.kind == "word" and word.text in ("into", "update", "from", "copy", "only")
         target = words[at + 1 : at + 4]
@@ -93,9 +93,9 @@ def _refuse_catalogs(words: Sequence[Token]) -> None:
 
 
 def remember(statement: SqlStatement, catalog: Catalog) -> None:
-    """Functions, views, triggers and rules, for the statements behind that run them.
+    """Remember functions, views, triggers and rules for later statements that run them.
 
-    raises  NotUnderstood for what would run with every statement behind
+    raises  NotUnderstood for code that would run with every later statement
     """
     cursor = Cursor.over(statement)
     if not cursor.take("create"):
@@ -119,7 +119,7 @@ def remember(statement: SqlStatement, catalog: Catalog) -> None:
     elif cursor.take("rule"):
         name = cursor.name()
         if name == "_RETURN":
-            raise cursor.wrong("a rule that makes a view of a table", "create a view")
+            raise cursor.wrong("a rule that turns a table into a view", "create a view")
         if any(_harmless(called, catalog) is not True for called, _ in _called(statement.words[cursor.at :])):
             catalog.armed = name
 
@@ -147,7 +147,7 @@ def _is_harmless(statement: SqlStatement, name: str, catalog: Catalog) -> bool:
 
 
 def harmless_body(bodies: Sequence[str], catalog: Catalog, name: str = "") -> bool:
-    """Nothing in a routine's body changes a table, as far as that is plain."""
+    """Whether a routine's body provably changes no table."""
     try:
         inner = [statement.words for body in bodies for statement in statements(body, headings=False)]
     except NotUnderstood:
@@ -168,7 +168,7 @@ def _hides(words: Sequence[Token], catalog: Catalog, name: str) -> bool:
 
 
 def _harmless(name: str, catalog: Catalog) -> bool | None:
-    """None: nobody knows."""
+    """Whether a function changes no table; None if that is not known."""
     known = catalog.routines.get(name)
     if known is not None:
         return known
@@ -176,7 +176,7 @@ def _harmless(name: str, catalog: Catalog) -> bool | None:
 
 
 def _called(words: Sequence[Token]) -> Iterator[tuple[str, Token]]:
-    """The names of functions that are called, as far as names in front of brackets are such."""
+    """The called functions: names in front of brackets."""
     for at, word in enumerate(words[:-1]):
         behind = words[at + 1]
         if word.kind not in ("word", "name") or behind.kind != "sign" or behind.text != "(":
@@ -192,7 +192,7 @@ def _called(words: Sequence[Token]) -> Iterator[tuple[str, Token]]:
 
 
 def _names(before: Token) -> bool:
-    """What stands in front makes of a name something else than a function: a table, a type, an alias."""
+    """The word before a name makes it a table, a type or an alias, not a function."""
     if before.kind == "word":
         return before.text in _NAMED or before.text not in _LEADING
     return before.kind in ("name", "text", "number") or before.text in ("::", ")", "]")

@@ -1,4 +1,4 @@
-"""Views, foreign tables and schemas: what tables are told apart from, and what they lie in.
+"""Views, foreign tables and schemas: relations that are not tables, and what contains them.
 
 source  PostgreSQL 15 documentation, ALTER VIEW, ALTER INDEX (which take tables where they rename), ALTER SCHEMA
 """
@@ -11,7 +11,7 @@ LIKE_TABLES = (("view",), ("materialized", "view"), ("foreign", "table"), ("inde
 
 
 def create_view(cursor: Cursor, catalog: Catalog) -> None:
-    """CREATE VIEW and CREATE FOREIGN TABLE, from the first word: nothing of them replicates. Others are passed by."""
+    """CREATE VIEW and CREATE FOREIGN TABLE, from the first word: none of them replicates. Other statements are ignored."""
     if not cursor.take("create"):
         return
     cursor.take("or", "replace")
@@ -27,7 +27,7 @@ def create_view(cursor: Cursor, catalog: Catalog) -> None:
 
 
 def altered(cursor: Cursor, catalog: Catalog) -> Cursor | None:
-    """ALTER VIEW, INDEX … of what is a table: as ALTER TABLE, from behind TABLE. None where it is none."""
+    """ALTER VIEW, INDEX … on a table, which PostgreSQL allows: a cursor as behind ALTER TABLE; None for any other."""
     ahead = Cursor(cursor.statement, cursor.at, cursor.end)
     if not ahead.take("alter") or not any(ahead.take(*words) for words in LIKE_TABLES):
         return None
@@ -51,7 +51,7 @@ def move_view(cursor: Cursor, name: Name, catalog: Catalog) -> None:
 
 
 def alter_view(cursor: Cursor, catalog: Catalog) -> None:
-    """ALTER VIEW, MATERIALIZED VIEW or FOREIGN TABLE of what is no table, from the first word."""
+    """ALTER VIEW, MATERIALIZED VIEW or FOREIGN TABLE, from the first word."""
     ahead = Cursor(cursor.statement, cursor.at, cursor.end)
     if ahead.take("alter") and any(ahead.take(*words) for words in LIKE_TABLES[:-1]):
         ahead.take("if", "exists")
@@ -71,7 +71,7 @@ def drop_view(cursor: Cursor, catalog: Catalog) -> None:
 
 
 def create_schema(cursor: Cursor, catalog: Catalog) -> bool:
-    """CREATE SCHEMA, from the first word. raises NotUnderstood where it makes tables as well"""
+    """CREATE SCHEMA, from the first word. raises NotUnderstood if it also creates tables"""
     ahead = Cursor(cursor.statement, cursor.at, cursor.end)
     if not ahead.take("create", "schema"):
         return False
@@ -80,6 +80,8 @@ def create_schema(cursor: Cursor, catalog: Catalog) -> bool:
         catalog.schemas.add(ahead.name())
     while not ahead.done:
         if ahead.sees("create"):
-            raise ahead.wrong("a schema that is made together with what is in it", "make it by statements of their own")
+            raise ahead.wrong(
+                "a schema that is created together with its contents", "create them by separate statements"
+            )
         ahead.at += 1
     return True

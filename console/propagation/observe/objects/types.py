@@ -1,4 +1,4 @@
-"""Types and domains: what columns are made of. They are no changes themselves.
+"""Types and domains: no changes themselves, but columns are defined by them.
 
 source  PostgreSQL 15 documentation, CREATE TYPE, ALTER TYPE, CREATE DOMAIN, ALTER DOMAIN
 """
@@ -28,7 +28,7 @@ def create_type(cursor: Cursor, catalog: Catalog) -> Name:
 
 
 def create_domain(cursor: Cursor, catalog: Catalog) -> Name:
-    """CREATE DOMAIN, from behind DOMAIN: its values are those of the type below."""
+    """CREATE DOMAIN, from behind DOMAIN: its values are those of its base type."""
     name = cursor.qualified()
     catalog.settles(name, cursor)
     cursor.take("as")
@@ -62,10 +62,10 @@ def create_domain(cursor: Cursor, catalog: Catalog) -> Name:
 
 
 def alter_type(cursor: Cursor, catalog: Catalog) -> str:
-    """ALTER TYPE, from behind TYPE: a new enum value is remembered.
+    """ALTER TYPE, from behind TYPE: adds enum values.
 
-    returns  what to warn of, or ""
-    raises   NotUnderstood for changes that reach into columns
+    returns  a warning, or ""
+    raises   NotUnderstood for changes that affect columns
     """
     name = catalog.types.full(cursor.qualified(), catalog.schema)
     known = catalog.types.defined.get(name)
@@ -88,7 +88,7 @@ def alter_type(cursor: Cursor, catalog: Catalog) -> str:
     if _moves(cursor, catalog, name) or cursor.sees("owner") or cursor.sees("set", "("):
         return ""
     raise cursor.wrong(
-        f"a change of the composite type {'.'.join(name)}", "say which columns hold it, and change them one by one"
+        f"a change of the composite type {'.'.join(name)}", "name the columns of that type, and change them one by one"
     )
 
 
@@ -105,7 +105,7 @@ def _moves(cursor: Cursor, catalog: Catalog, name: Name) -> bool:
 def alter_domain(cursor: Cursor, catalog: Catalog) -> None:
     """ALTER DOMAIN, from behind DOMAIN.
 
-    raises  NotUnderstood for changes that reach into columns
+    raises  NotUnderstood for changes that affect columns
     """
     name = catalog.types.full(cursor.qualified(), catalog.schema)
     known = catalog.types.defined.get(name)
@@ -126,7 +126,7 @@ def alter_domain(cursor: Cursor, catalog: Catalog) -> None:
             return
     elif cursor.sees("drop", "constraint") and known is not None and not known.required:
         return
-    raise cursor.wrong("a change of a domain that may reach into columns: whether they take NULL", _ONE_BY_ONE)
+    raise cursor.wrong("a change of a domain that may affect columns: whether they allow NULL", _ONE_BY_ONE)
 
 
 def drop_type(cursor: Cursor, catalog: Catalog) -> None:
@@ -139,7 +139,7 @@ def drop_type(cursor: Cursor, catalog: Catalog) -> None:
 
 
 def rename_type(old: Name, new: Name, catalog: Catalog) -> None:
-    """A type under another name: the columns that have it keep it, whatever gets the old name later."""
+    """Rename a type: its columns keep it, even if another type takes the old name."""
     known = catalog.types.defined.pop(old, None)
     if known is None:
         return

@@ -1,4 +1,4 @@
-"""What every action of ALTER TABLE has to do with: the table that it is about, and how it is told."""
+"""The base of every action of ALTER TABLE: its table, and the events that it yields."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Action:
     """One ALTER TABLE being read.
 
     name       the table's full name, once it is read
-    inherited  the action is a parent's, and reaches this table from there
+    inherited  the action is a parent's and reaches this table by inheritance
     """
 
     cursor: Cursor
@@ -40,7 +40,7 @@ class Action:
         return Remark(self.place(part.at), message, ".".join(self.name))
 
     def change(self, part: Cursor, operation: Operation) -> Event:
-        """The change, unless the table is too new or too short-lived for any store to have it."""
+        """The change, unless no store can have the table yet, or ever: it is new or temporary."""
         if self.table.temporary:
             return self.ignored(part, "create_table", "the table is temporary")
         if self.table.new:
@@ -53,7 +53,7 @@ class Action:
         return ObservedChange(*self.name, operation, self.place(part.at))
 
     def becomes(self, table: DdlTable, part: Cursor, but: str = "") -> Iterator[Event]:
-        """The table is another from here on; columns that nothing keeps from being NULL any more are told, `but` one.
+        """Replace the table's state; columns that are no longer NOT NULL are reported, `but` one.
 
         So are those that something keeps from it now: what let them be NULL earlier in the transaction is undone.
         """
@@ -85,10 +85,10 @@ class Action:
 
 
 def taken(before: DdlTable, after: DdlTable, word: Token, where: str) -> Iterator[Event]:
-    """Another table takes a name that stores know: to them it is the same table with other columns.
+    """Another table takes a name that stores know: for them it is the same table with other columns.
 
-    word, where  the place, for errors and for what is told
-    raises       NotUnderstood where nobody can say which columns differ
+    word, where  the place, for errors and events
+    raises       NotUnderstood if the differing columns are not known
     """
     if not (before.whole and after.whole):
         raise NotUnderstood(

@@ -1,4 +1,4 @@
-"""ALTER TABLE, action by action: the statements that change what a store must have.
+"""ALTER TABLE, action by action: the statements that change the stores' tables.
 
 source  PostgreSQL 15 documentation, ALTER TABLE
 """
@@ -42,9 +42,7 @@ class Alteration(ColumnAction):
             move_view(cursor, self.name, self.catalog)
             return
         if careful and self.name not in self.catalog.tables and not self._is_there():
-            raise cursor.wrong(
-                f"whether {'.'.join(self.name)} is there is not known", "leave IF EXISTS out, or the statement"
-            )
+            raise cursor.wrong(f"{'.'.join(self.name)} may not exist", "leave IF EXISTS out, or the statement")
         for part in sorted(cursor.parts(), key=_rank):
             again = Cursor(part.statement, part.at, part.end)
             yield from self._action(part)
@@ -54,7 +52,7 @@ class Alteration(ColumnAction):
                 yield from self._below(again)
 
     def _stays_below(self, part: Cursor) -> None:
-        """A column that a parent alone drops is the own one of the tables below from then on."""
+        """A column dropped from a parent with ONLY becomes an own column of the tables below."""
         if part.take("drop") and not part.take("constraint"):
             part.take("column")
             part.take("if", "exists")
@@ -68,7 +66,7 @@ class Alteration(ColumnAction):
         return not self.catalog.learned or (replicated is not None and self.name in replicated)
 
     def _below(self, part: Cursor) -> Iterator[Event]:
-        """The same action on the tables that inherit from this one, and on those below them."""
+        """The same action on the tables that inherit from this one, directly or not."""
         if not _inherits(part):
             return
         for name in self.catalog.below(self.name):
@@ -103,7 +101,7 @@ class Alteration(ColumnAction):
             raise part.wrong("expected the end of the action")
 
     def _attach(self, part: Cursor) -> None:
-        """A partition is a table of its own only outside of its parent."""
+        """ATTACH and DETACH: a partition is a separate table only while it is detached."""
         for verb in ("attach", "detach"):
             if part.take(verb, "partition"):
                 child = self.catalog.table(self.catalog.full(part.qualified()))
@@ -114,12 +112,12 @@ class Alteration(ColumnAction):
             gone, at = part.take("no"), part.at
             parent = self.catalog.full(Cursor(part.statement, at + 1, part.end).qualified())
             left = tuple(name for name in self.table.parents if name != parent)
-            # a column that comes from no parent any more is the table's own
+            # a column without any parent becomes the table's own
             own = self.table.own | _names(self.table) if gone else self.table.own
             self.catalog.put(replace(self.table, parents=left if gone else (*left, parent), own=own))
 
     def _checks(self, part: Cursor, whole: Cursor) -> Iterator[Event]:
-        """A CHECK that kept columns from being NULL is proven, or goes: then the stores must take NULL."""
+        """A CHECK that forbids NULL becomes valid, or is dropped: then the stores must allow NULL."""
         verb = next((word for word in ("validate", "drop", "rename") if part.take(word, "constraint")), "")
         if not verb:
             return
@@ -128,7 +126,7 @@ class Alteration(ColumnAction):
         try:
             check = table.check(name)
         except ValueError as error:
-            raise part.wrong(str(error), "give the constraints of the table names of their own") from None
+            raise part.wrong(str(error), "name the constraints of the table") from None
         if check is None:
             return
         now = None
@@ -202,7 +200,7 @@ class Alteration(ColumnAction):
         self.catalog.put(table if self.inherited else replace(table, own=table.own | {column.name}))
 
     def _keyed(self, whole: Cursor) -> Iterator[Event]:
-        """A primary key forbids NULL in the tables below as well, though they have no key of it."""
+        """A primary key also forbids NULL in the tables below, although they do not inherit the key."""
         for name in self.catalog.below(self.name):
             child = Alteration(self.cursor, self.catalog, self.place, name)
             firm = replace(child.table, firm=child.table.firm | set(self.table.key))
@@ -237,14 +235,12 @@ class Alteration(ColumnAction):
             yield self.change(whole, DropColumn(generated))
             self.catalog.put(self.table.without(generated))
         if cascades and not self.table.whole:
-            message = (
-                f"columns of {'.'.join(self.name)} that are computed from {name} go along: --schema DUMP tells them"
-            )
+            message = f"columns of {'.'.join(self.name)} that are computed from {name} are dropped too: --schema DUMP names them"
             yield self.remark(whole, message)
         yield from self.becomes(self.table.without(name), whole)
 
     def _keeps(self, name: str) -> bool:
-        """An inherited column that is declared here too, or comes from another parent, is not dropped with a parent's."""
+        """An inherited column that is also declared here, or has another parent, survives a drop in one parent."""
         others = (self.catalog.table(parent).column(name) for parent in self.table.parents)
         return name in self.table.own or any(column is not None for column in others)
 
@@ -254,7 +250,7 @@ def _names(table: DdlTable) -> frozenset[str]:
 
 
 def _rank(part: Cursor) -> int:
-    """PostgreSQL does the actions of one ALTER TABLE by what they are, whatever the order they are written in."""
+    """The order in which PostgreSQL runs the actions of one ALTER TABLE, which depends on their kind."""
     inside = Cursor(part.statement, part.at, part.end)
     if inside.take("drop"):
         return 0
@@ -270,7 +266,7 @@ def _rank(part: Cursor) -> int:
 
 
 def _inherits(part: Cursor) -> bool:
-    """An action that reaches the tables below: of columns and of CHECKs, but no identity, key or name of a table."""
+    """An action that reaches the tables below: on columns and CHECKs, but not on identities, keys or table names."""
     inside = Cursor(part.statement, part.at, part.end)
     if inside.take("add"):
         if not constraint_is_next(inside):

@@ -1,4 +1,4 @@
-"""ALTER COLUMN: another type, NULL or not, another default."""
+"""ALTER COLUMN: its type, nullability and default."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Actions of ALTER TABLE that change no column, by how they begin.
+"""Actions of ALTER TABLE that change no column, by their first words.
 
 source  PostgreSQL 15 documentation, ALTER TABLE
 """
@@ -57,5 +57,5 @@ _REASONS: Final = {
 
 
 def reason(begins: Callable[..., bool]) -> str:
-    """Why an action that changes no column is left out. begins: whether it begins with these words"""
+    """Why an action that changes no column is ignored. begins: whether it begins with these words"""
     return next((why for words, why in _REASONS.items() if begins(*words)), OF_THE_DATABASE)

@@ -1,4 +1,4 @@
-"""One table as the files read so far define it, as far as they do."""
+"""One table as the files read so far define it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -12,16 +12,16 @@ from console.propagation.tables import PgColumn
 class DdlTable:
     """One table.
 
-    whole      its CREATE TABLE was read: a column that is not here does not exist
-    new        created in the transaction that is being read
-    temporary  gone with its session;  fleeting  gone with its transaction
-    partition  part of another table, whose changes are its own
-    firm       columns that are NOT NULL by themselves;  bound  those whose type, a domain, forbids NULL
-    checks     its CHECKs, as far as they keep columns from being NULL
+    whole      its CREATE TABLE was read, so all of its columns are known
+    new        created in the current transaction
+    temporary  dropped with its session;  fleeting  dropped with its transaction
+    partition  part of another table, whose changes reach it
+    firm       columns declared NOT NULL;  bound  those whose type, a domain, forbids NULL
+    checks     its CHECKs that forbid NULL
     reads      (a generated column, the columns that it is computed from)
     parents    the tables that it inherits from
-    born       the files that are read made it, and nobody had it before
-    own        the columns that it declares itself: they stay when a parent's go
+    born       created by the files being read
+    own        the columns that it declares itself: they stay when a parent drops them
     """
 
     schema: str
@@ -53,13 +53,13 @@ class DdlTable:
         return next((column for column in self.columns if column.name == name), None)
 
     def with_column(self, column: PgColumn) -> "DdlTable":
-        """The column in its place, or at the end."""
+        """The table with a column in its place, or at the end."""
         if self.column(column.name) is None:
             return replace(self, columns=(*self.columns, column))
         return replace(self, columns=tuple(column if old.name == column.name else old for old in self.columns))
 
     def defined(self, definition: Definition) -> "DdlTable":
-        """The table with a column as it is defined, or with what the definition adds to a column that a parent has."""
+        """The table with a new column, or with a definition merged into a column inherited from a parent."""
         name, there = definition.name, self.column(definition.name)
         column = definition.column
         if there is not None:
@@ -75,7 +75,7 @@ class DdlTable:
         ).settled()
 
     def settled(self) -> "DdlTable":
-        """Its columns take NULL where nothing forbids it."""
+        """The table with the nullability that its constraints leave each column."""
         kept = self.firm | self.bound | {name for check in self.checks if check.valid for name in check.columns}
         columns = tuple(replace(column, nullable=column.name not in kept) for column in self.columns)
         return replace(self, columns=columns)
@@ -112,11 +112,11 @@ class DdlTable:
         )
 
     def generated_from(self, name: str) -> tuple[str, ...]:
-        """Columns that are computed from a column: they go where it goes."""
+        """Columns that are computed from a column, and dropped with it."""
         return tuple(column for column, read in self.reads if name in read)
 
     def check(self, constraint: str) -> Check | None:
-        """A CHECK by its name; PostgreSQL names those that have none, and ends their names with `_check`.
+        """A CHECK by its name; PostgreSQL generates missing names, which end in `_check`.
 
         raises  ValueError where it may be one of several, and it matters which
         """
@@ -125,10 +125,10 @@ class DdlTable:
             return named
         nameless = [check for check in self.checks if not check.name]
         if len(nameless) > 1 and any(check.columns for check in nameless):
-            raise ValueError(f"which CHECK is called {constraint} is not known")
+            raise ValueError(f"the CHECK called {constraint} is not known")
         return nameless[0] if nameless else None
 
     def changed(self, check: Check, now: Check | None) -> "DdlTable":
-        """The table with another CHECK in the place of one, or without it."""
+        """The table with one CHECK replaced, or removed."""
         left = (now if one is check else one for one in self.checks)
         return replace(self, checks=tuple(one for one in left if one is not None)).settled()
