@@ -33,7 +33,7 @@ def command(
     stop     end the demo's own processes;  reset  the same, then start over
     plant    headless only: one of PLANTS, a fault that the check must find
     screen   None runs headless, to the end
-    returns  the exit code: 1 where the check found something
+    returns  the exit code: 1 if the check found a fault
     raises   ConsoleError
     """
     from console.errors import UsageError, require_spark

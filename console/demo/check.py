@@ -174,15 +174,15 @@ def compare_hours(region: JudgedWarehouse) -> dict[str, int]:
     """Hourly figures: counts, sums and maxima exactly, the 95th percentile and the visitors within a tolerance."""
     region.db.execute("SET preserve_insertion_order = false")
     cursor = region.db.execute(HOURS)
-    wanted = {row[0]: row[1:] for row in cursor.fetchall()}
-    found = merged(region)
-    wrong = len(wanted.keys() ^ found.keys())
-    for key in wanted.keys() & found.keys():
-        *exact, visitors, durations = wanted[key]
-        states = found[key]
+    expected = {row[0]: row[1:] for row in cursor.fetchall()}
+    actual = merged(region)
+    wrong = len(expected.keys() ^ actual.keys())
+    for key in expected.keys() & actual.keys():
+        *exact, visitors, durations = expected[key]
+        states = actual[key]
         close = abs(states["visitors"] - visitors) <= max(3, visitors * COUNT_TOLERANCE)
         wrong += not (exact == states["exact"] and close and percentile_fits(durations, states["p95_ms"]))
-    return {"hours": len(wanted), "wrong_hours": wrong}
+    return {"hours": len(expected), "wrong_hours": wrong}
 
 
 def merged(region: JudgedWarehouse) -> dict[str, dict[str, Any]]:
@@ -251,15 +251,15 @@ def faults(result: dict[str, Any]) -> list[str]:
     """Figures that must be 0 and are not, and figures that are 0 because nothing was looked at."""
     must_be_0 = ("gaps", "duplicates", "changed", "wrong_hours", "lost", "doubled", "failed", "torn")
     must_not = ("before", "arrived", "compared", "hours", "acknowledged", "reads", "agents", "agentless", "twins")
-    found = [f"{name} {result[name]}" for name in must_be_0 if result[name]]
-    found += [f"{name} 0" for name in must_not if result[name] <= 0]
+    wrong = [f"{name} {result[name]}" for name in must_be_0 if result[name]]
+    wrong += [f"{name} 0" for name in must_not if result[name] <= 0]
     if result["reads"] < MIN_READS:
-        found.append(f"only {result['reads']} reads")
+        wrong.append(f"only {result['reads']} reads")
     if result["twins"] != result["twins_in_landing"]:
-        found.append(
+        wrong.append(
             f"rows equal but for their id: {result['twins_in_landing']} in landing, {result['twins']} promoted"
         )
-    return found
+    return wrong
 
 
 LINES = (

@@ -12,7 +12,7 @@ PROJECT = Path(__file__).with_name("project")
 def project_root(named: Path | None) -> Path:
     """The project's root; an empty folder is filled with the demo's own project.
 
-    named   as told on the command line; None: found upward from here
+    named   from the command line; None: search upward from the current folder
     raises  UsageError where there is no project, but other files
     """
     folder = (named or Path.cwd()).resolve()

@@ -24,7 +24,7 @@ READS_PER_SECOND = 1.5  # of each region
 MAX_NOTES = 10
 
 
-@dataclass
+@dataclass(kw_only=True)
 class ReadLog:
     """Reads of one region. releases: ids in the order in which they were live; notes: the first few faults."""
 
@@ -54,11 +54,11 @@ def differences(state: dict[str, Any], table: DeltaTable) -> list[str]:
     name = state["table"]["name"]
     declared = {column["name"] for column in state["version"]["columns"]}
     present = {column.name for column in table.schema().fields}
-    found = [f"{name}: columns {sorted(declared ^ present)}"] if declared != present else []
+    problems = [f"{name}: columns {sorted(declared ^ present)}"] if declared != present else []
     partitions = list(table.metadata().partition_columns)
     if partitions != state["version"]["partition_by"]:
-        found.append(f"{name}: partitioned by {partitions}")
-    return found
+        problems.append(f"{name}: partitioned by {partitions}")
+    return problems
 
 
 def read_newest_file(table: DeltaTable, warehouse: Path, path: str) -> tuple[int, int]:

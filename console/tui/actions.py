@@ -43,20 +43,20 @@ def objection(action: RegionAction, view: RegionView, readonly: bool = False) ->
             return _start_objection(view)
         case "pause":
             applies = working(view) or view.status.held == "paused"
-            return "" if applies else f"{name} is {state}: there is no running rollout to pause"
+            return "" if applies else f"{name} ({state}): there is no running rollout to pause"
         case "retry":
-            return "" if view.status.held == "failed" else f"{name} is {state}: only a failed rollout can be retried"
+            return "" if view.status.held == "failed" else f"{name} ({state}): only a failed rollout can be retried"
         case "cancel":
-            return f"{name} is {state}: there is no rollout to cancel" if idle(view) else ""
+            return f"{name} ({state}): there is no rollout to cancel" if idle(view) else ""
         case "discard":
             return _discard_objection(view)
         case "promote":
             applies = view.status.state == "awaiting-confirmation" and not view.status.held
-            return "" if applies else f"{name} is {state}: only a region at its gate can be promoted"
+            return "" if applies else f"{name} ({state}): only a region at its gate can be promoted"
         case "rollback":
             if not view.previous:
                 return f"{name} has no previous release to roll back to"
-            return "" if idle(view) else f"{name} is {state}: cancel the rollout first (X)"
+            return "" if idle(view) else f"{name} ({state}): cancel the rollout first (X)"
         case _:
             assert_never(action)
 
@@ -69,7 +69,7 @@ def _discard_objection(view: RegionView) -> str:
     if view.status.state == "cancelled" or not (idle(view) or working(view)):
         return ""
     why = "a running rollout is ended with X" if working(view) else "there is no rollout to discard"
-    return f"{view.region.name} is {state_label(view).text}: {why}"
+    return f"{view.region.name} ({state_label(view).text}): {why}"
 
 
 def _start_objection(view: RegionView) -> str:

@@ -30,9 +30,9 @@ def cell(content: Content, width: int) -> Content:
 def bar(fraction: float, width: int, style: str, running: float = 0.0) -> Content:
     """`━━━━━╍╍╌╌╌`, `width` cells; full only when everything is done. running: share of the running batch."""
     filled = min(width, int(fraction * width))
-    begun = max(filled, min(width - 1, int((fraction + running) * width)))
+    started = max(filled, min(width - 1, int((fraction + running) * width)))
     return Content.assemble(
-        ("━" * filled, style), ("╍" * (begun - filled), style), ("╌" * (width - begun), "$text-disabled")
+        ("━" * filled, style), ("╍" * (started - filled), style), ("╌" * (width - started), "$text-disabled")
     )
 
 

@@ -71,10 +71,10 @@ def _type(kind: SparkType) -> pa.DataType:
             return pa.timestamp("us", "UTC")
         case "timestamp_ntz":
             return pa.timestamp("us")
-    plain = {"tinyint": "int8", "smallint": "int16", "int": "int32", "bigint": "int64", "float": "float32"}
-    plain |= {"double": "float64", "string": "string", "boolean": "bool_", "date": "date32", "binary": "binary"}
-    made: pa.DataType = getattr(pa, plain[kind.name])()
-    return made
+    names = {"tinyint": "int8", "smallint": "int16", "int": "int32", "bigint": "int64", "float": "float32"}
+    names |= {"double": "float64", "string": "string", "boolean": "bool_", "date": "date32", "binary": "binary"}
+    arrow_type: pa.DataType = getattr(pa, names[kind.name])()
+    return arrow_type
 
 
 def _arrow(value: Any, kind: SparkType) -> Any:

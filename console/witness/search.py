@@ -1,7 +1,7 @@
 """The smallest rows on which two queries differ: found on made-up databases, shrunk, and confirmed on Spark.
 
 A difference on DuckDB is only a candidate, since its nulls, divisions and casts are not Spark's. If DuckDB cannot run a
-query, or finds nothing, the search goes on in Spark itself, on fewer databases.
+query, or finds nothing, Spark itself is searched, on fewer databases.
 """
 
 import random
@@ -105,14 +105,14 @@ def witness_query(old: str, new: str, tables: Tables, difference: QueryDifferenc
 
 
 def find_witness(query: WitnessQuery, spark: Replayer, *, seed: int = 0, seconds: float = _SECONDS) -> WitnessResult:
-    """Search on DuckDB, shrink what is found, and have Spark confirm it; else search on Spark.
+    """Search on DuckDB, shrink a candidate, and have Spark confirm it; else search on Spark.
 
     raises  DataError if no rows of a column's type can be made; errors of the replayer
     """
     search = _Search(query, seed, lambda: spark.stopped)
     unconfirmed = 0
-    for small, found in search.candidates(seconds):
-        if confirmed := search.confirmed(small, spark) or search.confirmed(found, spark):
+    for small, database in search.candidates(seconds):
+        if confirmed := search.confirmed(small, spark) or search.confirmed(database, spark):
             return WitnessResult(confirmed, search.tried)
         unconfirmed += 1
         if unconfirmed == _REPLAYS:
@@ -147,8 +147,8 @@ class _Search:
             return self._run_in_duckdb(duck, database)
 
         try:
-            for found in self._differing(evaluate, seconds):
-                yield self._shrunk(found, evaluate, _SHRINKS), found
+            for database in self._differing(evaluate, seconds):
+                yield self._shrunk(database, evaluate, _SHRINKS), database
         except Unsupported:
             return
         finally:
@@ -166,10 +166,10 @@ class _Search:
             old, new = evaluate(database)
             self._count(old, new)
             if differ(old, new, self._query.pairs):
-                found = self.confirmed(database, spark)  # before shrinking, which a random difference is not worth
-                if found is not None:
+                witness = self.confirmed(database, spark)  # before shrinking: a random difference is not worth that
+                if witness is not None:
                     return WitnessResult(
-                        self.confirmed(self._shrunk(database, evaluate, _SPARK_SHRINKS), spark) or found, self.tried
+                        self.confirmed(self._shrunk(database, evaluate, _SPARK_SHRINKS), spark) or witness, self.tried
                     )
                 random_differences += 1
                 if random_differences == _REPLAYS:
@@ -257,16 +257,16 @@ class _Search:
                 return None
         return Witness(self._inputs(database), old, new)
 
-    def _shrunk(self, found: Database, evaluate: Evaluate, budget: int) -> Database:
-        was = failures(*evaluate(found))
+    def _shrunk(self, database: Database, evaluate: Evaluate, budget: int) -> Database:
+        failed = failures(*evaluate(database))
         left = budget
 
-        def still_differs(database: Database) -> bool:
+        def still_differs(candidate: Database) -> bool:
             nonlocal left
             left -= 1
             if left < 0 or self._stopped():
                 return False
-            old, new = evaluate(database)
-            return differ(old, new, self._query.pairs) and failures(old, new) == was
+            old, new = evaluate(candidate)
+            return differ(old, new, self._query.pairs) and failures(old, new) == failed
 
-        return shrink(found, self._types, self._pool, still_differs)
+        return shrink(database, self._types, self._pool, still_differs)

@@ -12,34 +12,37 @@ _PLAIN_VALUES = 4  # of a type that are tried, simplest first
 
 
 def shrink(
-    found: Database, kinds: Mapping[str, Sequence[tuple[str, SparkType]]], pool: ValuePool, still: StillDiffers
+    database: Database,
+    types: Mapping[str, Sequence[tuple[str, SparkType]]],
+    pool: ValuePool,
+    still_differs: StillDiffers,
 ) -> Database:
     """A local minimum: no single row can be left out, and values are as simple as the difference allows."""
-    small = _fewer(found, still)
-    for table, columns in kinds.items():
-        rows = range(len(small[table]))
+    smallest = _drop_rows(database, still_differs)
+    for table, columns in types.items():
+        rows = range(len(smallest[table]))
         for at, (name, of) in enumerate(columns):
             simple = pool.simple(of, name)[:_PLAIN_VALUES]
             for together in ([*rows], *([row] for row in rows)):  # a key must change in all its rows together
-                small = _plainer(small, table, together, at, simple, still)
-    return small
+                smallest = _simplify(smallest, table, together, at, simple, still_differs)
+    return smallest
 
 
-def _fewer(database: Database, still: StillDiffers) -> Database:
+def _drop_rows(database: Database, still_differs: StillDiffers) -> Database:
     for table in database:
         row = 0
         while row < len(database[table]):
             rows = database[table]
             candidate = {**database, table: rows[:row] + rows[row + 1 :]}
-            if still(candidate):
+            if still_differs(candidate):
                 database = candidate
             else:
                 row += 1
     return database
 
 
-def _plainer(
-    database: Database, table: str, chosen: Sequence[int], at: int, simple: Sequence[Any], still: StillDiffers
+def _simplify(
+    database: Database, table: str, chosen: Sequence[int], at: int, simple: Sequence[Any], still_differs: StillDiffers
 ) -> Database:
     rows = database[table]
     now = {repr(rows[row][at]) for row in chosen}
@@ -48,6 +51,6 @@ def _plainer(
             break
         changed = [(*row[:at], value, *row[at + 1 :]) if i in chosen else row for i, row in enumerate(rows)]
         candidate = {**database, table: tuple(changed)}
-        if still(candidate):
+        if still_differs(candidate):
             return candidate
     return database

@@ -13,10 +13,10 @@ from console.planning.sql.syntax.duckdb import Trial
 from console.witness.spark_types import SparkType
 
 _BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
-_WORDS = ("", "a", "b", "A", "ab", "1", " a", "é")
-_EDGE = 0.06  # share of draws with the ends of a type's range: they overflow, and then both queries just fail
-_NULL = 0.12
-_PRECISE = 80  # digits: numbers of 30 with 38 places, and a step
+_TEXTS = ("", "a", "b", "A", "ab", "1", " a", "é")
+_EXTREMES_SHARE = 0.06  # share of draws with the ends of a type's range: they overflow, and then both queries just fail
+_NULL_SHARE = 0.12
+_PRECISION = 80  # digits: numbers of 30 with 38 places, and a step
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class ValuePool:
             case "decimal":
                 whole, scale = kind.scale
                 unit = Decimal(1).scaleb(-scale)
-                with localcontext(prec=_PRECISE):
+                with localcontext(prec=_PRECISION):
                     exact = [n.quantize(unit) + step * unit for n in self.numbers for step in (0, -1, 1)]
                 fit = [n for n in exact if abs(n) < Decimal(10) ** (whole - scale)]
                 return _unique([Decimal(0).quantize(unit), unit, -unit, *fit, None])
@@ -71,12 +71,12 @@ class ValuePool:
         literals = [text.replace("%", "").replace("_", "a") for text in self.texts]
         more = [f"x{text}y" for text in literals if text][:4]
         numbers = [str(number) for number in self.numbers]
-        words = _unique([*_WORDS[:3], *literals, *self.texts, *more, *numbers, *_WORDS[3:], None])
+        texts = _unique([*_TEXTS[:3], *literals, *self.texts, *more, *numbers, *_TEXTS[3:], None])
         if column.lower() not in self.documents or not self.keys:
-            return words
+            return texts
         contents = [None, 1, "a", *self.numbers, *literals]
-        documents = [json.dumps({key: _bare(value)}) for key in self.keys for value in contents]
-        several = [json.dumps({key: _bare(value) for key in self.keys}) for value in contents]
+        documents = [json.dumps({key: _json_number(value)}) for key in self.keys for value in contents]
+        several = [json.dumps({key: _json_number(value) for key in self.keys}) for value in contents]
         return _unique(["{}", *several, *documents, "no json", None])
 
     def _times(self) -> Iterator[datetime]:
@@ -97,16 +97,16 @@ class ValuePool:
                 return [[], [[inner[0][0], inner[1][0]]], [[inner[0][0], inner[1][0]], [inner[0][1], None]], None]
         return [[values[i] for values in inner] for i in range(2)] + [[None] * len(inner), None]
 
-    def draw(self, rng: random.Random, kind: SparkType, column: str, few: int) -> list[Any]:
+    def draw(self, rng: random.Random, kind: SparkType, column: str, count: int) -> list[Any]:
         """A few values of one type for one database: few, so that rows meet in joins and groups."""
         known = [value for value in self.simple(kind, column) if value is not None]
-        drawn = [rng.choice(known) for _ in range(few)]
-        if kind.name in _BITS and rng.random() < _EDGE:
+        drawn = [rng.choice(known) for _ in range(count)]
+        if kind.name in _BITS and rng.random() < _EXTREMES_SHARE:
             drawn.append(rng.choice((-(1 << _BITS[kind.name] - 1), (1 << _BITS[kind.name] - 1) - 1)))
         return drawn
 
     def cell(self, rng: random.Random, drawn: Sequence[Any]) -> Any:
-        return None if rng.random() < _NULL else rng.choice(drawn)
+        return None if rng.random() < _NULL_SHARE else rng.choice(drawn)
 
 
 def _is_number(text: str) -> bool:
@@ -115,7 +115,7 @@ def _is_number(text: str) -> bool:
     return False
 
 
-def _bare(value: Any) -> Any:
+def _json_number(value: Any) -> Any:
     if isinstance(value, Decimal):
         return int(value) if value == int(value) else float(value)
     return value

@@ -1,4 +1,4 @@
-"""The judge, judged: a warehouse made by hand passes, and every bug planted in it is found."""
+"""The demo's check itself: a warehouse made by hand passes, and every bug planted in it is found."""
 
 import json
 import shutil
@@ -74,11 +74,11 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ]
     write_deltalake(str(warehouse / "_console/web/releases"), pa.Table.from_pylist(rows))
     ids = [row["event_id"] for row in requests.slice(0, 3).to_pylist()]
-    told = [
+    acknowledged = [
         {"what": "acknowledged", "prefix": i.rpartition("-")[0] + "-", "first": int(i.rpartition("-")[2]), "rows": 1}
         for i in ids
     ]
-    (warehouse / "ledger.ndjson").write_text("".join(json.dumps(line) + "\n" for line in told))
+    (warehouse / "ledger.ndjson").write_text("".join(json.dumps(line) + "\n" for line in acknowledged))
     return warehouse
 
 
@@ -92,7 +92,7 @@ def judged(warehouse: Path, scratch: Path, reads: dict[str, int] = READS) -> dic
         region.db.close()
 
 
-def test_a_right_region_passes(good: Path, tmp_path: Path) -> None:
+def test_a_correct_region_passes(good: Path, tmp_path: Path) -> None:
     result = judged(good, tmp_path)
     assert result["faults"] == []
     assert result["compared"] == result["landing"] > 2_700
@@ -193,10 +193,10 @@ def test_too_few_reads_prove_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "fits"), [(950.0, True), (930.0, True), (996.0, False), (850.0, False), (None, False)]
+    ("estimate", "fits"), [(950.0, True), (930.0, True), (996.0, False), (850.0, False), (None, False)]
 )
-def test_a_percentile_is_judged_by_its_rank(told: float | None, fits: bool) -> None:
-    assert check.percentile_fits([float(n) for n in range(1, 1001)], told) is fits
+def test_a_percentile_is_judged_by_its_rank(estimate: float | None, fits: bool) -> None:
+    assert check.percentile_fits([float(n) for n in range(1, 1001)], estimate) is fits
 
 
 def test_a_percentile_of_nothing_is_nothing() -> None:

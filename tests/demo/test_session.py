@@ -18,7 +18,7 @@ SECONDS = 60
 
 @pytest.mark.parametrize("nohup", [False, True])
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_is_heeded_once_what_was_begun_is_ended(number: signal.Signals, nohup: bool) -> None:
+def test_a_signal_is_handled_after_the_cleanup(number: signal.Signals, nohup: bool) -> None:
     script = f"""
 import asyncio
 import signal
@@ -46,7 +46,7 @@ _run_interruptible(work())
         assert (out, process.returncode) == ("ended\n", 128 + number)
 
 
-def test_what_runs_is_ended_though_the_projects_files_are_wrong(tmp_path: Path) -> None:
+def test_stop_ends_all_processes_even_if_the_projects_files_are_invalid(tmp_path: Path) -> None:
     (tmp_path / "regions").mkdir()
     (tmp_path / "regions" / "eu.yaml").write_text("warehouse: [\n")
     home = tmp_path / ".console" / "demo"

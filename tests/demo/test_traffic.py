@@ -31,17 +31,17 @@ COMMON = '192.0.2.8 - - [17/May/2015:23:59:59 +0000] "POST /b HTTP/1.0" 404 -'
 def landing(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """A small region with a heavy day: more than one round of the log a day."""
     warehouse = tmp_path_factory.mktemp("ap")
-    told: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     traffic = Traffic(region="ap", rows_a_day=1_000, heavy=11_000, live=5, external=True)
-    written = build(traffic, warehouse, NOW, None, lambda done, of: told.append((done, of)))
+    written = build(traffic, warehouse, NOW, None, lambda done, of: calls.append((done, of)))
     table = DeltaTable(str(warehouse / "landing"))
     protocol = table.protocol()
     assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
-    assert told == [(n, DAYS) for n in range(1, DAYS + 1)]
+    assert calls == [(n, DAYS) for n in range(1, DAYS + 1)]
     rows = table.to_pyarrow_table()
     assert rows.num_rows == written == pc.count_distinct(rows["id"]).as_py()
-    found: list[dict[str, Any]] = rows.to_pylist()
-    return found
+    events: list[dict[str, Any]] = rows.to_pylist()
+    return events
 
 
 def test_history_fills_fourteen_days_up_to_now(landing: list[dict[str, Any]]) -> None:
@@ -88,10 +88,10 @@ def test_the_shipped_log_holds_no_address_of_anybody() -> None:
 
 @given(st.sets(st.ip_addresses().map(str), max_size=2_000), st.binary(min_size=32, max_size=32))
 def test_different_addresses_get_different_pseudonyms(addresses: set[str], key: bytes) -> None:
-    found = pseudonyms(addresses, key)
-    assert set(found) == addresses
-    assert len(set(found.values())) == len(addresses)
-    assert pseudonyms(sorted(addresses, reverse=True), key) == found
+    pseudonym_of = pseudonyms(addresses, key)
+    assert set(pseudonym_of) == addresses
+    assert len(set(pseudonym_of.values())) == len(addresses)
+    assert pseudonyms(sorted(addresses, reverse=True), key) == pseudonym_of
 
 
 def test_what_somebody_searched_for_elsewhere_is_cut_off() -> None:
@@ -129,13 +129,13 @@ def test_a_file_that_is_no_log_is_refused_with_an_example(tmp_path: Path) -> Non
 
 def test_equal_requests_get_equal_durations_and_one_address_one_tenant() -> None:
     connection, _ = seed(None)
-    found: dict[str, float] = {}
+    durations: dict[str, float] = {}
     tenants: dict[str, str] = {}
     for event in map(json.loads, payloads(connection)):
         assert tenants.setdefault(event["ip"], event.pop("tenant")) in tenants.values()
         duration = event.pop("duration_ms")
         assert duration > 0
-        assert found.setdefault(json.dumps(event), duration) == duration
+        assert durations.setdefault(json.dumps(event), duration) == duration
     assert len(set(tenants.values())) == 3
 
 
@@ -145,9 +145,9 @@ def test_a_batch_sent_again_is_the_same_to_the_byte(first: int, rows: int, exter
     events = ['{"a":1}', '{"b":2}']
     sent = batch_lines(batch, "eu", events, external)
     assert sent == batch_lines(Batch(**json.loads(json.dumps(asdict(batch)))), "eu", events, external)
-    told = [json.loads(line) for line in sent]
-    assert [row["id"] for row in told] == [f"eu-s1-{n}" for n in range(first, first + rows)]
-    assert all(("ext_id" in row) == external for row in told)
+    decoded = [json.loads(line) for line in sent]
+    assert [row["id"] for row in decoded] == [f"eu-s1-{n}" for n in range(first, first + rows)]
+    assert all(("ext_id" in row) == external for row in decoded)
 
 
 def test_a_producer_killed_while_sending_leaves_its_batch_to_the_next(tmp_path: Path) -> None:

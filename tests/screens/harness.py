@@ -1,4 +1,4 @@
-"""One sitting in a test: the real app over a scripted cockpit, without a terminal, at a fixed time."""
+"""The real app over a scripted cockpit in a test, without a terminal, at a fixed time."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ async def running_app(
     readonly: bool = False,
     repaint: float = 0.02,
 ) -> AsyncIterator[tuple[ConsoleApp, Pilot[int]]]:
-    """The app and the one who types."""
+    """The app, and the pilot that types."""
     app = ConsoleApp(cockpit, title="web", coach=coach, readonly=readonly, clock=lambda: NOON, repaint_seconds=repaint)
     async with app.run_test(size=size, notifications=True) as pilot:
         await pilot.pause()
@@ -30,7 +30,7 @@ async def running_app(
 
 
 async def settle(pilot: Pilot[int]) -> None:
-    """Wait until what changed is on the screen, and the panes have followed the cursor."""
+    """Wait until all changes are on the screen, and the panes have followed the cursor."""
     await pilot.pause(0.04)
     app = pilot.app
     assert isinstance(app, ConsoleApp)
@@ -41,7 +41,7 @@ async def settle(pilot: Pilot[int]) -> None:
 
 
 def screen_text(app: ConsoleApp) -> str:
-    """What the operator reads now, toasts included."""
+    """The text on the screen, toasts included."""
     width, height = app.size
     lines = app.screen._compositor.render_strips(size=app.size)
     assert (len(lines), width > 0) == (height, True)
@@ -49,10 +49,10 @@ def screen_text(app: ConsoleApp) -> str:
 
 
 def toast_text(app: ConsoleApp) -> str:
-    """What the toasts say, unwrapped."""
+    """The text of the toasts, unwrapped."""
     return "\n".join(notification.message for notification in app._notifications)
 
 
 def dialog_title(app: ConsoleApp) -> str:
-    """The title of the open question, "" where none is open."""
+    """The title of the open dialog, "" if none is open."""
     return str(app.screen._content.title) if isinstance(app.screen, Dialog) else ""

@@ -40,7 +40,7 @@ def views() -> tuple[s.RegionView, ...]:
 
 
 def witness() -> WitnessProgress:
-    """Names of tables, of columns, values and Spark's own words."""
+    """Names of tables and columns, values, and errors of Spark."""
     given = Given(((ALL, "string"), (f"{ALL}2", "string")), ((ALL, None), ("m" * 1_000_000, ALL)))
     rows = Ran((ALL,), ((ALL,),))
     answers = (rows, Ran((f"{ALL}3",), ((ALL,),))), (rows, Ran((), (), ALL))

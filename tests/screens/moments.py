@@ -1,6 +1,6 @@
-"""The console over scripted views, for looking at: `python -m tests.screens.moments MOMENT`.
+"""The console over scripted views, to look at: `python -m tests.screens.moments MOMENT`.
 
-MOMENT is one of before, running, gate, failed, live, building, fleet, witness, seeking.
+MOMENT is one of before, running, gate, failed, live, building, fleet, witness, searching.
 """
 
 import sys
@@ -34,7 +34,7 @@ def moment(name: str) -> tuple[s.RegionView, ...]:
                 replace(view, witness=s.witness_progress(s.witness_result(), s.witness_result(rows=2), none))
                 for view in moment("before")
             )
-        case "seeking":
+        case "searching":
             return tuple(
                 replace(view, witness=s.witness_progress(s.witness_result(), total=2)) for view in moment("before")
             )

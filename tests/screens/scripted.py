@@ -1,4 +1,4 @@
-"""A cockpit whose views are set by hand, and the moments of a rollout that the screens are shown at."""
+"""A cockpit whose views are set by the test, and views of a region at each moment of a rollout."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -25,7 +25,7 @@ AP = Region("ap", "/data/ap", environment="prod", wave=3, zone="Asia/Singapore")
 
 
 class ScriptedCockpit:
-    """Keeps what was asked of it in `calls`; `errors` are raised by the call of that name."""
+    """Records its calls in `calls`; an entry of `errors` is raised by the call of that name."""
 
     def __init__(self, *views: RegionView) -> None:
         self._views = {view.region.name: view for view in views}
@@ -98,7 +98,7 @@ class ScriptedCockpit:
 
 
 def plan(region: Region, rows: int = 466_830, **changes: Any) -> Plan:
-    """The demo's change: a column more in `requests`, and what hangs below it."""
+    """The demo's change: a new column in `requests`, and the tables that depend on it."""
     price = Price(14, rows, rows * 250, 6, rows / 38_000)
     nodes = (
         NodeChange("table", "landing", "keep", "nothing about it changes"),
@@ -128,7 +128,7 @@ def plan(region: Region, rows: int = 466_830, **changes: Any) -> Plan:
 
 
 def waiting(region: Region, rows: int = 466_830) -> RegionView:
-    """A change waits to be started."""
+    """A change is pending."""
     view = RegionView(region, "connected", plan=plan(region, rows), live="r1")
     if region is not AP or view.plan is None:
         return view
@@ -178,7 +178,7 @@ def at_gate(region: Region, *, wrong: bool = False, rows: int = 466_830) -> Regi
 
 
 def failed(region: Region) -> RegionView:
-    """A row did not convert; the rollout stands, live is untouched."""
+    """A row did not convert; the rollout has failed, live is untouched."""
     view = running(region)
     return replace(
         view,
@@ -191,7 +191,7 @@ def failed(region: Region) -> RegionView:
 
 
 def live(region: Region) -> RegionView:
-    """Promoted; the release before is kept fed."""
+    """Promoted; the previous release is kept up to date."""
     view = at_gate(region)
     unchanged = plan(
         region, nodes=tuple(replace(node, action="keep", columns=()) for node in plan(region).nodes), price=Price()
@@ -208,7 +208,7 @@ ALTERED = Drift(
 
 
 def fleet() -> tuple[RegionView, ...]:
-    """Eight regions: five plan the same, two keep less, and in one a table was altered by hand."""
+    """Eight regions: five with equal plans, two with a shorter retention, and one with a table altered by hand."""
     names = ("us", "eu", "ap", "sa", "ca", "me", "af", "in")
     views = [
         waiting(replace(EU, name=name, wave=1 + number // 3), 61_200 * (1 + number))
@@ -235,7 +235,7 @@ def witness_result(*, rows: int = 1) -> WitnessResult:
 
 
 def witness_progress(*answers: WitnessResult, total: int = 0) -> WitnessProgress:
-    """A search over as many edited queries, over once all are answered."""
+    """A search for so many edited queries, done once all have a result."""
     asked = (("requests", "parse_requests"), ("requests_by_hour", "hourly"), ("sessions", "cut_sessions"))
     total = total or len(answers)
     return WitnessProgress(asked[:total], answers, done=len(answers) == total)

@@ -1,4 +1,4 @@
-"""The real program over regions that keep a thread busy for an hour and never let go of their links."""
+"""The real program over regions that keep a thread busy for an hour and never close their links."""
 
 import asyncio
 import sys

@@ -62,17 +62,17 @@ def witnesses(draw: st.DrawFn) -> WitnessProgress:
     """Any answer to any number of edited queries, as far as the search has come."""
     found = []
     for _ in range(draw(st.integers(0, 2))):
-        (heads, held), *results = (draw(tables()) for _ in range(3))
+        (heads, contents), *results = (draw(tables()) for _ in range(3))
         old, new = (Ran(*result) if draw(st.booleans()) else Ran((), (), draw(outside)) for result in results)
-        witness = Witness({draw(outside): Given(tuple((head, "string") for head in heads), held)}, old, new)
+        witness = Witness({draw(outside): Given(tuple((head, "string") for head in heads), contents)}, old, new)
         found.append(
             WitnessResult(
                 draw(st.sampled_from([None, witness])), draw(rows), draw(outside), draw(st.sampled_from(NoWitness))
             )
         )
     left = draw(st.integers(0, 1))
-    asked = tuple((draw(outside), draw(outside)) for _ in range(len(found) + left))
-    return WitnessProgress(asked, tuple(found), done=not left)
+    edits = tuple((draw(outside), draw(outside)) for _ in range(len(found) + left))
+    return WitnessProgress(edits, tuple(found), done=not left)
 
 
 @st.composite
@@ -117,7 +117,7 @@ def test_the_line_of_any_region_is_safe_and_never_fails(view: RegionView, width:
         clean(line)
 
 
-def test_a_batch_of_a_history_whose_rows_nobody_counted_is_told_too() -> None:
+def test_a_running_batch_is_shown_even_if_the_rows_of_the_history_were_not_counted() -> None:
     view = s.running(s.US)
     uncounted = StepStatus("requests", "running", slices=3, batch="2026-11-01", batch_rows=500)
     line = draw_details(replace(view, status=replace(view.status, steps=(uncounted,))))
@@ -125,7 +125,7 @@ def test_a_batch_of_a_history_whose_rows_nobody_counted_is_told_too() -> None:
 
 
 @given(views())
-def test_every_state_has_a_word_a_symbol_and_a_next_key(view: RegionView) -> None:
+def test_every_state_has_a_label_a_symbol_and_a_next_key(view: RegionView) -> None:
     name = view.region.name
     state = ScreenState({name: view}, coach=True)
     word = state_label(view)
@@ -138,30 +138,30 @@ def test_every_state_has_a_word_a_symbol_and_a_next_key(view: RegionView) -> Non
 
 
 @given(views())
-def test_no_question_is_open_where_its_deed_does_not_fit(view: RegionView) -> None:
+def test_every_dialog_is_blocked_where_its_action_does_not_apply(view: RegionView) -> None:
     name = view.region.name
     state, shut = ScreenState({name: view}), ScreenState({name: view}, readonly=True)
-    asked: dict[RegionAction, DialogContent] = {
+    dialogs: dict[RegionAction, DialogContent] = {
         "promote": confirm_promotion(state, name), "rollback": confirm_rollback(state, name), "start": confirm_start(state, (name,)),
         "cancel": confirm_end(state, (name,), "cancel"), "discard": confirm_end(state, (name,), "discard"),
     }  # fmt: skip
     for action in get_args(RegionAction):
         assert action in ("refresh", "witness") or objection(action, view, readonly=True)
-    for action, question in asked.items():
-        assert bool(question.blocked) >= bool(objection(action, view))
-        for line in question.lines:
+    for action, content in dialogs.items():
+        assert bool(content.blocked) >= bool(objection(action, view))
+        for line in content.lines:
             clean(line)
     assert all(
         ask.blocked
         for ask in (confirm_promotion(shut, name), confirm_rollback(shut, name), confirm_start(shut, (name,)))
     )
-    if not asked["promote"].blocked:
+    if not dialogs["promote"].blocked:
         assert view.status.state == "awaiting-confirmation"
         assert all(check.ok for check in view.status.checks)
         assert not promotion_blocker(view.status)
 
 
-def test_the_gate_shows_what_the_region_accepted_and_not_what_the_files_say_by_now() -> None:
+def test_the_gate_shows_the_accepted_plan_and_not_the_pending_one() -> None:
     view = replace(s.at_gate(s.US), plan=s.live(s.US).plan)
     before, now = (confirm_promotion(ScreenState({"us": one}), "us") for one in (s.at_gate(s.US), view))
     assert now.lines == before.lines
@@ -171,14 +171,14 @@ def test_the_gate_shows_what_the_region_accepted_and_not_what_the_files_say_by_n
 def test_an_inconclusive_check_is_no_dead_end() -> None:
     view = s.at_gate(s.US)
     checks = (*view.status.checks[:-1], replace(view.status.checks[-1], ok=None))
-    question = confirm_promotion(ScreenState({"us": replace(view, status=replace(view.status, checks=checks))}), "us")
-    assert "console promote --region us" in question.blocked
+    content = confirm_promotion(ScreenState({"us": replace(view, status=replace(view.status, checks=checks))}), "us")
+    assert "console promote --region us" in content.blocked
     differs = confirm_promotion(ScreenState({"us": s.at_gate(s.US, wrong=True)}), "us")
     assert "console promote" not in differs.blocked
 
 
 @given(views())
-def test_a_region_is_at_rest_or_moves_or_stands(view: RegionView) -> None:
+def test_a_region_is_idle_working_held_or_at_its_gate(view: RegionView) -> None:
     assert not (idle(view) and working(view))
     assert working(view) or idle(view) or view.status.held or view.status.state == "awaiting-confirmation"
 
@@ -197,7 +197,7 @@ def test_an_ascii_terminal_gets_ascii_of_the_same_width(text: str) -> None:
     assert Content(to_ascii(shown)).cell_length == Content(shown).cell_length
 
 
-def test_a_bell_calls_when_a_person_is_needed_and_not_twice() -> None:
+def test_the_bell_rings_once_when_a_person_is_needed() -> None:
     moves, gate_shut, broken, through = (
         ScreenState({"us": view}) for view in (s.running(s.US), s.at_gate(s.US), s.failed(s.US), s.live(s.US))
     )
@@ -207,7 +207,7 @@ def test_a_bell_calls_when_a_person_is_needed_and_not_twice() -> None:
     assert not needs_attention(ScreenState({"us": s.RegionView(s.US)}), through)
 
 
-def test_a_region_whose_feed_stands_still_says_so_in_its_line_and_at_its_head() -> None:
+def test_a_stopped_feed_is_shown_in_the_list_and_in_the_summary() -> None:
     ill = Ailing(
         "parse", "requests", "requests/3f-1", 9, True, "landing: DELETE in version 7", "rebuild it", "E_REWRITE"
     )

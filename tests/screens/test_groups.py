@@ -1,4 +1,4 @@
-"""Which regions plan the same, and where tables were altered by hand: said in the list, over the plan and in it."""
+"""Groups of equal plans, and tables altered by hand: shown in the list, over the plan and in it."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from tests.screens.test_drawings import clean, outside
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids="{0[0]}x{0[1]}".format)
-async def test_regions_with_the_same_plan_are_told_together_and_by_their_letter(size: tuple[int, int]) -> None:
+async def test_regions_with_equal_plans_are_grouped_and_marked_with_a_letter(size: tuple[int, int]) -> None:
     async with running_app(s.ScriptedCockpit(*moment("fleet")), size=size) as (app, pilot):
         text = screen_text(app)
         assert "plan A · 5 regions · us, eu, sa, ca, in" in text
@@ -31,7 +31,7 @@ async def test_regions_with_the_same_plan_are_told_together_and_by_their_letter(
         assert "plan B, the same in me" in screen_text(app)
 
 
-async def test_what_was_altered_by_hand_is_said_with_both_ways_out() -> None:
+async def test_drift_is_shown_with_how_to_adopt_and_how_to_repair_it() -> None:
     async with running_app(s.ScriptedCockpit(*moment("fleet")), size=(119, 60)) as (app, pilot):
         await pilot.press(*"jjjjjj", "enter", "1")
         text = screen_text(app)
@@ -40,7 +40,7 @@ async def test_what_was_altered_by_hand_is_said_with_both_ways_out() -> None:
         assert "to repair it: there: ALTER TABLE requests DROP COLUMN note" in text
 
 
-async def test_a_region_that_is_live_and_altered_says_so_in_its_line() -> None:
+async def test_drift_of_a_live_region_is_shown_in_the_list() -> None:
     view = s.live(s.US)
     assert view.plan is not None
     view = replace(view, plan=replace(view.plan, drift=(s.ALTERED,)))
@@ -59,7 +59,7 @@ async def test_the_filter_finds_a_plan_and_what_drifted() -> None:
         assert home._list.shown == ["af"]
 
 
-async def test_what_is_live_already_comes_last_and_what_changes_is_compared_with_what_changes() -> None:
+async def test_groups_without_changes_come_last_and_groups_are_compared_with_one_that_changes() -> None:
     views = (s.live(s.US), s.running(s.EU), s.waiting(s.AP))
     async with running_app(s.ScriptedCockpit(*views), size=(119, 40)) as (app, _):
         text = screen_text(app)
@@ -70,7 +70,7 @@ async def test_what_is_live_already_comes_last_and_what_changes_is_compared_with
         assert "plan A" not in screen_text(app)
 
 
-async def test_a_lone_region_shares_its_plan_with_nobody() -> None:
+async def test_a_single_region_is_in_no_group() -> None:
     async with running_app(s.ScriptedCockpit(s.waiting(s.US))) as (app, _):
         assert "plan A" not in screen_text(app)
         assert "us: plan" in screen_text(app)
@@ -86,7 +86,7 @@ def test_many_plans_are_counted_and_not_all_listed() -> None:
     assert len(draw_groups(grouped(odd), 80, 8)) == 5
 
 
-def test_plans_are_grouped_anew_only_when_one_is_another() -> None:
+def test_plans_are_regrouped_only_when_one_was_replaced() -> None:
     views = {view.region.name: view for view in moment("before")}
     grouping = PlanGrouping()
     first = grouping.of(views)
@@ -98,10 +98,10 @@ def test_plans_are_grouped_anew_only_when_one_is_another() -> None:
 @given(
     st.lists(st.tuples(outside, outside), min_size=1, max_size=5, unique_by=lambda pair: pair[0]), st.integers(24, 200)
 )
-def test_names_from_outside_are_safe_and_fit(told: list[tuple[str, str]], width: int) -> None:
-    drifts = [replace(s.ALTERED, name=why) for _, why in told]
-    plans = [s.plan(replace(s.US, name=name), drift=(drift,)) for (name, _), drift in zip(told, drifts, strict=True)]
+def test_names_from_outside_are_safe_and_fit(names: list[tuple[str, str]], width: int) -> None:
+    drifts = [replace(s.ALTERED, name=why) for _, why in names]
+    plans = [s.plan(replace(s.US, name=name), drift=(drift,)) for (name, _), drift in zip(names, drifts, strict=True)]
     for line in draw_groups(grouped(plans), width, 4):
         clean(line)
         assert line.cell_length <= width
-    assert plan_title(grouped(plans), told[0][0]).startswith("plan")
+    assert plan_title(grouped(plans), names[0][0]).startswith("plan")

@@ -1,4 +1,4 @@
-"""What the keys ask of the cockpit, and what they refuse."""
+"""Which calls the keys make to the cockpit, and which they refuse."""
 
 from dataclasses import replace
 from itertools import product
@@ -60,18 +60,18 @@ async def test_no_typing_opens_a_gate_that_a_check_keeps_shut() -> None:
         assert (actions(cockpit), dialog_title(app)) == ([], "")
 
 
-async def test_a_gate_that_another_console_opened_is_dead_under_the_open_dialog() -> None:
+async def test_an_open_dialog_is_disabled_when_another_console_promotes() -> None:
     cockpit = s.ScriptedCockpit(*moment("gate"))
     async with running_app(cockpit) as (app, pilot):
         await pilot.press("P", "u", "s")
         cockpit.show(s.live(s.US))
         await settle(pilot)
-        assert "us is live: only a region at its gate can be promoted" in screen_text(app)
+        assert "us (live): only a region at its gate can be promoted" in screen_text(app)
         await pilot.press("enter")
         assert actions(cockpit) == []
 
 
-async def test_start_asks_first_and_says_what_waits_for_which_gate() -> None:
+async def test_start_asks_first_and_names_the_waves_behind_the_gate() -> None:
     cockpit = s.ScriptedCockpit(*moment("before"))
     gate_shut = Outcome("us", "awaiting-confirmation", AtGate("us is at its gate"))
     cockpit.outcomes = [(gate_shut, Outcome("eu", "skipped"), Outcome("ap", "skipped"))]
@@ -110,7 +110,7 @@ async def test_a_destructive_key_does_nothing_unless_its_button_is_chosen() -> N
         assert actions(cockpit) == [("cancel", "us"), ("discard", "eu")]
 
 
-async def test_pause_goes_on_where_it_is_paused_and_retry_only_after_a_failure() -> None:
+async def test_pause_resumes_a_paused_rollout_and_retry_applies_only_after_a_failure() -> None:
     paused = replace(s.running(s.EU), status=replace(s.running(s.EU).status, held="paused"))
     cockpit = s.ScriptedCockpit(s.running(s.US), paused, s.failed(s.AP))
     async with running_app(cockpit) as (app, pilot):
@@ -142,7 +142,7 @@ async def test_a_read_only_console_changes_nothing_in_any_state() -> None:
         assert {call for call, _ in cockpit.calls} == {"refresh", "witness"}
 
 
-async def test_an_error_is_said_with_its_hint_and_the_console_goes_on() -> None:
+async def test_an_error_is_shown_with_its_hint_and_the_console_continues() -> None:
     cockpit = s.ScriptedCockpit(*moment("gate"))
     cockpit.errors["promote"] = Conflict(
         "us was promoted by bob from his laptop at 12:00", hint="console status --region us"
@@ -217,7 +217,7 @@ async def test_a_thousand_changes_are_drawn_a_few_times() -> None:
         assert "400k/467k rows +24.3k" in screen_text(app)
 
 
-async def test_leaving_says_which_agents_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_quitting_names_the_agents_that_keep_running(capsys: pytest.CaptureFixture[str]) -> None:
     cockpit = s.ScriptedCockpit(*moment("running"))
     async with running_app(cockpit) as (_, pilot):
         await pilot.press("q")

@@ -1,4 +1,4 @@
-"""A screen that is opened late tells what happened before: the log's lines, and which rollout the steps were."""
+"""A screen that is opened late shows what happened before: the log, and the steps of the last rollout."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from tests.cli.sample import story
 from tests.screens import scripted as s
 
 
-def test_the_log_tells_the_whole_rollout_with_its_times() -> None:
+def test_the_log_has_the_whole_rollout_with_times() -> None:
     view = s.RegionView(s.US, status=replay(story()))
     lines = draw_log(view, 120, 0.0).plain.splitlines()
     assert lines[0] == "00:16:41Z r7 → r8, planned by ada@laptop"

@@ -115,7 +115,7 @@ def test_a_terminal_that_is_gone_ends_the_process(screen: Screen) -> None:
     assert screen.ends() == 129
 
 
-def test_a_terminal_that_reads_again_shows_what_is_so_by_now(tmp_path: Path) -> None:
+def test_a_terminal_that_reads_again_shows_the_current_state(tmp_path: Path) -> None:
     screen = Screen("tests.screens.hostile", tmp_path)
     try:
         screen.until(b"Quit")

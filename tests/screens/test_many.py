@@ -1,4 +1,4 @@
-"""Hundreds of regions on the screen: what is drawn at a key and at a repaint, how often, and what a click hits."""
+"""Hundreds of regions on the screen: what a key and a repaint draw, how often, and what a click selects."""
 
 import time
 from dataclasses import replace
@@ -62,7 +62,7 @@ async def test_a_key_and_a_repaint_draw_the_regions_in_view_and_no_others(
         assert len(drawn) <= fit
 
 
-async def test_the_next_repaint_rests_in_proportion_to_what_the_last_one_took(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_pause_before_a_repaint_is_proportional_to_the_last_one(monkeypatch: pytest.MonkeyPatch) -> None:
     now, took = time.monotonic() + 1000, 10.0
     cockpit = s.ScriptedCockpit(s.running(s.EU))
     async with running_app(cockpit) as (app, pilot):
@@ -92,16 +92,16 @@ async def test_the_next_repaint_rests_in_proportion_to_what_the_last_one_took(mo
 async def test_a_click_moves_the_cursor_and_a_second_one_opens_the_region_also_where_the_list_is_scrolled() -> None:
     async with running_app(s.ScriptedCockpit(*views()), size=(80, 24)) as (app, pilot):
         await settle(pilot)
-        found = app.screen.query_one(RegionList)
+        widget = app.screen.query_one(RegionList)
         assert await pilot.click(RegionList, offset=(5, 0))  # the names of the columns
-        assert found.current == "r000"
+        assert widget.current == "r000"
         for y, name in ((1, "r000"), (3, "r001"), (4, "r001"), (5, "r002")):
             assert await pilot.click(RegionList, offset=(5, y))
-            assert found.current == name
+            assert widget.current == name
         await pilot.press("end")
-        assert await pilot.click(RegionList, offset=(5, found.size.height - 3))
-        assert found.current == "r498"
-        assert await pilot.click(RegionList, offset=(5, found.size.height - 1), times=2)
+        assert await pilot.click(RegionList, offset=(5, widget.size.height - 3))
+        assert widget.current == "r498"
+        assert await pilot.click(RegionList, offset=(5, widget.size.height - 1), times=2)
         await pilot.pause()
         assert isinstance(app.screen, RegionScreen)
         assert app.screen.current_region == "r499"
@@ -136,39 +136,39 @@ async def test_a_plan_of_many_tables_is_shown_whole_whatever_was_shown_before() 
 
     cockpit = s.ScriptedCockpit(keeping(3))
     async with running_app(cockpit) as (app, pilot):
-        found = app.screen.query_one("#plan", Pane)
+        widget = app.screen.query_one("#plan", Pane)
         for tables in (3, 100, 190, 40, 5):
             cockpit.show(keeping(tables))
             await settle(pilot)
-            parts = [part for part in found.query(Static) if part.display]
-            assert "\n".join(str(part.content) for part in parts) == found._content.plain
-            assert f"t_{tables - 1} " in found._content.plain
-            assert found.virtual_size.height >= found._content.plain.count("\n") + 1
+            parts = [part for part in widget.query(Static) if part.display]
+            assert "\n".join(str(part.content) for part in parts) == widget._content.plain
+            assert f"t_{tables - 1} " in widget._content.plain
+            assert widget.virtual_size.height >= widget._content.plain.count("\n") + 1
 
 
 async def test_a_long_log_shows_its_last_line_and_that_of_what_is_added() -> None:
     view = s.running(s.EU)
 
-    def told(lines: int) -> RegionView:
+    def logging(lines: int) -> RegionView:
         return replace(view, status=replace(view.status, log=tuple(f"line {number} of it" for number in range(lines))))
 
-    cockpit = s.ScriptedCockpit(told(30))
+    cockpit = s.ScriptedCockpit(logging(30))
     async with running_app(cockpit) as (app, pilot):
         await pilot.press("l")
         for lines in (30, 39, 40, 41, 130, 200, 15):
-            cockpit.show(told(lines))
+            cockpit.show(logging(lines))
             await settle(pilot)
             assert f"line {lines - 1} of it" in screen_text(app)
             assert f"line {lines} of it" not in screen_text(app)
-        cockpit.show(told(130))
+        cockpit.show(logging(130))
         await settle(pilot)
         await pilot.press("home")
         await pilot.wait_for_scheduled_animations()
-        cockpit.show(told(150))
+        cockpit.show(logging(150))
         await settle(pilot)
         assert "line 0 of it" in screen_text(app)
         await pilot.press("end")
         await pilot.wait_for_scheduled_animations()
-        cockpit.show(told(170))
+        cockpit.show(logging(170))
         await settle(pilot)
         assert "line 169 of it" in screen_text(app)

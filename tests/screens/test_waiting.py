@@ -1,4 +1,4 @@
-"""What a region waits for and how long a pause may last, where an operator looks first."""
+"""What a region waits for, and how long a pause can last, in the list and in the summary."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def waiting() -> RegionView:
     return RegionView(Region("eu", "/w/eu", zone="Europe/Madrid"), "connected", status=status, live="r1")
 
 
-def test_the_regions_line_and_its_screen_say_what_it_waits_for() -> None:
+def test_the_list_and_the_summary_say_what_a_region_waits_for() -> None:
     assert WHY in draw_details(waiting()).plain
     assert WHY in draw_summary(waiting(), 200, NOW).plain
 
@@ -34,7 +34,7 @@ def test_once_a_batch_runs_it_waits_for_nothing() -> None:
     assert WHY not in draw_summary(replace(view, status=moved), 200, NOW).plain
 
 
-def test_a_pause_says_for_how_long_it_may_last() -> None:
+def test_a_pause_shows_how_long_it_can_last() -> None:
     view = waiting()
     paused = replace(view.status, held="paused", why="paused by ada", until=NOW + 5 * 86_400 + 3 * 3600)
     assert "paused by ada; can stay paused for 5 d 3 h" in draw_summary(replace(view, status=paused), 200, NOW).plain

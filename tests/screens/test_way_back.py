@@ -1,4 +1,4 @@
-"""Of a plan the screen says before anything runs whether it can be taken back, and whose answers change."""
+"""Before anything runs, the plan on the screen shows whether it can be rolled back, and whose results change."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def test_a_plan_says_that_a_rollback_loses_nothing_and_why() -> None:
     assert "a rollback" not in drawn(replace(plan, nodes=()))
 
 
-def test_what_a_rollback_loses_stands_above_the_tables_with_its_reason() -> None:
+def test_what_a_rollback_loses_is_shown_above_the_tables_with_its_reason() -> None:
     lost = Rollback(False, ("landing.agent", NASTY), "its producers may no longer send agent of landing")
     text = drawn(s.plan(s.US, rollback=lost), 200)
     assert (
@@ -35,7 +35,7 @@ def test_what_a_rollback_loses_stands_above_the_tables_with_its_reason() -> None
     )
 
 
-def test_whose_answers_change_is_listed_by_owner_with_what_and_why() -> None:
+def test_changed_results_are_listed_by_owner_with_node_and_reason() -> None:
     answers = (
         Answer("endpoint", "top_pages", "", "rows of requests differ"),
         Answer("sink", "export", "web team", "another query"),
@@ -52,7 +52,7 @@ def test_whose_answers_change_is_listed_by_owner_with_what_and_why() -> None:
     assert "results change for" not in drawn(s.plan(s.US, answers=()), 200)
 
 
-async def test_the_way_back_is_seen_without_scrolling_on_a_small_screen() -> None:
+async def test_the_rollback_line_is_visible_without_scrolling_on_a_small_screen() -> None:
     lost = Rollback(False, ("landing.agent",), "its producers may no longer send agent of landing")
     view = replace(s.waiting(s.US), plan=s.plan(s.US, rollback=lost))
     async with running_app(s.ScriptedCockpit(view), size=(80, 24)) as (app, pilot):

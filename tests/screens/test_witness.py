@@ -1,4 +1,4 @@
-"""The witnesses of a plan on the screen: asked for by a key, sought beside all else, kept, and ended with the console."""
+"""Witnesses of a plan on the screen: requested by a key, searched in the background, kept, ended with the console."""
 
 import asyncio
 import signal
@@ -84,7 +84,7 @@ async def until(pilot: Pilot[int], app: ConsoleApp, text: str, seconds: float = 
     return screen_text(app)
 
 
-async def test_a_key_seeks_the_witness_of_the_region_in_view_and_escape_leaves_it() -> None:
+async def test_a_key_searches_witnesses_of_the_selected_region_and_escape_leaves_the_pane() -> None:
     cockpit = s.ScriptedCockpit(*moment("before"))
     async with running_app(cockpit, size=SIZE) as (app, pilot):
         await pilot.press("j", "w")
@@ -99,7 +99,7 @@ async def test_a_key_seeks_the_witness_of_the_region_in_view_and_escape_leaves_i
         assert isinstance(app.screen, HomeScreen)
 
 
-async def test_its_pane_alone_seeks_nothing_and_says_what_would_be_started() -> None:
+async def test_opening_the_pane_starts_no_search_and_says_what_would_be_started() -> None:
     cockpit = s.ScriptedCockpit(*moment("before"))
     async with running_app(cockpit, size=SIZE) as (app, pilot):
         await pilot.press("enter", "5")
@@ -108,7 +108,7 @@ async def test_its_pane_alone_seeks_nothing_and_says_what_would_be_started() -> 
         assert [call for call, _ in cockpit.calls] == ["refresh"]
 
 
-async def test_without_a_plan_nothing_is_sought() -> None:
+async def test_without_a_plan_there_is_no_search() -> None:
     cockpit = s.ScriptedCockpit(replace(s.waiting(s.US), plan=None, problem="tables/requests.yaml:3:1: no column ts"))
     async with running_app(cockpit) as (app, pilot):
         await pilot.press("w")
@@ -117,7 +117,7 @@ async def test_without_a_plan_nothing_is_sought() -> None:
         assert [call for call, _ in cockpit.calls] == ["refresh"]
 
 
-async def test_rows_that_only_one_side_gives_are_shown_below_each_other_or_in_columns() -> None:
+async def test_rows_of_only_one_side_are_shown_side_by_side_or_one_column_a_line() -> None:
     none = s.WitnessResult(None, 324, "none among 324 databases")
     view = replace(
         s.waiting(s.US), witness=s.witness_progress(s.witness_result(rows=2), s.witness_result(rows=14), none)
@@ -131,18 +131,18 @@ async def test_rows_that_only_one_side_gives_are_shown_below_each_other_or_in_co
 
 
 @pytest.mark.parametrize(
-    ("sql", "said"), [(OLD, "the plan edits no query of a table"), (WIDER, "old rows and columns stay as they are")]
+    ("sql", "text"), [(OLD, "the plan edits no query of a table"), (WIDER, "old rows and columns stay as they are")]
 )
-async def test_what_changes_no_row_starts_no_spark(sql: str, said: str, tmp_path: Path, sparks: list[Started]) -> None:
+async def test_what_changes_no_row_starts_no_spark(sql: str, text: str, tmp_path: Path, sparks: list[Started]) -> None:
     world = World(tmp_path, holding("us"))
     async with running_app(world.console(planner=Files(sql)), size=SIZE) as (app, pilot):
         await until(pilot, app, "change waiting")
         await pilot.press("w")
-        await until(pilot, app, said)
+        await until(pilot, app, text)
     assert sparks == []
 
 
-async def test_without_a_spark_it_says_so_and_can_be_asked_again(
+async def test_without_spark_the_pane_says_so_and_the_search_can_be_repeated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sparks: list[Started]
 ) -> None:
     monkeypatch.setenv("CONSOLE_JARS", str(tmp_path))
@@ -159,7 +159,7 @@ async def test_without_a_spark_it_says_so_and_can_be_asked_again(
 
 
 @pytest.mark.spark
-async def test_one_spark_proves_an_edit_for_all_regions_while_the_operator_looks_elsewhere(
+async def test_one_spark_confirms_an_edit_for_all_regions_while_the_operator_looks_elsewhere(
     tmp_path: Path, sparks: list[Started]
 ) -> None:
     world, files = World(tmp_path, holding("us"), holding("eu"), holding("ap", EDITED)), Files(EDITED)

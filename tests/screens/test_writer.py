@@ -1,4 +1,4 @@
-"""The writer of a terminal: what it was given arrives whole, however the terminal takes it."""
+"""The writer of a terminal: every write arrives complete, however the terminal reads."""
 
 import os
 import threading

@@ -48,36 +48,36 @@ def test_every_known_change_has_a_witness_on_spark(spark: Replayer) -> None:
 def test_a_difference_that_only_duckdb_sees_is_not_shown(spark: Replayer) -> None:
     """A tab is white space to Spark's cast and none to DuckDB's; the character classes of their regexes differ too."""
     old = "SELECT regexp_replace(b, '\\\\p{L}', '') AS x FROM t"
-    sought = find_witness(witness_query(old, old.replace("{L}", "{L}{1}"), TABLES, UNTOLD), spark, seconds=0.5)
-    assert sought.witness is None
-    assert sought.tried > 20
+    result = find_witness(witness_query(old, old.replace("{L}", "{L}{1}"), TABLES, UNTOLD), spark, seconds=0.5)
+    assert result.witness is None
+    assert result.tried > 20
 
 
 def test_what_duckdb_cannot_run_is_searched_on_spark(spark: Replayer) -> None:
-    sought = find_witness(
+    result = find_witness(
         witness_query("SELECT a FROM t", "SELECT a, stack(2, a, 1) AS x FROM t", TABLES, UNTOLD), spark
     )
-    assert sought.witness is not None
-    assert [len(given.rows) for given in sought.witness.tables.values()] == [1]
-    assert (len(sought.witness.old.rows), len(sought.witness.new.rows)) == (1, 2)
+    assert result.witness is not None
+    assert [len(given.rows) for given in result.witness.tables.values()] == [1]
+    assert (len(result.witness.old.rows), len(result.witness.new.rows)) == (1, 2)
 
 
 def test_a_query_that_fails_where_the_other_does_not_is_a_difference(spark: Replayer) -> None:
-    sought = witness_between(
+    result = witness_between(
         "SELECT CAST(b AS INT) AS x FROM t", "SELECT TRY_CAST(b AS INT) AS x FROM t", TABLES, spark
     )
-    assert sought.witness is not None
-    assert "CAST_INVALID_INPUT" in sought.witness.old.error
-    assert sought.witness.new.rows == ((None,),)
-    assert "old fails: [CAST_INVALID_INPUT]" in witness_text(sought)
+    assert result.witness is not None
+    assert "CAST_INVALID_INPUT" in result.witness.old.error
+    assert result.witness.new.rows == ((None,),)
+    assert "old fails: [CAST_INVALID_INPUT]" in witness_text(result)
 
 
 def test_chance_is_no_witness(spark: Replayer) -> None:
-    sought = find_witness(
+    result = find_witness(
         witness_query("SELECT rand() AS x FROM t", "SELECT 1 - rand() AS x FROM t", TABLES, UNTOLD), spark, seconds=0.2
     )
-    assert sought.witness is None
-    assert "the answers differ by chance" in sought.reason
+    assert result.witness is None
+    assert "the results differ by chance" in result.reason
 
 
 def test_values_of_every_type_reach_spark_and_come_back(spark: Replayer) -> None:

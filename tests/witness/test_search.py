@@ -1,4 +1,4 @@
-"""The search without Spark: what it finds differs and is small; where nothing differs it finds nothing."""
+"""The search without Spark: candidates differ and are small; equivalent queries have none."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,43 +21,43 @@ UNTOLD = QueryDifference("changed")
 MANY_SECONDS = 60.0  # found long before
 
 
-def asked(old: str, new: str) -> WitnessQuery:
+def query(old: str, new: str) -> WitnessQuery:
     return witness_query(old, new, TABLES, UNTOLD)
 
 
-def runs(asked: WitnessQuery, database: Mapping[str, Any]) -> tuple[Ran, Ran]:
+def runs(query: WitnessQuery, database: Mapping[str, Any]) -> tuple[Ran, Ran]:
     duck = DuckEngine()
-    for table, columns in asked.columns.items():
+    for table, columns in query.columns.items():
         duck.fill(table, [(name, parse_type(type)) for name, type in columns.items()], database[table])
-    return duck.run(asked.old), duck.run(asked.new)
+    return duck.run(query.old), duck.run(query.new)
 
 
 @pytest.mark.parametrize(("old", "new", "rows"), CHANGES)
-def test_the_rows_found_differ_and_none_of_them_can_be_left_out(old: str, new: str, rows: int) -> None:
-    here = asked(old, new)
-    found = next(candidates(here, seconds=MANY_SECONDS))
-    assert differ(*runs(here, found), here.pairs)
-    assert sum(map(len, found.values())) == rows
-    for table, held in found.items():
-        for at in range(len(held)):
-            fewer = {**found, table: held[:at] + held[at + 1 :]}
-            assert not differ(*runs(here, fewer), here.pairs)
+def test_a_candidate_differs_and_no_row_of_it_can_be_left_out(old: str, new: str, rows: int) -> None:
+    searched = query(old, new)
+    database = next(candidates(searched, seconds=MANY_SECONDS))
+    assert differ(*runs(searched, database), searched.pairs)
+    assert sum(map(len, database.values())) == rows
+    for table, table_rows in database.items():
+        for at in range(len(table_rows)):
+            fewer = {**database, table: table_rows[:at] + table_rows[at + 1 :]}
+            assert not differ(*runs(searched, fewer), searched.pairs)
 
 
 @pytest.mark.parametrize(("old", "new"), REWRITES)
-def test_where_nothing_differs_nothing_is_found(old: str, new: str) -> None:
-    assert next(candidates(asked(old, new), seconds=0.5), None) is None
+def test_equivalent_queries_have_no_candidate(old: str, new: str) -> None:
+    assert next(candidates(query(old, new), seconds=0.5), None) is None
 
 
 def test_only_columns_that_a_query_reads_are_shown() -> None:
-    here = asked("SELECT count(b) AS n FROM t", "SELECT count(*) AS n FROM t")
-    assert here.columns == {"t": {"b": "string"}}
-    assert asked("SELECT count(*) AS n FROM u", "SELECT 2 * count(*) AS n FROM u").columns == {"u": {"a": "int"}}
+    searched = query("SELECT count(b) AS n FROM t", "SELECT count(*) AS n FROM t")
+    assert searched.columns == {"t": {"b": "string"}}
+    assert query("SELECT count(*) AS n FROM u", "SELECT 2 * count(*) AS n FROM u").columns == {"u": {"a": "int"}}
 
 
 def test_values_are_plain_where_the_difference_allows_it() -> None:
-    found = next(candidates(asked("SELECT DISTINCT a FROM t", "SELECT DISTINCT a, b FROM t"), seconds=MANY_SECONDS))
-    assert sorted(found["t"]) == [(0, ""), (0, "a")]
+    database = next(candidates(query("SELECT DISTINCT a FROM t", "SELECT DISTINCT a, b FROM t"), seconds=MANY_SECONDS))
+    assert sorted(database["t"]) == [(0, ""), (0, "a")]
 
 
 @pytest.mark.parametrize("type", sorted({type for columns in TABLES.values() for type in columns.values()}))
@@ -65,8 +65,8 @@ def test_every_type_has_values_that_an_engine_holds(type: str) -> None:
     of, duck = parse_type(type), DuckEngine()
     values = ValuePool((), (), frozenset(), ()).simple(of)
     duck.fill("held", [("x", of)], [(value,) for value in values])
-    here = witness_query("SELECT x FROM held", "SELECT x FROM held WHERE true", {"held": {"x": type}}, UNTOLD)
-    assert len(duck.run(here.old).rows) == len(values) > 2
+    searched = witness_query("SELECT x FROM held", "SELECT x FROM held WHERE true", {"held": {"x": type}}, UNTOLD)
+    assert len(duck.run(searched.old).rows) == len(values) > 2
     assert None in values
 
 
@@ -76,7 +76,7 @@ def test_a_type_without_rows_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "tables", "said"),
+    ("old", "new", "tables", "reason"),
     [
         ("SELECT reflect('java.lang.System', 'exit', 1) AS a FROM t", "SELECT a FROM t", TABLES, "reflect"),
         ("SELECT a FROM t", "SELECT a FROM parquet.`/etc/passwd`", TABLES, "parquet"),
@@ -86,17 +86,17 @@ def test_a_type_without_rows_is_named() -> None:
         ("SELECT a FROM t", "SELECT a, b FROM t", TABLES, "stay as they are"),
     ],
 )
-def test_what_may_not_be_run_starts_no_spark(old: str, new: str, tables: Any, said: str) -> None:
+def test_a_query_that_may_not_be_run_starts_no_spark(old: str, new: str, tables: Any, reason: str) -> None:
     with Replayer() as spark:
-        sought = witness_between(old, new, tables, spark)
-        assert sought.witness is None
-        assert said in sought.reason
+        result = witness_between(old, new, tables, spark)
+        assert result.witness is None
+        assert reason in result.reason
         assert not spark.started
 
 
-def test_without_a_spark_the_answer_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_without_spark_the_result_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("CONSOLE_JARS", str(tmp_path))
     with Replayer() as spark:
-        sought = witness_between("SELECT a FROM t WHERE a > 1", "SELECT a FROM t WHERE a >= 1", TABLES, spark)
-    assert sought.witness is None
-    assert "no Delta jars" in sought.reason
+        result = witness_between("SELECT a FROM t WHERE a > 1", "SELECT a FROM t WHERE a >= 1", TABLES, spark)
+    assert result.witness is None
+    assert "no Delta jars" in result.reason

@@ -30,17 +30,17 @@ def pseudonyms(addresses: Iterable[str], key: bytes) -> dict[str, str]:
     The three IPv4 ranges have 762 hosts; an address that hashes to a taken one gets an IPv6 address.
     """
     hosts = [host for network in DOCUMENTATION for host in network.hosts()]
-    found: dict[str, str] = {}
+    pseudonym_of: dict[str, str] = {}
     taken: set[int] = set()
     for address in sorted(set(addresses)):
         number = int.from_bytes(hmac.digest(key, address.encode(), hashlib.sha256))
         slot = number % len(hosts)
         if slot not in taken:
             taken.add(slot)
-            found[address] = str(hosts[slot])
+            pseudonym_of[address] = str(hosts[slot])
         else:
-            found[address] = str(DOCUMENTATION_6[number >> 160])
-    return found
+            pseudonym_of[address] = str(DOCUMENTATION_6[number >> 160])
+    return pseudonym_of
 
 
 def strip_search(referrer: str | None, known: dict[str, str]) -> str | None:

@@ -23,7 +23,7 @@ FieldLine = tuple[str, Content, Content]  # sign, name, value
 
 
 def draw_witness(view: RegionView, width: int, at: float) -> Content:
-    """What was found; during the search, its progress; before, how to start it."""
+    """The results; during the search, its progress; before, how to start it."""
     witness = view.witness
     if view.plan is None:
         return stack_lines(
@@ -37,10 +37,10 @@ def draw_witness(view: RegionView, width: int, at: float) -> Content:
         )
     lines = [] if witness.done else _progress_lines(len(witness.results), len(witness.edits), width)
     for number, (table, by) in enumerate(witness.edits[:MAX_QUERIES]):
-        found = witness.results[number] if number < len(witness.results) else None
+        result = witness.results[number] if number < len(witness.results) else None
         lines += [Content("")] if lines else []
         lines.append(cell(Content.assemble(safe(table, "bold", 80), " by ", safe(by, limit=80)), width))
-        lines += _answer_lines(found, width) if found else [Content.styled("… searching", "$text-muted")]
+        lines += _answer_lines(result, width) if result else [Content.styled("… searching", "$text-muted")]
     if witness.done and not witness.final:
         lines += [Content(""), key_hints(("w", "search again"))]
     return stack_lines(line.truncate(width, ellipsis=True) for line in lines)
@@ -52,9 +52,9 @@ def _offer_lines(width: int) -> list[Content]:
     return [*wrap_indented(key_hints(("w", about)), 0, width), Content(""), *wrap_indented(Content(spark), 0, width)]
 
 
-def _progress_lines(found: int, asked: int, width: int) -> list[Content]:
-    answered = f", {found} of {asked} done" if asked > 1 else ""
-    spark = f"… searching{answered}: Spark is started on this machine, which takes half a minute."
+def _progress_lines(done: int, total: int, width: int) -> list[Content]:
+    progress = f", {done} of {total} done" if total > 1 else ""
+    spark = f"… searching{progress}: Spark is started on this machine, which takes half a minute."
     leave = key_hints(("esc", "leave: the search continues, and its results are kept"))
     return [*wrap_indented(Content.styled(spark, "$text-primary"), 0, width), *wrap_indented(leave, 0, width)]
 
