@@ -207,7 +207,7 @@ class Service:
         if accept:
             maintainer.accept(controller, self.follower, accept, f"{by} from {host}")
             return {"done": [maintainer.MaintenanceResult(accept, "accepted", "its feeds go on")]}
-        return {"done": list(self.maintainer.keep(controller, maintainer.MaintenanceRequest(**request)))}
+        return {"done": list(self.maintainer.run(controller, maintainer.MaintenanceRequest(**request)))}
 
     def query(self, pipeline: str, sql: str, tables: list[str], args: dict[str, Any], limit: int) -> dict[str, Any]:
         return queries.query(self.controller(pipeline), self.spark, sql, tables=tables, args=args, limit=limit)
@@ -250,7 +250,7 @@ class Service:
             except Exception as error:  # a full disk, for example: retried in the next second
                 self.report(name, "warning", f"{type(error).__name__}: {str(error)[:200]}")
         self._retry_failed()
-        self.maintainer.mind()
+        self.maintainer.tick()
 
     def _retry_failed(self) -> None:
         if self._failed_pipelines and time.monotonic() - self._tried > RETRY_SECONDS:

@@ -144,7 +144,7 @@ async def test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again(tm
         file = file or (held[-1] if held else ledger.file(story, 14))
         held.append(file)
         named = {each for each in versions if ledger.begun(each, [])}
-        match random.choice(("alone", "alone", "alone", "hurt", "hurt", "crowd", "named", "spoilt", "upkeep")):
+        match random.choice(("alone", "alone", "alone", "hurt", "hurt", "crowd", "named", "spoilt", "maintenance")):
             case "hurt" if story not in named:
                 await outcome(sending(region, file, random, name=file.name, lost=0.15))
             case "crowd" if story not in named:
@@ -161,7 +161,7 @@ async def test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again(tm
                 ledger.named[load] = file.events
             case "spoilt":
                 await spoilt(region, ledger, story, versions, random)
-            case "upkeep":
+            case "maintenance":
                 random.choice((region.restart, region.clean, region.widen))()
             case _:
                 await alone(region, ledger, story, versions, random)

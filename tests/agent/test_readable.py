@@ -75,7 +75,7 @@ def test_what_keeps_a_version_from_being_read_is_said(
     assert found.table is table
 
 
-def upkeep(path: str) -> None:
+def maintenance(path: str) -> None:
     note = CommitProperties(custom_metadata={"userMetadata": json.dumps({"kind": log.RETENTION, "keep": "2026-11-02"})})
     DeltaTable(path).delete("n < 10", commit_properties=note)
 
@@ -87,7 +87,7 @@ def upkeep(path: str) -> None:
         (lambda path: DeltaTable(path).delete("n = 3"), "others", "version 3 (DELETE, "),
         (lambda path: DeltaTable(path).restore(0), "others", "version 3 (RESTORE, "),
         (lambda path: write_deltalake(path, rows(0, 10), mode="overwrite"), "others", "version 3 (WRITE, "),
-        (upkeep, "ours", "retention has deleted the days before 2026-11-02 since version 1"),
+        (maintenance, "ours", "retention has deleted the days before 2026-11-02 since version 1"),
         (lambda path: (Path(path) / "_delta_log" / f"{2:020}.json").unlink(), "vague", "what happened since version 1"),
     ],
 )

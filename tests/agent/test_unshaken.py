@@ -302,9 +302,9 @@ def test_nothing_is_vacuumed_while_a_pipeline_is_down_that_may_still_need_it(
     for pipeline in ("broken", "web"):
         service._load(pipeline)
     for _ in range(2):
-        assert shared() == ["left broken cannot be taken up, and may need its old files"]
+        assert shared() == ["left broken has failed to load and may need its old files"]
     said = capsys.readouterr().err
-    assert said.count("warning web: upkeep: nothing is vacuumed while broken cannot be taken up") == 1
+    assert said.count("warning web: maintenance: nothing is vacuumed while broken fails to load") == 1
     last.write_bytes(was)
     monkeypatch.setattr("console.agent.service.RETRY_SECONDS", 0.0)
     service.tick()

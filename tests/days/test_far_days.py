@@ -164,7 +164,7 @@ async def test_a_live_row_of_a_far_day_stops_the_feed_that_is_partitioned_by_it_
     assert await told(world, "watch") == (1, ["daily"])
 
 
-async def test_upkeep_passes_far_days(world: World) -> None:
+async def test_maintenance_passes_far_days(world: World) -> None:
     region = world.region
     early = Counter(row for row in world.landed if row[1] is not None and row[1] < KEPT_SINCE)
     done = await region.driver.maintain("web", ME, {"expire": True, "many": 10})

@@ -105,7 +105,7 @@ UNDER_FIRE = (
     Mutant("a watch that cannot begin is silent", "tests/agent/test_unshaken.py", "console/agent/server.py",
            "            self._writer.close()\n            self._service.report(", "            self._service.report("),
     Mutant("VACUUM does not ask who is down", "tests/agent/test_unshaken.py", "console/agent/maintenance/maintainer.py",
-           "        if down := self._unread(line):", "        if (down := self._unread(line)) and not down:"),
+           "        if failed := self._unloaded(controller):", "        if (failed := self._unloaded(controller)) and not failed:"),
     Mutant("a position over quiet commits is kept to oneself", "tests/agent/test_quiet.py",
            "console/agent/feeds/follower.py", "0 if self._heartbeat_due(feed) else HEARTBEAT_COMMITS", "HEARTBEAT_COMMITS"),
     Mutant("a Spark that does not stop is waited for", "tests/agent/test_deaf.py", "console/agent/rollout/executor.py",

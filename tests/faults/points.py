@@ -99,8 +99,8 @@ CONSOLE = (
 # Points that the acts of this folder do not arm: who does.
 ELSEWHERE = {
     "schema-": "tests/stores",
-    "commit-compact": "tests/faults/rules/test_upkeep_killed.py",
-    "commit-retention": "tests/faults/rules/test_upkeep_killed.py",
+    "commit-compact": "tests/faults/rules/test_maintenance_killed.py",
+    "commit-retention": "tests/faults/rules/test_maintenance_killed.py",
     "quarantine": "tests/faults/rules/test_killed.py",
     "commit-columns": "tests/faults/rules/test_killed.py",
     "commit-copy": "tests/faults/rules/test_killed.py",

@@ -1,1 +1,1 @@
-"""Maintenance of our own tables: compaction, retention, VACUUM. Runs beside the follower, never in its thread."""
+"""Maintenance of our own tables: compaction, retention, VACUUM. It runs beside the follower, never in its thread."""

@@ -1,4 +1,4 @@
-"""Many small files of one partition become few, while rows keep arriving (docs/design.md, rule 8)."""
+"""Compaction of a partition's small files while rows keep arriving (docs/design.md, rule 8)."""
 
 import json
 from collections import defaultdict
@@ -18,17 +18,17 @@ from console.model.live import TableState
 from console.model.schema import quoted, text_literal
 from console.model.slices import EARLY, LATE
 
-SMALL_BYTES = 32 << 20  # a file below this is small
-MANY = 100  # small files in one partition that are worth a job
+SMALL_BYTES = 32 << 20  # files below this are small
+MANY = 100  # small files in one partition that are worth a Spark job
 FILE_BYTES = 128 << 20
-MOST_BYTES = 8 << 30  # of one partition; more would hold the live feeds' table for too long
-SPOILED = "E_COMPACTION"  # the code of a compaction that did not keep every row
+MOST_BYTES = 8 << 30  # of one partition; more would block the live feeds for too long
+SPOILED = "E_COMPACTION"  # error code of a compaction that did not keep every row
 PLAIN = ("date", "string", "int", "integer", "bigint", "long", "smallint", "short", "tinyint", "byte", "boolean")
 
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """One partition with many small files. values: column → value, None for NULL; {} for a table without partitions."""
+    """A partition with many small files. values: (column, value), None for NULL; () for a table without partitions"""
 
     values: tuple[tuple[str, str | None], ...]
     files: int
@@ -42,7 +42,7 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True)
 class Compacted:
-    """One commit that moved rows into fewer files and changed none. version is the target's."""
+    """A commit that moved rows into fewer files. files: their number now; version: of the table"""
 
     crowd: Crowd
     files: int
@@ -50,7 +50,7 @@ class Compacted:
 
 
 def crowded(table: str, many: int = MANY) -> tuple[Crowd, ...]:
-    """Partitions of a table with at least `many` small files, the most crowded first; read from the log."""
+    """Partitions with at least `many` small files, those with most files first; read from the log."""
     opened = DeltaTable(table)
     columns = tuple(opened.metadata().partition_columns)
     kinds = {field.name: str(getattr(field.type, "type", field.type)) for field in opened.schema().fields}
@@ -64,7 +64,7 @@ def crowded(table: str, many: int = MANY) -> tuple[Crowd, ...]:
         groups[tuple(part[at] for part in parts)].append((size, rows or 0))
     crowds = []
     for key, files in groups.items():
-        if {EARLY, LATE} & set(key):  # several days by one name, which an older console let in
+        if {EARLY, LATE} & set(key):  # several days under one name, which older consoles allowed
             continue
         small, size = sum(each < SMALL_BYTES for each, _ in files), sum(each for each, _ in files)
         if small >= many and size <= MOST_BYTES:
@@ -74,22 +74,21 @@ def crowded(table: str, many: int = MANY) -> tuple[Crowd, ...]:
 
 
 def compact(session: Any, table: str, crowd: Crowd, most_tasks: int = 1, state: TableState | None = None) -> Compacted:
-    """Rewrite one partition into files of a good size, in one commit without data change, which no feed carries.
+    """Rewrite one partition into larger files, in one commit without data change, which feeds skip.
 
-    The rows are read from the table as it stands when the write begins, never from a pinned version: what is appended
-    between a pinned read and the write would be replaced and lost, without a conflict. What is appended during the
-    write is not touched.
+    Rows are read from the table's latest version, never from a pinned one: rows appended between a pinned read and the
+    write would be replaced and lost without a conflict. Rows appended during the write are not touched.
 
-    session     one of its own
-    most_tasks  files are written by so many tasks at once: a slot stays free for live (rule 10)
-    state       says how the table is clustered
+    session     a session of its own
+    most_tasks  upper limit of tasks, so that a slot stays free for live feeds (rule 10)
+    state       for the clustering columns
     raises      RegionError E_COMPACTION if the commit's rows are not those of the version before it
     """
     where = _where(crowd.values)
     rows = session.read.format("delta").load(table)
-    out = (rows.where(where) if where else rows).coalesce(max(1, min(most_tasks, crowd.bytes // FILE_BYTES + 1)))
-    out = clustered(out, state) if state else out
-    writer = out.write.format("delta").mode("overwrite").option("dataChange", "false")
+    rows_out = (rows.where(where) if where else rows).coalesce(max(1, min(most_tasks, crowd.bytes // FILE_BYTES + 1)))
+    rows_out = clustered(rows_out, state) if state else rows_out
+    writer = rows_out.write.format("delta").mode("overwrite").option("dataChange", "false")
     note = {"kind": "compact", "partition": crowd.label, "files": crowd.files}
     before = log.latest_version(table)
     with write_lock.shared(table):
@@ -98,31 +97,33 @@ def compact(session: Any, table: str, crowd: Crowd, most_tasks: int = 1, state: 
         crash.point("after-commit-compact")
     commits = log.commits(table, before + 1, log.latest_version(table))
     version = next(commit.version for commit in commits if commit.note == note)
-    _see_same(session, table, where, version)
+    _check_unchanged(session, table, where, version)
     return Compacted(crowd, _files(table, version, crowd), version)
 
 
-def _see_same(session: Any, table: str, where: str, version: int) -> None:
-    was, now = (_totals(session, table, where, each) for each in (version - 1, version))
-    if was != now:
+def _check_unchanged(session: Any, table: str, where: str, version: int) -> None:
+    before_totals, after_totals = (_totals(session, table, where, each) for each in (version - 1, version))
+    if before_totals != after_totals:
         raise RegionError(
-            f"{table}: compaction in version {version} changed {where or 'the table'}: {was} is now {now}",
+            f"{table}: compaction in version {version} changed {where or 'the table'}: {before_totals} is now {after_totals}",
             hint=f"stop the agent, RESTORE the table to version {version - 1} and report this",
             code=SPOILED,
         )
 
 
 def _totals(session: Any, table: str, where: str, version: int) -> tuple[Any, ...]:
-    """Count and sums of the rows' hashes in one partition, as of a version."""
+    """Number of rows and sums of their hashes in one partition, as of a version."""
     pinned = session.read.format("delta").option("versionAsOf", version).load(table)
     types = [(field.name, field.dataType.simpleString()) for field in pinned.schema.fields]
-    kinds = [(name, kind) for name, kind in types if "map<" not in kind.removeprefix("map<")]  # which nobody can hash
-    found = sums_per_day(pinned.where(where) if where else pinned, "", kinds).collect()
-    return tuple(found[0]) if found else ()
+    kinds = [
+        (name, kind) for name, kind in types if "map<" not in kind.removeprefix("map<")
+    ]  # Spark hashes no nested maps
+    sums = sums_per_day(pinned.where(where) if where else pinned, "", kinds).collect()
+    return tuple(sums[0]) if sums else ()
 
 
 def _where(values: Sequence[tuple[str, str | None]]) -> str:
-    """A predicate on partition columns only, as `replaceWhere` wants it."""
+    """A predicate on partition columns only, as `replaceWhere` requires."""
     return " AND ".join(
         f"{quoted(name)} IS NULL" if value is None else f"{quoted(name)} = {text_literal(value)}"
         for name, value in values
@@ -138,8 +139,8 @@ def _files(table: str, version: int, crowd: Crowd) -> int:
 
 
 def _values(actions: Any, column: str) -> list[str | None]:
-    """A partition column's value in each file, as text."""
-    held = actions.column(f"partition.{column}")
-    if DataType.is_date32(held.type):
-        return [name or None for name in days.day_names(held)]
-    return [None if value is None else str(value) for value in held.to_pylist()]
+    """A partition column's values, one per file, as text."""
+    column_values = actions.column(f"partition.{column}")
+    if DataType.is_date32(column_values.type):
+        return [name or None for name in days.day_names(column_values)]
+    return [None if value is None else str(value) for value in column_values.to_pylist()]

@@ -1,4 +1,4 @@
-"""Rows older than a table's declared retention are deleted, by whole days (docs/design.md, rule 4)."""
+"""Deletion of rows older than a table's declared retention, by whole days (docs/design.md, rule 4)."""
 
 import json
 from datetime import date, timedelta
@@ -11,8 +11,8 @@ from console.model.schema import quoted
 
 
 def cutoff(state: TableState, today: date) -> date | None:
-    """The first day that is kept; None where nothing expires: no retention, one longer than the calendar, or no
-    stored time to tell days by."""
+    """The first day that is kept; None where nothing expires: no retention, one longer than the calendar, or no stored
+    time column."""
     stored = {column.name for column in state.version.columns}
     if state.table.retention_days is None or state.table.time not in stored:
         return None
@@ -23,14 +23,14 @@ def cutoff(state: TableState, today: date) -> date | None:
 
 
 def expired(session: Any, table: str, state: TableState, keep: date) -> int:
-    """How many rows are older than the first kept day. Rows without a time never expire."""
+    """The number of rows older than the first kept day. Rows without a time never expire."""
     return int(session.read.format("delta").load(table).where(_older(state, keep)).count())
 
 
 def expire(session: Any, table: str, state: TableState, keep: date) -> int:
-    """Delete them, in one commit whose note tells every feed that reads the table to pass it over.
+    """Delete the expired rows in one commit, whose note makes all downstream feeds skip it.
 
-    session  one of its own: the note of a maintenance statement is a setting of the session
+    session  a session of its own, since the note of a maintenance statement is a session setting
     returns  rows deleted
     """
     from delta.tables import DeltaTable
@@ -47,7 +47,7 @@ def expire(session: Any, table: str, state: TableState, keep: date) -> int:
 
 
 def _older(state: TableState, keep: date) -> Any:
-    """A range on the raw column, which prunes files (rule 11). To Spark a day is its first moment, in the session's UTC."""
+    """A range on the raw column, which prunes files (rule 11). Spark takes a day for its first moment, in the session's UTC."""
     from pyspark.sql.functions import col, lit
 
     return col(quoted(state.table.time)) < lit(keep)

@@ -1,8 +1,8 @@
-"""Files that nobody can want any more are deleted, and no other (docs/design.md, rule 7).
+"""Deletion of files that nothing reads any more (docs/design.md, rule 7).
 
-How long a removed file stays is the table's own `deletedFileRetentionDuration` and nothing else: Delta forgets that a
-file was ever removed once that time is over, so `VACUUM … RETAIN` with more hours spares nothing (measured: files
-removed 30 days ago were deleted by RETAIN 960 HOURS). So where somebody still needs an older one, a table is left alone.
+Only the table's own `deletedFileRetentionDuration` decides how long a removed file stays. Delta forgets removals after that
+time, so `VACUUM … RETAIN` with more hours does not keep files (measured: files removed 30 days ago were deleted by RETAIN 960
+HOURS). A table whose older files are still needed is therefore not vacuumed at all.
 """
 
 import json
@@ -16,25 +16,25 @@ from deltalake import DeltaTable
 from console.agent.store import log, write_lock
 from console.errors import RegionError
 
-DELTAS_HOURS = 168.0  # where the table says nothing
-SLACK_HOURS = 1.0  # a removal is stamped some time before its commit
+DEFAULT_HOURS = 168.0  # Delta's default
+SLACK_HOURS = 1.0  # a removal's timestamp is earlier than its commit's
 _HOURS = {"second": 1 / 3600, "minute": 1 / 60, "hour": 1.0, "day": 24.0, "week": 168.0}
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Somebody still reads the table as of `version`, or what its commits after it added."""
+    """A reader still needs the table as of `version`, or the files added after it. why: who"""
 
     version: int
     why: str
 
 
-def in_the_way(table: str, needs: Iterable[Need]) -> Need | None:
-    """Who would miss a file that VACUUM deletes now; None if nobody would.
+def blocking_need(table: str, needs: Iterable[Need]) -> Need | None:
+    """The first need for a file that VACUUM would delete now, or None.
 
-    A file that was live at a needed version, or was added after it, is only ever removed by a commit after it.
+    A file that is part of a needed version, or was added after it, can only have been removed by a later commit.
 
-    raises  RegionError E_LOG_GONE if the log no longer tells of such a commit
+    raises  RegionError E_LOG_GONE if such a commit is gone from the log
     """
     oldest = (time.time() - (kept_hours(table) - SLACK_HOURS) * 3600) * 1000
     latest = log.latest_version(table)
@@ -46,9 +46,9 @@ def in_the_way(table: str, needs: Iterable[Need]) -> Need | None:
 
 
 def vacuum(session: Any, table: str) -> None:
-    """Delete the files that no version within the table's own retention has.
+    """Delete the files that belong to no version within the table's own retention.
 
-    session  one of its own: the note of a maintenance statement is a setting of the session
+    session  a session of its own, since the note of a maintenance statement is a session setting
     """
     from delta.tables import DeltaTable as Table
 
@@ -59,22 +59,22 @@ def vacuum(session: Any, table: str) -> None:
 
 
 def _removals(table: str, version: int) -> list[int]:
-    """When (ms since 1970) the files that a commit removed were stamped as removed."""
+    """Deletion timestamps (ms since 1970) of the files removed by a commit."""
     lines = log.action_lines(
-        table, version, hint="nothing was deleted: nobody can tell which files its readers still need"
+        table, version, hint="nothing was deleted: the files that are still needed cannot be determined"
     )
-    found = (json.loads(line).get("remove") for line in lines if '"remove"' in line)
-    return [int(remove.get("deletionTimestamp") or 0) for remove in found if remove]
+    removals = (json.loads(line).get("remove") for line in lines if '"remove"' in line)
+    return [int(remove.get("deletionTimestamp") or 0) for remove in removals if remove]
 
 
 def kept_hours(table: str) -> float:
     """`delta.deletedFileRetentionDuration` in hours.
 
-    raises  RegionError E_RETENTION if it says something else than a length of time
+    raises  RegionError E_RETENTION if it is no duration
     """
     text = DeltaTable(table).metadata().configuration.get("delta.deletedFileRetentionDuration", "")
     if not text:
-        return DELTAS_HOURS
+        return DEFAULT_HOURS
     words = text.lower().removeprefix("interval ").split()
     try:
         return sum(float(n) * _HOURS[unit.rstrip("s")] for n, unit in zip(words[::2], words[1::2], strict=True))

@@ -81,7 +81,7 @@ MUTANTS: tuple[Mutant, ...] = (
     # rules 7 and 8
     bug("a pinned compaction", COMPACT, 'session.read.format("delta").load(table)', 'session.read.format("delta").option("versionAsOf", log.latest_version(table)).load(table)', f"{KEEPING}::test_compaction_loses_no_row_that_is_appended_meanwhile_and_moves_none_for_a_reader"),
     bug("compaction changes data", COMPACT, '.option("dataChange", "false")', "", f"{KEEPING}::test_compaction_loses_no_row_that_is_appended_meanwhile_and_moves_none_for_a_reader"),
-    bug("totals are not compared", COMPACT, "if was != now:", "if False:", f"{KEEPING}::test_a_compaction_that_lost_a_row_is_found"),
+    bug("totals are not compared", COMPACT, "if before_totals != after_totals:", "if False:", f"{KEEPING}::test_a_compaction_that_lost_a_row_is_found"),
     bug("VACUUM asks nobody", "console/agent/maintenance/vacuum.py", "if any(stamp < oldest for stamp in _removals(table, version)):", "if False:", f"{KEEPING}::test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_replaced"),
     bug("time travel ends with the retention", "console/agent/spark_session.py", 'enforceTimeTravelWithinDeletedFileRetentionDuration": "false"', 'enforceTimeTravelWithinDeletedFileRetentionDuration": "true"', f"{KEEPING}::test_a_fence_older_than_the_file_retention_can_still_be_read"),
     bug("missing files are passed over", "console/agent/spark_session.py", '"spark.sql.files.ignoreMissingFiles": "false"', '"spark.sql.files.ignoreMissingFiles": "true"', f"{KEEPING}::test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_replaced"),
@@ -109,7 +109,7 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("an old feed shuts the gate", "console/agent/rollout/rebind.py", "needed=lambda live_feed: live_feed.key in live_feeds", "needed=lambda live_feed: True", GATE),
     bug("a feed that goes on is taken for level", FOLLOW, "return followed.aligned and all(feed.health.standing for feed in followed.stalled)", "return followed.aligned", STANDING),
     bug("an ending agent fails its rollout", "console/agent/rollout/validation.py", "if error.code == ENDING:", "if False:", GATE),
-    bug("the first release's retention counts", "console/agent/maintenance/maintainer.py", "_longer(found[path], state) if path in found else state", "found.get(path, state)", f"{RULES}/test_keeper.py"),
+    bug("the first release's retention counts", "console/agent/maintenance/maintainer.py", "_longer(tables[path], state) if path in tables else state", "tables.get(path, state)", f"{RULES}/test_keeper.py"),
     bug("a spoiled table is compacted again", "console/agent/maintenance/maintainer.py", "if error.code == SPOILED:", "if False:", f"{RULES}/test_keeper.py"),
     bug("a column that differs is none", "console/agent/feeds/comparison.py", "    if differing:\n", "    if False:\n", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
     bug("rows a day are not compared", "console/agent/feeds/comparison.py", "unequal = [d for d in days if was.get", "unequal = [d for d in () if was.get", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
@@ -124,8 +124,8 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a feed that stands still is well", FOLLOW, "if feed.health.tries or feed.health.standing]", "if False]", f"{STANDING}::test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause_is_gone"),
     bug("no gate waits for rows", "console/agent/rollout/promotion.py", "            self._drain(status.release)", "            pass", f"{AT_GATE}::test_while_rows_wait_the_gate_stays_shut_says_how_many_and_gives_up_unchanged"),
     bug("two releases stay previous", "console/agent/store/ledger.py", " WHEN state = 'previous' THEN 'retired'", "", f"{AT_GATE}::test_back_and_back_again_and_on_after_that_until_what_was_before_is_cleaned_up"),
-    bug("a compaction before a death flows", COMPACT, '.option("dataChange", "false")', "", f"{RULES}/test_upkeep_killed.py"),
-    bug("retention before a death stops feeds", RANGES, 'if commit.is_retention or policy == "ignore":', 'if policy == "ignore":', f"{RULES}/test_upkeep_killed.py::test_killed_around_a_retention_delete_whole_days_are_gone_once_and_no_feed_below_notices"),
+    bug("a compaction before a death flows", COMPACT, '.option("dataChange", "false")', "", f"{RULES}/test_maintenance_killed.py"),
+    bug("retention before a death stops feeds", RANGES, 'if commit.is_retention or policy == "ignore":', 'if policy == "ignore":', f"{RULES}/test_maintenance_killed.py::test_killed_around_a_retention_delete_whole_days_are_gone_once_and_no_feed_below_notices"),
     bug("a fence's own commit is live as well", RANGES, "log.commits(source, position + 1, min(end", "log.commits(source, position, min(end", f"{FENCE}::test_of_a_thousand_fences_taken_among_rows_in_flight_each_parts_history_from_what_is_live"),
     bug("who takes a feed over begins anew", ONCE, "    return epoch, position\n\n\ndef close_feed", "    return epoch, start\n\n\ndef close_feed", f"{FENCE}::test_a_landing_row_that_was_delivered_twice_is_two_rows_and_a_step_done_twice_is_one"),
     # the gate's and `verify`'s own arithmetic

@@ -83,12 +83,12 @@ def test_a_feed_whose_target_is_not_there_yet_may_want_everything(line: Pipeline
 
 
 def test_what_others_write_is_never_touched(line: PipelineController, tmp_path: Path) -> None:
-    ours = {Path(path).relative_to(tmp_path).as_posix() for path in maintainer.ours(line)}
+    ours = {Path(path).relative_to(tmp_path).as_posix() for path in maintainer.owned_tables(line)}
     assert ours == {"landing", "copy/a-1", "copy/b-2"}
     theirs = opened(tmp_path / "other")
     foreign(tmp_path / "other" / "landing", rows(1))
     theirs.releases.propose(release("r1", "copy/a-1", managed=False), "web-1", "ada", "laptop")
-    assert maintainer.ours(theirs) == {}
+    assert maintainer.owned_tables(theirs) == {}
     with pytest.raises(DataError, match="keeps no table 'landing'"):
         maintainer.accept(theirs, FeedFollower(SparkHandle(Settings("eu"), -1), 1.0, lambda *_: None), "landing", "ada")
 
@@ -97,23 +97,23 @@ def test_a_dry_run_names_what_is_crowded_and_changes_nothing_and_one_pass_goes_a
     line: PipelineController,
 ) -> None:
     kept = maintainer.Maintainer(SparkHandle(Settings("eu"), -1), lambda: [line], lambda *_: None)
-    before = [log.latest_version(path) for path in maintainer.ours(line)]
-    done = kept.keep(line, maintainer.MaintenanceRequest(dry_run=True, many=4))
+    before = [log.latest_version(path) for path in maintainer.owned_tables(line)]
+    done = kept.run(line, maintainer.MaintenanceRequest(dry_run=True, many=4))
     assert done == (maintainer.MaintenanceResult("landing", "compacted", "day=2026-11-01: 4 files"),)
-    assert [log.latest_version(path) for path in maintainer.ours(line)] == before
+    assert [log.latest_version(path) for path in maintainer.owned_tables(line)] == before
     kept._busy.acquire()
-    with pytest.raises(Conflict, match="being kept already"):
-        kept.keep(line, maintainer.MaintenanceRequest(dry_run=True))
+    with pytest.raises(Conflict, match="maintenance is running already"):
+        kept.run(line, maintainer.MaintenanceRequest(dry_run=True))
 
 
 def sharing(place: Path, *declared: dict[str, Any]) -> TableState:
-    """The one version that releases share, as upkeep sees it; each declares it in its own way, the first is the oldest."""
+    """The one version that releases share, as maintenance sees it; each declares it in its own way, the first is the oldest."""
     DeltaTable.create(str(place / "copy/a-1"), schema=SCHEMA, partition_by=["day"])
     line = opened(place)
     for n, more in enumerate(declared, 1):
         own = moved(state("copy", **more), "copy/a-1")
         line.releases.propose(Release(f"r{n}", "web", "d", (own,), ()), f"web-{n}", "ada", "laptop")
-    (found,) = maintainer.ours(line).values()
+    (found,) = maintainer.owned_tables(line).values()
     return found
 
 
@@ -161,14 +161,14 @@ def test_a_table_that_a_compaction_changed_is_told_once_and_never_kept_again(
         kept._compact_all(line)
     assert tried == [landing]
     assert said == [
-        ("web", "error", f"upkeep: {landing}: compaction in version 4 changed it [E_COMPACTION]; RESTORE it")
+        ("web", "error", f"maintenance: {landing}: compaction in version 4 changed it [E_COMPACTION]; RESTORE it")
     ]
-    done = kept.keep(line, maintainer.MaintenanceRequest(many=4))
+    done = kept.run(line, maintainer.MaintenanceRequest(many=4))
     assert [(each.what, "[E_COMPACTION]" in each.detail) for each in done if each.table == "landing"] == [
         ("left", True)
     ]
     assert tried == [landing]
-    assert vacuumed == [path for path in maintainer.ours(line) if path != landing]
+    assert vacuumed == [path for path in maintainer.owned_tables(line) if path != landing]
 
 
 @pytest.mark.parametrize(("slots", "tasks"), [(0, 1), (1, 1), (2, 1), (3, 2), (4, 3)])
@@ -186,7 +186,7 @@ def test_a_compaction_leaves_a_slot_to_live_rows(
     monkeypatch.setattr(maintainer, "compact", compacted)
     monkeypatch.setattr(maintainer, "vacuum", lambda *_: None)
     spark = SimpleNamespace(session=lambda **conf: asked.append(conf), slots=slots)
-    maintainer.Maintainer(cast(Any, spark), lambda: [line], lambda *_: None).keep(
+    maintainer.Maintainer(cast(Any, spark), lambda: [line], lambda *_: None).run(
         line, maintainer.MaintenanceRequest(many=4)
     )
     assert written == [tasks]

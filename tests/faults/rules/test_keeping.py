@@ -16,7 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 from console.agent.feeds import commit, ranges
 from console.agent.maintenance.compaction import compact, crowded
 from console.agent.maintenance.retention import cutoff, expire, expired
-from console.agent.maintenance.vacuum import Need, in_the_way, kept_hours, vacuum
+from console.agent.maintenance.vacuum import Need, blocking_need, kept_hours, vacuum
 from console.agent.store import log
 from console.errors import RegionError
 from console.model.schema import Column
@@ -127,13 +127,13 @@ def test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_rep
     aged(table, 30)
     write_deltalake(table, rows(5), mode="append", partition_by=["day"])
     behind, ahead = Need(2, "a feed that has read up to version 2"), Need(6, "one that has read it all")
-    assert in_the_way(table, [ahead, behind]) == behind
+    assert blocking_need(table, [ahead, behind]) == behind
     part = ranges.next_range(table, 2, 4, 10**9)
     assert part is not None
     assert sorted(row["n"] for row in ranges.read(session, table, part, tmp_path).collect()) == [3, 4]
 
     begun = ranges.read(session, table, part, tmp_path)
-    assert in_the_way(table, [ahead]) is None
+    assert blocking_need(table, [ahead]) is None
     vacuum(session, table)
     gone = [file.path for version in range(5) for file in log.commit(table, version).added]
     assert [path for path in gone if Path(path).exists()] == []
@@ -165,7 +165,7 @@ def test_what_was_removed_within_the_tables_own_retention_is_in_nobodys_way(tmp_
     DeltaTable(table).optimize.compact()
     aged(table, 30)
     assert kept_hours(table) == 40 * 24
-    assert in_the_way(table, [Need(0, "")]) is None  # VACUUM spares it by itself
+    assert blocking_need(table, [Need(0, "")]) is None  # VACUUM spares it by itself
 
 
 def test_nothing_is_deleted_where_the_log_no_longer_tells_who_needs_it(tmp_path: Path) -> None:
@@ -174,7 +174,7 @@ def test_nothing_is_deleted_where_the_log_no_longer_tells_who_needs_it(tmp_path:
     for version in (0, 1):
         (Path(table) / "_delta_log" / f"{version:020}.json").unlink()
     with pytest.raises(RegionError) as gone:
-        in_the_way(table, [Need(0, "")])
+        blocking_need(table, [Need(0, "")])
     assert gone.value.code == "E_LOG_GONE"
 
 

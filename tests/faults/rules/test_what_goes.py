@@ -10,7 +10,7 @@ from deltalake import DeltaTable
 
 from console.agent.maintenance import vacuum
 from console.agent.maintenance.compaction import MANY, MOST_BYTES, SMALL_BYTES, Crowd, crowded
-from console.agent.maintenance.vacuum import Need, in_the_way, kept_hours
+from console.agent.maintenance.vacuum import Need, blocking_need, kept_hours
 from console.agent.store import log
 from console.errors import RegionError
 from tests.faults.rules.tables import SCHEMA, foreign, rows
@@ -52,40 +52,40 @@ def _metadata(table: str) -> dict[str, Any]:
 def test_a_file_is_missed_by_who_reads_a_version_before_its_removal_once_its_time_is_over(table: str) -> None:
     by_hand(table, removed(238.9))
     by_hand(table, removed(239, "g"), removed(1, "h"))  # an hour is left for the time between stamp and commit
-    assert in_the_way(table, [Need(version, "") for version in range(6)]) is None
+    assert blocking_need(table, [Need(version, "") for version in range(6)]) is None
     late = by_hand(table, removed(1), removed(239.0001, "g"))
     needs = [Need(version, f"version {version}") for version in (late, 4, 0)]
-    assert in_the_way(table, needs) == needs[2], "the oldest first"
-    assert in_the_way(table, needs[:2]) == needs[1]
-    assert in_the_way(table, [Need(late - 1, "")]) is not None
-    assert in_the_way(table, [Need(late, "")]) is None
-    assert in_the_way(table, []) is None
+    assert blocking_need(table, needs) == needs[2], "the oldest first"
+    assert blocking_need(table, needs[:2]) == needs[1]
+    assert blocking_need(table, [Need(late - 1, "")]) is not None
+    assert blocking_need(table, [Need(late, "")]) is None
+    assert blocking_need(table, []) is None
 
 
 def test_each_of_those_who_need_a_version_is_asked_until_one_would_miss_a_file(table: str) -> None:
     old = by_hand(table, removed(1000))
     newer, older = Need(old, "read it all"), Need(old - 1, "has it before itself")
-    assert in_the_way(table, [newer]) is None
-    assert in_the_way(table, [newer, older]) == older
+    assert blocking_need(table, [newer]) is None
+    assert blocking_need(table, [newer, older]) == older
 
 
 def test_a_removal_that_nobody_dates_is_old(table: str) -> None:
     by_hand(table, removed(None))
-    assert in_the_way(table, [Need(0, "")]) is not None
+    assert blocking_need(table, [Need(0, "")]) is not None
 
 
 def test_what_only_speaks_of_removing_removes_nothing(table: str) -> None:
     by_hand(table, {"commitInfo": {"operation": "WRITE", "operationParameters": {"remove": "1"}}})
-    assert in_the_way(table, [Need(0, "")]) is None
+    assert blocking_need(table, [Need(0, "")]) is None
 
 
 def test_where_the_log_no_longer_tells_nothing_may_be_deleted(table: str) -> None:
     DeltaTable(table).create_checkpoint()
     (Path(table) / "_delta_log" / f"{1:020}.json").unlink()
     with pytest.raises(RegionError) as told:
-        in_the_way(table, [Need(0, "")])
+        blocking_need(table, [Need(0, "")])
     assert told.value.code == "E_LOG_GONE"
-    assert in_the_way(table, [Need(1, "")]) is None
+    assert blocking_need(table, [Need(1, "")]) is None
 
 
 @pytest.mark.parametrize(

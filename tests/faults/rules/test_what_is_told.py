@@ -38,7 +38,7 @@ def test_equal_columns_are_named_up_to_six_and_the_others_counted() -> None:
 
 def test_a_column_goes_by_the_name_that_it_had_and_one_that_is_not_compared_by_its_own() -> None:
     plan = Comparison("copy", PAIRS[:4])
-    assert [comparison._renamed(plan, name) for name in ("a", "b", "d", "day")] == ["old_a", "old_b", "old_d", "day"]
+    assert [comparison._old_name(plan, name) for name in ("a", "b", "d", "day")] == ["old_a", "old_b", "old_d", "day"]
 
 
 @pytest.mark.parametrize(

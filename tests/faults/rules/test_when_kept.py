@@ -69,9 +69,9 @@ class Scene:
         """What a look at the clock brings about, so much later."""
         self.now += seconds
         self.compacted.clear()
-        self.keeper.mind()
+        self.keeper.tick()
         for thread in threading.enumerate():
-            if thread.name == "upkeep":
+            if thread.name == "maintenance":
                 thread.join(30)
         return sorted(self.compacted)
 
@@ -127,9 +127,9 @@ def test_an_hourly_pass_is_left_out_beside_one_that_was_asked_for(
         (
             DataError("a: no such partition", hint="console status"),
             "error",
-            "upkeep: a: no such partition; console status",
+            "maintenance: a: no such partition; console status",
         ),
-        (OSError(28, "No space left on device"), "warning", "upkeep: [Errno 28] No space left on device"),
+        (OSError(28, "No space left on device"), "warning", "maintenance: [Errno 28] No space left on device"),
     ],
 )
 def test_what_a_pass_meets_is_told_and_the_next_hour_tries_again(
