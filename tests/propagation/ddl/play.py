@@ -67,6 +67,7 @@ _TYPES = """
 SELECT t.typtype AS kind, n.nspname AS schema, t.typname AS name FROM pg_type t JOIN pg_namespace n ON n.oid = t.typnamespace
  LEFT JOIN pg_class c ON c.oid = t.typrelid
  WHERE n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast') AND t.typtype IN ('e', 'd', 'c', 'r') AND coalesce(c.relkind, 'c') = 'c'
+ ORDER BY t.oid
 """
 Relations = dict[Name, Relation]
 _ALONE = ("savepoint", "rollback", "release", "commit", "end", "abort", "begin", "start")
@@ -230,8 +231,8 @@ class _Session:
         self.d.types = {}
         for row in self._connection.execute(_TYPES).fetchall():
             self.d.types.setdefault(row["kind"], []).append((row["schema"], row["name"]))
-        schemas = "SELECT nspname AS name FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'"
-        routines = "SELECT proname AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'"
+        schemas = "SELECT nspname AS name FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema' ORDER BY oid"
+        routines = "SELECT proname AS name FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema' ORDER BY p.oid"
         constraints = "SELECT conname AS name FROM pg_constraint WHERE conrelid > 0 OR contypid > 0 ORDER BY 1"
         self.d.schemas = self._names(schemas)
         self.d.routines, self.d.constraints = self._names(routines), self._names(constraints)[-40:]

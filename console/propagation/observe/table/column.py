@@ -98,16 +98,19 @@ class ColumnAction(Action):
     def _defaulted(self, whole: Cursor, definition: Definition, was: PgColumn | None) -> Iterator[Event]:
         kind = "set_default" if definition.default or definition.computed else "drop_default"
         before = was.default if was else KEPT
-        if definition.computed and not isinstance(before, str):
+        name = definition.name
+        if definition.computed and not isinstance(before, str) and name not in self.table.defaulted:
             yield self.ignored(whole, kind, "PostgreSQL computes it: rows arrive with their values")
         elif before == definition.default:
             yield self.ignored(whole, kind, "the column has this default already")
         else:
             to, facets = Facets(default=definition.default), Facets(default=before)
-            yield self.change(whole, ChangeColumn(definition.name, to, facets, "safe"))
+            yield self.change(whole, ChangeColumn(name, to, facets, "safe"))
         if was is not None:
             column = replace(was, default=definition.default, computed=definition.computed)
             self.catalog.put(self.table.with_column(column))
+        elif (definition.default is not None) is not (name in self.table.defaulted):
+            self.catalog.put(replace(self.table, defaulted=self.table.defaulted ^ {name}))
 
 
 def _unwritten(was: PgColumn | None) -> WrittenType:

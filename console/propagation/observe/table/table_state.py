@@ -22,6 +22,7 @@ class DdlTable:
     parents    the tables that it inherits from
     born       created by the files being read
     own        the columns that it declares itself: they stay when a parent drops them
+    defaulted  columns without a known definition whose default the files set to a constant
     """
 
     schema: str
@@ -40,6 +41,7 @@ class DdlTable:
     reads: tuple[tuple[str, frozenset[str]], ...] = ()
     parents: tuple[Name, ...] = ()
     own: frozenset[str] = frozenset()
+    defaulted: frozenset[str] = frozenset()
 
     @property
     def full(self) -> str:
@@ -87,6 +89,7 @@ class DdlTable:
             columns=kept,
             key=() if name in self.key else self.key,
             own=self.own - {name},
+            defaulted=self.defaulted - {name},
             firm=self.firm - {name},
             bound=self.bound - {name},
             checks=tuple(check for check in self.checks if name not in check.mentions),
@@ -105,6 +108,7 @@ class DdlTable:
             columns=tuple(replace(c, name=one(c.name)) for c in self.columns),
             key=tuple(map(one, self.key)),
             own=all_of(self.own),
+            defaulted=all_of(self.defaulted),
             firm=all_of(self.firm),
             bound=all_of(self.bound),
             checks=tuple(replace(c, columns=all_of(c.columns), mentions=all_of(c.mentions)) for c in self.checks),
