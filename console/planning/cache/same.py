@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from dataclasses import fields
 from operator import attrgetter
+from threading import RLock
 from typing import Any, Generic, TypeVar
 
 from console.model.live import Feed, Release, TableState
@@ -11,12 +12,16 @@ from console.model.schema import Column, Table
 
 T = TypeVar("T")
 R = TypeVar("R")
+# regions of a fleet are planned in threads, and ask for the same results at the same time: one lock for all caches, since a
+# result is made from others
+_lock = RLock()
 
 
 class IdentityCache(Generic[R]):
     """Results keyed by the identity of their inputs: hashing a pipeline of 500 tables costs more than planning half of it.
 
-    The inputs are frozen, and referenced for as long as their result is cached, so that no identity is reused.
+    The inputs are frozen, and referenced for as long as their result is cached, so that no identity is reused. Threads that
+    ask for a result at the same time get the same object, made once.
     """
 
     def __init__(self, limit: int = 64) -> None:
@@ -25,14 +30,18 @@ class IdentityCache(Generic[R]):
 
     def get(self, make: Callable[[], R], *inputs: object) -> R:
         key = tuple(map(id, inputs))
-        if (entry := self._entries.get(key)) is None:
-            entry = self._entries[key] = (inputs, make())
-            while len(self._entries) > self._limit:
-                self._entries.popitem(last=False)
-        return entry[1]
+        if (entry := self._entries.get(key)) is not None:
+            return entry[1]
+        with _lock:
+            if (entry := self._entries.get(key)) is None:
+                entry = self._entries[key] = (inputs, make())
+                while len(self._entries) > self._limit:
+                    self._entries.popitem(last=False)
+            return entry[1]
 
     def clear(self) -> None:
-        self._entries.clear()
+        with _lock:
+            self._entries.clear()
 
 
 class Interner(Generic[T]):
@@ -47,13 +56,16 @@ class Interner(Generic[T]):
         self._entries: OrderedDict[Hashable, T] = OrderedDict()
 
     def get(self, value: T) -> T:
-        known = self._entries.setdefault(self._key(value), value)
-        while len(self._entries) > self._limit:
-            self._entries.popitem(last=False)
+        key = self._key(value)
+        with _lock:
+            known = self._entries.setdefault(key, value)
+            while len(self._entries) > self._limit:
+                self._entries.popitem(last=False)
         return known
 
     def clear(self) -> None:
-        self._entries.clear()
+        with _lock:
+            self._entries.clear()
 
 
 _column = attrgetter(*(field.name for field in fields(Column)))

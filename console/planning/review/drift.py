@@ -35,11 +35,11 @@ def drift(live: Live) -> tuple[Drift, ...]:
             continue
         recorded = (shared.table(state.table.name) if shared else None) or state
         key = (id(recorded), table_key(stats))
-        if key not in _cache:
+        if (entry := _cache.get(key)) is None:
             if len(_cache) > _CACHE_LIMIT:
                 _cache.clear()
-            _cache[key] = (recorded, _table(recorded, stats))
-        drifts += _cache[key][1]
+            entry = _cache[key] = (recorded, _table(recorded, stats))
+        drifts += entry[1]
     return tuple(drifts)
 
 
