@@ -1,4 +1,4 @@
-"""`python -m console.agent serve|survey|archive|replay`: the region's service, and what needs neither lock nor warehouse."""
+"""`python -m console.agent`: the region's service, and the commands that need neither its lock nor its socket."""
 
 import argparse
 import asyncio
@@ -16,7 +16,7 @@ from console.errors import ConsoleError, no_warehouse, require_spark
 from console.model import codec
 from console.text import guard_tracebacks, hide, redacted
 
-RESTART = 75  # the JVM died: the agent begins anew
+RESTART = 75  # exit code: the JVM is lost, the agent restarts itself
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -51,7 +51,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _in_utc() -> None:
-    """Spark hands Python times in the process's own zone and without an offset: here that zone is UTC."""
+    """Spark returns times to Python in the process's own zone, without an offset: make that zone UTC."""
     os.environ["TZ"] = "UTC"
     time.tzset()
 
@@ -63,7 +63,7 @@ def _fields(error: ConsoleError) -> dict[str, str]:
 def _survey() -> int:
     from concurrent.futures import ThreadPoolExecutor
 
-    # reading a log is work of deltalake's, which lets other threads run meanwhile
+    # deltalake releases the interpreter's lock while it reads a log
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         for answer in pool.map(_surveyed, json.load(sys.stdin)):
             print(json.dumps(answer, separators=(",", ":")), flush=True)
@@ -77,10 +77,10 @@ def _surveyed(entry: dict[str, Any]) -> dict[str, Any]:
     try:
         live = survey(warehouse, str(entry["region"]), pipeline, [str(name) for name in entry["landing"]])
         answer: dict[str, Any] = {"live": codec.encode(live)}
-        if which := str(entry.get("past", "")):
+        if rollout := str(entry.get("past", "")):
             from console.agent.receipts.history import past
 
-            answer["past"] = codec.encode(past(warehouse, pipeline, which))
+            answer["past"] = codec.encode(past(warehouse, pipeline, rollout))
         if entry.get("state"):
             answer["state"] = _state(warehouse, pipeline)
     except ConsoleError as error:
@@ -100,7 +100,7 @@ def _state(warehouse: Path, pipeline: str) -> dict[str, Any]:
     return {
         "status": codec.encode(status),
         "plan": codec.encode(rollouts.plan(status.rollout)),
-        "releases": [codec.encode(held.row) for held in releases],
+        "releases": [codec.encode(stored.row) for stored in releases],
     }
 
 
@@ -122,42 +122,42 @@ def _replay() -> int:
 def _profile() -> int:
     from console.agent.store.profile import Budget, profile
 
-    asked = json.load(sys.stdin)
-    budget = Budget(int(asked["bytes"]), float(asked["seconds"]))
+    request = json.load(sys.stdin)
+    budget = Budget(int(request["bytes"]), float(request["seconds"]))
     try:
-        found = profile(str(asked["table"]), str(asked["column"]), str(asked["time"]), budget)
-    except ConsoleError as error:  # an answer, as in a survey
-        found = {"error": _fields(error)}
-    print(json.dumps(found, separators=(",", ":")), flush=True)
+        result = profile(str(request["table"]), str(request["column"]), str(request["time"]), budget)
+    except ConsoleError as error:  # part of the output, as in a survey
+        result = {"error": _fields(error)}
+    print(json.dumps(result, separators=(",", ":")), flush=True)
     return 0
 
 
-def _serve(place: str, config: str) -> int:
+def _serve(location: str, config: str) -> int:
     from console.agent.lock import RegionLock
     from console.agent.service import Service, refuse_remote, write_log
     from console.agent.spark_session import keep_settings, load_settings
 
     require_spark()
-    warehouse = refuse_remote(place)
+    warehouse = refuse_remote(location)
     if not warehouse.is_dir():
         raise no_warehouse("", warehouse)
-    kept = warehouse / "_console" / "agent.json"
-    text = sys.stdin.read() if config == "-" else kept.read_text() if kept.exists() else "{}"
+    stored = warehouse / "_console" / "agent.json"
+    text = sys.stdin.read() if config == "-" else stored.read_text() if stored.exists() else "{}"
     settings = load_settings(text)
     hide(settings.conf.items())
     lock = RegionLock(warehouse)
-    socket_path = paths.socket_path(place)
-    lock.take({"socket": str(socket_path), "tool": __version__, "region": settings.region}, patience=15.0)
+    socket_path = paths.socket_path(location)
+    lock.take({"socket": str(socket_path), "tool": __version__, "region": settings.region}, timeout=15.0)
     keep_settings(warehouse, dataclasses.asdict(settings))
     service = Service(warehouse, settings, lock.fd)
     service.start()
     code = asyncio.run(_loop(service, socket_path))
     service.stop()
     if code == RESTART:
-        # The JVM died under us: begin anew as the same process. The lock's descriptor must not survive the exec.
+        # The JVM is lost: restart in the same process. The lock's descriptor must not survive the exec.
         os.set_inheritable(lock.fd, False)
-        os.execv(sys.executable, [sys.executable, "-m", "console.agent", "serve", "--warehouse", place])
-    write_log("agent", "info", "ended; the next one goes on where it stood")
+        os.execv(sys.executable, [sys.executable, "-m", "console.agent", "serve", "--warehouse", location])
+    write_log("agent", "info", "ended; the next one continues where it stopped")
     return 0
 
 
@@ -171,15 +171,15 @@ async def _loop(service: Any, socket_path: Path) -> int:
         loop.add_signal_handler(name, server.end)
     serving = asyncio.create_task(server.run())
     write_log("agent", "info", f"serves {service.warehouse}; Ctrl-C or SIGTERM ends it")
-    said = ""
+    logged = ""
     while not serving.done():
         await asyncio.wait([serving], timeout=1.0)
         try:
             service.tick()
-        except Exception as error:  # the next second tries again; the region's feeds hang on this process
-            if (text := describe(error)) != said:
+        except Exception as error:  # retried in the next second: the region's feeds depend on this process
+            if (text := describe(error)) != logged:
                 write_log("agent", "error", text)
-            said = text
+            logged = text
         if service.driver_lost():
             server.restart()
             await serving

@@ -1,7 +1,7 @@
-"""A class archive for the region's JVM: what a start loads and verifies anew each time, prepared once by the set-up.
+"""A class archive for the region's JVM: the classes that a start loads and verifies, prepared once by the set-up.
 
-A JVM with it needs about a third less processor time until it has done its first work (docs/decisions/0004). The JVM
-checks an archive against its own build and class path, and starts without one that does not fit.
+A JVM with it needs about a third less processor time up to its first job (docs/decisions/0004). The JVM checks an
+archive against its own build and class path, and starts without one that does not fit.
 """
 
 import subprocess
@@ -15,16 +15,16 @@ from console.agent import spark_session
 from console.errors import RegionError
 
 # What every region does in its first minute: create, append with a position, travel, sketch, compare.
-_PARSE = (
+_PARSED = (
     "SELECT id, ts, to_date(ts) AS day, get_json_object(payload, '$.a') AS a, e.b AS b,"
     " nullif(regexp_extract(payload, '(x).*', 1), '') AS c"
     " FROM (SELECT *, from_json(payload, 'b INT') AS e FROM delta.`DIR/landing`)"
 )
-_WORK = (
+_STATEMENTS = (
     "CREATE TABLE delta.`DIR/landing` USING delta AS SELECT CAST(id AS STRING) AS id, timestamp_seconds(id * 1000) AS ts,"
     """ concat('{"a": "x y", "b": ', id, '}') AS payload FROM range(1000)""",
-    f"CREATE TABLE delta.`DIR/parsed` USING delta PARTITIONED BY (day) AS {_PARSE}",
-    f"INSERT INTO delta.`DIR/parsed` {_PARSE}",
+    f"CREATE TABLE delta.`DIR/parsed` USING delta PARTITIONED BY (day) AS {_PARSED}",
+    f"INSERT INTO delta.`DIR/parsed` {_PARSED}",
     "CREATE TABLE delta.`DIR/hourly` USING delta AS SELECT date_trunc('HOUR', ts) AS hour, count(*) AS n, sum(b) AS s,"
     " count_if(b > 1) AS c, kll_sketch_agg_double(CAST(b AS DOUBLE)) AS k, hll_sketch_agg(a, 12) AS h"
     " FROM delta.`DIR/parsed` VERSION AS OF 0 GROUP BY 1",
@@ -32,14 +32,15 @@ _WORK = (
     "SELECT day, count(*), sum(xxhash64(id) & 4294967295) FROM delta.`DIR/parsed` VERSION AS OF 1"
     " WHERE ts >= timestamp '1970-01-02' GROUP BY day",
 )
-STILL_SECONDS = 120.0  # without a sign of work: dumping 190 MB takes a busy machine minutes
+STILL_SECONDS = 120.0  # without progress: writing 190 MB takes a busy machine minutes
 LONGEST_SECONDS = 1800.0
 
 
 def make() -> Path:
-    """Run a region's ordinary first minute in a scratch directory, and keep the classes that it loaded.
+    """Run a region's usual first statements in a scratch directory, and archive the classes that they load.
 
-    raises  RegionError where the JVM leaves no archive
+    returns  the archive's path, beside Delta's jars
+    raises   RegionError if the JVM writes no archive
     """
     path = paths.archive_path()
     fresh = path.with_suffix(".new")
@@ -50,13 +51,13 @@ def make() -> Path:
         spark = spark_session.SparkHandle(
             spark_session.Settings("archive", conf={"spark.driver.extraJavaOptions": keep}), -1
         )
-        work = spark.session(spark__sql__runSQLOnFiles="true")
-        for statement in _WORK:
-            work.sql(statement.replace("DIR", scratch)).collect()
-        gateway = work.sparkContext._gateway
+        session = spark.session(spark__sql__runSQLOnFiles="true")
+        for statement in _STATEMENTS:
+            session.sql(statement.replace("DIR", scratch)).collect()
+        gateway = session.sparkContext._gateway
         spark.stop()
         gateway.shutdown()
-        gateway.proc.stdin.close()  # the JVM ends with its parent's pipe, and writes the archive then
+        gateway.proc.stdin.close()  # the JVM exits when its parent's pipe closes, and writes the archive then
         await_end(gateway.proc, fresh)
     fresh.replace(path)
     return path
@@ -65,19 +66,20 @@ def make() -> Path:
 def await_end(
     process: subprocess.Popen[bytes], fresh: Path, still: float = STILL_SECONDS, longest: float = LONGEST_SECONDS
 ) -> None:
-    """Wait for the process that writes `fresh`, for as long as it works; one that does not is ended.
+    """Wait for the process that writes `fresh` while it makes progress; kill it when it does not.
 
-    still    seconds without a byte more in the file or a tick more of processor time
-    raises   RegionError unless it ended in good order and the file is there
+    still    seconds without growth of the file or of its processor time
+    longest  seconds in all
+    raises   RegionError unless it exits with 0 and the file is there
     """
     begun = moved = time.monotonic()
-    seen = _work_of(process.pid, fresh)
+    seen = _progress_of(process.pid, fresh)
     while process.poll() is None:
         with suppress(subprocess.TimeoutExpired):
             process.wait(min(1.0, still / 4))
-        now, work = time.monotonic(), _work_of(process.pid, fresh)
-        if work != seen:
-            seen, moved = work, now
+        now, progress = time.monotonic(), _progress_of(process.pid, fresh)
+        if progress != seen:
+            seen, moved = progress, now
         if process.poll() is None and (now - moved > still or now - begun > longest):
             process.kill()
             process.wait(spark_session.KILLED_SECONDS)
@@ -87,8 +89,8 @@ def await_end(
         raise _none(f"the JVM exited with {process.returncode}")
 
 
-def _work_of(pid: int, fresh: Path) -> tuple[int, int]:
-    """(size of the file, processor time of the process in ticks); 0 for what cannot be seen."""
+def _progress_of(pid: int, fresh: Path) -> tuple[int, int]:
+    """(size of the file, processor time of the process in ticks); 0 for what cannot be read."""
     size = ticks = 0
     with suppress(OSError):
         size = fresh.stat().st_size

@@ -80,7 +80,7 @@ class PipelineController:
     # -- the agent's own calls
 
     def resume(self) -> None:
-        """Continue where the last agent stopped: follow the feeds, record a decision that was committed, run the plan."""
+        """Continue where the last agent stopped: its feeds, a decision that it could not record, its plan."""
         with self._lock:
             self._refollow()
             if record_missing_decision(self.recorder, self.releases, self.rollouts):
@@ -262,8 +262,8 @@ class PipelineController:
     # -- the follower
 
     def _refollow(self) -> None:
-        """Follow live, previous, and the release being built once it has caught up; a shared version is fed by the first
-        of them in rank.
+        """Follow live, previous, and the release being built once it has caught up; a shared version is fed by the
+        first of them in rank.
         """
         releases: list[tuple[LiveFeed, ...]] = []
         status = self.recorder.status

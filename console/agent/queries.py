@@ -1,4 +1,4 @@
-"""What readers and producers ask of a region: queries over the live release, copies, sinks, and batches for landing."""
+"""Queries over the live release, and runs of its copies and sinks."""
 
 import json
 import math
@@ -22,8 +22,8 @@ from console.model.live import Release
 from console.model.receipt import LEDGER, LEDGER_VIEW
 
 MAX_ROWS = 100_000
-TURN_SECONDS = 60.0  # that a run waits for another: whoever waits holds one of the agent's few threads
-_copying: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)  # by the copy's path
+WAIT_SECONDS = 60.0  # that a run waits for another one: a waiting run holds one of the agent's few threads
+_copy_locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)  # by the copy's path
 
 
 def query(
@@ -35,43 +35,50 @@ def query(
     args: Mapping[str, Sequence[str]],
     limit: int,
 ) -> dict[str, Any]:
-    """Run one compiled SELECT over the live release, whole: all its tables are of the one release read first.
+    """Run one compiled SELECT over the live release; all tables are of the release that was live when it began.
 
-    args    name → [value as text, Spark type]
-    raises  DataError where a value is not of its parameter's type; RegionError with Spark's first line if it fails
+    tables   logical names that the query reads
+    args     name → [value as text, Spark type]
+    limit    rows at most, up to `MAX_ROWS`
+    returns  columns [[name, type]], rows, release (its id), truncated
+    raises   DataError if a value is not of its parameter's type; RegionError E_QUERY with Spark's first line
     """
     release, bound = controller.live(), _arguments(args)
     session = spark.session()
     register(controller, session, release, tables)
     limit = max(1, min(limit, MAX_ROWS))
     try:
-        found = session.sql(sql, args=bound).limit(limit + 1)
-        columns = [[name, kind] for name, kind in found.dtypes]
-        rows = _rows(found)
+        result = session.sql(sql, args=bound).limit(limit + 1)
+        columns = [[name, kind] for name, kind in result.dtypes]
+        rows = _rows(result)
     except Exception as error:
-        raise RegionError(f"the query failed: {_first(error)}", code="E_QUERY") from None
+        raise RegionError(f"the query failed: {_first_line(error)}", code="E_QUERY") from None
     return {"columns": columns, "rows": rows[:limit], "release": release.id, "truncated": len(rows) > limit}
 
 
-def _rows(found: Any) -> list[list[Any]]:
-    """The rows of a DataFrame; where one holds a time that Python has no value for, every time as Spark writes it."""
+def _rows(result: Any) -> list[list[Any]]:
+    """The rows of a DataFrame; if one holds a time that Python cannot represent, all times as Spark writes them."""
     from pyspark.sql.functions import col, translate
 
     try:
-        return [[plain(value) for value in row] for row in found.collect()]
+        return [[plain(value) for value in row] for row in result.collect()]
     except (ValueError, OverflowError):
         pass
     shown = []
-    for i, (_, kind) in enumerate(found.dtypes):
+    for i, (_, kind) in enumerate(result.dtypes):
         value, timed = col(f"c{i}"), "date" in kind or "timestamp" in kind
         text = value.cast("string") if timed else value
         shown.append(translate(text, " ", "T") if kind.startswith("timestamp") else text)
-    renamed = found.toDF(*(f"c{i}" for i in range(len(found.dtypes))))
+    renamed = result.toDF(*(f"c{i}" for i in range(len(result.dtypes))))
     return [[plain(value) for value in row] for row in renamed.select(*shown).collect()]
 
 
 def register(controller: PipelineController, session: Any, release: Release, tables: Sequence[str]) -> None:
-    """The release's tables, and its copies' outputs, as views by logical name."""
+    """Register tables of the release, outputs of its copies and the region's own tables as views.
+
+    tables  their logical names
+    raises  DataError for an unknown table; RegionError E_NO_COPY, E_NO_LEDGER for one without rows yet
+    """
     for name in tables:
         state = release.table(name)
         if state is not None:
@@ -89,7 +96,7 @@ def register(controller: PipelineController, session: Any, release: Release, tab
 
 
 def _ledger(controller: PipelineController, session: Any, name: str) -> None:
-    """One of the region's own tables, without the columns that are no reader's: manifests and plans."""
+    """One of the region's own tables, without manifests and plans."""
     table = name.removeprefix(LEDGER_VIEW)
     columns = LEDGER.get(table, {})
     path = str(controller.rollouts.path.with_name({"events": "rollouts"}.get(table, table)))
@@ -105,12 +112,12 @@ def copy_path(warehouse: Path, into: str) -> str:
 
 
 def run_copy(controller: PipelineController, spark: SparkHandle, name: str, run: str, by: str) -> dict[str, Any]:
-    """Append or replace the copy's table with its query's rows, in one commit; a run that is in is answered, not repeated.
+    """Run a copy: append its query's rows to its table, or replace it, in one commit. A repeated run does nothing.
 
-    run      this run's own name, which its commit carries: whoever got no answer asks again under the same one. A transaction
-             of its own for each run, so that whatever of an earlier try commits late is skipped, or is what was asked for
-    returns  rows (0 where the run was in already), already, path
-    raises   RegionError E_BUSY while the table is being written by another; E_NO_COMMIT if the run's commit is not in its log
+    run      the run's own name; a caller without a response repeats the call with it. It is part of the transaction's
+             app id, so that of several tries at most one commits
+    returns  rows (0 if the run was committed before), already, path
+    raises   RegionError E_BUSY while another run writes the table; E_NO_COMMIT if the run's commit is not in the log
     """
     release = controller.live()
     copy = next((copy for copy in release.copies if copy.name == name), None)
@@ -119,7 +126,7 @@ def run_copy(controller: PipelineController, spark: SparkHandle, name: str, run:
         raise DataError(f"no copy {name} in release {release.id} (there is: {known})")
     path = copy_path(controller.warehouse, copy.into)
     app_id = f"copy/{controller.pipeline}/{name}/{run}"
-    with _turn(path):
+    with _exclusive(path):
         before = log.latest_version(path) if log.exists(path) else -1
         if log.position(path, app_id) is not None:
             return {"rows": 0, "already": True, "path": path}
@@ -139,7 +146,7 @@ def run_copy(controller: PipelineController, spark: SparkHandle, name: str, run:
 
 
 def _read_back(path: str, before: int, app_id: str) -> int:
-    """Rows of the run's own commit after version `before`."""
+    """Rows of the run's commit, which comes after version `before`."""
     for commit in log.commits(path, before + 1, log.latest_version(path)):
         if app_id in commit.txn:
             return sum(file.rows for file in commit.added)
@@ -147,21 +154,25 @@ def _read_back(path: str, before: int, app_id: str) -> int:
 
 
 @contextmanager
-def _turn(path: str) -> Iterator[None]:
-    """One run after the other: who asks again while the first try goes on is answered by what it did, or comes back later."""
-    if not _copying[path].acquire(timeout=TURN_SECONDS):
-        why = f"{path}: another run has been writing it for {TURN_SECONDS:.0f} s"
-        raise RegionError(why, hint="ask again when it has ended", code="E_BUSY")
+def _exclusive(path: str) -> Iterator[None]:
+    """Lock held for one run on a copy's table: a repeated run waits for the first try.
+
+    raises  RegionError E_BUSY after `WAIT_SECONDS`
+    """
+    if not _copy_locks[path].acquire(timeout=WAIT_SECONDS):
+        message = f"{path}: another run has been writing it for {WAIT_SECONDS:.0f} s"
+        raise RegionError(message, hint="ask again when it has ended", code="E_BUSY")
     try:
         yield
     finally:
-        _copying[path].release()
+        _copy_locks[path].release()
 
 
 def run_sink(controller: PipelineController, spark: SparkHandle, name: str) -> dict[str, Any]:
-    """Export the sink's query to files below the warehouse; its last output is replaced when the new one is whole.
+    """Export the sink's query to files below the warehouse. The old output is replaced once the new one is complete.
 
-    raises  DataError E_SINK_TAKEN where something else lies at its path
+    returns  rows, path
+    raises   DataError E_SINK_TAKEN if something else lies at its path
     """
     release = controller.live()
     sink = next((sink for sink in release.sinks if sink.name == name), None)
@@ -189,9 +200,9 @@ def run_sink(controller: PipelineController, spark: SparkHandle, name: str) -> d
 
 
 def _arguments(args: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Texts as typed Python values, which Spark binds as literals; it takes no cast there.
+    """Texts as typed Python values, which Spark binds as literals.
 
-    raises  DataError naming the parameter whose text is not of its type
+    raises  DataError naming the parameter whose text is not a value of its type
     """
     return {name: _typed(name, value, kind) for name, (value, kind) in args.items()}
 
@@ -218,7 +229,7 @@ def _typed(name: str, text: str, kind: str) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON can say it: times in ISO 8601 UTC, decimals and infinities as text, bytes as hex."""
+    """A value as JSON: times in ISO 8601, decimals, NaN and infinities as text, bytes as hex."""
     match value:
         case datetime():
             return value.isoformat()
@@ -237,6 +248,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _first(error: Exception) -> str:
+def _first_line(error: Exception) -> str:
     lines = str(error).strip().splitlines()
     return lines[0][:400] if lines else type(error).__name__

@@ -1,4 +1,4 @@
-"""The region's Spark: started on the first data job, tuned for the size at hand, holding the region's lock."""
+"""The region's Spark: started at the first data job, its JVM holding the region's lock beside the agent."""
 
 import json
 import os
@@ -24,7 +24,7 @@ _FIXED = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.runSQLOnFiles": "false",
     "spark.sql.variable.substitute": "false",
-    # Parameters are bound in the analysed plan: Spark's newer way is in its parser, and Delta's parser passes it over.
+    # Parameters are bound in the analysed plan: Spark's newer way is part of its parser, which Delta's parser replaces.
     "spark.sql.legacy.parameterSubstitution.constantsOnly": "true",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.files.ignoreCorruptFiles": "false",
@@ -32,13 +32,13 @@ _FIXED = {
     "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
 }
 GC = "-XX:+UseParallelGC -Xshare:auto"
-# For a JVM that lives for seconds: compiling well costs more than it saves. The first compiler alone would get a cache of
-# 48 MB, too small for Spark: it then forgets what it compiled and begins again.
+# For a JVM that lives for seconds, where optimised compilation costs more than it saves. With the first compiler alone
+# the code cache would be 48 MB, too small for Spark, which would compile the same code again and again.
 BRIEF = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=240m -XX:+UseSerialGC -Xshare:auto"
-OUT_OF_MEMORY = (3, 52)  # the JVM's exit where a region's flags have it end for that, and Spark's (SparkExitCode.OOM)
+OUT_OF_MEMORY = (3, 52)  # exit codes: of the JVM with -XX:+ExitOnOutOfMemoryError, and of Spark (SparkExitCode.OOM)
 STOP_SECONDS = 60.0  # that Spark may take to stop
-KILLED_SECONDS = 5.0  # that a killed JVM may take to be gone, before it is not waited for any longer
-QUIET = "-Xlog:disable -Xlog:all=error:stderr"  # an archive that does not fit is no news
+KILLED_SECONDS = 5.0  # that a killed JVM may take to exit, before nobody waits for it
+QUIET = "-Xlog:disable -Xlog:all=error:stderr"  # an archive that does not fit is not reported
 _LOCAL = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -58,7 +58,13 @@ _LOCAL = {
 
 @dataclass(slots=True)
 class Settings:
-    """What the agent was started with; kept in `_console/agent.json`, so that it restarts without project files."""
+    """What the agent was started with; stored in `_console/agent.json`, so that it restarts without project files.
+
+    conf                   Spark's configuration, by its names
+    tick_seconds           between two ticks of the follower
+    rollback_window_hours  how long the previous release can be rolled back to
+    keep_failed_hours      how long a failed rollout keeps what it built
+    """
 
     region: str = ""
     master: str = "local[2]"
@@ -69,16 +75,20 @@ class Settings:
 
 
 class SparkHandle:
-    """Starts Spark when first asked and hands out one session a thread of work."""
+    """Starts Spark at the first use, and gives each user a session of its own.
+
+    slots   tasks at once of a local master; 0 for another master
+    ending  the agent ends on purpose: a JVM that exits from now on is not lost
+    """
 
     def __init__(self, settings: Settings, lock_fd: int) -> None:
         self._settings = settings
         self._lock_fd = lock_fd
-        self._jvm: Any = None  # the process's one gateway to Java, also where no Spark came up in it
+        self._jvm: Any = None  # the process's one gateway to Java, even if no Spark started in it
         self._root: Any = None
         self._starting = threading.Lock()
-        self._killed = ""  # why we ended the JVM
-        self.ending = False  # the agent is being ended on purpose, and whoever does it may end the JVM beside it
+        self._killed = ""  # why the JVM was killed
+        self.ending = False
         self.slots = _slots(settings.master)
 
     @property
@@ -87,12 +97,12 @@ class SparkHandle:
 
     @property
     def lost(self) -> bool:
-        """Spark was started, or was being started, and its JVM is gone, which nobody asked for."""
+        """Whether the JVM of a started, or starting, Spark has exited although nobody asked for it."""
         return not self.ending and self._gone()
 
     @property
     def ended(self) -> str:
-        """How its JVM ended, in words; "" while it lives, or where none was started."""
+        """How its JVM exited, as text; "" while it runs, or if none was started."""
         process = self._jvm.proc if self._jvm is not None else None
         code = None if process is None else process.poll()
         return "" if code is None else self._killed or _ended(code)
@@ -101,7 +111,11 @@ class SparkHandle:
         return self.ended != ""
 
     def session(self, **conf: str) -> Any:
-        """A SparkSession of its own (temp views and settings apart) over the one SparkContext."""
+        """A new SparkSession, with its own views and settings, over the one SparkContext.
+
+        conf    settings, with `__` for the dots in their names
+        raises  RegionError E_JARS without Delta's jars; whatever Spark raises
+        """
         try:
             session = self._start().newSession()
             for name, value in conf.items():
@@ -112,19 +126,19 @@ class SparkHandle:
         return session
 
     def look(self) -> None:
-        """Ask the JVM whether its context still stands, and end a JVM in which it does not: nothing in it works again.
+        """Kill the JVM if its Spark context was stopped: nothing works in it any longer.
 
-        Never on a poll: a JVM that does not answer holds up whoever asks it.
+        Not for polling: the call blocks while the JVM does not respond.
         """
-        with suppress(Exception):  # one that is gone is told by its process
+        with suppress(Exception):  # a JVM that is gone is known by its process
             stopped = self._root is not None and self._root.sparkContext._jsc.sc().isStopped()
-            if stopped and not self.ending:  # where we end, it may be ending too, and tidies its own files away first
-                self.kill("its context was stopped, as where its application is lost")
+            if stopped and not self.ending:  # an ending JVM first deletes its own files
+                self.kill("its context was stopped, as when its application is lost")
 
     def kill(self, why: str) -> None:
-        """End a JVM that is of no more use; it is then as lost as any other, and the agent begins anew.
+        """Kill an unusable JVM; it counts as lost, and the agent restarts.
 
-        why  in words, which tell from then on how it ended
+        why  the reason, returned by `ended` from then on
         """
         process = self._jvm.proc if self._jvm is not None else None
         if process is not None and process.poll() is None:
@@ -135,7 +149,7 @@ class SparkHandle:
 
     @contextmanager
     def job(self, session: Any, group: str) -> Iterator["JobGroup"]:
-        """Run Spark jobs of this thread under a name, so that their progress can be read and they can be cancelled."""
+        """Around Spark jobs of this thread: one job group, with readable progress, that can be cancelled."""
         context = session.sparkContext
         context.setJobGroup(group, group, interruptOnCancel=True)
         try:
@@ -144,6 +158,7 @@ class SparkHandle:
             context.setLocalProperty("spark.jobGroup.id", None)
 
     def stop(self) -> None:
+        """Stop Spark; its JVM is killed if that takes more than `STOP_SECONDS`."""
         if self._root is not None:
             if not self._gone():
                 stopping = threading.Thread(target=self._stop, name="stop", daemon=True)
@@ -154,7 +169,7 @@ class SparkHandle:
             self._root = None
 
     def _stop(self) -> None:
-        with suppress(Exception):  # it goes in any case
+        with suppress(Exception):  # it is killed otherwise
             self._root.stop()
 
     def _start(self) -> Any:
@@ -167,7 +182,7 @@ class SparkHandle:
 
 
 class JobGroup:
-    """Progress of the jobs under one name."""
+    """The jobs of one group."""
 
     def __init__(self, context: Any, group: str) -> None:
         self._context = context
@@ -180,9 +195,9 @@ class JobGroup:
         for job in tracker.getJobIdsForGroup(self._group):
             info = tracker.getJobInfo(job)
             for stage in info.stageIds if info else ():
-                found = tracker.getStageInfo(stage)
-                if found:
-                    done, total = done + found.numCompletedTasks, total + found.numTasks
+                tasks = tracker.getStageInfo(stage)
+                if tasks:
+                    done, total = done + tasks.numCompletedTasks, total + tasks.numTasks
         return done / total if total else 0.0
 
     def cancel(self) -> None:
@@ -190,7 +205,7 @@ class JobGroup:
 
 
 def _ended(code: int) -> str:
-    """What a JVM's exit code says (negative: the signal that ended it)."""
+    """The meaning of a JVM's exit code (negative: the signal that ended it)."""
     if code in OUT_OF_MEMORY:
         return "its memory ran out"
     if code == -signal.SIGKILL:
@@ -199,7 +214,7 @@ def _ended(code: int) -> str:
 
 
 def _slots(master: str) -> int:
-    """Tasks at once: locally one more than asked, so that a build can leave a slot to live (rule 10)."""
+    """Concurrent tasks of a local master: one more than configured, so that a build leaves one for live feeds."""
     if not master.startswith("local"):
         return 0
     inside = master.partition("[")[2].rstrip("]").split(",")[0]
@@ -215,7 +230,7 @@ def _conf(settings: Settings, slots: int) -> Any:
         raise RegionError(f"no Delta jars in {paths.jars_dir()}", hint="console setup", code="E_JARS")
     conf = SparkConf(loadDefaults=False)
     own = {**(_LOCAL if slots else {}), **settings.conf, **_FIXED}
-    if slots:  # on the class path itself, which a class archive covers
+    if slots:  # on the class path, which the class archive covers
         own["spark.driver.extraClassPath"] = ":".join(jars)
         own["spark.driver.extraJavaOptions"] += _archived(paths.archive_path())
     else:
@@ -227,19 +242,19 @@ def _conf(settings: Settings, slots: int) -> Any:
     for name, value in own.items():
         conf.set(name, value)
     if slots:
-        # else a host whose own name does not resolve starts no Spark
+        # otherwise Spark does not start on a host whose name does not resolve
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     return conf
 
 
 def _java(conf: Any, lock_fd: int) -> Any:
-    """A gateway to Java: pyspark's own where it has one, for it keeps its first, alive or dead, and heeds no other."""
+    """A gateway to Java: pyspark's own if there is one, since pyspark uses its first one, alive or dead."""
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
 
     if SparkContext._gateway is not None:
         return SparkContext._gateway
-    # py4j's JVM inherits the lock: it stays held until Python *and* JVM are gone.
+    # The JVM inherits the lock, which stays held until both Python and JVM have exited.
     if lock_fd >= 0:
         os.set_inheritable(lock_fd, True)
     return launch_gateway(_open(conf), popen_kwargs={"pass_fds": (lock_fd,)} if lock_fd >= 0 else {})
@@ -253,14 +268,14 @@ def _spark(conf: Any, gateway: Any) -> Any:
 
 
 def _open(conf: Any) -> Any:
-    """What may stand on the JVM's command line, which everyone on this machine can read; its context gets the rest."""
+    """The settings for the JVM's command line, which every user of the host can read: none with secrets."""
     from pyspark import SparkConf
 
-    told = SparkConf(loadDefaults=False)
+    public = SparkConf(loadDefaults=False)
     for name, value in conf.getAll():
         if name.startswith("spark.driver.") or not (secret(name) or redacted(value) != value):
-            told.set(name, value)
-    return told
+            public.set(name, value)
+    return public
 
 
 def _archived(archive: Path) -> str:
@@ -268,7 +283,7 @@ def _archived(archive: Path) -> str:
 
 
 def load_settings(text: str) -> Settings:
-    """Settings from the JSON a console hands over or `agent.json` kept; unknown keys are refused.
+    """Settings from the JSON of a console or of `agent.json`; unknown keys are refused.
 
     raises  RegionError
     """
@@ -279,6 +294,7 @@ def load_settings(text: str) -> Settings:
 
 
 def keep_settings(warehouse: Path, settings: Mapping[str, Any]) -> None:
+    """Store the settings in `_console/agent.json`, which only the agent's user can read."""
     path = warehouse / "_console" / "agent.json"
     fresh = path.with_suffix(".new")
     fd = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)

@@ -38,6 +38,6 @@ def test_the_lock_outlives_a_killed_agent_until_the_heir_of_its_descriptor_is_go
     agent.wait()
     agent.stdout.close()
     with pytest.raises(Conflict):
-        RegionLock(tmp_path).take({}, patience=0.3)
+        RegionLock(tmp_path).take({}, timeout=0.3)
     os.kill(heir, signal.SIGKILL)
-    RegionLock(tmp_path).take({}, patience=5)
+    RegionLock(tmp_path).take({}, timeout=5)

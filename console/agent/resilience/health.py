@@ -8,8 +8,8 @@ from math import inf
 from console.agent.resilience.failure import Kind, cause, kind
 from console.errors import ConsoleError, FeedStopped, Unreachable
 
-# Each try takes the feed over, which is a commit: so the pauses grow. They are shortened at random by up to a half: feeds
-# that failed together are not retried together.
+# Each try takes the feed over, which is a commit: so the pauses grow. They are shortened at random by up to a half:
+# feeds that failed together are not retried together.
 FIRST_SECONDS, LAST_SECONDS = 1.0, 60.0
 FIRST_LOOK_SECONDS, LAST_LOOK_SECONDS = 180.0, 3600.0  # between checks of a stopped feed whose cause may be gone
 TRIES = 5  # in a row, before nobody waits for the feed any longer

@@ -1,8 +1,8 @@
 """Quarantine of history rows whose values do not convert: counted, recorded by their keys, and left out up to a budget.
 
-A batch continues without them and notes their number in its commit. Fence, slices and predicate determine which rows were
-left out, so they are written to `_console/<pipeline>/quarantine` once, after the commit: after a death in between, the
-next agent finds the commit, evaluates the same predicate over the same rows, and writes what is missing.
+A batch continues without them and notes their number in its commit. Fence, slices and predicate determine which rows
+were left out, so they are written to `_console/<pipeline>/quarantine` once, after the commit: after a death in between,
+the next agent finds the commit, evaluates the same predicate over the same rows, and writes what is missing.
 """
 
 import time

@@ -45,7 +45,7 @@ class Tries:
     _skip_kind: Kind = "value"  # the kind of that failure
 
     def begin(self, run: Sequence[Slice], history: backfill.History | None = None, session: Any = None) -> None:
-        """Begin a try of a run of slices; without the rows that do not convert, once one batch has failed for such rows.
+        """Begin a try of a run of slices; without the rows that do not convert, once a batch has failed for such rows.
 
         raises  RegionError C301 if there are more of them than the budget allows
         """
@@ -92,8 +92,8 @@ class Tries:
     def back_off(self, error: Exception) -> None:
         """Wait until the next try.
 
-        raises  RegionError with the cause if a retry cannot help, or has not; the error itself if the JVM is gone, which
-                the agent restarts; RolloutStopped
+        raises  RegionError with the cause if a retry cannot help, or has not; the error itself if the JVM is gone,
+                which the agent restarts; RolloutStopped
         """
         if call_broke(error) and driver_lost(self.context, error):
             raise error  # before a halt: the agent may be ending because of it

@@ -71,8 +71,8 @@ def _attempt(context: RolloutContext, step: Backfill, brake: Brake, tries: Tries
 
 
 def _unfinished(context: RolloutContext, step: Backfill) -> int | None:
-    """Rows of the batch that was running when the agent or its JVM died, or that failed last: it may have been too large.
-    None if the last batch that began is done.
+    """Rows of the batch that was running when the agent or its JVM died, or that failed last: it may have been too
+    large. None if the last batch that began is done.
     """
     rows = None
     for event in context.recorder.progress():
@@ -168,8 +168,8 @@ def _check_oldest_day(step: Backfill, days: tuple[Day, ...]) -> None:
 def _days(
     session: Any, step: Backfill, source: TableState, path: str, days: tuple[Day, ...], *, fence: int
 ) -> tuple[Day, ...]:
-    """Rows of each day as of the fence: from file statistics, or counted if too many files span days or if times may lie
-    outside the days that a partition can have.
+    """Rows of each day as of the fence: from file statistics, or counted if too many files span days or if times may
+    lie outside the days that a partition can have.
 
     The same at every resume, since the fence does not move.
     """
@@ -290,7 +290,7 @@ def _first_budget(context: RolloutContext) -> float:
 
 
 def _budget(context: RolloutContext, rows: float, result: backfill.BatchResult) -> float:
-    """Rows of the next batch: towards the target duration, at most `GROWTH` times as many, within the region's limit."""
+    """Rows of the next batch: towards the target duration, at most `GROWTH` times as many, within the limit."""
     if not result.rows_in or result.seconds <= 0:
         return rows
     aim = result.rows_in / result.seconds * context.plan.target_seconds

@@ -25,8 +25,8 @@ CAUGHT_UP_COMMITS = 3
 DRIVER_TRIES = 3
 UNSTORED_SECONDS = 2.0
 CANCEL_SECONDS = 1.0
-# A cancelled job fails within seconds, and a commit after it takes a few more: a Spark that has not stopped by then does
-# not stop. Less than a console waits for its response.
+# A cancelled job fails within seconds, and a commit after it takes a few more: a Spark that has not stopped by then
+# does not stop. Less than a console waits for its response.
 UNRESPONSIVE_SECONDS = 90.0
 SPARE_HOURS = 24 * 7  # the longest rollout, on top of the rollback window
 
@@ -109,7 +109,7 @@ class PlanExecutor(threading.Thread):
         )
 
     def stop(self) -> None:
-        """Stop the thread and wait for it. Running Spark jobs are cancelled; whoever continues takes the feed over first.
+        """Stop the thread and wait for it. Running Spark jobs are cancelled; the next run takes the feed over first.
 
         A Spark that does not respond, or does not end a cancelled job, is killed, which ends the call into it.
         """

@@ -156,8 +156,8 @@ def _sources(context: RolloutContext, table: str, pins: dict[str, int]) -> tuple
 
 
 def _but_for_quarantine(context: RolloutContext, check: Checked) -> Checked:
-    """A failed check becomes inconclusive if rows are in quarantine: the new version lacks them, as the operator allowed,
-    and a person has to see whether anything else differs.
+    """A failed check becomes inconclusive if rows are in quarantine: the new version lacks them, as the operator
+    allowed, and a person has to see whether anything else differs.
     """
     quarantined = context.recorder.status.quarantined
     if check.ok is not False or not quarantined:

@@ -79,8 +79,8 @@ class Watchdog:
         return None
 
     def _kept_long(self, status: Status) -> bool:
-        """Whether the failure is older than `keep_failed_hours`; a step of the wall clock does not age it, and nothing is
-        due in the agent's first hour.
+        """Whether the failure is older than `keep_failed_hours`; a step of the wall clock does not age it, and nothing
+        is due in the agent's first hour.
         """
         if status.held != "failed":
             return False
@@ -107,7 +107,7 @@ class Watchdog:
 
 
 def is_attached(events: Iterable[Event]) -> bool:
-    """Whether a rollout is still attached to its console. Once it has paused because the console left, it stays detached.
+    """Whether a rollout is still attached to its console. After a pause because the console left it stays detached.
 
     events  all stored events of the rollout, oldest first
     """
@@ -122,8 +122,8 @@ def is_attached(events: Iterable[Event]) -> bool:
 
 
 def expiring(status: Status, now: float) -> Expiring | None:
-    """The warning that is due, once per level: 1 a day before, 2 an hour before, 3 too late; earlier if the rollout would
-    be too late at its measured rate.
+    """The warning that is due, once per level: 1 a day before, 2 an hour before, 3 too late; earlier if the rollout
+    would be too late at its measured rate.
 
     now  seconds since 1970, UTC
     """

@@ -148,7 +148,7 @@ MUTANTS: tuple[Mutant, ...] = (
     # a copy, and a column added in place
     bug("a copy's commit does not say which run it is", READING, "options(txnAppId=app_id, txnVersion=\"1\", userMetadata=note)", "options(userMetadata=note)", f"{KILLED}::test_a_copy_that_was_killed_and_asked_for_again_has_its_rows_once"),
     bug("a copy does not look whether its run is in", READING, "if log.position(path, app_id) is not None:", "if False:", f"{KILLED}::test_a_copy_that_replaces_is_not_done_anew_by_asking_again"),
-    bug("two runs of one name at once", READING, "with _turn(path):", "with threading.Lock():", f"{KILLED}::test_two_who_ask_for_one_run_at_once_have_one"),
+    bug("two runs of one name at once", READING, "with _exclusive(path):", "with threading.Lock():", f"{KILLED}::test_two_who_ask_for_one_run_at_once_have_one"),
     bug("a copy is not read back", READING, "    raise RegionError(f\"{path}: the run's commit", "    return 0\n    raise RegionError(f\"{path}: the run's commit", f"{KILLED}::test_a_copys_commit_that_is_not_in_the_log_is_no_success"),
     bug("columns are added beside those that are", CARRY, "commit.empty_rows(self.context.spark.session(), path)", 'self.context.spark.session().range(0).drop("id")', f"{KILLED}::test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with_that_column_once"),
     # files into a landing table

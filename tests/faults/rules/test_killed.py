@@ -92,8 +92,11 @@ def test_who_waits_for_a_run_that_goes_on_comes_back_later_and_holds_no_thread_o
     tmp_path: Path, spark: SparkHandle, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = live(tmp_path, spark)
-    monkeypatch.setattr(queries, "TURN_SECONDS", 0.1)
-    with queries._turn(place(tmp_path)), pytest.raises(RegionError, match="another run has been writing it") as told:
+    monkeypatch.setattr(queries, "WAIT_SECONDS", 0.1)
+    with (
+        queries._exclusive(place(tmp_path)),
+        pytest.raises(RegionError, match="another run has been writing it") as told,
+    ):
         copied(opened, spark)
     assert told.value.code == "E_BUSY"
     assert not log.exists(place(tmp_path))
