@@ -15,7 +15,7 @@ CLASSIFICATIONS: Final[tuple[Classification, ...]] = ("safe", "widening", "destr
 
 
 class Unchanged(Enum):
-    """What a change leaves as it is (`None` is a value of its own: a default that is dropped)."""
+    """A facet that a change leaves alone (`None` is a value of its own: a dropped default)."""
 
     KEPT = "kept"
 
@@ -27,8 +27,8 @@ KEPT: Final = Unchanged.KEPT
 class AddColumn:
     """A new column.
 
-    default  what rows without a value read: a number, `true`, `false`, a quoted text, `now()`, `[]`; None where there
-             is none, or where only PostgreSQL can compute it
+    default  the value of rows without one: a number, `true`, `false`, a quoted text, `now()`, `[]`; None if there is
+             none, or only PostgreSQL can compute it
     """
 
     name: str
@@ -39,14 +39,14 @@ class AddColumn:
 
 @dataclass(frozen=True, slots=True)
 class DropColumn:
-    """A column goes, and its values with it."""
+    """A column is dropped with its values."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class SwapColumns:
-    """Names change hands at one instant: `{"a": "b", "b": "a"}` swaps, `{"a": "b"}` renames.
+    """Columns change names at one instant: `{"a": "b", "b": "a"}` swaps, `{"a": "b"}` renames.
 
     columns  (old name, new name), sorted; each name at most once on either side
     """
@@ -56,14 +56,14 @@ class SwapColumns:
 
 @dataclass(frozen=True, slots=True)
 class Facets:
-    """What a column is, or as much of it as a change touches or an observer knew; the rest is `KEPT`."""
+    """Properties of a column, as far as a change touches them or an observer knew them; the others are `KEPT`."""
 
     data_type: Type | Unchanged = KEPT
     nullable: bool | Unchanged = KEPT
     default: str | Unchanged | None = KEPT
 
 
-STAGED: Final = "__new"  # how a store's column is called that waits for the name of one that is to go
+STAGED: Final = "__new"  # suffix of a store's column that waits for the name of one that is to be dropped
 FACETS: Final = tuple(Facets.__dataclass_fields__)
 
 
@@ -71,10 +71,10 @@ FACETS: Final = tuple(Facets.__dataclass_fields__)
 class ChangeColumn:
     """A column's type, nullability or default changes.
 
-    to              what changes, and into what
-    was             the same before, as far as the observer knew it
-    classification  `safe`: no store has anything to do or to lose; `widening`: stores must accept more before the first
-                    such row arrives; `destructive`: a stored value may be lost, or nobody could prove that it is not
+    to              the changed properties
+    was             the same properties before, as far as the observer knew them
+    classification  `safe`: nothing to do or to lose in any store; `widening`: stores must accept more before the first
+                    such row arrives; `destructive`: stored values may be lost, or it is not proven that they are not
     """
 
     name: str
@@ -85,12 +85,11 @@ class ChangeColumn:
 
 @dataclass(frozen=True, slots=True)
 class ReplaceColumn:
-    """From one instant on a name stands for another column: the one that had it goes, and its values with it.
+    """At one instant another column takes a name, and the column that had it is dropped with its values.
 
-    source  the column that takes the name along with its values, those that are stored and those that arrive; None: a
-            new column, which holds nothing but what arrives
-    to      what stands under the name from then on: of a new column all three, the default being what rows from before
-            read; of another one what the observer knew
+    source  the column that takes the name and keeps its values; None: a new column, which has only values that arrive
+    to      properties of the column under the name afterwards: all three of a new column, whose default is for older
+            rows; of an existing one as far as the observer knew them
     """
 
     name: str
@@ -99,12 +98,12 @@ class ReplaceColumn:
 
     @property
     def taker(self) -> str:
-        """The column that takes the name, as a store has it until then; a new one has a name of its own there."""
+        """The store's name, until then, of the column that takes the name; a new column has a temporary one."""
         return f"{self.name}{STAGED}" if self.source is None else self.source
 
     @property
     def staged(self) -> AddColumn | None:
-        """What a store needs before the first row of a new column arrives."""
+        """The addition that a store needs before the first row of a new column arrives."""
         to = self.to
         if self.source is not None:
             return None
@@ -115,7 +114,7 @@ class ReplaceColumn:
 
 
 Operation = AddColumn | DropColumn | SwapColumns | ChangeColumn | ReplaceColumn
-# what consumers are told of before its rows arrive: names of theirs mean other columns from one instant on
+# announced to consumers before its rows arrive: names belong to other columns from one instant on
 ANNOUNCED: Final = (SwapColumns, ReplaceColumn)
 
 
@@ -133,7 +132,7 @@ class Migration:
 
     @property
     def destructive(self) -> bool:
-        """Applying it needs the operator's explicit word (P6)."""
+        """Applying it needs an explicit flag (P6)."""
         match self.operation:
             case DropColumn() | ReplaceColumn():
                 return True
@@ -155,7 +154,7 @@ class Migration:
 
     @property
     def title(self) -> str:
-        """A short name in words, fit for a file's name: `add_issues_title`."""
+        """A short name, suitable for a file's name: `add_issues_title`."""
         match self.operation:
             case AddColumn(name=name):
                 return f"add_{self.table}_{name}"
@@ -189,9 +188,9 @@ def default_phase(operation: Operation) -> Phase:
 
 
 def swap(columns: Mapping[str, str]) -> SwapColumns:
-    """A swap from old name → new name; names that end where they began are left out.
+    """A swap from old name → new name; unchanged names are left out.
 
-    raises  DataError where two columns would end with one name, or nothing is left
+    raises  DataError if two columns would get one name, or no name changes
     """
     pairs = tuple(sorted((old, new) for old, new in columns.items() if old != new))
     if not pairs or len({new for _, new in pairs}) != len(pairs):

@@ -93,7 +93,7 @@ def _facets_data(facets: Facets) -> dict[str, Any]:
 def read(text: str | bytes) -> Migration:
     """A migration file's content.
 
-    raises  DataError for what is no JSON, or no migration
+    raises  DataError for anything but the JSON of a migration
     """
     if len(text) > MAX_BYTES:
         raise DataError(f"larger than {MAX_BYTES // 1024} KiB")
@@ -103,7 +103,7 @@ def read(text: str | bytes) -> Migration:
 def from_data(data: Any) -> Migration:
     """A migration from its JSON.
 
-    raises  DataError naming the key that does not fit; unknown and missing ones included
+    raises  DataError naming an invalid, unknown or missing key
     """
     head = _object(data, "migration", {"version", "phase", "schema", "table", "operation"})
     if head["version"] != VERSION or isinstance(head["version"], bool):

@@ -1,4 +1,4 @@
-"""Every generic type in a store's words, what is lost on the way, and back again. `docs/types.md` is made from it."""
+"""Generic types in a store's words, what is lost by the conversion, and back. `docs/types.md` is generated from them."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ _LAKE_ARRAY: Final = re.compile(r"(?:list|array)<(.*)>")
 class StoreType:
     """A type in a store's words.
 
-    word   `{}` stands for its numbers or its element where the type is still to be filled in
+    word   in a table of types with `{}` for the numbers or the element
     lossy  what does not survive, or ""
     """
 

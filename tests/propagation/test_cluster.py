@@ -21,7 +21,7 @@ from console.stores.clickhouse import ClickHouse as Store
 from console.stores.files import read_plan, sites
 from console.stores.tables.clickhouse import behind, stands_over
 from tests.propagation.servers.clickhouse import ClickHouse
-from tests.propagation.test_hanging import CHAIN, Base, widen
+from tests.propagation.test_dependents import CHAIN, Base, widen
 
 OPERATIONS: list[Operation] = [
     AddColumn("kind", parse("string"), nullable=False, default="'it''s'"), DropColumn("s"), widen,

@@ -1,4 +1,4 @@
-"""The table that a migration leaves behind, as its store would describe it: what the next migration is seen from.
+"""The table after a migration, as ClickHouse would describe it: the next migration is planned for it.
 
 Migrations are done one after another, but shown, refused and agreed to together, before anything is done.
 """
@@ -19,7 +19,7 @@ Columns = tuple[StoreColumn, ...]
 
 
 def after(migration: Migration, table: StoreTable, mark: str) -> StoreTable:
-    """A table once nothing of a migration is left to do; comments stay as they are.
+    """A table after all steps of a migration; comments are left unchanged.
 
     raises  DataError as `translate` does
     """
@@ -87,7 +87,7 @@ def _dropped(work: TableMigration, name: str) -> StoreTable:
 
 
 def _renamed(work: TableMigration, names: Mapping[str, str]) -> StoreTable:
-    """Names change, and what a column is goes with it; a ring is told from its beginning by its marks alone."""
+    """Rename columns with their types; only its marks distinguish a completed ring from one not begun."""
     table, views = work.table, work.views
     for group in groups(names):
         swap = Swap(work, group)
@@ -97,14 +97,14 @@ def _renamed(work: TableMigration, names: Mapping[str, str]) -> StoreTable:
         else:
             order, there = swap.names(), {column.name for column in table.columns}
             free = next(rank for rank, name in enumerate(order) if name not in there)
-            # the views of the last renaming may still have it before them
+            # the views of the last renaming may still be unchanged
             views = _in_chain(work, views, _steps(order, max(free - 1, 0)))
             table = replace(table, columns=_named(table.columns, _steps(order, free)))
     return replace(table, dependents=tuple(views))
 
 
 def _replaced(work: TableMigration, operation: ReplaceColumn) -> StoreTable:
-    """The one goes, the other is renamed; where the table has that already, its views may not."""
+    """Drop one column and rename the other; if the table is done already, its views may not be."""
     names = {operation.taker: operation.name}
     table = work.table
     if table.column(operation.taker) is not None:
@@ -118,7 +118,7 @@ def _steps(order: Sequence[str], first: int) -> dict[str, str]:
 
 
 def _round(swap: Swap, columns: Columns) -> Columns:
-    """The table, or a target that has all of a ring."""
+    """The columns of the table, or of a target with the whole ring, after a ring."""
     match swap.state(columns):
         case "before":
             return _named(columns, swap.pairs)
@@ -143,8 +143,8 @@ def _in_chain(work: TableMigration, views: Sequence[Dependent], names: Mapping[s
     moved: dict[str, dict[str, str]] = {}
     for view in views:
         query, there = work.query(view), {column.name for column in view.columns}
-        carried = {old: new for old, new in names.items() if old in query.outputs_of(old) and old in there}
-        moved.setdefault(view.target, {}).update(carried)
+        passed_on = {old: new for old, new in names.items() if old in query.outputs_of(old) and old in there}
+        moved.setdefault(view.target, {}).update(passed_on)
     renamed = []
     for view in views:
         query = work.query(view)
@@ -166,10 +166,10 @@ def _changed(work: TableMigration, operation: ChangeColumn) -> StoreTable:
 
     views = []
     for view in work.views:
-        handed_on = work.query(view).outputs_of(operation.name)
+        passed_on = work.query(view).outputs_of(operation.name)
         below = work.under(view).table
-        for name in (name for name in handed_on if below.column(name) is not None):
+        for name in (name for name in passed_on if below.column(name) is not None):
             below = _changed(TableMigration(below, work.mark), replace(operation, name=name))
-        own = retyped(view.own, handed_on)
+        own = retyped(view.own, passed_on)
         views.append(replace(view, columns=below.columns, own=own, below=view.below and below))
     return replace(work.table, columns=retyped(work.table.columns, (operation.name,)), dependents=tuple(views))

@@ -1,8 +1,8 @@
-"""A generic migration as ClickHouse statements, the materialized views that hang on the table included.
+"""A generic migration as ClickHouse statements, including the materialized views that depend on the table.
 
-The statements are what is left to do, read off the state the store is in: after a kill they are read off again. Views
-are replaced by name: the new one is made beside the old one as `<view>__next`, the two change names in one EXCHANGE, and
-the old one goes; so every row meets at least one of them, and a target that merges by key keeps one row.
+The statements are the remaining work, computed from the store's current state: after a kill they are computed again. Views
+are replaced by name: the new view is created beside the old one as `<view>__next`, the two swap names in one EXCHANGE, and the
+old one is dropped. So every row passes through at least one of them, and a target that merges by key keeps one row.
 """
 
 from collections.abc import Collection, Iterator
@@ -36,16 +36,16 @@ from console.propagation.tables import ColumnStorage, Dependent, StoreTable
 from console.propagation.translate.operations import NEXT, StoreStatement, Translation, value_of
 from console.propagation.types import TIMES, Type
 
-_IN_STAR: Final = ("", "DEFAULT")  # the kinds of column that a star stands for
-_BOOKKEEPING: Final = "_"  # how the names of columns begin that are the replication's own
+_IN_STAR: Final = ("", "DEFAULT")  # the kinds of column that a star includes
+_BOOKKEEPING: Final = "_"  # prefix of the replication's own columns
 
 
 def translate(migration: Migration, table: StoreTable, mark: str) -> Translation:
-    """What is left to do for a migration.
+    """The remaining statements of a migration.
 
-    table   as it is now, with the views that it feeds (those named `…__next` too)
-    mark    the migration's own name, left in comments where the columns alone cannot tell how far it got
-    raises  DataError for what cannot be done here without a person
+    table   its current state, with the views that it feeds (also those named `…__next`)
+    mark    the migration's own name, put into comments where the columns alone do not show how far it got
+    raises  DataError for a change that needs a person
     """
     work = TableMigration(table, mark)
     checks.refuse_overlay(table)
@@ -75,7 +75,7 @@ def default_of(default: str, kind: Type) -> str:
     if kind.name in TIMES and kind.name.startswith("timestamp"):
         return f"parseDateTime64BestEffort({literal(unquoted(value))}, {kind.numbers[0]}, 'UTC')"
     if kind.name == "decimal":
-        # a bare number with a point is a Float64 to ClickHouse, which keeps 17 digits of it; a text has PostgreSQL's digits
+        # ClickHouse reads a bare number with a point as a Float64 of 17 digits; a text keeps PostgreSQL's digits
         text = TYPES.store_type(kind).word == "String" and kind.numbers
         return literal(f"{Decimal(value):.{kind.numbers[1]}f}" if text else value)
     return literal(unquoted(value)) if value.startswith("'") else value
@@ -85,7 +85,7 @@ def default_of(default: str, kind: Type) -> str:
 class TableMigration:
     """One migration on one table.
 
-    alias     the materialized view that writes into it, if that is how the migration comes here
+    alias     the materialized view that writes into it, if the migration reaches the table through it
     warnings  shared with the tables below
     """
 
@@ -96,7 +96,7 @@ class TableMigration:
 
     def __post_init__(self) -> None:
         names = {view.name for view in self.table.dependents}
-        # what is called `…__next` beside a view of the name is its next query or its former one, else a view like any other
+        # a view `…__next` beside a view of the name has its next query or its former one; any other is an ordinary view
         self.views = [view for view in self.table.dependents if view.name.removesuffix(NEXT) not in names - {view.name}]
         self.next = {view.name: view for view in self.table.dependents if view not in self.views}
 
@@ -105,7 +105,7 @@ class TableMigration:
 
     @property
     def in_star(self) -> tuple[str, ...]:
-        """The columns that `SELECT *` is."""
+        """The columns of `SELECT *`."""
         return tuple(column.name for column in self.table.columns if column.kind in _IN_STAR)
 
     def under(self, view: Dependent) -> "TableMigration":
@@ -116,11 +116,11 @@ class TableMigration:
 
     @property
     def names(self) -> set[str]:
-        """Under which the table is read: its own, and those of the views that write into it and the tables over it."""
+        """The names under which the table is read: its own, the views that write into it, and the tables over it."""
         return {self.table.name, *filter(None, [self.alias]), *(over.name for over in checks.following(self.table))}
 
     def targets(self, views: list[Dependent]) -> Iterator[Dependent]:
-        """Each view whose target was not met before: two views may feed one table."""
+        """One view for each target: two views may feed one table."""
         met: set[str] = set()
         for view in views:
             if view.target and view.target not in met:
@@ -138,9 +138,9 @@ class TableMigration:
         mirrors = self.mirrors(name)
         for view in self.views:
             if view not in mirrors:
-                self.warnings.append(f"the view {view.name} does not hand on every column: {name} stays out of it")
+                self.warnings.append(f"the view {view.name} does not pass on every column: {name} is not added to it")
         for view in self.targets(mirrors):
-            yield from self.under(view).add(operation, f"{view.target} gets the column, before its view hands it on")
+            yield from self.under(view).add(operation, f"{view.target} gets the column before its view passes it on")
         definition = self._definition(operation)
         if there is None:
             place = qualified(self.table.name)
@@ -149,34 +149,34 @@ class TableMigration:
             star = View(reader.select, (*self.in_star, name)).outputs_of(name) and not reader.stored
             if star and reads(reader.name, reader.select, self.names, self.in_star):
                 self.warnings.append(
-                    f"the view {reader.name} has the columns that it was made with: {name} stays out of it"
+                    f"the view {reader.name} keeps the columns that it was created with: {name} is not added to it"
                 )
         for over in self.table.overlays:
             if over.engine == "Merge" and over.column(name) is None:
-                self.warnings.append(f"the Merge table {over.name} has columns of its own: {name} stays out of it")
+                self.warnings.append(f"the Merge table {over.name} has columns of its own: {name} is not added to it")
         for over in checks.following(self.table):
             if over.column(name) is None:
                 sql = f"ALTER TABLE {qualified(over.name)} ADD COLUMN IF NOT EXISTS {definition}"
-                yield StoreStatement(sql, f"rows that come through the {over.engine} have it too")
+                yield StoreStatement(sql, f"rows that pass through the {over.engine} have it too")
         for view in mirrors:
             query = self.query(view, tuple(c for c in self.query(view).columns if c != name))
             yield from self.replaced(view, view.select if query.outputs_of(name) else query.with_column(name))
 
     def mirrors(self, added: str) -> list[Dependent]:
-        """The views that hand on every column, as far as they can know of it."""
+        """The views that pass on every column except the added one and the replication's own."""
         data = [c.name for c in self.table.columns if c.kind in ("", "DEFAULT") and c.name != added]
         data = [column for column in data if not column.startswith(_BOOKKEEPING)]
         return [view for view in self.views if view.target and self.query(view).mirrors(data)]
 
     def type_to_add(self, operation: AddColumn) -> str:
-        """NOT NULL only with a constant that older rows read."""
+        """The type of a new column: NOT NULL only with a constant that older rows read."""
         constant = operation.default is not None and operation.default != NOW
         word = type_of(operation.data_type, null=operation.nullable or not constant)
         low = self._kept(operation.name).low_cardinality and not word.startswith(("LowCardinality(", "Array("))
         return f"LowCardinality({word})" if low else word
 
     def _kept(self, name: str) -> ColumnStorage:
-        """How the operator wants it kept; a new column that waits for its name as that name's."""
+        """The operator's storage settings; a new column that waits for its name has those of that name."""
         wanted = name.removesuffix(STAGED)
         return next((kept for kept in self.table.kept if kept.column in (name, wanted)), ColumnStorage(name))
 
@@ -215,18 +215,18 @@ class TableMigration:
             }
             going = {column.name for column in view.columns if column.comment == marked} | carried
             for column in sorted(going & {column.name for column in view.columns}):
-                yield from self._unlaid(self.under(view).table, column)
+                yield from self._drop_from_overlays(self.under(view).table, column)
                 sql = f"ALTER TABLE {qualified(view.target)} DROP COLUMN IF EXISTS {quoted(column)}"
-                yield StoreStatement(sql, f"no view writes {column} any more")
-        yield from self._unlaid(self.table, name)
+                yield StoreStatement(sql, f"no view writes {column} any longer")
+        yield from self._drop_from_overlays(self.table, name)
         if self.table.column(name) is not None:
             place = qualified(self.table.name)
             yield StoreStatement(
-                f"ALTER TABLE {place} DROP COLUMN IF EXISTS {quoted(name)}", "no view reads it any more"
+                f"ALTER TABLE {place} DROP COLUMN IF EXISTS {quoted(name)}", "no view reads it any longer"
             )
 
     def _marked(self, affected: list[Dependent], name: str) -> Iterator[StoreStatement]:
-        """The columns of the targets that are to go too. raises DataError"""
+        """Mark the targets' columns that are to be dropped too. raises DataError"""
         marked = self.mark_of_drop
         for view in self.targets(affected):
             going = {c for other in affected if other.target == view.target for c in self.query(other).outputs_of(name)}
@@ -242,22 +242,22 @@ class TableMigration:
                 checks.refuse_used(below, column, ColumnEffect.DROPPED)
                 if (stored := view.column(column)) is not None and stored.comment != marked:
                     sql = f"ALTER TABLE {qualified(view.target)} COMMENT COLUMN {quoted(column)} {literal(marked)}"
-                    yield StoreStatement(sql, "a mark, so that an interrupted drop is finished")
+                    yield StoreStatement(sql, "a mark by which an interrupted drop is finished")
 
     @staticmethod
-    def _unlaid(table: StoreTable, name: str) -> Iterator[StoreStatement]:
+    def _drop_from_overlays(table: StoreTable, name: str) -> Iterator[StoreStatement]:
         for over in checks.following(table):
             if over.column(name) is not None:
                 sql = f"ALTER TABLE {qualified(over.name)} DROP COLUMN IF EXISTS {quoted(name)}"
-                yield StoreStatement(sql, f"the {over.engine} asks {table.name} for it no more")
+                yield StoreStatement(sql, f"the {over.engine} no longer reads it from {table.name}")
 
     @property
     def mark_of_drop(self) -> str:
-        """In the comment of a target's column that is to go, once no view reads it any more."""
+        """In the comment of a target's column that is to go, once no view reads it any longer."""
         return f"drop {self.mark}"
 
     def refuse_key(self, name: str) -> None:
-        """raises  DataError for a column that the table's rows are ordered or found by"""
+        """raises  DataError for a column of the table's sorting key"""
         if name in self.table.key:
             hint = "build a new table and switch to it"
             raise DataError(
@@ -265,8 +265,8 @@ class TableMigration:
             )
 
     def refuse_read(self, table: str, columns: Collection[str], how: str) -> None:
-        """raises  DataError for another view that would fail from then on"""
-        # whoever asks a view that writes into a table for its rows reads the table
+        """raises  DataError for another view that would fail afterwards"""
+        # a query of a view that writes into a table reads the table
         views = [view for view in self.table.dependents if view.target == table]
         over = [one.name for view in views if view.below is not None for one in checks.following(view.below)]
         names = {table, *(view.name for view in views), *over, *(self.names if table == self.table.name else ())}
@@ -274,17 +274,17 @@ class TableMigration:
             if column := reads(reader.name, reader.select, names, columns):
                 raise DataError(
                     f"the view {reader.name} reads {table}.{column}, which is to be {how}",
-                    hint=f"make {reader.name} anew without {column} first, then apply again",
+                    hint=f"recreate {reader.name} without {column} first, then apply again",
                 )
 
     def twin(self, view: Dependent) -> Dependent | None:
-        """What stands beside a view while it is replaced: its next query, or its former one."""
+        """The view beside one that is being replaced: with its next query, or its former one."""
         return self.next.get(view.name + NEXT)
 
     def replaced(self, view: Dependent, select: str, change: ChangeColumn | None = None) -> Iterator[StoreStatement]:
-        """What is left of putting a view with another query in a view's place.
+        """The remaining steps of replacing a view by one with another query.
 
-        change  the view's own columns, of the types that they had when it was made, must have come along
+        change  replaced also if the view's own columns still have the types from before this change
         """
         twin = view.name + NEXT
         beside = qualified(twin)
@@ -292,13 +292,13 @@ class TableMigration:
         if same(view.select, select) and not self._stale(view, change):
             if there is not None:
                 del self.next[twin]
-                yield StoreStatement(f"DROP VIEW IF EXISTS {beside}", f"the former query of {view.name} goes")
+                yield StoreStatement(f"DROP VIEW IF EXISTS {beside}", f"drops the former query of {view.name}")
             return
         if not view.target:
-            raise DataError(f"the view {view.name} keeps its rows itself", hint="give it a table of its own: TO …")
+            raise DataError(f"the view {view.name} has no target table", hint="give it a table of its own: TO …")
         if view.fixed:
             raise DataError(
-                f"the view {view.name} cannot be replaced: {view.fixed}", hint="keep it in an Atomic database"
+                f"the view {view.name} cannot be replaced: {view.fixed}", hint="move it to an Atomic database"
             )
         if there is not None and (not same(there.select, select) or self._stale(there, change)):
             yield StoreStatement(f"DROP VIEW IF EXISTS {beside}", "left over from another change")
@@ -307,7 +307,7 @@ class TableMigration:
         yield from exchanged(view, select, made=there is not None)
 
     def _stale(self, view: Dependent, change: ChangeColumn | None) -> bool:
-        """A query of the view's name would still convert to what a column was."""
+        """A query of the view would still convert to a column's old type."""
         if change is None:
             return False
         handed_on = self.query(view).outputs_of(change.name)

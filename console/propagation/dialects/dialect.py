@@ -28,7 +28,7 @@ class Dialect(ABC):
     options         the keys of a store of this kind in replication.yaml, apart from `kind`, `table` and `extra`
     defaults        options that need not be written
     nullable_types  NULL is a part of a column's type
-    keyed           rows are told apart by the table's own key, so PostgreSQL's key must be in it
+    keyed           rows are identified by the table's own key, so it must contain PostgreSQL's
     column_storage  a file may say how its columns are stored (`columns: FILE`)
     """
 
@@ -43,17 +43,17 @@ class Dialect(ABC):
 
     @abstractmethod
     def translate(self, migration: Migration, table: StoreTable, mark: str) -> Translation:
-        """What a migration has left to do on one table, seen from the state it is in.
+        """The remaining steps of a migration on one table, computed from its current state.
 
         mark    the migration's own name: no two have the same
-        raises  DataError for what cannot be done without a person
+        raises  DataError for a change that needs a person
         """
 
     @abstractmethod
     def after(self, migration: Migration, table: StoreTable, mark: str) -> StoreTable:
-        """The table once nothing of a migration is left to do: what the next migration starts from.
+        """The table after all steps of a migration: the next migration is planned for it.
 
-        Migrations are done one after another, but shown, refused and agreed to together, before anything is done.
+        Migrations run one after another, but are shown, refused and confirmed together, before the first step.
 
         raises  DataError as `translate` does
         """

@@ -32,7 +32,7 @@ from console.propagation.sql.cursor import Cursor, Name
 from console.propagation.sql.lexer import NotUnderstood, SqlStatement, statements
 
 CODE: Final = "S401"
-_HINT: Final = "write it so that it is understood, or leave it out of what is observed"
+_HINT: Final = "rewrite the statement, or leave it out of the observed files"
 _ALONE: Final = ("vacuum",)
 _TYPES: Final = "the columns that have it say so"
 
@@ -144,7 +144,7 @@ class SqlScript:
     def _events(self, statement: SqlStatement) -> Iterator[Event]:
         cursor = Cursor.over(statement)
         if statement.words[0].kind == "mark":
-            yield self._ignored(statement, "way_back", "what stands behind this line undoes the migration")
+            yield self._ignored(statement, "way_back", "the part behind this line undoes the migration")
             return
         if (explained := executed(statement)) is not None:
             yield from self._events(explained)

@@ -27,7 +27,7 @@ _ESCAPED: Final = re.compile(r"[eE]'((?:[^'\\]|\\.|'')*)'", re.DOTALL)
 _REST: Final = re.compile(_ESCAPED.pattern.removeprefix("[eE]"), re.DOTALL)
 _BITS: Final = re.compile(r"[bBxX]'([0-9a-fA-F]*)'")
 _NATIONAL: Final = re.compile(r"[nN]'((?:[^']|'')*)'")
-# a text that goes on behind a line break is one text
+# a text continued behind a line break is one text
 _MORE: Final = re.compile(r"[ \t\f]*[\n\r](?:[ \t\n\r\f]|--[^\n\r]*[\n\r])*(?=')")
 _UNICODE: Final = re.compile(r"[uU]&[\"']")
 _NAME: Final = re.compile(r'"((?:[^"]|"")+)"')

@@ -1,4 +1,4 @@
-"""A migration's literal as a value of a lake's column: what rows from before the column have in PostgreSQL."""
+"""A migration's literal as a value of a lake's column: the default that older rows have in PostgreSQL."""
 
 import re
 from datetime import UTC, date, datetime, time
@@ -12,7 +12,7 @@ _SHORT_ZONE: Final = re.compile(r"[+-]\d\d$")
 
 
 def scalar(default: str, kind: Any) -> Any:
-    """A pyarrow scalar. kind: pyarrow's type. raises DataError where the literal is none of that type"""
+    """A pyarrow scalar. kind: pyarrow's type. raises DataError for a literal of another type"""
     import pyarrow
 
     try:
@@ -53,7 +53,7 @@ def _value(default: str, kind: Any) -> Any:
 
 
 def filled(rows: Any, name: str, default: str, schema: Any) -> Any:
-    """Rows that have no column of a name, with it. schema: of the rows afterwards, in pyarrow's words"""
+    """Rows with a new column. schema: pyarrow's, of the rows afterwards"""
     import pyarrow
 
     value = scalar(default, schema.field(name).type)

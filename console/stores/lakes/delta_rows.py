@@ -1,8 +1,8 @@
-"""Rows of a Delta table, read so that the process may end at any moment after.
+"""Rows of a Delta table, read so that the process can exit at any moment.
 
 deltalake's own `to_pyarrow_table()` and `to_pyarrow_dataset()` read through a file system that is a Python object, and
 pyarrow's threads may hold it for longer than the interpreter lives: one process in thirty aborts at its end (exit 134),
-and nearly every one that ends in the middle of reading hangs or crashes. Here nothing of Python is held.
+and nearly every one that ends in the middle of reading hangs or crashes. Here pyarrow holds no Python object.
 
 source   https://github.com/apache/arrow/issues/34314, https://github.com/delta-io/delta-rs/issues/2184
 """
@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 from console.errors import DataError, RegionError
 
-# file after file, each in its order: what is written anew keeps the bounds by which its readers skip files
+# file by file, each in its order: a rewritten table keeps the bounds by which readers skip files
 _SESSION: Final = {"datafusion.execution.target_partitions": "1", "datafusion.execution.batch_size": "32768"}
 
 
@@ -21,7 +21,7 @@ def batches(table: Any, columns: Sequence[str] = (), where: str = "") -> Any:
     """A `pyarrow.RecordBatchReader` of one version, in the types of the table's schema; memory holds a few batches.
 
     columns  those to read, in this order; none named means all
-    where    a condition as `equals` makes them
+    where    a condition from `equals`
     """
     import pyarrow
 
@@ -33,13 +33,13 @@ def batches(table: Any, columns: Sequence[str] = (), where: str = "") -> Any:
 
 
 def counted(table: Any, column: str = "") -> int:
-    """How many rows there are, or how many have a value in a column."""
+    """The number of rows, or of rows with a value in a column."""
     result = _selected(table, f"count({_quoted(column) if column else '*'}) AS n").read_all()
     return int(result.column("n").to_pylist()[0])
 
 
 def dataset(table: Any) -> Any:
-    """A `pyarrow.dataset.Dataset`, for whoever pushes conditions down to it; only of a table on this machine's disks."""
+    """A `pyarrow.dataset.Dataset`, for callers that push conditions down to it; only for a table on a local disk."""
     from pyarrow.fs import FileSystem, LocalFileSystem, SubTreeFileSystem
 
     refuse_unreadable(table)
@@ -48,7 +48,7 @@ def dataset(table: Any) -> Any:
 
 
 def equals(column: str, value: object) -> str:
-    """A condition: a column is a partition's value, NULL included. value: of any type but bytes"""
+    """A condition: a column equals a partition's value, also NULL. value: of any type but bytes"""
     name = _quoted(column)
     match value:
         case None:
@@ -77,12 +77,12 @@ def refuse_unreadable(table: Any) -> None:
     if features:
         raise RegionError(
             f"{table.table_uri}: its rows cannot be read here: {', '.join(sorted(features))}",
-            hint="change that table with the engine that writes it, then say so: console schema apply --recorded",
+            hint="change that table with the engine that writes it, then record it: console schema apply --recorded",
         )
 
 
 def _cast(read: Any, schema: Any) -> Iterator[Any]:
-    """DataFusion's text comes as views, which nothing after it takes."""
+    """DataFusion returns texts as views, which later steps do not accept."""
     for batch in read:
         yield batch.cast(schema)
 

@@ -1,4 +1,4 @@
-"""How ClickHouse describes tables, with everything that hangs on them, from its own system tables."""
+"""Descriptions of ClickHouse tables and everything that depends on them, from the system tables."""
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -22,9 +22,9 @@ _SYSTEM: Final = "('system', 'INFORMATION_SCHEMA', 'information_schema')"
 
 @dataclass(frozen=True)
 class ServerSchema:
-    """Whatever was read of a server, by qualified names.
+    """Everything read from a server, by qualified names.
 
-    standing  views and tables without rows of their own;  tables  those that were asked for, and their views' targets
+    standing  views and tables without rows of their own;  tables  the requested ones, and their views' targets
     """
 
     standing: Mapping[str, Row]
@@ -32,7 +32,7 @@ class ServerSchema:
     columns: Mapping[str, Sequence[Row]]
 
     def table(self, name: str, above: tuple[str, ...] = ()) -> StoreTable:
-        """above: the tables whose views lead here, which are not described again"""
+        """above: the tables whose views lead here; they are not described again"""
         row, mine = self.tables[name], self.columns.get(name, [])
         feeds = set(row["feeds"])
         materialized = [view for view in self.standing.values() if view["engine"] == "MaterializedView"]
@@ -59,7 +59,7 @@ class ServerSchema:
         fixed = (
             ""
             if view["exchanges"]
-            else f"its database has the engine {view['database_engine']}, which knows no EXCHANGE"
+            else f"its database has the engine {view['database_engine']}, which does not support EXCHANGE"
         )
         return Dependent(
             view["whole"],
@@ -88,7 +88,7 @@ class ServerSchema:
 
 
 def described(query: Query, database: str, places: Collection[str]) -> dict[str, StoreTable]:
-    """Those of some tables of a database that exist, by their names there."""
+    """The existing tables among some of a database, by their names there."""
     standing = _standing(query)
     tables: dict[str, Row] = {}
     wanted = {f"{database}.{place}" for place in places}
@@ -107,9 +107,9 @@ def described(query: Query, database: str, places: Collection[str]) -> dict[str,
 
 
 def behind(rows: Sequence[Row], here: str) -> tuple[str, str] | None:
-    """The first (host, table) whose columns are others than this host's, where both have the table.
+    """The first (host, table) whose columns differ from this host's, among tables that both have.
 
-    rows  (host, table, columns) as every host tells them; a table that this host alone has is its own affair
+    rows  (host, table, columns) from every host; tables that only one host has are ignored
     """
     mine = {row["table"]: row["columns"] for row in rows if row["host"] == here}
     others = sorted(
@@ -171,7 +171,7 @@ def _pairs(databases: Sequence[str], tables: Sequence[str]) -> list[str]:
 
 
 def stands_over(row: Row, name: str) -> bool:
-    """A table without rows of its own stands over another, as its engine's arguments say."""
+    """Whether a table without rows of its own reads another, by its engine's arguments."""
     database, _, table = name.partition(".")
     given = arguments(row["engine_full"])
     match row["engine"]:

@@ -19,7 +19,7 @@ from console.propagation.migration import (
     default_phase,
 )
 from tests.propagation.servers.clickhouse import ClickHouse
-from tests.propagation.test_hanging import Base
+from tests.propagation.test_dependents import Base
 from tests.propagation.worlds.draw import World, drawn
 
 WIDE: Final = 3_000_000_000

@@ -1,4 +1,4 @@
-"""What a ClickHouse table's or view's own CREATE statement says, as `system.tables.create_table_query` prints it.
+"""Reads the CREATE statement of a ClickHouse table or view, as `system.tables.create_table_query` prints it.
 
 The server prints every such statement same_family: columns in backquotes, keywords in capitals, functions before their bracket.
 """
@@ -21,7 +21,7 @@ Tokens = Sequence[str]
 
 
 def uses(statement: str) -> tuple[Use, ...]:
-    """What names columns in a table's statement: engine, TTLs, indices, projections, constraints, computed columns."""
+    """The parts of a table's statement that use columns: engine, TTLs, indices, projections, constraints, computed columns."""
     tokens = _TOKEN.findall(statement)
     if "(" not in tokens:
         return ()
@@ -32,7 +32,7 @@ def uses(statement: str) -> tuple[Use, ...]:
 
 
 def head(statement: str) -> str:
-    """DEFINER and SQL SECURITY of a view's statement, as written; "" where it has none."""
+    """DEFINER and SQL SECURITY of a view's statement, as written; "" if it has none."""
     words: list[str] = []
     for token, depth in _depths(_TOKEN.findall(statement)):
         if depth == 0 and token in ("COMMENT", "AS"):
@@ -74,7 +74,7 @@ def _tail(tokens: Tokens) -> Iterator[Use]:
 
 
 def _between(tokens: Tokens, starts: Iterable[str], ends: Iterable[str]) -> Tokens:
-    """What stands behind the first of some keywords up to one of others, brackets passed over."""
+    """The tokens between the first of some keywords and the first of others, outside brackets."""
     inside: list[str] = []
     begun = False
     for token, depth in _depths(tokens):
@@ -111,7 +111,7 @@ def _split(tokens: Tokens) -> Iterator[Tokens]:
 
 
 def _mentioned(tokens: Tokens) -> tuple[str, ...]:
-    """Names that are no function's."""
+    """Names that are not a function's."""
     names = []
     for rank, token in enumerate(tokens):
         called = rank + 1 < len(tokens) and tokens[rank + 1] == "("

@@ -12,7 +12,7 @@ from console.propagation.sql.cursor import Cursor
 from console.propagation.sql.lexer import NotUnderstood, SqlStatement, Token, statements
 
 _HINT: Final = (
-    "write the changes of tables as statements of their own; give the files that define what is called (--schema)"
+    "write changes of tables as separate statements; give the files that define the called functions (--schema)"
 )
 _LANGUAGES: Final = ("sql", "plpgsql")
 # words of a routine that changes a table, or where names are looked for

@@ -121,5 +121,5 @@ def _why(was: PgColumn | None, written: WrittenType, own: bool) -> str:
     if own:
         return "USING recomputes the rows that are there, and PostgreSQL does not publish that"
     if was is None:
-        return "nobody can prove that nothing is lost: its type before is not known (--schema DUMP tells it)"
+        return "values may be lost: its old type is not known (--schema DUMP has it)"
     return f"{was.postgres} to {written.postgres} may lose values"

@@ -8,7 +8,7 @@ from typing import Final
 
 OF_THE_DATABASE: Final = "it concerns PostgreSQL alone"
 KEY: Final = "the stores keep the order that they have: console schema verify compares it with PostgreSQL's key"
-# the beginning of an action → what it is called; none of them changes a column; longer beginnings first
+# the first words of an action → its kind; none of them changes a column; longer beginnings first
 IGNORED: Final[tuple[tuple[tuple[str, ...], str], ...]] = (
     (("drop", "constraint"), "drop_constraint"),
     (("validate", "constraint"), "add_constraint"),

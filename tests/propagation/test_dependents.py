@@ -1,4 +1,4 @@
-"""What hangs on a ClickHouse table is carried along, or named before the first statement; ClickHouse itself is the judge."""
+"""What depends on a ClickHouse table changes with it, or is named before the first statement; ClickHouse itself is the judge."""
 
 from collections.abc import Iterator
 from pathlib import Path
