@@ -13,9 +13,12 @@ from typing import TYPE_CHECKING
 
 from console import paths
 from console.cli.flags import Flags
+from console.cli.wiring import root_of
 from console.drivers import prerequisites
 from console.drivers.prerequisites import Prerequisite
 from console.errors import ConsoleError, Problems, installing
+from console.project import load
+from console.runner.journal import Journal
 
 if TYPE_CHECKING:
     from console.model.region import Region
@@ -57,8 +60,6 @@ def _state() -> Prerequisite:
 
 def _journal() -> Prerequisite:
     """A damaged journal is put aside: the regions hold all that is needed, and it only stands in the way."""
-    from console.runner.journal import Journal
-
     journal = Journal()
     if not journal.path.exists():
         return Prerequisite("journal", True, "none yet")
@@ -88,9 +89,6 @@ def _terminal() -> Prerequisite:
 
 
 def _project(flags: Flags) -> Iterator[Prerequisite]:
-    from console.cli.wiring import root_of
-    from console.project import load
-
     try:
         root = root_of(flags)
     except ConsoleError as error:

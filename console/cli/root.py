@@ -1,106 +1,97 @@
-"""`console` itself: its commands, loaded when they are called, and how every end becomes an exit code."""
+"""`console` itself: the table of its commands, and the exit code of every outcome."""
 
 import sys
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any, NoReturn
 
 import click
 
 from console.cli.flags import Flags, common, loss_options, refuse_readonly, run_options, write_options
 from console.cli.interrupt import Interrupted
+from console.cli.lazy import LazyCommand, LazyGroup
 from console.cli.output import Output
 from console.cli.wiring import CliContext, cli_context
 from console.errors import ConsoleError, UsageError
 
-# section → command → (module below console.cli.commands, first line of its help)
-COMMANDS: dict[str, dict[str, tuple[str, str]]] = {
+# section → command → where it is, below console.cli.commands
+COMMANDS: dict[str, dict[str, LazyCommand]] = {
     "Begin": {
-        "init": ("init", "Write a commented inventory and a small pipeline into an empty folder."),
-        "setup": ("setup", "Fetch Delta's jars for the agents of this machine, each checked by its hash."),
+        "init": LazyCommand("init:init", "Write a commented inventory and a small pipeline into an empty folder."),
+        "setup": LazyCommand(
+            "setup:setup", "Fetch Delta's jars for the agents of this machine, each checked by its hash."
+        ),
     },
     "Change the regions": {
-        "plan": ("rollout.plan_apply", "Show what apply would do, region by region."),
-        "check": ("review.check", "Judge the files, and plan them offline against a snapshot or an older commit."),
-        "apply": ("rollout.plan_apply", "Carry a plan through the regions, up to the gate; with --yes through it."),
-        "status": ("rollout.status", "Where each region's rollout stands, and whether its live feeds move."),
-        "watch": ("rollout.status", "Follow the rollouts under way until they end or wait at the gate."),
-        "promote": ("rollout.gate", "Open the gate: make the checked release live, in one commit."),
-        "rollback": ("rollout.gate", "Go back to the previous release, in one commit."),
+        "plan": LazyCommand("rollout.plan_apply:plan", "Show what apply would do, region by region."),
+        "check": LazyCommand(
+            "review.check:check", "Judge the files, and plan them offline against a snapshot or an older commit."
+        ),
+        "apply": LazyCommand(
+            "rollout.plan_apply:apply", "Carry a plan through the regions, up to the gate; with --yes through it."
+        ),
+        "status": LazyCommand(
+            "rollout.status:status", "Where each region's rollout stands, and whether its live feeds move."
+        ),
+        "watch": LazyCommand(
+            "rollout.status:watch", "Follow the rollouts under way until they end or wait at the gate."
+        ),
+        "promote": LazyCommand("rollout.gate:promote", "Open the gate: make the checked release live, in one commit."),
+        "rollback": LazyCommand("rollout.gate:rollback", "Go back to the previous release, in one commit."),
     },
     "Steer a rollout": {
-        "pause": ("rollout.control", "Stop at the next batch; following goes on."),
-        "resume": ("rollout.control", "Go on after a pause."),
-        "retry": ("rollout.control", "Go on after a failure."),
-        "cancel": ("rollout.control", "Give a rollout up and drop what it built."),
-        "discard": ("rollout.control", "Drop what a failed or cancelled rollout left."),
-        "attach": ("rollout.attach", "Follow another console's rollout, or take it over."),
-        "cleanup": ("rollout.control", "Drop the versions that no kept release names."),
-        "maintain": ("region.maintain", "Compact a region's tables, and delete files that nobody needs any more."),
+        "pause": LazyCommand("rollout.control:pause", "Stop at the next batch; following goes on."),
+        "resume": LazyCommand("rollout.control:resume", "Go on after a pause."),
+        "retry": LazyCommand("rollout.control:retry", "Go on after a failure."),
+        "cancel": LazyCommand("rollout.control:cancel", "Give a rollout up and drop what it built."),
+        "discard": LazyCommand("rollout.control:discard", "Drop what a failed or cancelled rollout left."),
+        "attach": LazyCommand("rollout.attach:attach", "Follow another console's rollout, or take it over."),
+        "cleanup": LazyCommand("rollout.control:cleanup", "Drop the versions that no kept release names."),
+        "maintain": LazyCommand(
+            "region.maintain:maintain", "Compact a region's tables, and delete files that nobody needs any more."
+        ),
     },
     "Read and feed a region": {
-        "query": ("query", "Run a query over a region's live tables."),
-        "endpoint": ("query", "Call an endpoint of a region's live release."),
-        "copy": ("query", "Run a copy of a region's live release."),
-        "sink": ("query", "Run an export of a region's live release."),
-        "profile": (
-            "review.profile",
+        "query": LazyCommand("query:query", "Run a query over a region's live tables."),
+        "endpoint": LazyCommand("query:endpoint", "Call an endpoint of a region's live release."),
+        "copy": LazyCommand("query:copy", "Run a copy of a region's live release."),
+        "sink": LazyCommand("query:sink", "Run an export of a region's live release."),
+        "profile": LazyCommand(
+            "review.profile:profile",
             "List the keys that a landing table's JSON column carries: share of the rows, first seen, who parses them.",
         ),
-        "ingest": ("ingest", "Append a file of NDJSON events to a landing table, once per file."),
-        "follow": ("ingest", "Run a region's agent here, as a service would."),
-        "lock": ("region.lock", "Show which agent holds a region, or end it by force."),
-        "agent": ("ingest", "Serve one request of a console that came over SSH."),
+        "ingest": LazyCommand("ingest:ingest", "Append a file of NDJSON events to a landing table, once per file."),
+        "follow": LazyCommand("ingest:follow", "Run a region's agent here, as a service would."),
+        "lock": LazyCommand("region.lock:lock", "Show which agent holds a region, or end it by force."),
+        "agent": LazyCommand("ingest:agent", "Serve one request of a console that came over SSH."),
     },
     "Follow an application's database": {
-        "schema": (
-            "schema",
+        "schema": LazyCommand(
+            "schema:schema",
             "Carry changes of a PostgreSQL schema into ClickHouse, Iceberg and Delta before their rows arrive.",
         ),
     },
     "Prove what was done": {
-        "history": ("receipts", "List the rollouts that the regions remember."),
-        "show": ("receipts", "Show one rollout in full: who decided it, its batches and its receipts."),
-        "verify": ("receipts", "Check a rollout's receipts again, against the tables."),
+        "history": LazyCommand("receipts:history", "List the rollouts that the regions remember."),
+        "show": LazyCommand("receipts:show", "Show one rollout in full: who decided it, its batches and its receipts."),
+        "verify": LazyCommand("receipts:verify", "Check a rollout's receipts again, against the tables."),
     },
     "Look around": {
-        "compare": ("compare", "Say what an edit of a query changes, without running it."),
-        "snapshot": ("review.check", "Write what every region holds live to a file, to plan against elsewhere."),
-        "demo": ("environment", "Three regions on this machine with live traffic and a change to make."),
-        "doctor": ("environment", "Check what this machine needs, and say how to mend it."),
-        "info": ("environment", "Where console keeps and finds things, and which settings hold."),
-        "completion": ("environment", "Print the completion script of a shell."),
+        "compare": LazyCommand("compare:compare", "Say what an edit of a query changes, without running it."),
+        "snapshot": LazyCommand(
+            "review.check:snapshot", "Write what every region holds live to a file, to plan against elsewhere."
+        ),
+        "demo": LazyCommand(
+            "environment:demo", "Three regions on this machine with live traffic and a change to make."
+        ),
+        "doctor": LazyCommand("environment:doctor", "Check what this machine needs, and say how to mend it."),
+        "info": LazyCommand("environment:info", "Where console keeps and finds things, and which settings hold."),
+        "completion": LazyCommand("environment:completion", "Print the completion script of a shell."),
     },
 }
-_HOME = {name: module for section in COMMANDS.values() for name, (module, _) in section.items()}
 
 
-class Console(click.Group):
-    """The root command. Usage errors exit 64, for 2 says "there are changes" (plan --detailed-exitcode)."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_HOME)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _HOME:
-            return None
-        module = import_module(f"console.cli.commands.{_HOME[cmd_name]}")
-        found: click.Command = getattr(module, cmd_name)
-        return found
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if not args[0].startswith("-") and args[0] not in _HOME:
-            from console.cli.wiring import choices
-
-            raise UsageError(f"no command {args[0]!r}", **choices(list(_HOME), args[0]))
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, section in COMMANDS.items():
-            with formatter.section(title):
-                formatter.write_dl([(name, text) for name, (_, text) in section.items()])
+class Console(LazyGroup):
+    """The root command. Usage errors exit 64, because 2 means "there are changes" (plan --detailed-exitcode)."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         self.format_commands(ctx, formatter)
@@ -146,6 +137,8 @@ def _version(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 @click.group(
     "console",
     cls=Console,
+    package="console.cli.commands",
+    sections=COMMANDS,
     invoke_without_command=True,
     subcommand_metavar="[COMMAND …]",
     context_settings={"help_option_names": ["-h", "--help"]},

@@ -8,8 +8,10 @@ import click
 
 from console.cli.flags import command
 from console.cli.output import Output
+from console.cli.plan.witness import witness_data, witness_text
 from console.cli.wiring import cli_context
 from console.errors import UsageError
+from console.text import safe_text
 
 if TYPE_CHECKING:
     from console.planning.compare import QueryDifference
@@ -45,7 +47,6 @@ def compare(old: Path, new: Path, schema: Path | None, witness: bool) -> int:
     difference = compared(*texts, tables)
     output = Output(cli_context().flags)
     if witness:
-        from console.cli.plan.witness import witness_data, witness_text
         from console.drivers.replay import Replayer
         from console.witness import witness_between
 
@@ -60,8 +61,6 @@ def compare(old: Path, new: Path, schema: Path | None, witness: bool) -> int:
 
 def difference_text(difference: "QueryDifference") -> str:
     """One line a verdict: `~ changed`, `+ added`, `- removed`, `> renamed`, and why."""
-    from console.text import safe_text
-
     lines = [f"rows: {difference.rows}"]
     renamed = [f"{old} → {new}" for old, new in difference.renamed.items()]
     groups = (

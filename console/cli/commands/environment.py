@@ -7,10 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.shell_completion import get_completion_class
 
+from console import paths
+from console.cli.doctor import examine
 from console.cli.flags import command
+from console.cli.format import table
 from console.cli.output import Output
-from console.cli.wiring import cli_context, root_of, tool
+from console.cli.wiring import cli_context, root_of, tool, why_no_screen
+from console.demo.folder import project_root
 from console.errors import ConsoleError
 from console.text import safe_text
 
@@ -41,8 +46,6 @@ def demo(
     In an empty folder it begins with a project of its own. Without a terminal, or on a dumb one, it runs headless to the end and checks itself.
     """
     import console.demo
-    from console.cli.wiring import why_no_screen
-    from console.demo.folder import project_root
 
     named = cli_context().flags.project
     screen = None if headless or why_no_screen() else cli_context().wiring.screen
@@ -65,8 +68,6 @@ def doctor() -> int:
     Java 17, Delta's jars, disk, sockets, journal, terminal; inside a project also its files and warehouses, and the
     hosts of its regions behind SSH: host key, login, console's version there, and what an agent needs.
     """
-    from console.cli.doctor import examine
-
     output = Output(cli_context().flags)
     findings = examine(cli_context().flags)
     if output.json:
@@ -93,8 +94,6 @@ def info() -> int:
 
     Each setting with its source: a flag, a variable of the environment, or the default.
     """
-    from console.cli.format import table
-
     output = Output(cli_context().flags)
     places = _places()
     settings = [(name, value, cli_context().sources.get(name, "default")) for name, value in _settings()]
@@ -121,8 +120,6 @@ def _settings() -> list[tuple[str, str]]:
 
 
 def _places() -> list[tuple[str, str]]:
-    from console import paths
-
     try:
         project = str(root_of(cli_context().flags))
     except ConsoleError as error:
@@ -147,8 +144,6 @@ def _places() -> list[tuple[str, str]]:
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def completion(shell: str) -> int:
     """Print the completion script of a shell."""
-    from click.shell_completion import get_completion_class
-
     cls = get_completion_class(shell)
     root = click.get_current_context().find_root()
     if cls is not None:

@@ -16,14 +16,21 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from console.cli.flags import command
+from console.cli.format import count
+from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
 from console.cli.wiring import OpenProject, choices, cli_context, open_project
+from console.drivers.local import agent_config
+from console.drivers.survey import agent_command
 from console.errors import DataError, UsageError
+from console.model.codec import loads
 from console.model.load import NAME_LENGTH, valid_name
+from console.model.region import Region
+from console.runner.ingest.events import examine
+from console.runner.ingest.upload import FileUpload, UploadResult
 
 if TYPE_CHECKING:
     from console.runner.ingest.events import Events
-    from console.runner.ingest.upload import UploadResult
 
 FOLLOW_TICK_SECONDS = 0.5
 
@@ -43,10 +50,6 @@ def ingest(file: str, table: str | None, load: str | None) -> int:
     again, whole or after an interruption, adds nothing twice; a file that begins with lines that have landed goes on
     after them, and one that differs there is refused unless --load names another load. `-` reads stdin.
     """
-    from console.cli.interrupt import run_interruptible
-    from console.runner.ingest.events import examine
-    from console.runner.ingest.upload import FileUpload, UploadResult
-
     project = open_project(one=True)
     output = Output(cli_context().flags)
     region = project.names[0]
@@ -83,8 +86,6 @@ def ingest(file: str, table: str | None, load: str | None) -> int:
 
 
 def _print_result(output: Output, region: str, table: str, events: "Events", done: "UploadResult") -> None:
-    from console.cli.format import count
-
     already = not done.rows
     if output.json:
         about = {"region": region, "table": table, "batch": events.batch, "lines": events.count}
@@ -147,9 +148,6 @@ def follow(warehouse: str | None, stop: bool) -> int:
     It keeps every table of the live release current and carries accepted plans up to their gate; restart it at any
     instant. It speaks on stderr.
     """
-    from console.drivers.local import agent_config
-    from console.drivers.survey import agent_command
-
     if warehouse and cli_context().flags.regions:
         raise UsageError("--warehouse and --region say the same in two ways", hint="give one of them")
     if stop:
@@ -186,8 +184,6 @@ def agent(what: str, only: tuple[str, ...]) -> int:
 
 def _kept(warehouse: str) -> tuple[str, dict[str, Any]]:
     """The settings its agent was last started with, from the region itself."""
-    from console.model.codec import loads
-
     place = warehouse.removeprefix("file://")
     if "://" not in place:
         place = str(Path(place).resolve())
@@ -203,9 +199,6 @@ def _kept(warehouse: str) -> tuple[str, dict[str, Any]]:
 
 
 def _stop(warehouse: str | None) -> int:
-    from console.cli.interrupt import run_interruptible
-    from console.model.region import Region
-
     output = Output(cli_context().flags)
     if warehouse:
         place, config = _kept(warehouse)

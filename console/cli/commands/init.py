@@ -5,6 +5,7 @@ from pathlib import Path
 from console.cli.flags import command
 from console.cli.output import Output
 from console.cli.wiring import cli_context
+from console.project import scaffold
 
 
 @command("init", examples="console init\nconsole init --project lake && cd lake && console plan")
@@ -13,8 +14,6 @@ def init() -> int:
 
     One region on this machine, three tables, an endpoint, and a file of events to ingest. Nothing is overwritten.
     """
-    from console.project import scaffold
-
     output = Output(cli_context().flags)
     root = (cli_context().flags.project or Path.cwd()).resolve()
     written = scaffold.write(scaffold.TEMPLATE, root)

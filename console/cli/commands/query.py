@@ -1,5 +1,6 @@
 """`console query`, `endpoint`, `copy` and `sink`: the read side of a region's live release."""
 
+import json
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -12,15 +13,17 @@ from uuid import uuid4
 import click
 
 from console.cli.flags import command
+from console.cli.format import count, table
+from console.cli.interrupt import run_interruptible
 from console.cli.output import FORMAT_VERSION, Output
-from console.cli.wiring import OpenProject, choices, cli_context, open_project
+from console.cli.wiring import OpenProject, choices, cli_context, open_project, who
 from console.errors import Conflict, ConsoleError, DataError, RegionError, UsageError
+from console.model.pipeline import Parameter
 from console.text import safe_text
 
 if TYPE_CHECKING:
     from console.drivers.protocol import QueryResult
     from console.model.live import Release
-    from console.model.pipeline import Parameter
 
 _RUN = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
@@ -42,8 +45,6 @@ def query(sql: str, params: tuple[str, ...], limit: int) -> int:
 
     One SELECT over logical table names; checked before it is sent. `-` reads it from stdin.
     """
-    from console.model.pipeline import Parameter
-
     text = sys.stdin.read() if sql == "-" else sql
     given = _given(params)
     declared = tuple(Parameter(name, guessed_type(value)) for name, value in given.items())
@@ -80,7 +81,6 @@ def _ask(
     given: dict[str, str],
     limit: int,
 ) -> int:
-    from console.cli.interrupt import run_interruptible
     from console.planning import compile_query
 
     output = Output(cli_context().flags)
@@ -177,8 +177,6 @@ def _example(kind: str) -> str:
 
 
 def _show(output: Output, answer: "QueryResult", limit: int) -> None:
-    import json
-
     names = [name for name, _ in answer.columns]
     rows = [dict(zip(names, row, strict=True)) for row in answer.rows]
     if output.flags.output == "jsonl":
@@ -197,8 +195,6 @@ def _show(output: Output, answer: "QueryResult", limit: int) -> None:
 
 def answer_text(answer: "QueryResult") -> str:
     """Rows as an aligned table; figures flush right, NULL said as such."""
-    from console.cli.format import count, table
-
     heads = [safe_text(name) for name, _ in answer.columns]
     rows = [[_cell(value) for value in row] for row in answer.rows]
     numeric = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
@@ -207,8 +203,6 @@ def answer_text(answer: "QueryResult") -> str:
 
 
 def _cell(value: object) -> str:
-    import json
-
     if value is None:
         return "NULL"
     if isinstance(value, str):
@@ -237,10 +231,6 @@ def sink(name: str) -> int:
 
 
 def _run(kind: Literal["copy", "sink"], name: str, run: str = "") -> int:
-    from console.cli.format import count
-    from console.cli.interrupt import run_interruptible
-    from console.cli.wiring import who
-
     project = open_project(one=True)
     output = Output(cli_context().flags)
     region = project.names[0]

@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
+from console.cli.plan.open_rollout import standing, standing_data, standing_text, waiting, waiting_data, waiting_text
+from console.cli.plan.probes import probe_all
 from console.cli.plan.text import plan_data, plan_text, summary, summary_line
+from console.cli.plan.witness import witnesses_data, witnesses_text
 from console.cli.progress import printing_progress
 from console.cli.status_text import outcomes_data, outcomes_text
 from console.cli.wiring import OpenProject, cli_context, plan_of
@@ -21,6 +24,8 @@ from console.model.live import Live
 from console.model.pipeline import Pipeline
 from console.model.plan import Plan
 from console.model.region import Region
+from console.project import load
+from console.runner.exit_codes import exit_code
 from console.runner.view import Outcome, RegionView
 
 if TYPE_CHECKING:
@@ -41,8 +46,6 @@ async def plan_and_ground(
     answers = await _answers(project, states)
     plans = _planned(project, answers)
     if project.probing:
-        from console.cli.plan.probes import probe_all
-
         plans = await probe_all(project, plans)
     from console.planning import baseline
 
@@ -213,16 +216,6 @@ def show_plans(
 
     states  what the regions say of their rollouts; those under way are told
     """
-    from console.cli.plan.open_rollout import (
-        standing,
-        standing_data,
-        standing_text,
-        waiting,
-        waiting_data,
-        waiting_text,
-    )
-    from console.cli.plan.witness import witnesses_data, witnesses_text
-
     open_rollouts, waits = standing(plans, states or {}), waiting(project.regions, plans, states or {})
     if output.json:
         more: dict[str, Any] = {}
@@ -304,8 +297,6 @@ def run(project: OpenProject, output: Output, plans: Sequence[Plan], *, attached
 
 def inventory_changes(project: OpenProject) -> list[str]:
     """What became of the inventory during a run, which keeps the list that it began with."""
-    from console.project import load
-
     try:
         now = {region.name for region in load(project.files.root).regions}
     except ConsoleError as error:
@@ -325,8 +316,6 @@ def inventory_changes(project: OpenProject) -> list[str]:
 
 def conclude(output: Output, outcomes: Sequence[Outcome]) -> int:
     """Print the outcomes as data, each failure's remedy as talk."""
-    from console.runner.exit_codes import exit_code
-
     code = exit_code(outcomes)
     if output.json:
         line: dict[str, Any] = {"type": "outcome", "exit_code": code, "regions": outcomes_data(outcomes)}

@@ -4,9 +4,12 @@ from pathlib import Path
 
 import click
 
+from console import paths
 from console.cli.flags import command
 from console.cli.output import Output
 from console.cli.wiring import cli_context
+from console.drivers import prerequisites
+from console.errors import ConsoleError, UsageError
 
 
 @command(
@@ -35,8 +38,6 @@ def setup(*, source: Path | None, pack: Path | None, no_archive: bool) -> int:
     Java 17 or 21 and console's extra `agent` must be there. A class archive for faster starts is made as well. Doing it
     twice does nothing; `console info` shows where the jars lie.
     """
-    from console import paths
-    from console.errors import UsageError
     from console.setup import jars
 
     output = Output(cli_context().flags)
@@ -63,9 +64,6 @@ def _see_spark() -> str:
 
     raises  ConsoleError where Java or pyspark is not there
     """
-    from console.drivers import prerequisites
-    from console.errors import ConsoleError
-
     for found in (prerequisites.libraries(), java := prerequisites.java()):
         if not found.ok:
             raise ConsoleError(f"{found.name}: {found.detail}", hint=found.fix, code="E_SETUP")

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
+from console.cli.commands.receipts import text
 from console.cli.flags import command
+from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
-from console.cli.wiring import OpenProject, cli_context, open_project
+from console.cli.wiring import OpenProject, choices, cli_context, open_project
 from console.errors import ConsoleError, UsageError
 
 if TYPE_CHECKING:
@@ -25,9 +27,6 @@ def history() -> int:
     Newest first: when, by whom, from which release to which, how it ended and who decided that. Reads the regions' own
     tables, and starts nothing.
     """
-    from console.cli.commands.receipts import text
-    from console.cli.interrupt import run_interruptible
-
     project, output = open_project(), Output(cli_context().flags)
     pasts, errors = run_interruptible(_each(project, lambda driver: driver.past(project.pipeline)))
     if output.json:
@@ -44,9 +43,6 @@ def show(rollout: str) -> int:
 
     Each region counts its own rollouts: without --region, every one that knows the ID is shown.
     """
-    from console.cli.commands.receipts import text
-    from console.cli.interrupt import run_interruptible
-
     project, output = open_project(), Output(cli_context().flags)
     pasts, errors = run_interruptible(_each(project, lambda driver: driver.past(project.pipeline, rollout)))
     known = {region: past for region, past in pasts.items() if past.events}
@@ -69,9 +65,6 @@ def verify(rollout: str) -> int:
     what cannot be checked any more is said. Exits 0 if nothing differs, 1 if something does, 5 if a region cannot be
     reached.
     """
-    from console.cli.commands.receipts import text
-    from console.cli.interrupt import run_interruptible
-
     project, output = open_project(), Output(cli_context().flags)
     pasts, errors = run_interruptible(_each(project, lambda driver: driver.past(project.pipeline)))
     known = [name for name, past in pasts.items() if any(status.rollout == rollout for status in past.rollouts)]
@@ -114,8 +107,6 @@ async def _answer(asked: Awaitable[T]) -> T | ConsoleError:
 
 def _known(rollout: str, known: bool, pasts: "dict[str, Past]", errors: dict[str, ConsoleError]) -> None:
     """raises  UsageError where every region answers and none knows the rollout; the first error where one gave none"""
-    from console.cli.wiring import choices
-
     if known:
         return
     for error in errors.values():

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from console.cli.flags import command
+from console.cli.flags import command, refuse_readonly
 from console.cli.output import Output
 from console.cli.wiring import cli_context, open_project
 from console.drivers.holder import LockHolder, end, here, holder
@@ -131,6 +131,4 @@ def _sure(output: Output, target: HostRegion, now: LockHolder) -> None:
 
 
 def _refuse_readonly() -> None:
-    from console.cli.flags import refuse_readonly
-
     refuse_readonly(click.get_current_context(), "lock force")

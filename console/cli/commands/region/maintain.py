@@ -6,8 +6,9 @@ from typing import Any
 import click
 
 from console.cli.flags import command
+from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
-from console.cli.wiring import OpenProject, cli_context, open_project
+from console.cli.wiring import OpenProject, cli_context, open_project, who
 from console.errors import AtGate, UsageError
 from console.text import safe_text
 
@@ -31,8 +32,6 @@ def maintain(dry_run: bool, expire: bool, small_files: int, accept: str | None) 
     and VACUUM spares what a feed has not read, a rollout has fenced or a rollback may want. It compacts by itself once
     an hour as well. Landing tables that others write are never touched.
     """
-    from console.cli.interrupt import run_interruptible
-
     project = open_project(need_regions=not dry_run)
     output = Output(cli_context().flags)
     if accept and (dry_run or expire):
@@ -54,8 +53,6 @@ def _confirm(output: Output, project: OpenProject) -> None:
 
 
 async def _kept(project: OpenProject, output: Output, request: Mapping[str, Any]) -> int:
-    from console.cli.wiring import who
-
     entries = []
     async with project.drivers() as drivers:
         for name in project.names:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from console.cli.commands.review.snapshots import Snapshot
+from console.cli.commands.review.snapshots import Snapshot, load_snapshot
 from console.cli.wiring import OpenProject, tool
 from console.errors import DataError, Problems, UsageError
 from console.model.live import Live, TableStats
@@ -17,7 +17,8 @@ from console.model.pipeline import Pipeline
 from console.model.plan import numbered
 from console.model.region import Region
 from console.model.schema import Column, Table
-from console.project import Project
+from console.project import Project, load
+from console.project.recent import planner
 
 _SECONDS = 60.0
 
@@ -53,7 +54,6 @@ class Base:
     def _promoted(self, before: Pipeline, bare: Live, region: Region, known: Live | None) -> Live:
         """The region as if the older commit were live in it, with the sizes that the snapshot tells."""
         from console.planning import plan
-        from console.project.recent import planner
 
         try:
             release = numbered(plan(before, bare, region, tool(), planner=planner()), 1).release
@@ -103,8 +103,6 @@ def _widened(stats: TableStats, table: Table) -> TableStats:
 @contextmanager
 def base(project: OpenProject, against: Path | None, ref: str | None) -> Iterator[Base]:
     """Both parts, opened; the older commit is unpacked for as long as the body runs."""
-    from console.cli.commands.review.snapshots import load_snapshot
-
     snapshot = load_snapshot(against) if against else None
     if ref is None:
         yield Base(snapshot)
@@ -118,8 +116,6 @@ def _at(root: Path, ref: str, folder: Path) -> Project:
 
     raises  UsageError if git does not know it; DataError if the files were wrong then
     """
-    from console.project import load
-
     if ref.startswith("-"):
         raise UsageError(f"{ref!r} is no commit", hint="--from-git main")
     top = Path(_git(root, "rev-parse", "--show-toplevel").decode().strip())

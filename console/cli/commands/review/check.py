@@ -9,10 +9,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from console.cli.commands.review.base import base, believed
+from console.cli.commands.review.markdown import comment
+from console.cli.commands.review.sarif import below_repository, sarif
+from console.cli.commands.review.snapshots import picture
+from console.cli.commands.run import refused, show_plans, survey_all
 from console.cli.flags import command, loss_options
+from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
 from console.cli.wiring import OpenProject, cli_context, open_project, root_of, tool
 from console.errors import ConsoleError, DataError, Problem, Problems
+from console.project.recent import remembered
 
 if TYPE_CHECKING:
     from console.model.live import Live
@@ -32,10 +39,6 @@ def snapshot(out: Path | None) -> int:
 
     Manifests and table statistics, without credentials, people or hosts.
     """
-    from console.cli.commands.review.snapshots import picture
-    from console.cli.commands.run import survey_all
-    from console.cli.interrupt import run_interruptible
-
     project = open_project()
     output = Output(cli_context().flags)
     lives = run_interruptible(survey_all(project))
@@ -91,8 +94,6 @@ def check(against: Path | None, from_git: str | None, detailed_exitcode: bool) -
         output.print_error(error)
         return error.exit_code
     _show(output, project, plans, ())
-    from console.cli.commands.run import refused
-
     if refusal := refused(plans):
         output.print_error(refusal)
         return refusal.exit_code
@@ -104,9 +105,7 @@ def _planned(project: OpenProject, against: Path | None, ref: str | None) -> "tu
 
     raises  Problems with all that is wrong in any region
     """
-    from console.cli.commands.review.base import base, believed
     from console.planning import check as judged
-    from console.project.recent import remembered
 
     problems: list[Problem] = []
     plans: list[Plan] = []
@@ -129,18 +128,12 @@ def _planned(project: OpenProject, against: Path | None, ref: str | None) -> "tu
 def _show(output: Output, project: OpenProject | None, plans: "Sequence[Plan]", problems: Sequence[Problem]) -> None:
     match output.flags.output:
         case "sarif":
-            from console.cli.commands.review.sarif import below_repository, sarif
-
             root = project.files.root if project else _root()
             document = sarif(plans, problems, project.pipelines if project else {}, tool(), below_repository(root))
             output.data(json.dumps(document, indent=2, allow_nan=False))
         case "markdown":
-            from console.cli.commands.review.markdown import comment
-
             output.data(comment(plans, problems))
         case _ if plans and project:
-            from console.cli.commands.run import show_plans
-
             show_plans(output, project, plans)
         case "json" | "jsonl":
             output.document({"plans": [], "summary": {"regions": len(project.names) if project else 0}})

@@ -10,13 +10,14 @@ from console.cli.flags import command
 from console.cli.format import count, size, table
 from console.cli.output import Output
 from console.cli.wiring import choices, cli_context, open_project
+from console.drivers.survey import Sample, profiled, raw_profile
 from console.errors import UsageError
 from console.model.pipeline import Pipeline
 from console.model.schema import Table
 from console.text import safe_text
 
 if TYPE_CHECKING:
-    from console.drivers.survey import Profile, Sample
+    from console.drivers.survey import Profile
     from console.model.region import Region
 
 
@@ -39,8 +40,6 @@ def profile(name: str, column: str | None, unparsed: bool, budget_mb: int, budge
     Reads a sample of the data files, day by day, and then looks for the day on which a later key began; a day that the
     budget left open is marked `or before`. Starts no Spark.
     """
-    from console.drivers.survey import Sample
-
     project = open_project(one=True)
     output = Output(cli_context().flags)
     pipeline = project.pipelines[project.names[0]]
@@ -86,8 +85,6 @@ def _column(landing: Table) -> str:
 
 async def _profile(region: "Region", sample: "Sample") -> "Profile":
     """From beside the files: a process of this machine, or one on the region's host."""
-    from console.drivers.survey import profiled, raw_profile
-
     if region.transport is None:
         return profiled(region.name, await raw_profile(region.warehouse, sample))
     from console.drivers.ssh.driver import SshDriver

@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from console.errors import Problem
 from console.model.pipeline import Pipeline, digest
@@ -71,8 +72,6 @@ def _result(rule: str, level: str, text: str, where: str, prefix: str) -> dict[s
 
 
 def _uri(path: str) -> str:
-    from urllib.parse import quote
-
     return quote(path, safe="/")
 
 

@@ -4,10 +4,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from console.cli.commands.rollout.status import exit_of, until_still
+from console.cli.commands.run import farewell
 from console.cli.flags import command, refuse_readonly
+from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
+from console.cli.progress import printing_progress
+from console.cli.status_text import status_data, status_text
 from console.cli.wiring import OpenProject, cli_context, open_project
 from console.errors import AtGate, Conflict
+from console.model.event import ENDED
+from console.runner.actions import gate
 
 if TYPE_CHECKING:
     from console.runner.fleet import Fleet
@@ -22,10 +29,6 @@ def attach(take_over: bool) -> int:
     Shows what happens in the region until its rollout ends or stands, and changes nothing. With --take-over this
     console carries it on: up to the gate, and with --yes through it where policy and checks allow. Exits as watch does.
     """
-    from console.cli.commands.run import farewell
-    from console.cli.interrupt import run_interruptible
-    from console.cli.status_text import status_data, status_text
-
     if take_over:
         refuse_readonly(click.get_current_context(), "attach --take-over")
     project = open_project(one=True)
@@ -42,10 +45,6 @@ def attach(take_over: bool) -> int:
 
 
 async def _attached(project: OpenProject, output: Output, views: "dict[str, RegionView]", take_over: bool) -> int:
-    from console.cli.commands.rollout.status import exit_of, until_still
-    from console.cli.progress import printing_progress
-    from console.model.event import ENDED
-
     name = project.names[0]
     async with project.fleet(steering=take_over) as fleet:
         try:
@@ -67,8 +66,6 @@ async def _attached(project: OpenProject, output: Output, views: "dict[str, Regi
 
 async def _through_the_gate(fleet: "Fleet", name: str, yes: bool) -> None:
     """raises  CheckFailed where a check found a difference; a gate that waits for a person is what the status shows"""
-    from console.runner.actions import gate
-
     closed = gate(fleet.views[name], yes)
     if closed is None:
         await fleet.promote(name)

@@ -5,8 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from console.cli.commands.rollout.gate import refreshed
 from console.cli.flags import command
-from console.cli.output import Output
+from console.cli.interrupt import run_interruptible
+from console.cli.output import Output, as_data
+from console.cli.status_text import pause_budget
 from console.cli.wiring import OpenProject, cli_context, open_project
 from console.errors import AtGate, Conflict, ConsoleError
 from console.text import safe_text
@@ -63,8 +66,6 @@ def discard() -> int:
 
 
 def _steer(verb: "Verb", *, drops: bool = False) -> int:
-    from console.cli.interrupt import run_interruptible
-
     project = open_project(need_regions=drops)
     output = Output(cli_context().flags)
     if drops and output.may_ask and not output.flags.yes:
@@ -76,8 +77,6 @@ def _steer(verb: "Verb", *, drops: bool = False) -> int:
 
 async def _control(project: OpenProject, output: Output, verb: "Verb", *, everywhere: bool) -> int:
     """Ask every region; a region not asked for by name that the verb does not fit is passed over."""
-    from console.cli.commands.rollout.gate import refreshed
-
     entries: list[dict[str, Any]] = []
     errors: list[tuple[str, ConsoleError]] = []
     async with project.fleet() as fleet:
@@ -105,15 +104,11 @@ async def _control(project: OpenProject, output: Output, verb: "Verb", *, everyw
 
 def _why(status: "Status") -> str:
     """Why it stands, and for a pause how long it may."""
-    from console.cli.status_text import pause_budget
-
     budget = pause_budget(status, time.time()) if status.held == "paused" else ""
     return "; ".join(filter(None, (status.why, budget)))
 
 
 def _conclude(output: Output, entries: list[dict[str, Any]], errors: list[tuple[str, ConsoleError]]) -> int:
-    from console.cli.output import as_data
-
     if output.json:
         failed = [{"region": name, "error": as_data(error)} for name, error in errors]
         output.document({"regions": [*entries, *failed]})
@@ -136,8 +131,6 @@ def cleanup(dry_run: bool, previous: bool) -> int:
 
     Deletes only below a warehouse that carries our marker, and only what our own releases have built.
     """
-    from console.cli.interrupt import run_interruptible
-
     project = open_project(need_regions=not dry_run)
     output = Output(cli_context().flags)
     if previous and not dry_run and not output.flags.yes:
@@ -156,8 +149,6 @@ def _confirm_previous(output: Output, project: OpenProject) -> None:
 
 
 async def _clean(project: OpenProject, output: Output, *, dry_run: bool, previous: bool) -> int:
-    from console.cli.commands.rollout.gate import refreshed
-
     dropped: dict[str, tuple[str, ...]] = {}
     async with project.fleet() as fleet:
         await refreshed(fleet, project.names)

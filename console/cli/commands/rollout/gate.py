@@ -5,10 +5,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from console.cli.commands.rollout.status import views_of
 from console.cli.flags import command
+from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
+from console.cli.status_text import checks_text
 from console.cli.wiring import OpenProject, cli_context, open_project
-from console.errors import AtGate, CheckFailed, Conflict, ConsoleError
+from console.errors import AtGate, CheckFailed, Conflict, ConsoleError, Unreachable
+from console.runner.waves import next_waves
 from console.text import safe_text
 
 if TYPE_CHECKING:
@@ -39,8 +43,6 @@ def rollback() -> int:
 
 
 def _decide(act: Act) -> int:
-    from console.cli.interrupt import run_interruptible
-
     project = open_project(need_regions=True)
     output = Output(cli_context().flags)
     views = run_interruptible(_look(project))
@@ -50,8 +52,6 @@ def _decide(act: Act) -> int:
 
 
 async def _look(project: OpenProject) -> "dict[str, RegionView]":
-    from console.cli.commands.rollout.status import views_of
-
     views, errors = await views_of(project)
     for error in errors.values():
         raise error
@@ -107,8 +107,6 @@ def _yes_suffices(view: "RegionView") -> None:
 
 
 def _ask(output: Output, view: "RegionView", act: Act, question: str) -> None:
-    from console.cli.status_text import checks_text
-
     name = view.region.name
     place = f" ({view.region.environment})" if view.region.environment else ""
     click.echo(f"{act} in {name}{safe_text(place)}: {safe_text(question)}", err=True)
@@ -122,8 +120,6 @@ def _ask(output: Output, view: "RegionView", act: Act, question: str) -> None:
 
 async def _act(project: OpenProject, output: Output, act: Act, confirmed: "dict[str, RegionView]") -> int:
     """Region by region, in the order of waves; the first that fails ends it, for the rest was asked on that ground."""
-    from console.runner.waves import next_waves
-
     done: list[dict[str, Any]] = []
     later: dict[str, Waves] = {}
     async with project.fleet() as fleet:
@@ -178,8 +174,6 @@ def _report(output: Output, done: Sequence[dict[str, Any]]) -> None:
 
 async def refreshed(cockpit: "Cockpit", names: Sequence[str]) -> None:
     """Attach to the regions; one that gives no answer is an error here, for it was asked by name."""
-    from console.errors import Unreachable
-
     await cockpit.refresh(names)
     for name in names:
         view = cockpit.views[name]

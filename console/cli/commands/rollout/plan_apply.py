@@ -1,14 +1,19 @@
 """`console plan`, `console apply` and `console --headless`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from console.cli.commands.review.saved import hold
+from console.cli.commands.run import announce, plan_and_ground, refused, run, show_plans, survey_all
 from console.cli.flags import command, loss_options, run_options
+from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
 from console.cli.wiring import OpenProject, cli_context, open_project, root_of
 from console.errors import Conflict, DataError, UsageError
+from console.project.saved import load_saved, save_plans
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -69,8 +74,6 @@ def apply(planfile: Path | None, dry_run: bool, attached: bool) -> int:
     """
     if planfile is None:
         return headless_run(dry_run=dry_run, attached=attached)
-    from console.cli.commands.review.saved import hold
-
     saved = _saved(planfile)
     _select(saved)
     project = open_project()
@@ -87,8 +90,6 @@ def headless_run(*, dry_run: bool, attached: bool) -> int:
 
 
 def _go(project: OpenProject, output: Output, plans: "list[Plan]", *, dry_run: bool, attached: bool) -> int:
-    from console.cli.commands.run import announce, refused, run
-
     if dry_run:
         return _show(project, output, plans)
     announce(output, project, plans)
@@ -100,16 +101,11 @@ def _go(project: OpenProject, output: Output, plans: "list[Plan]", *, dry_run: b
 def _planned(
     project: OpenProject, states: "dict[str, RegionState] | None" = None
 ) -> "tuple[list[Plan], Sequence[Baseline]]":
-    from console.cli.commands.run import plan_and_ground
-    from console.cli.interrupt import run_interruptible
-
     plans, grounds = run_interruptible(plan_and_ground(project, states))
     return list(plans), grounds
 
 
 def _witnesses(project: OpenProject, plans: "list[Plan]") -> "Witnesses":
-    from console.cli.commands.run import survey_all
-    from console.cli.interrupt import run_interruptible
     from console.witness import witnesses_of
 
     return witnesses_of(plans, run_interruptible(survey_all(project)), project.regions)
@@ -127,24 +123,18 @@ def _show(
     witness_result: "Witnesses | None" = None,
     states: "Mapping[str, RegionState] | None" = None,
 ) -> int:
-    from console.cli.commands.run import refused, show_plans
-
     show_plans(output, project, plans, explain=explain, witness_result=witness_result, states=states)
     if refusal := refused(plans):
         # the document above already holds these problems
         output.print_error(refusal)
         return refusal.exit_code
     if out:
-        from console.project.saved import save_plans
-
         save_plans(out, plans, grounds)
         output.info(f"saved to {out}; carry it through with: console apply {out}")
     return 2 if detailed and any(plan.changes for plan in plans) else 0
 
 
 def _saved(path: Path) -> "SavedPlans":
-    from console.project.saved import load_saved
-
     if not path.is_file():
         raise UsageError(f"{path}: no such file", hint="console plan --out FILE makes one")
     saved = load_saved(path)
@@ -158,8 +148,6 @@ def _select(saved: "SavedPlans") -> None:
 
     raises  Conflict for a region that the inventory has no longer
     """
-    from dataclasses import replace
-
     context = cli_context()
     folder = root_of(context.flags) / "regions"
     if not context.flags.regions and (

@@ -1,19 +1,29 @@
 """`console status` and `console watch`."""
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
+from console.cli.commands.run import farewell
+from console.cli.commands.schema.unstored import arriving, arriving_data, arriving_text
 from console.cli.flags import command
+from console.cli.interrupt import run_interruptible
 from console.cli.output import Output
+from console.cli.progress import printing_progress
+from console.cli.status_text import status_data, status_text
 from console.cli.wiring import OpenProject, cli_context, open_project
 from console.errors import ConsoleError, FeedStopped, RegionError
+from console.model.event import RUNNING, Promoted, RolledBack
 from console.runner.exit_codes import worst
+from console.runner.journal import Journal
+from console.runner.view import RegionView
+from console.runner.waves import queued_regions
 
 if TYPE_CHECKING:
     from console.drivers.protocol import Driver, RegionState
-    from console.runner.view import Cockpit, RegionView
+    from console.runner.view import Cockpit
 
 
 @command("status", examples="console status\nconsole status --region eu --output json")
@@ -26,11 +36,6 @@ def status() -> int:
     Asks the regions themselves, and starts nothing. Below, columns that arrive in the stores of replication.yaml and are
     not stored there.
     """
-    from console.cli.commands.schema.unstored import arriving, arriving_data, arriving_text
-    from console.cli.interrupt import run_interruptible
-    from console.cli.status_text import status_data, status_text
-    from console.runner.waves import queued_regions
-
     project = open_project()
     output = Output(cli_context().flags)
     views, errors = run_interruptible(views_of(project))
@@ -61,8 +66,6 @@ def feed_error(view: "RegionView") -> FeedStopped | None:
 
 async def views_of(project: OpenProject) -> "tuple[list[RegionView], dict[str, ConsoleError]]":
     """Every region's state, asked at once; a region that gives none is named with its error."""
-    from console.runner.view import RegionView
-
     async with project.drivers() as drivers:
         states = await asyncio.gather(*(_state(drivers[name], project.pipeline) for name in project.names))
     views, errors = [], {}
@@ -89,11 +92,6 @@ async def views_of(project: OpenProject) -> "tuple[list[RegionView], dict[str, C
 
 def _last_seen(project: OpenProject, region: str) -> str:
     """The release that this machine last saw go live in a region out of reach; "" where it saw none."""
-    from contextlib import suppress
-
-    from console.model.event import Promoted, RolledBack
-    from console.runner.journal import Journal
-
     journal, release = Journal(), ""
     if not journal.path.exists():
         return ""
@@ -120,10 +118,6 @@ def watch(timeout: float | None) -> int:
     Exits 0 when all have ended, 3 when one waits at the gate or stands paused, 1 when one has failed or a live feed stands
     still, 5 when a region cannot be reached; 1 as well when --timeout is over. Ctrl-C leaves; the agents go on.
     """
-    from console.cli.commands.run import farewell
-    from console.cli.interrupt import run_interruptible
-    from console.cli.status_text import status_data, status_text
-
     project = open_project()
     output = Output(cli_context().flags)
     cli_context().streaming = output.json
@@ -151,8 +145,6 @@ def exit_of(view: "RegionView") -> int:
 
 
 def _moving(view: "RegionView") -> bool:
-    from console.model.event import RUNNING
-
     return view.status.state in RUNNING and not view.status.held
 
 
@@ -166,8 +158,6 @@ async def until_still(cockpit: "Cockpit") -> None:
 async def _until_still(
     project: OpenProject, output: Output, seen: "dict[str, RegionView]", timeout: float | None
 ) -> None:
-    from console.cli.progress import printing_progress
-
     async with project.fleet() as fleet:
         try:
             async with printing_progress(fleet, output):

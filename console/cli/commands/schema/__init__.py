@@ -1,50 +1,23 @@
 """`console schema`: an application's PostgreSQL schema, carried into every store that its rows go to."""
 
-from importlib import import_module
-
 import click
 
-from console.cli.wiring import choices
-from console.errors import UsageError
+from console.cli.lazy import LazyCommand, LazyGroup
 
-# subcommand → (module beside this one, first line of its help)
-SUBCOMMANDS: dict[str, tuple[str, str]] = {
-    "observe": ("observe", "Turn a change of the PostgreSQL schema into migrations to commit."),
-    "edit": ("edit", "Write migrations into the landing tables of a pipeline."),
-    "apply": ("apply", "Carry the committed migrations of one phase into the stores."),
-    "verify": ("verify", "Compare the replicated PostgreSQL tables with every store."),
-    "rehearse": ("rehearse", "Try a migration on a copy of each store's newest partition."),
+SUBCOMMANDS = {
+    "observe": LazyCommand("observe:observe", "Turn a change of the PostgreSQL schema into migrations to commit."),
+    "edit": LazyCommand("edit:edit", "Write migrations into the landing tables of a pipeline."),
+    "apply": LazyCommand("apply:apply", "Carry the committed migrations of one phase into the stores."),
+    "verify": LazyCommand("verify:verify", "Compare the replicated PostgreSQL tables with every store."),
+    "rehearse": LazyCommand("rehearse:rehearse", "Try a migration on a copy of each store's newest partition."),
 }
-
-
-class SchemaGroup(click.Group):
-    """Its subcommands are loaded when they are called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(SUBCOMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in SUBCOMMANDS:
-            return None
-        module = import_module(f"{__name__}.{SUBCOMMANDS[cmd_name][0]}")
-        found: click.Command = getattr(module, cmd_name)
-        return found
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if not args[0].startswith("-") and args[0] not in SUBCOMMANDS:
-            raise UsageError(f"no command {args[0]!r} in schema", **choices(list(SUBCOMMANDS), args[0]))
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in SUBCOMMANDS.items()])
 
 
 @click.group(
     "schema",
-    cls=SchemaGroup,
+    cls=LazyGroup,
+    package=__name__,
+    sections={"Commands": SUBCOMMANDS},
     invoke_without_command=True,
     epilog="\b\nExamples:\n  console schema observe db/migrate/20260102_add_title.sql\n"
     "  console schema apply --phase pre --store clickhouse --yes\n"

@@ -1,24 +1,33 @@
 """`console schema apply`."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from console.cli.commands.schema import landing
 from console.cli.flags import command
 from console.cli.format import count, size
 from console.cli.output import Output, as_data
 from console.cli.wiring import cli_context, root_of, who
 from console.errors import AtGate, ConsoleError
+from console.project import load
+from console.propagation.translate.describe import what, why
+from console.runner.exit_codes import worst
+from console.runner.journal import Journal
+from console.runner.migrations import MigrationRequest, MigrationRun
+from console.stores.apply import MigrationRunner, refuse_waiting
+from console.stores.files import concerning, read_changes, read_plan, sites
 from console.text import safe_text
 
 if TYPE_CHECKING:
     from console.cli.commands.schema.landing import Landing
     from console.model.region import Region
     from console.propagation.migration import Phase
-    from console.runner.migrations import MigrationRequest, SiteOutcome
-    from console.stores.apply import MigrationRunner, StepPlan, StepResult
+    from console.runner.migrations import SiteOutcome
+    from console.stores.apply import StepPlan, StepResult
     from console.stores.files import MigrationFile, ReplicationConfig, Site
     from console.stores.protocol import Store
 
@@ -54,8 +63,6 @@ def apply(
     Wave by wave; a wave that is not wholly through is the last one. Each store keeps what was applied to it: doing it
     twice, or again after a kill at any statement, ends the same. Without --yes it stops at each region's gate.
     """
-    from console.runner.migrations import MigrationRequest
-
     work = ApplyCall.open(stores)
     output = Output(cli_context().flags)
     request = MigrationRequest(phase, allow_destructive, take_over, recorded)
@@ -79,8 +86,6 @@ class ApplyCall:
     @classmethod
     def open(cls, stores: Sequence[str], *, migrations: bool = True) -> "ApplyCall":
         """raises Problems, UsageError for what is wrong in the files or on the command line"""
-        from console.stores.files import concerning, read_changes, read_plan, sites
-
         flags = cli_context().flags
         root = root_of(flags)
         plan = read_plan(root, flags.pipeline)
@@ -89,8 +94,6 @@ class ApplyCall:
         return cls(root, plan, sites(plan, regions, stores), changes)
 
     def runner(self, site: "Site", store: "Store") -> "MigrationRunner":
-        from console.stores.apply import MigrationRunner
-
         asker = who()
         dialect = site.target.dialect
         return MigrationRunner(
@@ -105,8 +108,6 @@ class ApplyCall:
 
     def preview(self, output: Output, request: "MigrationRequest") -> int:
         """Print what is left, store by store."""
-        from console.cli.commands.schema import landing
-
         shown = [self._seen(site, request) for site in self.sites]
         files = self._files(request)
         if output.json:
@@ -134,8 +135,6 @@ class ApplyCall:
         )
 
     def _seen(self, site: "Site", request: "MigrationRequest") -> "Seen":
-        from console.stores.apply import refuse_waiting
-
         todo: tuple[StepPlan, ...] = ()
         store = site.open()
         try:
@@ -149,9 +148,6 @@ class ApplyCall:
 
     def run(self, output: Output, request: "MigrationRequest") -> int:
         """Apply, and tell what became of each store."""
-        from console.cli.commands.schema import landing
-        from console.runner.journal import Journal
-        from console.runner.migrations import MigrationRun
 
         def on_step(site: "Site", done: "StepResult") -> None:
             output.info(f"{site.name}: {safe_text(done.change.id)}: {_did(done)}")
@@ -192,8 +188,6 @@ class ApplyCall:
 
 def _complained(output: Output, errors: "Sequence[ConsoleError | None]") -> int:
     """Tell every error; returns the exit code."""
-    from console.runner.exit_codes import worst
-
     for error in filter(None, errors):
         output.print_error(error)
     return worst(errors)
@@ -201,8 +195,6 @@ def _complained(output: Output, errors: "Sequence[ConsoleError | None]") -> int:
 
 def regions_of(root: Path) -> "tuple[Region, ...]":
     """The selected regions, all where none is named."""
-    from console.project import load
-
     return load(root).select(cli_context().flags.regions or "all")
 
 
@@ -232,8 +224,6 @@ def gate(output: Output, site: "Site", todo: "Sequence[StepPlan]", request: "Mig
 
 def folded(shown: "Sequence[Seen]") -> list[list[str]]:
     """What is left, store by store; stores with the same left to do are told together."""
-    from dataclasses import replace
-
     alike: dict[tuple[str, ...], list[Seen]] = {}
     for site, todo, error in shown:
         weightless = [replace(one, rewrites=0) for one in todo]
@@ -251,8 +241,6 @@ def folded(shown: "Sequence[Seen]") -> list[list[str]]:
 
 def todo_text(names: str, site: "Site", todo: "Sequence[StepPlan]", error: ConsoleError | None) -> list[str]:
     """A store's statements, each after the sentence that says why."""
-    from console.propagation.translate.describe import what, why
-
     if not todo:
         return [f"! {safe_text(str(error))}" if error else f"{names}: nothing to do"]
     lines = [f"{names} ({site.target.kind})"]
@@ -276,8 +264,6 @@ def _remark(one: "StepPlan") -> str:
 
 def todo_data(site: "Site", todo: "Sequence[StepPlan]", error: ConsoleError | None) -> dict[str, Any]:
     """For `--output json`."""
-    from console.propagation.translate.describe import what
-
     migrations = [
         {
             "migration": one.change.id,
@@ -305,8 +291,6 @@ def outcome_text(outcome: "SiteOutcome") -> str:
 
 def outcome_data(outcome: "SiteOutcome") -> dict[str, Any]:
     """For `--output json`."""
-    from console.propagation.translate.describe import what
-
     applied = [done.change.id for done in outcome.done if done.operation is None and not done.announced]
     announced = [done.change.id for done in outcome.done if done.announced]
     statements = [what(done.operation) for done in outcome.done if done.operation is not None]
@@ -322,8 +306,6 @@ def outcome_data(outcome: "SiteOutcome") -> dict[str, Any]:
 
 
 def _did(done: "StepResult") -> str:
-    from console.propagation.translate.describe import what
-
     if done.announced:
         return "announced"
     return "applied" if done.operation is None else safe_text(" ".join(what(done.operation).split()))

@@ -1,18 +1,17 @@
 """`console schema edit`: migrations written into the landing tables of a pipeline, for the planner to see."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from console.cli.commands.schema.landing import landing, lines, write
 from console.cli.flags import command
 from console.cli.output import Output
 from console.cli.wiring import cli_context, root_of
 from console.errors import DataError, UsageError
+from console.propagation.migration_file import read
+from console.stores.files import MigrationFile, read_plan
 from console.text import safe_text
-
-if TYPE_CHECKING:
-    from console.stores.files import MigrationFile
 
 
 @command(
@@ -29,9 +28,6 @@ def edit(files: tuple[str, ...], dry_run: bool, allow_destructive: bool) -> int:
     As `apply` does with those of a phase, and no store is asked for anything. The edited files are changes of the pipeline
     like any other: `console plan` shows what they cost, `console apply` carries them. A migration is written once.
     """
-    from console.cli.commands.schema.landing import landing, lines, write
-    from console.stores.files import read_plan
-
     output = Output(cli_context().flags)
     root = root_of(cli_context().flags)
     plan = read_plan(root, cli_context().flags.pipeline)
@@ -62,9 +58,6 @@ def edit(files: tuple[str, ...], dry_run: bool, allow_destructive: bool) -> int:
 
 
 def _change(name: str) -> "MigrationFile":
-    from console.propagation.migration_file import read
-    from console.stores.files import MigrationFile
-
     try:
         body = Path(name).read_bytes()
         return MigrationFile(Path(name).stem, read(body), body.decode())

@@ -6,10 +6,15 @@ together, and two branches that migrate a table meet in that file and nowhere el
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from difflib import unified_diff
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from console.errors import CheckFailed, ConsoleError, DataError
+from console.project.yaml import parse, read_text
+from console.propagation.migration import ReplaceColumn, SwapColumns
+from console.propagation.translate.landing import Declared, edited
+from console.stores.apply import too_early, waiting
 from console.text import safe_text
 
 if TYPE_CHECKING:
@@ -84,8 +89,6 @@ def write(root: Path, edit: FileEdit) -> None:
 
 def lines(edit: FileEdit) -> list[str]:
     """An edit for people: the file, and its lines that differ."""
-    from difflib import unified_diff
-
     changed = unified_diff(edit.before.splitlines(), edit.after.splitlines(), lineterm="", n=0)
     shown = [f"    {safe_text(line)}" for line in list(changed)[2:] if not line.startswith("@@")]
     return [f"~ {safe_text(edit.path.as_posix())}: {', '.join(map(safe_text, edit.migrations))}", *shown]
@@ -106,8 +109,6 @@ def _edit(
     recorded: bool,
 ) -> tuple[FileEdit, ConsoleError | None]:
     """One file's edit, and the first migration that must wait for another phase."""
-    from console.stores.apply import too_early, waiting
-
     before = text = _text(root, path, changes[0])
     has = {line.strip().removeprefix(_HAS) for line in text.splitlines() if line.strip().startswith(_HAS)}
     waits = waiting(changes, phase, lambda change: change.id in has) if phase else {}
@@ -131,8 +132,6 @@ def _edit(
 
 
 def _text(root: Path, path: Path, change: "MigrationFile") -> str:
-    from console.project.yaml import read_text
-
     if not (root / path).is_file():
         raise DataError(
             f"{path.as_posix()} is not there, and {change.id} is about it", hint="name the table as the pipeline does"
@@ -141,9 +140,6 @@ def _text(root: Path, path: Path, change: "MigrationFile") -> str:
 
 
 def _edited(path: Path, text: str, change: "MigrationFile") -> str:
-    from console.project.yaml import parse
-    from console.propagation.translate.landing import Declared, edited
-
     document = parse(text, path.as_posix())
     if document.data.get("kind") != "landing":
         raise DataError(
@@ -169,8 +165,6 @@ def _edited(path: Path, text: str, change: "MigrationFile") -> str:
 
 def _another_meaning(change: "MigrationFile") -> bool:
     """A file of names cannot say that some of them changed places, or that one stands for another column."""
-    from console.propagation.migration import ReplaceColumn, SwapColumns
-
     operation = change.migration.operation
     if isinstance(operation, ReplaceColumn):
         return True

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from console.errors import DataError
+from console.propagation.migration_file import read, written
 
 if TYPE_CHECKING:
     from console.propagation.migration import Migration
@@ -22,8 +23,6 @@ def write(folder: Path, migrations: "Sequence[Migration]") -> "Iterator[tuple[Mi
     returns  (migration, its file, whether it was there already), in order
     raises   DataError for a file there that is no migration, or one that cannot be written
     """
-    from console.propagation.migration_file import written
-
     known = _read(folder)
     there = _there(known, migrations)
     folder.mkdir(parents=True, exist_ok=True)
@@ -57,8 +56,6 @@ def _put(path: Path, text: str) -> None:
 
 
 def _read(folder: Path) -> "list[tuple[Path, Migration]]":
-    from console.propagation.migration_file import read
-
     files = []
     for path in sorted(folder.glob("*.json")):
         try:

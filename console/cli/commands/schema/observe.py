@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from console.cli.commands.schema.migration_files import write
+from console.cli.commands.schema.watch import from_dsn
 from console.cli.flags import command
 from console.cli.output import Output
 from console.cli.wiring import cli_context, root_of
 from console.errors import DataError, UsageError
+from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, ReplaceColumn, SwapColumns
+from console.propagation.migration_file import to_data
+from console.propagation.observe.read import compare_dumps
+from console.stores.files import read_plan
 from console.text import safe_text
 
 if TYPE_CHECKING:
@@ -63,14 +69,11 @@ def observe(
     records transaction by transaction. What changes no column is listed as ignored; what is not
     understood is refused by file and line, and nothing is written. With --output json it prints instead of writing.
     """
-    from console.propagation.observe.read import compare_dumps
     from console.propagation.observe.read import observe as observed
 
     if dsn is not None:
         if files or before or after or known:
             raise UsageError("--dsn observes a running PostgreSQL, not files", hint="leave the files out")
-        from console.cli.commands.schema.watch import from_dsn
-
         return from_dsn(Destination.find(every=every), dsn, phase, watch=watch, remove=remove)
     if watch or remove:
         raise UsageError(
@@ -111,8 +114,6 @@ class Destination:
             return cls(Path.cwd(), None, None)
         replication = None
         if (root / "plans" / pipeline / "replication.yaml").exists() and not every:
-            from console.stores.files import read_plan
-
             replication = read_plan(root, pipeline).replication
         return cls(root, None if printing else root / "plans" / pipeline / "migrations", replication)
 
@@ -122,8 +123,6 @@ class Destination:
         if self.folder is None:
             _print(output, observation)
             return 0
-        from console.cli.commands.schema.migration_files import write
-
         migrations = [observed.migration for observed in observation.migrations]
         for migration, path, there in write(self.folder, migrations):
             shown = path.relative_to(self.root).as_posix()
@@ -136,8 +135,6 @@ class Destination:
 
 def describe(migration: "Migration") -> str:
     """A migration in one line: `public.issues: add title string (pre)`."""
-    from console.propagation.migration import AddColumn, ChangeColumn, DropColumn, ReplaceColumn, SwapColumns
-
     table = f"{migration.schema}.{migration.table}"
     match migration.operation:
         case AddColumn() as op:
@@ -170,8 +167,6 @@ def _talk(output: Output, observation: "Observation") -> None:
 
 def as_data(observation: "Observation") -> dict[str, Any]:
     """An observation for programs; `migrations` are exactly what would be written, `sources` where each was seen."""
-    from console.propagation.migration_file import to_data
-
     return {
         "migrations": [to_data(observed.migration) for observed in observation.migrations],
         "sources": [observed.where for observed in observation.migrations],

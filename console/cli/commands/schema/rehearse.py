@@ -10,6 +10,8 @@ from console.cli.format import count
 from console.cli.output import Output, as_data
 from console.cli.wiring import choices, cli_context
 from console.errors import ConsoleError, UsageError
+from console.propagation.translate.describe import what, why
+from console.runner.exit_codes import worst
 from console.text import safe_text
 
 if TYPE_CHECKING:
@@ -36,8 +38,6 @@ def rehearse(migrations: tuple[str, ...], phase: str | None, stores: tuple[str, 
     Each MIGRATION (a file's name; default: all) is done to a copy of its own, with copies of the views on it; the copy
     is gone afterwards and the table itself is not touched. Exits 1 where a store refuses, or rows went missing.
     """
-    from console.runner.exit_codes import worst
-
     work = ApplyCall.open(stores)
     known = {change.id: change for change in work.changes}
     for name in migrations:
@@ -71,8 +71,6 @@ def _try(work: ApplyCall, site: "Site", change: "MigrationFile") -> Tried:
 
 
 def _text(entry: Tried) -> list[str]:
-    from console.propagation.translate.describe import what, why
-
     site, change, done, error = entry
     lead = f"{site.name}: {safe_text(change.id)}"
     if done is None:
@@ -83,8 +81,6 @@ def _text(entry: Tried) -> list[str]:
 
 
 def _data(entry: Tried) -> dict[str, Any]:
-    from console.propagation.translate.describe import what
-
     site, change, done, error = entry
     named = {"region": site.region.name, "store": site.target.name, "migration": change.id}
     if done is None:

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from console.cli.format import count
 from console.errors import ConsoleError
+from console.stores.consumer import lagging
+from console.stores.files import REPLICATION, read_plan, sites
 from console.text import safe_text
 
 if TYPE_CHECKING:
@@ -50,8 +52,6 @@ def arriving(
     """
     if not (root / "plans" / pipeline / "replication.yaml").is_file():
         return []
-    from console.stores.files import REPLICATION, read_plan, sites
-
     try:
         plan = read_plan(root, pipeline)
     except ConsoleError as error:
@@ -98,8 +98,6 @@ def _answers(questions: Sequence[Callable[[], StoreAnswer]], timeout: float) -> 
 
 
 def _ask(plan: "ReplicationConfig", site: "Site") -> StoreAnswer:
-    from console.stores.consumer import lagging
-
     store = site.open()
     try:
         return StoreAnswer(site.region.name, site.target.name, lagging(store, site.target, plan.replication))

@@ -8,14 +8,21 @@ from typing import TYPE_CHECKING
 import click
 
 from console.cli.commands.schema.apply import ApplyCall
+from console.cli.commands.schema.migration_files import write
+from console.cli.commands.schema.observe import describe, read_files
 from console.cli.flags import command
 from console.cli.output import Output
 from console.cli.wiring import cli_context
 from console.errors import ConsoleError, UsageError
+from console.propagation.check import render
+from console.propagation.check.compare import Report, Unreached, compare
+from console.propagation.observe.read import read_schema
+from console.stores.files import dsn_of, source_of
+from console.stores.source.postgres import Postgres
 from console.text import safe_text
 
 if TYPE_CHECKING:
-    from console.propagation.check.compare import Report, TableCheck, Unreached
+    from console.propagation.check.compare import TableCheck
     from console.propagation.tables import PgTable
     from console.stores.files import Site
 
@@ -48,8 +55,6 @@ def verify(
     Columns, types, nullability, keys; with each difference the migration that mends it. Exits 0 where nothing differs,
     1 where something does, 5 where a store or PostgreSQL gives no answer.
     """
-    from console.propagation.check import render
-
     if dsn and dumps:
         raise UsageError("--dsn and --schema are two sources", hint="give one of them")
     work = ApplyCall.open(stores, migrations=False)
@@ -72,8 +77,6 @@ def verify(
 
 
 def _report(work: ApplyCall, dsn: str | None, dumps: Sequence[str]) -> "Report":
-    from console.propagation.check.compare import Report
-
     tables = _sources(work, dsn, dumps)
     checked: list[TableCheck] = []
     unreached = [result for result in tables.values() if not isinstance(result, tuple)]
@@ -90,8 +93,6 @@ def _report(work: ApplyCall, dsn: str | None, dumps: Sequence[str]) -> "Report":
 def _site(
     work: ApplyCall, site: "Site", tables: "Sequence[PgTable] | Unreached"
 ) -> "tuple[TableCheck, ...] | Unreached":
-    from console.propagation.check.compare import Unreached, compare
-
     assert isinstance(tables, tuple)
     store = site.open()
     replication = work.plan.replication
@@ -106,10 +107,6 @@ def _site(
 
 def _sources(work: ApplyCall, dsn: str | None, dumps: Sequence[str]) -> "Mapping[str, tuple[PgTable, ...] | Unreached]":
     """Region → PostgreSQL's tables; each address is asked once."""
-    from console.cli.commands.schema.observe import read_files
-    from console.propagation.observe.read import read_schema
-    from console.stores.files import dsn_of, source_of
-
     schema, regions = (
         work.plan.replication.schema,
         {site.region.name: site.region for site in (*work.sites, *work.owned)},
@@ -130,10 +127,6 @@ def _sources(work: ApplyCall, dsn: str | None, dumps: Sequence[str]) -> "Mapping
 
 
 def _running(work: ApplyCall, name: str, address: str) -> "tuple[PgTable, ...] | Unreached":
-    from console.propagation.check.compare import Unreached
-    from console.propagation.observe.read import read_schema
-    from console.stores.source.postgres import Postgres
-
     wanted = [f"{table.schema}.{table.table}" for table in work.plan.replication.tables]
     try:
         statements = Postgres(name, address).statements(wanted)
@@ -143,9 +136,6 @@ def _running(work: ApplyCall, name: str, address: str) -> "tuple[PgTable, ...] |
 
 
 def _write(output: Output, work: ApplyCall, report: "Report") -> None:
-    from console.cli.commands.schema.migration_files import write
-    from console.cli.commands.schema.observe import describe
-
     fixes = [difference.fix for checked in report.checked for difference in checked.wrong if difference.fix is not None]
     folder = work.root / "plans" / work.plan.pipeline / "migrations"
     for migration, path, there in write(folder, list(dict.fromkeys(fixes))):

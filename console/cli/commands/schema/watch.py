@@ -1,18 +1,25 @@
 """`console schema observe --dsn`: DDL as a running PostgreSQL executes it."""
 
+import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from console.cli.interrupt import Interrupted, run_interruptible
 from console.cli.output import Output
 from console.cli.wiring import cli_context
 from console.errors import DataError
+from console.propagation.observe.events import Ignored
+from console.propagation.observe.read import observe
+from console.stores.files import dsn_of
+from console.stores.source.postgres import Postgres
+from console.stores.source.watch import Watch
 from console.text import safe_text
 
 if TYPE_CHECKING:
     from console.cli.commands.schema.observe import Destination
     from console.propagation.migration import Phase
     from console.propagation.observe.events import Observation
-    from console.stores.source.watch import RecordedDdl, Watch
+    from console.stores.source.watch import RecordedDdl
 
 _PAUSE_SECONDS = 0.5
 _SHOWN = 300  # letters of a statement that was not understood
@@ -23,10 +30,6 @@ def from_dsn(destination: "Destination", dsn: str, phase: "Phase | None", *, wat
 
     raises  DataError at the end, naming the transactions that could not be read; the others are written down all the same
     """
-    from console.stores.files import dsn_of
-    from console.stores.source.postgres import Postgres
-    from console.stores.source.watch import Watch
-
     recorder = Watch(Postgres("postgresql", dsn_of(dsn)))
     output = Output(cli_context().flags)
     if remove:
@@ -51,8 +54,6 @@ def from_dsn(destination: "Destination", dsn: str, phase: "Phase | None", *, wat
 
 
 async def _until_interrupted(taking: "Taking", recorder: "Watch") -> None:
-    import asyncio
-
     try:
         while True:
             taking.take()
@@ -99,11 +100,6 @@ class Taking:
 
 def observed(destination: "Destination", told: "RecordedDdl", phase: "Phase | None") -> "Observation":
     """One transaction's DDL as migrations, and what of it was ignored."""
-    from dataclasses import replace
-
-    from console.propagation.observe.events import Ignored
-    from console.propagation.observe.read import observe
-
     where = f"transaction {told.xid}"
     observation = observe([(where, told.script)], [(where, told.before)], destination.replication, phase)
     others: list[Any] = [
