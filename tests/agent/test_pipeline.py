@@ -111,7 +111,7 @@ def test_a_failed_rollout_keeps_what_it_built_for_its_time_and_is_then_discarded
 
 def test_who_comes_too_late_learns_who_decided_before(tmp_path: Path) -> None:
     controller = failed(tmp_path, 1.0)
-    told = []
+    messages = []
     for event, verb in (
         (Failed("promote", "disk full"), "pause"),
         (Resumed("eve from desk"), "retry"),
@@ -127,8 +127,8 @@ def test_who_comes_too_late_learns_who_decided_before(tmp_path: Path) -> None:
         with pytest.raises(Conflict) as refused:
             controller.control(verb, "ada from laptop")
         assert refused.value.code == "E_STATE"
-        told.append(str(refused.value))
-    assert told == [
+        messages.append(str(refused.value))
+    assert messages == [
         "pause does not fit: web is failed",
         "retry does not fit: web is planned, resumed by eve from desk",
         "retry does not fit: web is paused by bob from phone",
@@ -167,13 +167,13 @@ def test_an_attached_rollout_pauses_only_when_nobody_has_watched_for_a_while() -
 def test_a_rollout_is_warned_of_files_that_will_be_deleted_under_it_once_a_level(tmp_path: Path) -> None:
     now = 1_800_000_000.0
     reading = Status(rollout="web-1", state="backfilling", held="paused", until=now + 25 * HOUR)
-    told: list[tuple[float, int]] = []
+    warnings: list[tuple[float, int]] = []
     for hours in (0, 0.5, 1, 2, 23, 24, 24.5, 25, 30):
         if warning := expiring(reading, now + hours * HOUR):
             reading = fold(reading, Recorded("web-1", reading.seq + 1, now, warning))
-            told.append((hours, warning.level))
+            warnings.append((hours, warning.level))
             assert reading.hint == warning.told
-    assert told == [(1, 1), (24, 2), (25, 3)]
+    assert warnings == [(1, 1), (24, 2), (25, 3)]
     assert reading.shown == "paused"
     assert fold(reading, Recorded("web-1", 9, now, Resumed("ada"))).hint == ""
 
@@ -182,12 +182,12 @@ MAY_BE = "files of its history may be deleted from 2027-01-15 08:30Z on: "
 
 
 @pytest.mark.parametrize(
-    ("held", "told"),
+    ("held", "message"),
     [("paused", "console resume before then"), ("", "it must have read them by then"), ("failed", "it must have read them by then")],
 )  # fmt: skip
 @pytest.mark.parametrize("seconds", [0.0, 100.0])
 def test_what_to_do_before_files_are_deleted_depends_on_whether_somebody_holds_it(
-    held: Any, told: str, seconds: float
+    held: Any, message: str, seconds: float
 ) -> None:
     """Half an hour before; at its rate, where it has one, it needs less than two minutes more."""
     now = 1_800_000_000.0
@@ -196,7 +196,7 @@ def test_what_to_do_before_files_are_deleted_depends_on_whether_somebody_holds_i
     reading = Status(rollout="web-1", state="backfilling", held=held, until=now + HOUR / 2, steps=steps)
     warning = expiring(reading, now)
     assert warning is not None
-    assert (warning.level, warning.told) == (2, MAY_BE + told)
+    assert (warning.level, warning.told) == (2, MAY_BE + message)
 
 
 def test_a_rollout_that_would_end_too_late_is_warned_long_before(tmp_path: Path) -> None:

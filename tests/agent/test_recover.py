@@ -39,15 +39,15 @@ def at_the_gate(controller: PipelineController, number: int = 0) -> str:
     return f"web-{number}"
 
 
-def told(controller: PipelineController, story: str) -> None:
+def decide(controller: PipelineController, story: str) -> None:
     """promoted, cancelled, discarded, back: one after the other."""
-    for deed in story.split():
-        match deed:
+    for decision in story.split():
+        match decision:
             case "promoted":
                 controller.promote(at_the_gate(controller), live(controller), "ada", "laptop")
             case "cancelled" | "discarded":
                 at_the_gate(controller)
-                controller.control("cancel" if deed == "cancelled" else "discard", EVE)
+                controller.control("cancel" if decision == "cancelled" else "discard", EVE)
             case "back":
                 controller.rollback(live(controller), "bob", "phone")
 
@@ -87,8 +87,8 @@ def ends(controller: PipelineController) -> dict[str, Any]:
 def test_a_way_back_that_was_not_recorded_ends_like_an_unbroken_one(tmp_path: Path, story: str) -> None:
     whole, broken = opened(tmp_path / "whole"), opened(tmp_path / "broken")
     for controller in (whole, broken):
-        told(controller, story)
-    told(whole, "back")
+        decide(controller, story)
+    decide(whole, "back")
     broken_off(broken)
     for missing in (True, False):  # the second agent finds it recorded
         controller = opened(tmp_path / "broken")
@@ -103,7 +103,7 @@ def test_a_way_back_that_was_not_recorded_ends_like_an_unbroken_one(tmp_path: Pa
 @pytest.mark.parametrize("story", ["cancelled", "promoted cancelled", "promoted promoted back cancelled"])
 def test_where_nothing_is_missing_nothing_is_recorded(tmp_path: Path, story: str) -> None:
     controller = opened(tmp_path)
-    told(controller, story)
+    decide(controller, story)
     before = ends(controller)
     again = opened(tmp_path)
     assert not record_missing_decision(again.recorder, again.releases, again.rollouts)
@@ -117,7 +117,7 @@ def test_the_last_decision_is_that_of_the_newest_rollout_however_many_events_an_
     for _ in range(4):
         controller.recorder.store(Entered("awaiting-confirmation"))
     controller.promote(older, "", "ada", "laptop")
-    told(controller, "promoted cancelled")
+    decide(controller, "promoted cancelled")
     before = ends(controller)
     again = opened(tmp_path)
     again.resume()
@@ -130,7 +130,7 @@ def test_a_rollout_that_was_cancelled_before_its_promotion_was_recorded_is_live_
     tmp_path: Path, story: str
 ) -> None:
     controller = opened(tmp_path)
-    told(controller, story)
+    decide(controller, story)
     was, number = live(controller), at_the_gate(controller).rpartition("-")[2]
     controller.recorder.store(Entered("promoting"))
     controller.releases.swap(was, f"r{number}", "bob", "phone")

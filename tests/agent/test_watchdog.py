@@ -165,12 +165,12 @@ def test_what_is_due_is_begun_once_however_long_it_waits_and_again_when_it_could
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     controller = over(tmp_path)
-    told = unheard(monkeypatch)
+    errors = unheard(monkeypatch)
     with controller.lock:
         waiting = [thread for _ in range(3) for thread in begun(controller)]
         aside = without(controller)
     over_with(waiting)
-    assert (len(waiting), len(told)) == (1, 1)
+    assert (len(waiting), len(errors)) == (1, 1)
     restored(controller, aside)
     assert controller.recorder.status.shown == "failed"
     over_with(begun(controller))
@@ -179,9 +179,9 @@ def test_what_is_due_is_begun_once_however_long_it_waits_and_again_when_it_could
 
 def unheard(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """What threads die of, which an agent's log would tell."""
-    told: list[Any] = []
-    monkeypatch.setattr(threading, "excepthook", told.append)
-    return told
+    errors: list[Any] = []
+    monkeypatch.setattr(threading, "excepthook", errors.append)
+    return errors
 
 
 def without(controller: PipelineController) -> Path:
@@ -220,10 +220,10 @@ def test_an_attached_rollout_stays_tied_until_its_pause_is_stored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     controller, clock = left_alone(tmp_path)
-    told = unheard(monkeypatch)
+    errors = unheard(monkeypatch)
     aside = without(controller)
     over_with(begun(controller))
-    assert (len(told), controller.recorder.status.held) == (1, "")
+    assert (len(errors), controller.recorder.status.held) == (1, "")
     restored(controller, aside)
     assert controller.watchdog.attached
     clock.go(ATTACHED_SECONDS + 1)

@@ -62,7 +62,7 @@ def _no_agent(waiting: str, warehouse: Path) -> RegionError:
 
 
 def _ailing(live_feed: LiveFeed, live_feeds: tuple[LiveFeed, ...], error: Exception) -> Ailing:
-    known = error if isinstance(error, ConsoleError) else RegionError(f"its lag cannot be told: {error}")
+    known = error if isinstance(error, ConsoleError) else RegionError(f"its lag cannot be measured: {error}")
     return Ailing(
         feed=live_feed.spec.materialization,
         target=live_feed.spec.target,

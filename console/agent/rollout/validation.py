@@ -97,12 +97,12 @@ def aligned(context: RolloutContext) -> dict[str, int]:
         context.check_halt()
         _check_feeds(context)
         if time.monotonic() - published > 1:
-            last_error = [
+            errors = [
                 live_feed.health.last_error
                 for live_feed in context.follower.feeds(context.plan.pipeline)
                 if live_feed.health.last_error
             ]
-            why = "".join(f"; {text}" for text in last_error[:1])
+            why = "".join(f"; {text}" for text in errors[:1])
             context.recorder.publish(Waiting(f"bringing old and new to the same landing position{why}"))
             published = time.monotonic()
         time.sleep(0.05)
