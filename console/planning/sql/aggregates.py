@@ -327,7 +327,7 @@ def _assemble(
 
 
 def _terms(partial: exp.Query, keys: list[Column], built: list[_Column]) -> Terms:
-    """partial: the feed's query; what it adds up are its rows without GROUP BY"""
+    """partial: the feed's query; its rows without GROUP BY are the summands"""
     names = tuple(key.name for key in keys)
     states = [state for b in built for state in b.states]
     sums = [(state.name, _added(part)) for state, part in states if state.type == "double" and part.find(exp.Sum)]
@@ -342,7 +342,7 @@ def _terms(partial: exp.Query, keys: list[Column], built: list[_Column]) -> Term
 
 
 def _added(partial: exp.Expr) -> exp.Expr:
-    """What one row adds to a sum of doubles; NULL adds nothing."""
+    """The summand of one row in a sum of doubles; NULL adds nothing."""
     value, where = partial.find(exp.Sum), partial.find(exp.Filter)
     assert value is not None
     term = cast(value.this.copy(), "double")

@@ -48,7 +48,7 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class NameScope:
-    """What names may be resolved against: the tables' declared columns, and what their rows and values mean."""
+    """The tables that names are resolved against: declared columns, and the semantics of rows and values."""
 
     tables: Tables
     relations: Mapping[str, Relation] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class FeedCode:
     """One materialization compiled for its table.
 
     stored    the target's stored columns;  read  logical columns over the view `stored`
-    relation  what the operator's query means
+    relation  semantics of the operator's query
     literals  columns that are one constant, with its SQL;  exact_types  column → the type its expression surely has
     """
 
@@ -98,7 +98,7 @@ def query(
 
 @contextmanager
 def _guarded(text: Text) -> Iterator[None]:
-    """What sqlglot cannot resolve or write back for Spark is the operator's error, not ours."""
+    """Errors inside sqlglot become problems of the query."""
     try:
         yield
     except RecursionError:

@@ -1,4 +1,4 @@
-"""Names in a checked tree to the tables and columns that they stand for; what stands for none is said, all at once."""
+"""Resolves the names in a checked tree to tables and columns; all unknown names are reported at once."""
 
 import re
 
@@ -17,7 +17,7 @@ _MAX_REPORTED = 50  # unknown columns reported of one query
 
 
 def schema(tables: Tables) -> MappingSchema:
-    """What `qualified` resolves names against; build it once for many queries."""
+    """The schema that `qualified` resolves names against; build it once for many queries."""
     lowered: dict[str, object] = {
         name.lower(): {column.lower(): kind for column, kind in columns.items()} for name, columns in tables.items()
     }
@@ -76,7 +76,7 @@ def _tables_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
 
 
 def _left_out_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
-    """Whether all that `* EXCEPT (…)` names is a column here: what is none would be left in without a word."""
+    """Whether every name in `* EXCEPT (…)` is a column: an unknown one would be ignored silently."""
     good = True
     for scope in traverse_scope(tree):
         stars = [star for part in getattr(scope.expression, "expressions", ()) for star in part.find_all(exp.Star)]

@@ -1,4 +1,4 @@
-"""Statements to what they read and write: tables, and which column comes of which."""
+"""Statements to the tables that they read and write, and the lineage of each column."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,7 +38,7 @@ def table_name(table: exp.Expr) -> str:
 
 
 def statements(sql: str, dialect: str) -> Iterator[exp.Expr]:
-    """What can be read of a script, in the dialect that is named or else in Spark's."""
+    """The statements of a script that can be parsed, in the dialect that is named or else in Spark's."""
     known = dialect if dialect in ("", *sqlglot.Dialect.classes) else "spark"
     for text in _split(sql, known):
         # ahead of the parser, which reads no such statement in most dialects
@@ -105,7 +105,7 @@ class Flow:
         }
 
     def follow(self, tree: exp.Expr) -> None:
-        """raises  Unclear where a name in the statement is known to nobody; its tables are noted all the same"""
+        """raises  Unclear where a name in the statement is unknown; its tables are recorded all the same"""
         match tree:
             case exp.Query() | exp.Values():
                 self._select(tree)

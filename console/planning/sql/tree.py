@@ -31,7 +31,7 @@ BROKEN = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)  
 
 @dataclass(slots=True)
 class Text:
-    """One query as written, and what was found wrong with it.
+    """One query as written, and its problems.
 
     where  `file:line:column` of its first line, or ""
     node   its logical name
@@ -48,7 +48,7 @@ class Text:
         self.sql = quotes.single(self.sql)
 
     def report(self, code: str, message: str, at: exp.Expr | None = None, hint: str = "") -> None:
-        """Note a problem; `at` is the node to blame."""
+        """Add a problem at a node of the query, or at its beginning."""
         offset = start(at) if at is not None else None
         self.report_query(code, message, offset, hint)
 
@@ -207,7 +207,7 @@ def substitute(tree: exp.Query, text: Text, variables: Mapping[str, str], parame
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The hint that names what is spelled most alike, "" where nothing is; without case."""
+    """A hint that names the closest spelling, "" where none is close; without case."""
     spelled = {one.lower(): one for one in sorted(known)}
     near = difflib.get_close_matches(name.lower(), list(spelled), 1, 0.6)
     return f"did you mean {spelled[near[0]]}?" if near else ""
@@ -243,7 +243,7 @@ def name(text: str) -> exp.Identifier:
 
 
 def render(tree: exp.Expr) -> str:
-    """Plain Spark SQL, comments left out; what sqlglot cannot write for Spark raises."""
+    """Plain Spark SQL without comments; raises where sqlglot cannot write a node for Spark."""
     with strict():
         text: str = tree.sql(DIALECT, comments=False, unsupported_level=sqlglot.ErrorLevel.RAISE)
     return text
@@ -251,7 +251,7 @@ def render(tree: exp.Expr) -> str:
 
 @contextmanager
 def strict() -> Iterator[None]:
-    """What sqlglot breaks on, said in its own way.
+    """Errors inside sqlglot as its own error class.
 
     raises  SqlglotError
     """

@@ -1,4 +1,4 @@
-"""What a query means, as hashes: which rows it gives (`rows`), and what stands in each column.
+"""The semantics of a query as hashes: of its rows (`rows`), and of the values in each column.
 
 A query is evaluated symbolically over its sources' hashes. A CTE or subquery that only selects, filters and joins
 dissolves into its sources, so that moving an expression into one changes nothing; everything that is not understood

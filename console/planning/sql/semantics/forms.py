@@ -1,4 +1,4 @@
-"""What nodes say, whatever their names stand for: types, units, frames, and functions with two spellings."""
+"""Normal forms of nodes: types, units, frames, and functions with two spellings."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -85,7 +85,7 @@ def unit(node: exp.Expr, item: exp.Expr) -> str:
 
 
 def another(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
-    """The label and arguments of what a call is another spelling of."""
+    """The label and arguments of the normal form of a call."""
     if isinstance(node, exp.Left):
         return "Substring/length/start/this", [node.expression, exp.Literal.number(1), node.this]
     if (name := functions.called(node)) and (found := _CALLED.get((name, len(node.expressions)))) is not None:

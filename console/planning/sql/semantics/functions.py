@@ -1,4 +1,4 @@
-"""What is known of functions: which aggregate, which yield other than one row, which say another thing each time."""
+"""Properties of functions: aggregates, generators, volatile functions."""
 
 from collections.abc import Iterator
 
@@ -99,14 +99,14 @@ def over_window(call: exp.Expr) -> bool:
 
 
 def takes_order(call: exp.Expr) -> bool:
-    """Whether an aggregate says another thing where the same rows come in another order."""
+    """Whether the result of an aggregate depends on the order of its rows."""
     if isinstance(call.parent, exp.WithinGroup):
         return False  # it has an order of its own
     return is_volatile(call) or isinstance(call, exp.GroupConcat) or strange(call)
 
 
 def takes_ties(call: exp.Expr, by_rows: bool) -> bool:
-    """Whether a window function says another thing where rows that tie come in another order."""
+    """Whether the result of a window function depends on the order of ties."""
     while isinstance(call, (exp.IgnoreNulls, exp.RespectNulls, exp.Filter)):
         call = call.this
     if isinstance(call, _RANKS):
@@ -147,7 +147,7 @@ def is_null_test(node: exp.Expr) -> bool:
 
 
 def strange(node: exp.Expr) -> bool:
-    """A function of which nothing is known: it may be the operator's own."""
+    """An unknown function: it may be user-defined."""
     name = called(node)
     return bool(name) and name not in _KNOWN | _AGGREGATES | _GENERATOR_NAMES | _ONE_ROW | set(SYNONYMS)
 

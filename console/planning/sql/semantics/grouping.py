@@ -1,4 +1,4 @@
-"""GROUP BY: by which values, and by which sets of them."""
+"""GROUP BY: the grouping values, and the sets of them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ Sets = list[frozenset[str]]
 
 @dataclass(frozen=True, slots=True)
 class GroupingSets:
-    """values: by their hash, in order; sets: which of them each result row is grouped by"""
+    """values: by their hash, in order; sets: the values that each result row is grouped by"""
 
     values: dict[str, Value]
     sets: tuple[frozenset[str], ...]
@@ -33,7 +33,7 @@ class GroupingSets:
 
 
 def grouping(group: exp.Expr | None, projections: Sequence[exp.Expr], values: Values) -> GroupingSets:
-    """What a SELECT that aggregates is grouped by; one empty set where it has no GROUP BY."""
+    """The grouping of a SELECT that aggregates; one empty set where it has no GROUP BY."""
     reader = _Reader(values, list(projections), {})
     if group is None:
         return GroupingSets({}, (frozenset(),))

@@ -1,4 +1,4 @@
-"""Expressions to values: the hash of the operator and of its operands, many spellings of one thing brought to one."""
+"""Expressions to values: the hash of the operator and of its operands, with equivalent spellings in one form."""
 
 from dataclasses import dataclass, field, replace
 
@@ -102,7 +102,7 @@ class Values:
         return (counts.some(found[0], self), found[1]) if found is not None else None
 
     def _spelled(self, node: exp.Expr) -> Value | None:
-        """What has several spellings, or a meaning that its arguments do not tell."""
+        """Expressions with several spellings, or with semantics beyond their arguments."""
         match node:
             case exp.Alias() | exp.Where() | exp.PivotAlias():
                 return self.value(node.this)
@@ -334,7 +334,7 @@ class Values:
 
 
 def _with_repeats(query: exp.Expr) -> exp.Expr:
-    """What is only asked whether it holds a row may hold it twice."""
+    """A query that is only tested for rows may lose its DISTINCT."""
     inner = query
     while isinstance(inner, exp.Subquery) and {key for key, held in inner.args.items() if held} <= {"this"}:
         inner = inner.this

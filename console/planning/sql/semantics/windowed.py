@@ -1,4 +1,4 @@
-"""Window functions: which rows they run over, in which order, and what they take of rows that tie."""
+"""Window functions: the rows that they run over, the order of these, and the treatment of ties."""
 
 from collections.abc import Iterable
 from typing import TYPE_CHECKING

@@ -38,7 +38,7 @@ def decimal(type: str) -> _Digits:
 
 
 def settled(query: exp.Select) -> exp.Select:
-    """A copy in which columns of subqueries have the decimal types that Spark gives what they are computed by."""
+    """A copy in which columns of subqueries have the decimal types that Spark computes for them."""
     done = query.copy()
     for scope in traverse_scope(done):  # the innermost first
         for column in scope.columns:
@@ -52,7 +52,7 @@ def settled(query: exp.Select) -> exp.Select:
 
 
 def _output(query: exp.Expr, column: str) -> str:
-    """The type of a query's output, by its name; the branches of a UNION meet by position."""
+    """The type of a query's output, by its name; branches of a UNION match by position."""
     names = [name.lower() for name in query.named_selects] if isinstance(query, exp.Query) else []
     if column.lower() not in names:
         return ""

@@ -1,4 +1,4 @@
-"""Queries for an engine without Spark: a release's reads, and what is tried over made-up rows."""
+"""Queries for DuckDB: a release's reads, and queries that are tried over made-up rows."""
 
 import re
 from dataclasses import dataclass

@@ -14,7 +14,7 @@ def merged(tree: exp.Expr) -> exp.Expr | None:
 
 
 def conjuncts(node: exp.Expr | None) -> list[exp.Expr]:
-    """What a condition asks all at once, without parentheses; [] for none."""
+    """The members of a conjunction, without parentheses; [] for no condition."""
     if node is None:
         return []
     node = node.unnest()

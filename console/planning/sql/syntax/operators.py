@@ -273,7 +273,7 @@ class Operators(Intervals):
         return this
 
     def _negative_literal(self) -> exp.Expr | None:
-        """`-1::string` is '-1': to Spark the sign belongs to the literal, before what is applied to it."""
+        """`-1::string` is '-1': for Spark the sign belongs to the literal, and binds before the cast."""
         if self._curr.token_type != TokenType.NUMBER or self._next.token_type not in _LITERAL_ENDS:
             return None
         digits = self._parse_primary()
@@ -316,5 +316,5 @@ def _needs(node: exp.Expr) -> list[tuple[str, int]]:
 
 
 def level(node: exp.Expr) -> int:
-    """How tight a node binds what it is written with."""
+    """The binding strength of a node."""
     return _LEVELS.get(type(node), Level.PRIMARY)

@@ -1,4 +1,4 @@
-"""Pipe syntax to nested queries: what follows a `|>` acts on all that stands before it.
+"""Pipe syntax to nested queries: an operator after `|>` acts on the whole query before it.
 
 source  the rule operatorPipeRightSide of Spark's SqlBaseParser.g4, and how its AstBuilder builds a plan of each operator
 """
@@ -19,7 +19,7 @@ _WRITTEN = "written"
 
 
 class Pipes(Operators):
-    """Reads `query |> operator |> …`, each operator as a SELECT over what it follows."""
+    """Parses `query |> operator |> …`, each operator as a SELECT over the query before it."""
 
     PRIMARY_PARSERS: ClassVar = {
         **Operators.PRIMARY_PARSERS,
@@ -68,7 +68,7 @@ class Pipes(Operators):
         return query
 
     def _stage(self, piped: "_Piped") -> "_Piped":
-        """One operator over what came before it."""
+        """One operator over the query before it."""
         token = self._curr.token_type
         if token == TokenType.SELECT:
             return self._piped_select(piped)

@@ -1,4 +1,4 @@
-"""Calls that sqlglot reads as something else than what is written: they are refused, for Spark would get the other."""
+"""Calls that sqlglot writes back as a different call: they are refused, since Spark would run that one."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -93,7 +93,7 @@ def _calls(sql: str) -> Iterator[exp.Anonymous]:
 
 @lru_cache(maxsize=8192)
 def _otherwise(written: str, function: str) -> str:
-    """What would be sent instead of a call, or "" where nothing of it is lost."""
+    """The text that would be sent instead of a call, "" where it is equivalent."""
     try:
         sent = render(sqlglot.parse_one(f"SELECT {written}", read=DIALECT)).removeprefix("SELECT ")
         again = AsWritten().parse(f"SELECT {sent}")[0]

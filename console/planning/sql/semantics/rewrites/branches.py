@@ -1,4 +1,4 @@
-"""What a SELECT takes row by row of a UNION ALL is united as well of what it takes of each branch."""
+"""A SELECT that works row by row over a UNION ALL is evaluated as a UNION ALL of that SELECT over each branch."""
 
 from collections.abc import Mapping
 from dataclasses import replace

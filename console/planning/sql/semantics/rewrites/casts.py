@@ -1,4 +1,4 @@
-"""Casts that change nothing, literals that are cast to what they could have been written as, and parts of a date."""
+"""Casts without effect, literals that are cast to another form of themselves, and parts of a date."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -35,7 +35,7 @@ def cast(node: exp.Cast, values: "Values") -> Value:
 
 
 def _literal_cast(node: exp.Cast, to: str) -> Value | None:
-    """A literal that is cast to what it could have been written as."""
+    """A literal in a cast as the literal of that type."""
     of = node.this.unnest()
     if not isinstance(of, exp.Literal):
         return None

@@ -1,4 +1,4 @@
-"""Aggregates over some of the rows: FILTER, CASE and `count_if` as one, and `bool_or` as what it is a maximum of."""
+"""Aggregates over some of the rows: FILTER, CASE and `count_if` in one form, and `bool_or` as a maximum."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Literals beside each other, whole numbers that change nothing, and arguments that are taken where none is said."""
+"""Adjacent literals, whole numbers without effect, and default arguments."""
 
 from collections.abc import Iterable
 
@@ -55,7 +55,7 @@ def plain_sum(kind: type[exp.Expr], left: Value, right: Value) -> Value | None:
 
 
 def by_default(key: str, held: object) -> bool:
-    """What a call takes where it is not said: `trim(BOTH FROM b)`, `round(c, 0)`."""
+    """Default arguments of a call: `trim(BOTH FROM b)`, `round(c, 0)`."""
     return (key == "position" and held == "BOTH") or (
         key == "decimals" and isinstance(held, exp.Expr) and isinstance(held.parent, exp.Round) and integer(held) == 0
     )

@@ -20,7 +20,7 @@ def ordinal(node: exp.Expr) -> int | None:
 
 
 def whole(node: exp.Expr) -> exp.Expr:
-    """What is compared, without a cast that only widens a literal: `1L`, `CAST('1' AS INT)`, `CAST('x' AS STRING)`."""
+    """The compared value, without a cast that only widens a literal: `1L`, `CAST('1' AS INT)`, `CAST('x' AS STRING)`."""
     inner = node.unnest()
     if isinstance(inner, exp.Cast) and inner.to.is_type(exp.DataType.Type.TEXT) and inner.this.is_string:
         literal: exp.Expr = inner.this

@@ -49,7 +49,7 @@ class Truths:
         return simpler.one(exp.And, self.conjuncts(node))
 
     def of(self, node: exp.Expr, negated: bool = False, filters: bool = False) -> Value:
-        """A condition as a value. filters: false and unknown are the same to who asks"""
+        """A condition as a value. filters: false and unknown count as the same"""
         node = node.unnest()
         if (found := self._of_truth(node, negated, filters)) is not None:
             return found
@@ -80,7 +80,7 @@ class Truths:
         return _not(self.plain(node) if isinstance(node, CONDITIONS) else self.value(node), negated)
 
     def _of_truth(self, node: exp.Expr, negated: bool, filters: bool) -> Value | None:
-        """What is asked of a condition itself: `= true`, IS TRUE, `coalesce(…, false)`, a CASE of conditions."""
+        """A condition within a test of its truth: `= true`, IS TRUE, `coalesce(…, false)`, a CASE of conditions."""
         if type(node) in _COMPARED and (asked := self.counts(node)) is not None:
             some, none = asked
             if filters and negated == none and some.parts:
@@ -209,7 +209,7 @@ class Truths:
         return _not(combined("NullSafeEQ", both), negated)
 
     def choice(self, node: exp.Expr) -> Value:
-        """CASE, IF, NVL2 and NULLIF, all as one; what picks the first that is not NULL is COALESCE."""
+        """CASE, IF, NVL2 and NULLIF in one form; a choice of the first value that is not NULL is a COALESCE."""
         branches, default = self._branches(node)
         branches, default = _decided(branches, default)
         if not branches:
@@ -255,7 +255,7 @@ class Truths:
 
 
 def searched(node: exp.Expr) -> list[exp.If]:
-    """The branches of a choice; of `CASE x WHEN y` with what it compares."""
+    """The branches of a choice; those of `CASE x WHEN y` as comparisons."""
     if isinstance(node, exp.If):
         return [node]
     branches: list[exp.If] = node.args["ifs"]

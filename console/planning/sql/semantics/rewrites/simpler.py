@@ -1,4 +1,4 @@
-"""Chains of AND and OR as short as they can be: ranges, absorption, common members, what another member implies.
+"""Chains of AND and OR in their shortest form: ranges, absorption, common members, implied members.
 
 All of it holds in three-valued logic, but for what `filters` allows: there a condition that is false and one that is
 unknown are the same.
@@ -29,7 +29,7 @@ _STRICT = frozenset([
 
 
 def merged(chain: Chain, parts: Iterable[Value], filters: bool = False) -> list[Value]:
-    """The members of a chain: none twice, constants and what others imply gone; sorted."""
+    """The members of a chain, sorted, without duplicates, constants and implied members."""
     neutral, deciding = (TRUE, FALSE) if chain is exp.And else (FALSE, TRUE)
     kept = {one.hash: one for part in parts for one in _members(part, chain.__name__)}
     kept.pop(neutral.hash, None)
@@ -48,7 +48,7 @@ def merged(chain: Chain, parts: Iterable[Value], filters: bool = False) -> list[
 
 
 def narrowed(rows: Relation, conditions: Iterable[Value]) -> Relation:
-    """The rows that pass these as well, and nothing asked of them that is implied."""
+    """The rows that pass these conditions as well, without filters that others imply."""
     conditions = list(conditions)
     before = [value for value in rows.predicates if value.hash in rows.filters]
     constraints = split(merged(exp.And, [*before, *conditions], filters=True))
@@ -67,7 +67,7 @@ def lifted(rows: Relation, keys: frozenset[str]) -> tuple[Relation, list[Value]]
 
 
 def _is_one_key(value: Value, keys: frozenset[str]) -> bool:
-    """Whether what is computed says the same of all values that are one key: 0.0 and -0.0, 'a' and 'A' of a collation."""
+    """Whether an expression has one result for all values that are one key: 0.0 and -0.0, 'a' and 'A' of a collation."""
     if value.hash in keys:
         type = value.type.lower()
         return type in _ONE_SPELLING or type.startswith("decimal")
@@ -111,7 +111,7 @@ def _members(part: Value, kind: str) -> Iterable[Value]:
 
 @dataclass(slots=True)
 class _About:
-    """What a chain says of one value: options of IN, and of NOT IN; bounds as (number, whether strict)."""
+    """The constraints of a chain on one value: options of IN and of NOT IN; bounds as (number, whether strict)."""
 
     of: Value
     options: dict[str, Value] | None = None
@@ -139,7 +139,7 @@ def _by_value(chain: Chain, kept: dict[str, Value], filters: bool) -> dict[str, 
 
 
 def _constraint(part: Value) -> tuple[tuple[str, str], _About] | None:
-    """(the value it is about and the kind of literals, what it says)"""
+    """(the constrained value and the kind of literals, the constraint)"""
     inner = part.parts[0] if part.kind == "Not" and part.parts else part
     if inner.kind == "In" and inner.parts:
         of, *options = inner.parts
@@ -208,7 +208,7 @@ def _within(number: int, about: _About) -> bool:
 
 
 def _written(chain: Chain, about: _About, filters: bool) -> list[Value]:
-    """What is said of a value, in as few parts as it takes."""
+    """The constraints on a value in as few parts as possible."""
     if chain is exp.And:
         _narrowed(about)
         empty = about.options == {} or _contradict(about)
@@ -230,7 +230,7 @@ def _written(chain: Chain, about: _About, filters: bool) -> list[Value]:
 
 
 def _narrowed(about: _About) -> None:
-    """Options are those that the rest lets pass, and then say it all."""
+    """Options that also satisfy the other constraints replace them."""
     if about.low and about.high and about.low == about.high and not about.low[1] and about.options is None:
         only = integer(about.low[0])
         about.options = {only.hash: only}
@@ -250,7 +250,7 @@ def _narrowed(about: _About) -> None:
 
 
 def _widened(about: _About) -> None:
-    """Options that a bound lets pass anyway are not said again, and one next to a bound moves it."""
+    """Options of IN that a bound admits anyway are dropped, and an option next to a bound moves it."""
     if about.options is not None and about.of.type in _WHOLE and about.low is not None and not about.low[1]:
         while (below := integer(about.low[0] - 1)).hash in about.options:
             about.low = (about.low[0] - 1, False)
@@ -311,7 +311,7 @@ def _shared(chain: Chain, kept: dict[str, Value], filters: bool) -> dict[str, Va
 
 
 def _without_implied(kept: dict[str, Value]) -> dict[str, Value]:
-    """`x IS NOT NULL` says nothing beside what is true of no NULL."""
+    """`x IS NOT NULL` is redundant beside a condition that no NULL satisfies."""
     needed = {key: needs(part) for key, part in kept.items()}
     found = {}
     for key, part in kept.items():
