@@ -1,4 +1,4 @@
-"""Every error the operator can act on, one tree; what is not in it is a bug and shows its traceback.
+"""Every error the operator can act on, in one tree; any other exception is a bug and shows its traceback.
 
 ConsoleError         exit 1   the base: `str(error)` says what and where, `hint` says what to do
   UsageError         exit 64  a flag, name or value on the command line
@@ -27,8 +27,8 @@ DISTRIBUTION = "pipeline-console"  # as `pip install` knows it
 class ConsoleError(Exception):
     """Base of the tree.
 
-    message  one line: what is wrong, and where
-    hint     one line: what to type or change; may be empty
+    message  one line: the problem and its place
+    hint     one line: the command to type or the change to make; may be empty
     code     stable short name (`E_LOCK`, `C101` …) for JSON and for searching the docs; may be empty
     """
 
@@ -93,9 +93,9 @@ class NewerFormat(DataError):
 
 
 def no_warehouse(region: str, path: object, file: str = "the region's file") -> DataError:
-    """The inventory names a place where nothing is: misspelt, not made yet, or on a disk that is not mounted.
+    """The inventory names a path that does not exist: misspelt, not created yet, or on a disk that is not mounted.
 
-    Not `Unreachable`: to try again alone never helps.
+    Not `Unreachable`: retrying alone never helps.
     """
     lead = f"{region}: " if region else ""
     hint = f"correct `warehouse:` in {file}; for a new region: mkdir -p {path}; or mount its disk"
@@ -151,7 +151,7 @@ class Unreachable(ConsoleError):
 
 
 def away(error: ConsoleError) -> bool:
-    """Whether a region that was there may be there again: it gives no answer, or its warehouse's disk is not mounted."""
+    """Whether the region may come back by itself: it does not answer, or its warehouse's disk is not mounted."""
     return isinstance(error, Unreachable) or error.code == _NO_WAREHOUSE
 
 

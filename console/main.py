@@ -1,4 +1,4 @@
-"""The `console` program: gives the command line its ways out. The only place that knows both faces."""
+"""The `console` program: wires the command line to drivers and screen. The only module that knows both faces."""
 
 import sys
 from typing import TYPE_CHECKING, NoReturn

@@ -13,8 +13,8 @@ UNFIT = "rename the folder, or mount it elsewhere: without [ ] ^ | \\, and witho
 
 def unfit(path: str) -> str:
     """What in a path of this disk keeps a Delta table from lying there, "" where nothing does."""
-    found = _UNFIT.search(path)
-    return found[0] if found else ""
+    unfit_part = _UNFIT.search(path)
+    return unfit_part[0] if unfit_part else ""
 
 
 def unfit_here(path: str) -> str:

@@ -93,12 +93,12 @@ def open_release(
     from console.project import find, load
 
     loaded = load(find(Path(project)))
-    found = loaded.region(region)
-    if found.transport:
+    known = loaded.region(region)
+    if known.transport:
         raise UsageError(
-            f"{region} is behind SSH: its tables are files of {found.transport.host}", hint="console query"
+            f"{region} is behind SSH: its tables are files of {known.transport.host}", hint="console query"
         )
-    return _open(Path(found.warehouse.removeprefix("file://")), loaded.pipeline(pipeline, found).name)
+    return _open(Path(known.warehouse.removeprefix("file://")), loaded.pipeline(pipeline, known).name)
 
 
 def _open(warehouse: Path, pipeline: str) -> OpenRelease:
@@ -110,7 +110,7 @@ def _open(warehouse: Path, pipeline: str) -> OpenRelease:
     except TableNotFoundError:
         raise Unreachable(f"no releases of {pipeline} at {warehouse}", hint="console status") from None
     live = QueryBuilder().register("t", releases).execute("SELECT manifest FROM t WHERE state = 'live'").read_all()
-    found = live.column("manifest").to_pylist()
-    if not found:
+    manifests = live.column("manifest").to_pylist()
+    if not manifests:
         raise RegionError(f"{pipeline}: no release is live at {warehouse}", hint="console apply")
-    return OpenRelease(warehouse, codec.decode(Release, codec.loads(found[0])))
+    return OpenRelease(warehouse, codec.decode(Release, codec.loads(manifests[0])))

@@ -13,7 +13,7 @@ __all__ = ["Project", "find", "load"]
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What the files say, checked.
+    """A project's files as checked values.
 
     root      the project's folder, links resolved
     regions   in the order of waves, canaries first, then by name
@@ -27,7 +27,7 @@ class Project:
     desired: dict[tuple[str, str], Pipeline]
 
     def pipeline(self, name: str | None, region: Region) -> Pipeline:
-        """One pipeline as one region is to have it. name None: the only one.
+        """One pipeline as desired in one region. name None: the only one.
 
         raises  UsageError
         """
@@ -94,7 +94,7 @@ def find(start: Path) -> Path:
 
 
 def load(root: Path) -> Project:
-    """Read and check everything: the inventory, and each pipeline as each region is to have it.
+    """Read and check everything: the inventory, and each pipeline as desired in each region.
 
     root    holds regions/ and plans/
     raises  Problems with all that is wrong, by file and line

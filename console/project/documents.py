@@ -1,4 +1,4 @@
-"""What may stand in each file, as pydantic documents: strict, and nothing unknown.
+"""Schemas of the project's files, as strict pydantic documents; unknown keys are refused.
 
 They hold the whole vocabulary of docs/files.md, also what no part of the model carries yet.
 """

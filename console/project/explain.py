@@ -1,4 +1,4 @@
-"""Pydantic's findings in the operator's words: the place, what was expected, what was found, what was meant."""
+"""Pydantic's errors in the operator's words: the place, the expected and the actual value, the probable meaning."""
 
 from collections.abc import Sequence
 from types import UnionType
@@ -31,15 +31,17 @@ _SECRET = frozenset(("secrets", "key", "conf"))
 
 
 def validated(kind: type[D], document: Document, node: str = "") -> tuple[D | None, list[Problem]]:
-    """The document as `kind`, or everything that is wrong with it, in the order of the file."""
+    """The document as `kind`, or all its problems, in the order of the file."""
     try:
         return kind.model_validate(document.data), []
     except ValidationError as error:
-        found = error.errors(include_url=False, include_context=True, include_input=True)
-        meant = {(detail["loc"][:-1], _meant(kind, detail["loc"])) for detail in found if _strange(detail)}
+        details = error.errors(include_url=False, include_context=True, include_input=True)
+        meant = {(detail["loc"][:-1], _meant(kind, detail["loc"])) for detail in details if _strange(detail)}
         # a misspelt key is one mistake, not also a missing one
-        told = [detail for detail in found if not (detail["type"] == "missing" and _split(detail["loc"]) in meant)]
-        return None, sorted((_problem(kind, document, detail, node) for detail in told), key=_order)
+        reported = [
+            detail for detail in details if not (detail["type"] == "missing" and _split(detail["loc"]) in meant)
+        ]
+        return None, sorted((_problem(kind, document, detail, node) for detail in reported), key=_order)
 
 
 def _order(problem: Problem) -> tuple[str, int, int]:

@@ -39,8 +39,8 @@ def wrong_column(name: str, ours: bool) -> str:
         return f"the column name `{name[:30]}…` has {len(name)} characters; 255 are allowed"
     if _UNREADABLE.search(name):
         return f"the column name {name!a} holds a control character"
-    if ours and (found := _NOT_IN_DELTA.search(name)):
-        return f"the column name `{name}` holds `{found[0]}`, which Delta does not store"
+    if ours and (near := _NOT_IN_DELTA.search(name)):
+        return f"the column name `{name}` holds `{near[0]}`, which Delta does not store"
     return ""
 
 
@@ -49,8 +49,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     choices = sorted(known)
-    if found := get_close_matches(word.lower(), choices, 1, 0.6):
-        return found[0]
+    if near := get_close_matches(word.lower(), choices, 1, 0.6):
+        return near[0]
     return next((name for name in choices if len(word) > 2 and name.startswith(word.lower())), "")
 
 
@@ -60,7 +60,7 @@ def did_you_mean(word: str, known: Iterable[str], what: str = "known") -> str:
     what  how the list is introduced: `known keys`, `tables`
     """
     choices = sorted(known)
-    if found := nearest(word, choices):
-        return f"did you mean `{found}`?"
+    if near := nearest(word, choices):
+        return f"did you mean `{near}`?"
     listed = ", ".join(choices[:20]) + (", …" if len(choices) > 20 else "")
     return f"{what}: {listed}" if choices else ""

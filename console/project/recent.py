@@ -1,4 +1,4 @@
-"""What the planner compiled, kept between runs: one file of the cache directory. A damaged or foreign one is a cold one.
+"""The planner's cache between runs: one file of the cache directory. A damaged or foreign file counts as empty.
 
 source  the planner reads no file; it is handed a mapping (`console.planning.Memory`) and checks each entry's own checksum
 """
@@ -19,7 +19,7 @@ _NAME = "compiled.tsv"
 
 
 class Remembered(MutableMapping[str, str]):
-    """Entries by key, read when the first is asked for; those met in this run are the last to be forgotten.
+    """Entries by key, read at the first access; entries used in this run are evicted last.
 
     mark  first line of the file: entries made by another source of the planner are none
     """
@@ -27,40 +27,40 @@ class Remembered(MutableMapping[str, str]):
     def __init__(self, path: Path, mark: Callable[[], str]) -> None:
         self._path = path
         self._mark = mark
-        self._met: dict[str, None] = {}
+        self._used: dict[str, None] = {}
         self._new = False
 
     @cached_property
-    def _held(self) -> dict[str, str]:
+    def _entries(self) -> dict[str, str]:
         return _read(self._path, self._mark())
 
     def __getitem__(self, key: str) -> str:
-        value = self._held[key]
-        self._met[key] = None
+        value = self._entries[key]
+        self._used[key] = None
         return value
 
     def __setitem__(self, key: str, value: str) -> None:
-        self._new = self._new or self._held.get(key) != value
-        self._held[key] = value
-        self._met[key] = None
+        self._new = self._new or self._entries.get(key) != value
+        self._entries[key] = value
+        self._used[key] = None
 
     def __delitem__(self, key: str) -> None:
-        del self._held[key]
+        del self._entries[key]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._held)
+        return iter(self._entries)
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._entries)
 
     def save(self) -> None:
-        """Write the file anew, if there is something new; what cannot be written is not remembered, and that is all."""
+        """Rewrite the file if there are new entries; a failure to write only loses the cache."""
         if not self._new:
             return
         self._new = False
         lines, room = [self._mark()], MOST_BYTES
-        for key in [*self._met, *(key for key in self._held if key not in self._met)]:
-            line = f"{key}\t{self._held[key]}"
+        for key in [*self._used, *(key for key in self._entries if key not in self._used)]:
+            line = f"{key}\t{self._entries[key]}"
             room -= len(line) + 1
             if room < 0:
                 break
@@ -85,12 +85,12 @@ def _read(path: Path, mark: str) -> dict[str, str]:
     first, *lines = data.decode("utf-8", "replace").split("\n")
     if first != mark:
         return {}
-    return {key: value for key, found, value in (line.partition("\t") for line in lines) if found}
+    return {key: value for key, separator, value in (line.partition("\t") for line in lines) if separator}
 
 
 @cache
 def planner() -> str:
-    """Names the planner's source: whoever edits it must not be answered by what an older one computed."""
+    """Fingerprint of the planner's source: an edited planner must not use results of an older one."""
     root = Path(console.__file__).parent
     source = hashlib.sha256()
     for path in sorted([*(root / "planning").rglob("*.py"), *(root / "model").rglob("*.py")]):
@@ -100,7 +100,7 @@ def planner() -> str:
 
 @contextmanager
 def remembered() -> Iterator[Remembered]:
-    """The machine's memory, saved at the end."""
+    """This machine's cache, saved at the end."""
     try:
         path = paths.cache_dir() / _NAME
     except OSError:

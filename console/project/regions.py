@@ -22,7 +22,7 @@ _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(//.*)", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class RegionEntry:
-    """A region, and what its overrides say, with their places.
+    """A region and its overrides, with their places.
 
     region     None where the file is wrong; its overrides are checked all the same
     document   the region's file over the defaults
@@ -36,7 +36,7 @@ class RegionEntry:
 
 
 def read_regions(root: Path) -> tuple[tuple[RegionEntry, ...], list[Problem]]:
-    """The inventory by name, and all that is wrong with it.
+    """The inventory by name, and all its problems.
 
     root  the project, resolved
     """
@@ -45,8 +45,8 @@ def read_regions(root: Path) -> tuple[tuple[RegionEntry, ...], list[Problem]]:
     for path in files:
         try:
             documents[path.stem] = parse(read_text(path, root), path.relative_to(root).as_posix())
-        except Problems as found:
-            problems += found.problems
+        except Problems as invalid:
+            problems += invalid.problems
     defaults = documents.pop(DEFAULTS, Document(f"regions/{DEFAULTS}.yaml"))
     for key in ("name", "warehouse"):
         if key in defaults.data:
@@ -82,22 +82,22 @@ def _files(folder: Path, root: Path) -> tuple[list[Path], list[Problem]]:
 
 
 def _merged(defaults: Document, own: Document) -> Document:
-    """`own` over `defaults`, mappings key by key; a key written as nothing takes the default away."""
+    """`own` merged over `defaults`, mappings key by key; an empty value removes the default."""
     merged = defaults.copy()
     merged.file = own.file
     merged.values[()] = own.place(())
 
-    def lay(path: tuple[str | int, ...]) -> None:
+    def overlay(path: tuple[str | int, ...]) -> None:
         for key, value in own.get(path).items():
             at = (*path, key)
             if isinstance(value, dict) and isinstance(merged.get(at), dict):
                 merged.values[at] = own.place(at)
                 merged.keys[at] = own.place(at, key=True)
-                lay(at)
+                overlay(at)
             else:
                 merged.put(at, own, at)
 
-    lay(())
+    overlay(())
     return merged
 
 
@@ -141,7 +141,7 @@ def _entry(root: Path, name: str, document: Document) -> tuple[RegionEntry, list
 
 
 def _parts(document: Document) -> dict[str, OverrideDoc]:
-    """Of a wrong file the overrides that can be understood, so that their mistakes show at once with the others."""
+    """The valid overrides of an invalid file, so that their problems are reported together with the others."""
     given = document.data.get("overrides")
     parts: dict[str, OverrideDoc] = {}
     for pipeline, differs in given.items() if isinstance(given, dict) else ():
@@ -151,7 +151,7 @@ def _parts(document: Document) -> dict[str, OverrideDoc]:
 
 
 def _ssh(doc: RegionDoc, root: Path) -> tuple[Ssh | None, str, str]:
-    """How it is reached, what is wrong with that or "", and a hint. A relative `known_hosts` is a file of the project."""
+    """The region's transport, its problem or "", and a hint. A relative `known_hosts` is a file of the project."""
     ssh = doc.transport.ssh
     if ssh is None:
         return None, "", ""
@@ -220,15 +220,15 @@ def _on_disk(path: str, root: Path, remote: bool) -> tuple[str, str, str]:
 
 
 def _shared(regions: Sequence[Region]) -> list[Problem]:
-    """Regions whose warehouses are one, or lie inside each other."""
+    """Regions whose warehouses are the same, or nested."""
     problems: list[Problem] = []
-    met: list[tuple[tuple[str, ...], Region]] = []
+    checked: list[tuple[tuple[str, ...], Region]] = []
     for region in sorted((r for r in regions if r.warehouse), key=lambda region: region.name):
         host = region.transport.host if region.transport else ""
         local = region.warehouse.startswith("/") and not host
         where = str(Path(region.warehouse).resolve()) if local else region.warehouse
         parts = (host, *where.replace("s3a://", "s3://").split("/"))
-        for other, owner in met:
+        for other, owner in checked:
             if other == parts:
                 message = f"regions {owner.name} and {region.name} have the same warehouse"
             elif other == parts[: len(other)] or parts == other[: len(parts)]:
@@ -237,5 +237,5 @@ def _shared(regions: Sequence[Region]) -> list[Problem]:
                 continue
             hint = f"the other one stands in {owner.where.rsplit(':', 2)[0]}"
             problems.append(Problem("P041", message, region.where, hint, node=region.name))
-        met.append((parts, region))
+        checked.append((parts, region))
     return problems

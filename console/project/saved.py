@@ -1,4 +1,4 @@
-"""Saved plans: what was reviewed, bound by digests, readable by its owner alone."""
+"""Saved plans: reviewed plans, bound by digests, readable only by their owner."""
 
 import os
 import stat
@@ -92,7 +92,7 @@ def load_plans(path: Path) -> tuple[Plan, ...]:
 
 
 def load_saved(path: Path) -> SavedPlans:
-    """The whole of it.
+    """The whole content of the file.
 
     raises  DataError if it is no such file, is cut off, was changed, or comes from another format
     """
@@ -108,11 +108,11 @@ def load_saved(path: Path) -> SavedPlans:
     claimed = data.pop("digest", None)
     if set(data) != {"format_version", "tool", "pipeline", "regions", "plans"} or claimed != _digest(data, path):
         raise DataError(f"{path}: the saved plan was changed after it was written", hint=_AGAIN)
-    found = [_plan(entry, f"{path}: plan {i}") for i, entry in enumerate(data["plans"], 1)]
-    plans = tuple(plan for plan, _ in found)
+    parsed = [_plan(entry, f"{path}: plan {i}") for i, entry in enumerate(data["plans"], 1)]
+    plans = tuple(plan for plan, _ in parsed)
     if data["regions"] != [plan.region for plan in plans] or any(plan.pipeline != data["pipeline"] for plan in plans):
         raise DataError(f"{path}: its plans are not of the regions and the pipeline that it names", hint=_AGAIN)
-    grounds = {plan.region: rests for plan, rests in found}
+    grounds = {plan.region: rests for plan, rests in parsed}
     return SavedPlans(str(data["tool"]), str(data["pipeline"]), tuple(data["regions"]), plans, grounds)
 
 

@@ -1,4 +1,4 @@
-"""Writes a new project from files that come with the package, and never over anything that is there."""
+"""Creates a new project from files of the package; never overwrites a file."""
 
 import os
 from pathlib import Path
@@ -29,11 +29,11 @@ def write(source: Path, root: Path) -> tuple[str, ...]:
 
 def _names(source: Path) -> list[str]:
     """Files below the folder and below those that it links to; saved plans are nobody else's."""
-    found = []
+    files = []
     for top in source.iterdir():
         inside = [top] if top.is_file() else [path for path in top.rglob("*") if path.is_file()]
-        found += [path.relative_to(source).as_posix() for path in inside]
-    return [name for name in found if not name.startswith("plans/saved/")]
+        files += [path.relative_to(source).as_posix() for path in inside]
+    return [name for name in files if not name.startswith("plans/saved/")]
 
 
 def _put(path: Path, data: bytes) -> None:

@@ -129,10 +129,10 @@ def seconds(value: object) -> float:
 
     raises  ValueError
     """
-    found = _DURATION.fullmatch(value) if isinstance(value, str) else None
-    if not found:
+    parsed = _DURATION.fullmatch(value) if isinstance(value, str) else None
+    if not parsed:
         raise ValueError("expected a duration such as 30d, 72h or 30m")
-    return float(int(found[1]) * _SECONDS[found[2]])
+    return float(int(parsed[1]) * _SECONDS[parsed[2]])
 
 
 def hours(value: object) -> float:
@@ -144,10 +144,10 @@ def days(value: object) -> int:
 
     raises  ValueError
     """
-    found = seconds(value)
-    if found % 86_400:
+    total = seconds(value)
+    if total % 86_400:
         raise ValueError("expected whole days, such as 30d or 72h")
-    return int(found) // 86_400
+    return int(total) // 86_400
 
 
 def size(value: object) -> int:
@@ -157,10 +157,10 @@ def size(value: object) -> int:
     """
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 10**18:
         return value
-    found = _SIZE.fullmatch(value) if isinstance(value, str) else None
-    if not found or not float(found[1]):
+    parsed = _SIZE.fullmatch(value) if isinstance(value, str) else None
+    if not parsed or not float(parsed[1]):
         raise ValueError("expected a size such as 20 GiB or 500 MB")
-    return int(Decimal(found[1]) * _BYTES[found[2]])
+    return int(Decimal(parsed[1]) * _BYTES[parsed[2]])
 
 
 def count(value: object) -> int:

@@ -1,4 +1,4 @@
-"""The one safe YAML door: bounded, YAML 1.2 scalars, no tags, and the place of every key and value kept.
+"""The only YAML parser of the project: bounded, YAML 1.2 scalars, no tags, with the place of every key and value.
 
 source  YAML 1.2.2 §10.3 (core schema); stricter where a reader would be surprised: `0123` is text
 """
@@ -42,7 +42,7 @@ _HINTS = {
 
 @dataclass(slots=True)
 class Document:
-    """One file's values, and where each of them stands.
+    """One file's values, with their places.
 
     file    as shown in errors, relative to the project
     data    a mapping of text keys to text, int, float, bool, None, lists and mappings
@@ -59,7 +59,7 @@ class Document:
     quoted: dict[Keys, str] = field(default_factory=dict)
 
     def place(self, path: Keys, *, key: bool = False) -> str:
-        """Where a value (or its key) stands; where it does not exist, the nearest thing around it."""
+        """Place of a value (or of its key); of its nearest parent if it does not exist."""
         if key and path in self.keys:
             return self.keys[path]
         while path:
@@ -70,15 +70,15 @@ class Document:
 
     def get(self, path: Keys) -> Any:
         """The value at a path, or None."""
-        found: Any = self.data
+        value: Any = self.data
         for step in path:
-            if isinstance(found, dict):
-                found = found.get(str(step))
-            elif isinstance(found, list) and isinstance(step, int) and step < len(found):
-                found = found[step]
+            if isinstance(value, dict):
+                value = value.get(str(step))
+            elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+                value = value[step]
             else:
                 return None
-        return found
+        return value
 
     def written(self, path: Keys) -> str:
         """The value at a path on one line, its scalars as written."""
@@ -95,14 +95,14 @@ class Document:
         return Document(self.file, copy.deepcopy(self.data), *places)
 
     def put(self, path: Keys, source: "Document", at: Keys) -> None:
-        """Replace what stands at `path` (its parent exists) by what stands at `at` in another document, places too."""
+        """Replace the value at `path` (its parent exists) by the value at `at` of another document, with its places."""
         self._forget(path)
         self.get(path[:-1])[path[-1]] = copy.deepcopy(source.get(at))  # a changed key keeps its rank
-        for mine, theirs in zip(self._places(), source._places(), strict=True):
-            mine.update({path + p[len(at) :]: text for p, text in theirs.items() if p[: len(at)] == at})
+        for ours, theirs in zip(self._places(), source._places(), strict=True):
+            ours.update({path + p[len(at) :]: text for p, text in theirs.items() if p[: len(at)] == at})
 
     def drop(self, path: Keys) -> None:
-        """Remove what stands at `path`, if anything does."""
+        """Remove the value at `path`, if there is one."""
         parent = self.get(path[:-1])
         if isinstance(parent, dict):
             parent.pop(path[-1], None)
@@ -291,7 +291,7 @@ class _Builder:
             self._open.remove(id(node))
 
     def _mapping(self, node: MappingNode, path: Keys) -> dict[str, Any]:
-        found: dict[str, Any] = {}
+        mapping: dict[str, Any] = {}
         for key, value in node.value:
             where = self._loader.at(key.start_mark)
             if not isinstance(key, ScalarNode):
@@ -300,12 +300,12 @@ class _Builder:
             self._scalar(key, where)
             if name == "<<" and key.style is None:
                 raise refuse("P003", "merge keys (`<<`) are not read here", where, "write the keys out")
-            if name in found:
+            if name in mapping:
                 first = self._document.keys[(*path, name)]
                 raise refuse("P003", f"the key `{name}` stands twice", where, f"the first one stands at {first}")
             self._document.keys[(*path, name)] = where
-            found[name] = self.value(value, (*path, name))
-        return found
+            mapping[name] = self.value(value, (*path, name))
+        return mapping
 
     @staticmethod
     def _scalar(node: ScalarNode, where: str) -> Any:

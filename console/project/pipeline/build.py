@@ -1,4 +1,4 @@
-"""A pipeline's files into the model: each node judged by itself, then all of them together."""
+"""Builds a pipeline from its files: checks each node by itself, then all of them together."""
 
 from collections.abc import Callable, Iterable
 from typing import TypeVar
@@ -21,7 +21,7 @@ _NESTED = ("array<", "map<", "struct<")
 
 
 def build(folder: Folder, overrides: tuple[Override, ...] = ()) -> tuple[Pipeline, list[Problem]]:
-    """The pipeline, and all that is wrong with it; a node that is wrong in itself is left out."""
+    """The pipeline and all its problems; a node that is invalid by itself is left out."""
     nodes = _Nodes(folder)
     head = nodes.head()
     pipeline = Pipeline(
@@ -45,7 +45,7 @@ def _each(sources: dict[str, S], make: Callable[[str, S], N | None]) -> tuple[N,
 
 
 class _Nodes:
-    """Makes the nodes of one pipeline and collects what is wrong with them."""
+    """Builds the nodes of one pipeline and collects their problems."""
 
     def __init__(self, folder: Folder) -> None:
         self.folder = folder
@@ -106,15 +106,15 @@ class _Nodes:
     def columns(self, table: str, doc: docs.TableDoc, source: Document) -> tuple[Column, ...]:
         ours = doc.kind != "landing" or doc.managed
         columns: list[Column] = []
-        met: dict[str, str] = {}
+        taken: dict[str, str] = {}
         for name, spec in doc.columns.items():
             at: Keys = ("columns", name)
             if why := wrong_column(name, ours):
                 self.wrong("P013", f"columns: {why}", source.place(at, key=True), "rename the column", table)
-            if other := met.get(name.lower()):
+            if other := taken.get(name.lower()):
                 message = f"columns: `{other}` and `{name}` are one name to Spark"
                 self.wrong("P013", message, source.place(at, key=True), "rename one of them", table)
-            met[name.lower()] = name
+            taken[name.lower()] = name
             columns.append(
                 Column(name, spec.type, spec.nullable, self.default(table, name, spec, source), spec.comment)
             )

@@ -1,4 +1,4 @@
-"""What only shows when all files of a pipeline are seen together; no SQL is read here."""
+"""Checks across all files of a pipeline; no SQL is read here."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
@@ -16,17 +16,17 @@ def together(folder: Folder, pipeline: Pipeline) -> list[Problem]:
 
 def _duplicates(folder: Folder) -> Iterator[Problem]:
     """Names are one space, but a materialization may be named like the table that it feeds."""
-    met: dict[str, tuple[str, str]] = {name: ("table", doc.file) for name, doc in folder.tables.items()}
+    taken: dict[str, tuple[str, str]] = {name: ("table", doc.file) for name, doc in folder.tables.items()}
     for kind in KINDS:
         for name, query in sorted(folder.queries[kind].items()):
             if kind == "materializations" and query.front.data.get("into") == name:
                 continue
-            if name in met:
-                what, file = met[name]
+            if name in taken:
+                what, file = taken[name]
                 message = f"two nodes are named `{name}`: this one and the {what} in {file}"
                 yield Problem("P030", message, f"{query.front.file}:1:1", "rename one of the files", node=name)
             else:
-                met[name] = (kind.removesuffix("s").replace("copie", "copy"), query.front.file)
+                taken[name] = (kind.removesuffix("s").replace("copie", "copy"), query.front.file)
 
 
 def _feeds(folder: Folder, pipeline: Pipeline) -> Iterator[Problem]:
@@ -72,27 +72,27 @@ def _outputs(folder: Folder, pipeline: Pipeline) -> Iterator[Problem]:
         if parts and (parts[0] in folder.tables or parts[0] in written):
             message = f"path: `{parts[0]}/` below the warehouse belongs to the table of that name"
             yield Problem("P040", message, where, "choose another folder", node=sink.name)
-        if other := next((paths[known] for known in paths if _meet(known, parts)), ""):
+        if other := next((paths[known] for known in paths if _overlap(known, parts)), ""):
             message = f"path: the sink {other} writes to the same place"
             yield Problem("P040", message, where, "choose another folder", node=sink.name)
         paths[parts] = sink.name
 
 
-def _meet(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+def _overlap(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     return a[: len(b)] == b or b[: len(a)] == a
 
 
 def across(pipelines: Sequence[Pipeline]) -> list[Problem]:
     """Pipelines of one project share each warehouse: a table that we write has one owner, and so has a folder."""
     problems: list[Problem] = []
-    met: dict[str, str] = {}
+    taken: dict[str, str] = {}
     for pipeline in pipelines:
         ours = {(table.name, table.where) for table in pipeline.tables if table.kind != "landing"}
         for name, where in sorted(ours | {(copy.into, copy.where) for copy in pipeline.copies}):
-            if other := met.get(name):
+            if other := taken.get(name):
                 message = f"pipelines {other} and {pipeline.name} both write a table `{name}`"
                 problems.append(Problem("P030", message, where, "rename one of them", node=name))
-        met |= {name: pipeline.name for name, _ in ours} | {copy.into: pipeline.name for copy in pipeline.copies}
+        taken |= {name: pipeline.name for name, _ in ours} | {copy.into: pipeline.name for copy in pipeline.copies}
     return [*problems, *_folders(pipelines)]
 
 
@@ -102,7 +102,7 @@ def _folders(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
     for pipeline in pipelines:
         for name in {table.name for table in pipeline.tables} | {copy.into for copy in pipeline.copies}:
             owners.setdefault(name, []).append(pipeline.name)
-    met: list[tuple[tuple[str, ...], str, str]] = []
+    taken: list[tuple[tuple[str, ...], str, str]] = []
     for pipeline in pipelines:
         for sink in pipeline.sinks:
             parts = PurePosixPath(sink.path).parts
@@ -110,9 +110,9 @@ def _folders(pipelines: Sequence[Pipeline]) -> Iterator[Problem]:
             message = ""
             if theirs and pipeline.name not in theirs:  # a table of its own was told already
                 message = f"path: `{parts[0]}/` below the warehouse belongs to a table of pipeline {theirs[0]}"
-            for known, name, owner in met:
-                if owner != pipeline.name and _meet(known, parts):
+            for known, name, owner in taken:
+                if owner != pipeline.name and _overlap(known, parts):
                     message = f"path: the sink {name} of pipeline {owner} writes to the same place"
             if message:
                 yield Problem("P040", message, sink.where, "choose another folder", node=sink.name)
-            met.append((parts, sink.name, pipeline.name))
+            taken.append((parts, sink.name, pipeline.name))

@@ -1,4 +1,4 @@
-"""All pipelines of a project, each as every region is to have it."""
+"""All pipelines of a project, each as desired in every region."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""One pipeline's folder, read: which file is which node, and what it says, not yet judged."""
+"""Reads one pipeline's folder: its nodes by file, not yet checked."""
 
 import re
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Query:
 
 @dataclass(slots=True)
 class Folder:
-    """What a pipeline's folder holds. Names are file names, checked; contents are not.
+    """Contents of a pipeline's folder. Names are file names, checked; contents are not.
 
     file     `plans/web`
     queries  kind (`endpoints`) → name → query
@@ -45,7 +45,7 @@ class Folder:
 
 
 def read_folder(path: Path, root: Path) -> tuple[Folder, list[Problem]]:
-    """Everything in `plans/<pipeline>/` that is ours, and all that cannot be read or has no place there."""
+    """All nodes in `plans/<pipeline>/`, and a problem for each file that cannot be read or does not belong there."""
     shown = path.relative_to(root).as_posix()
     folder = Folder(path.name, shown, Document(f"{shown}/pipeline.yaml"), queries={kind: {} for kind in KINDS})
     problems: list[Problem] = []
@@ -69,8 +69,8 @@ def read_folder(path: Path, root: Path) -> tuple[Folder, list[Problem]]:
             try:
                 text = folder.texts[entry.name] = read_text(entry, root)
                 folder.head = parse(text, f"{shown}/pipeline.yaml")
-            except Problems as found:
-                problems += found.problems
+            except Problems as invalid:
+                problems += invalid.problems
     folder.sources = Sources.of(folder.texts)
     return folder, problems
 
@@ -96,8 +96,8 @@ def _nodes(folder: Folder, path: Path, root: Path) -> list[Problem]:
                     folder.tables[entry.stem] = parse(text, shown)
                 else:
                     folder.queries[path.name][entry.stem] = split(text, shown)
-            except Problems as found:
-                problems += found.problems
+            except Problems as invalid:
+                problems += invalid.problems
     return problems
 
 
@@ -125,7 +125,7 @@ def split(text: str, file: str) -> Query:
 def _front(yaml: str, file: str) -> Document:
     try:
         return parse(yaml, file)
-    except Problems as found:
-        first = found.problems[0]
+    except Problems as invalid:
+        first = invalid.problems[0]
         hint = first.hint or "the leading /* … */ is YAML; put each key on its own line, prose behind --"
         raise refuse(first.code, first.message, first.where, hint) from None

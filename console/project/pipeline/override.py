@@ -1,4 +1,4 @@
-"""A region's overrides, laid over a pipeline's files: every place in which it differs is recorded."""
+"""A region's overrides, applied to a pipeline's files; every difference is recorded with its place."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,7 +12,7 @@ from console.project.yaml import Document, Keys
 
 
 class _Overlay:
-    """The folder being changed, and what was found on the way."""
+    """The folder being changed, with the overrides and problems collected so far."""
 
     def __init__(self, folder: Folder, source: Document) -> None:
         self.folder = replace(folder, head=folder.head.copy(), tables=dict(folder.tables))
@@ -97,7 +97,7 @@ class _Overlay:
 def overlay(
     folder: Folder, source: Document, tables: Mapping[str, Mapping[str, Any]], variables: Mapping[str, Any]
 ) -> tuple[Folder, tuple[Override, ...], list[Problem]]:
-    """A pipeline's files as one region wants them.
+    """A pipeline's files with one region's overrides.
 
     source  the region's document; tables, variables: its `overrides.<pipeline>`
     returns the changed folder (the given one stays as it is), each difference, and what cannot be overridden
