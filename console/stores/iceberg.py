@@ -41,6 +41,7 @@ _RECORD_TYPES: Final = {"seq": "long", "left": "long", "at": "double"}
 _LEFT_OUT_TYPES: Final = {"place": "string", "column": "string", "rows": "long", "at": "double"}
 _MARK: Final = "console.migration."
 _HELD: Final = "console.held"
+_RETRIES: Final = "commit.retry.num-retries"
 _DEFAULTS_FROM: Final = 3  # the format's version that knows default values
 
 
@@ -184,15 +185,20 @@ class Iceberg:
         return self._catalog
 
     def table(self, place: str) -> Any:
-        """The table, loaded now; None if there is none."""
+        """The table, loaded now; None if there is none.
+
+        A commit of it fails if another came first. pyiceberg would repeat it over whatever columns the table has by then.
+        """
         with self._client_errors():
             catalog = self._open()
             from pyiceberg.exceptions import NoSuchNamespaceError, NoSuchTableError
 
             try:
-                return catalog.load_table(place)
+                table = catalog.load_table(place)
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
+            table.metadata.properties[_RETRIES] = "0"  # of this object alone, not in the catalog
+            return table
 
     def _rows(self, name: str) -> list[dict[str, Any]]:
         table = self.table(f"{self._namespace}.{name}")
@@ -243,9 +249,9 @@ class Iceberg:
 
     def _retried(self, commit: Callable[[], T]) -> T:
         with self._client_errors():
-            from pyiceberg.exceptions import CommitFailedException
+            from pyiceberg.exceptions import CommitFailedException, ValidationException
 
-            return retried(commit, CommitFailedException)
+            return retried(commit, (CommitFailedException, ValidationException))
 
     def _client_errors(self) -> AbstractContextManager[None]:
         return client_errors(self.name, "Iceberg", self.address, _away)

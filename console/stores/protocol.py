@@ -152,7 +152,7 @@ def summed(rows: Iterable[Mapping[str, Any]]) -> tuple[LeftOut, ...]:
     return tuple(LeftOut(*key, *value) for key, value in sorted(sums.items()))
 
 
-def retried(commit: Callable[[], T], overtaken: type[Exception]) -> T:
+def retried(commit: Callable[[], T], overtaken: type[Exception] | tuple[type[Exception], ...]) -> T:
     """Run a commit, and retry it if a concurrent one came first; the last attempt's error is raised."""
     for attempt in range(_ATTEMPTS):
         try:
