@@ -214,13 +214,13 @@ async def test_as_many_as_the_operator_allows_are_set_aside_once_with_their_batc
     """The agent dies, as far as its thread can, after a commit that passed over rows and before it wrote them down."""
     region.policy(f"policy: {{quarantine_rows: {BAD}}}")
     plan = await region.planned(tmp_path, *STATUS)
-    keep = quarantine.Quarantine.keep
+    record = quarantine.Quarantine.record
 
     def dies(*_: Any) -> None:
-        monkeypatch.setattr(quarantine.Quarantine, "keep", keep)
+        monkeypatch.setattr(quarantine.Quarantine, "record", record)
         raise MemoryError
 
-    monkeypatch.setattr(quarantine.Quarantine, "keep", dies)
+    monkeypatch.setattr(quarantine.Quarantine, "record", dies)
     assert region.carry(plan).held == "failed"
     region.controller.control("retry", "ada")
     status = region.stands()
