@@ -25,7 +25,7 @@ LINES = 25_000
 WRONG = 24_001
 
 
-class Desk:
+class IngestProject:
     """A project, its one region, and an operator in front of it."""
 
     def __init__(self, root: Path) -> None:
@@ -74,10 +74,10 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    desk = Desk(tmp_path)
-    yield desk
-    desk.console("follow", "--stop")
+def project(tmp_path: Path) -> Iterator[IngestProject]:
+    project = IngestProject(tmp_path)
+    yield project
+    project.console("follow", "--stop")
 
 
 def events(count: int, start: int = 0) -> list[str]:
@@ -91,37 +91,37 @@ def ids(count: int) -> list[str]:
 
 
 def test_a_wrong_line_far_down_is_named_as_the_file_has_it_nothing_is_written_and_the_corrected_file_lands_once(
-    desk: Desk,
+    project: IngestProject,
 ) -> None:
     lines = events(LINES)
     spoilt = [*lines[: WRONG - 1], json.dumps({"id": "x", "n": "three"}), *lines[WRONG:]]
-    code, said = desk.ingest(spoilt)
+    code, said = project.ingest(spoilt)
     assert (code, f"line {WRONG}: n: 'three' is no int64" in said, "nothing was written" in said) == (65, True, True), (
         said
     )
-    assert desk.ids() == []
-    code, said = desk.ingest(lines)
+    assert project.ids() == []
+    code, said = project.ingest(lines)
     assert (code, said) == (0, f"landing: {LINES:,} rows added\n")
-    assert desk.ids() == ids(LINES)
-    for again in (desk.ingest(lines), desk.ingest(lines, name="another.ndjson")):
+    assert project.ids() == ids(LINES)
+    for again in (project.ingest(lines), project.ingest(lines, name="another.ndjson")):
         assert again == (0, f"landing: already there, nothing added ({LINES:,} lines)\n")
-    piped = desk.console(
+    piped = project.console(
         "ingest", "-", given="".join(line + "\n" for line in [*lines, *events(LINES + 5, LINES)]).encode()
     )
     assert piped == (0, f"landing: 5 rows added, after {LINES:,} rows that had landed\n")
-    assert desk.ids() == ids(LINES + 5)
+    assert project.ids() == ids(LINES + 5)
 
 
 @pytest.mark.parametrize("point", ["before-commit-landing", "after-commit-landing"])
 def test_killed_in_the_middle_it_says_what_landed_goes_on_after_it_and_refuses_another_file(
-    desk: Desk, point: str
+    project: IngestProject, point: str
 ) -> None:
     lines = events(LINES)
-    assert desk.ingest(lines[:2])[0] == 0  # an agent runs
-    (desk.armed / point).touch()
-    code, said = desk.ingest(lines)
+    assert project.ingest(lines[:2])[0] == 0  # an agent runs
+    (project.armed / point).touch()
+    code, said = project.ingest(lines)
     assert code == 5
-    landed = len(desk.ids())
+    landed = len(project.ids())
     assert landed in (2, *range(3, LINES))
     told = re.search(r"lines 1–([\d,]+) \(([\d,]+) rows\) have landed as load events.ndjson", said)
     assert told, said
@@ -129,19 +129,19 @@ def test_killed_in_the_middle_it_says_what_landed_goes_on_after_it_and_refuses_a
     assert (sure, sure <= landed) == (int(told[2].replace(",", "")), True)
 
     changed = [lines[0], json.dumps({"id": "other", "n": 1, "region": "de"}), *lines[2:]]
-    code, said = desk.ingest(changed)
+    code, said = project.ingest(changed)
     assert (code, "line 2 differs from what load events.ndjson has landed" in said) == (65, True), said
-    assert len(desk.ids()) == landed
-    assert desk.ingest(lines)[0] == 0
-    assert desk.ids() == ids(LINES)
-    assert desk.ingest(changed[:3], "--load", "corrected") == (0, "landing: 3 rows added\n")
-    assert Counter(desk.ids()) == Counter([*ids(LINES), "000000", "000002", "other"])
+    assert len(project.ids()) == landed
+    assert project.ingest(lines)[0] == 0
+    assert project.ids() == ids(LINES)
+    assert project.ingest(changed[:3], "--load", "corrected") == (0, "landing: 3 rows added\n")
+    assert Counter(project.ids()) == Counter([*ids(LINES), "000000", "000002", "other"])
 
 
-def test_each_commit_notes_load_lines_and_their_hash(desk: Desk) -> None:
-    assert desk.ingest(["", *events(3)])[0] == 0
-    assert desk.ingest(["", *events(3), "", *events(5, 3)])[0] == 0
-    notes = [commit.note for commit in log.commits(desk.table, 1, desk.version())]
+def test_each_commit_notes_load_lines_and_their_hash(project: IngestProject) -> None:
+    assert project.ingest(["", *events(3)])[0] == 0
+    assert project.ingest(["", *events(3), "", *events(5, 3)])[0] == 0
+    notes = [commit.note for commit in log.commits(project.table, 1, project.version())]
     assert [(note["load"], note["lines"], note["rows"], note["rows_in"]) for note in notes] == [
         ("events.ndjson", [2, 4], 3, 3),
         ("events.ndjson", [6, 7], 5, 2),
@@ -149,7 +149,7 @@ def test_each_commit_notes_load_lines_and_their_hash(desk: Desk) -> None:
     assert len({note["hash"] for note in notes}) == 2
 
 
-def test_what_delta_would_change_is_refused_by_its_line(desk: Desk) -> None:
+def test_what_delta_would_change_is_refused_by_its_line(project: IngestProject) -> None:
     for event, says in (
         ({"region": ""}, "line 3: region: '' cannot be kept in a column by which the table is partitioned"),
         ({"region": "__HIVE_DEFAULT_PARTITION__"}, "line 3: region: '__HIVE_DEFAULT_PARTITION__' cannot be kept"),
@@ -158,11 +158,11 @@ def test_what_delta_would_change_is_refused_by_its_line(desk: Desk) -> None:
             "line 3: ts: '2026-11-22T10:00:00.1234567Z' is finer than a microsecond",
         ),
     ):
-        code, said = desk.ingest([*events(1), "", json.dumps({"id": "x", **event}), *events(2, 1)])
-        assert (code, says in said, desk.ids()) == (65, True, []), said
+        code, said = project.ingest([*events(1), "", json.dumps({"id": "x", **event}), *events(2, 1)])
+        assert (code, says in said, project.ids()) == (65, True, []), said
 
 
-def test_batches_of_a_console_that_knew_no_loads_count_as_landed(desk: Desk) -> None:
+def test_batches_of_a_console_that_knew_no_loads_count_as_landed(project: IngestProject) -> None:
     """They are named by the hash of the whole file and a number; cut as today."""
     import hashlib
 
@@ -173,13 +173,15 @@ def test_batches_of_a_console_that_knew_no_loads_count_as_landed(desk: Desk) -> 
     from console.runner.ingest.events import examine
 
     lines = events(LINES)
-    (desk.root / "events.ndjson").write_text("".join(line + "\n" for line in lines))
-    with open(desk.root / "events.ndjson", "rb") as source:
+    (project.root / "events.ndjson").write_text("".join(line + "\n" for line in lines))
+    with open(project.root / "events.ndjson", "rb") as source:
         pieces = list(examine(source, "events.ndjson").pieces(gap_bytes=0))
-        batch = hashlib.sha256((desk.root / "events.ndjson").read_bytes()).hexdigest()
+        batch = hashlib.sha256((project.root / "events.ndjson").read_bytes()).hexdigest()
     spark = SparkHandle(Settings("eu"), -1)
-    old = Intake(PipelineController(desk.lake, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu")))
+    old = Intake(
+        PipelineController(project.lake, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
+    )
     old.append("landing", f"{batch}/1", pieces[0].events)
-    assert desk.ingest(lines)[0] == 0
-    assert desk.ids() == ids(LINES)
-    assert desk.ingest(lines)[1].startswith("landing: already there")
+    assert project.ingest(lines)[0] == 0
+    assert project.ids() == ids(LINES)
+    assert project.ingest(lines)[1].startswith("landing: already there")

@@ -30,7 +30,7 @@ from console.model.live import Release
 from console.model.plan import Plan
 from console.model.status import Status, StepStatus, fold
 from console.model.step import Promote
-from tests.agent.hands import Hands
+from tests.agent.manual_clock import ManualClock
 
 
 def opened(place: Path) -> PipelineController:
@@ -93,7 +93,7 @@ def failed(place: Path, ago_hours: float) -> PipelineController:
 
 
 def test_a_failed_rollout_keeps_what_it_built_for_its_time_and_is_then_discarded(tmp_path: Path) -> None:
-    clock = Hands(time.time())
+    clock = ManualClock(time.time())
     kept, over = failed(tmp_path / "kept", 70.9), failed(tmp_path / "over", 71.1)
     for controller in (kept, over):
         controller.watchdog = Watchdog(72.0, clock=clock)

@@ -21,7 +21,7 @@ from tests.faults.rules.tables import SCHEMA, edge, foreign, held, rows
 HOUR, DAY = 3600.0, 24 * 3600.0
 
 
-class Scene:
+class QuietFeedSetup:
     """A follower, moved by hand, of one feed from `landing` to `copy`, and the clock that it looks at."""
 
     def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,75 +62,77 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    made = Scene(tmp_path, monkeypatch)
+def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> QuietFeedSetup:
+    made = QuietFeedSetup(tmp_path, monkeypatch)
     assert made.committed == 1
     return made
 
 
-def test_a_source_without_rows_for_longer_than_its_log_is_kept_is_gone_on_with_after_a_restart(scene: Scene) -> None:
+def test_a_source_without_rows_for_longer_than_its_log_is_kept_is_gone_on_with_after_a_restart(
+    setup: QuietFeedSetup,
+) -> None:
     nights = 60
     for night in range(nights):
-        scene.arrive()
-        scene.after(DAY)
+        setup.arrive()
+        setup.after(DAY)
         if night == nights // 3:
-            DeltaTable(scene.landing).create_checkpoint()
-    newest = log.latest_version(scene.landing)
-    for file in Path(scene.landing, "_delta_log").glob("0*"):
+            DeltaTable(setup.landing).create_checkpoint()
+    newest = log.latest_version(setup.landing)
+    for file in Path(setup.landing, "_delta_log").glob("0*"):
         at = time.time() - (newest - int(file.name[:20])) * DAY
         os.utime(file, (at, at))
-    DeltaTable(scene.landing).cleanup_metadata()  # older than 30 days
-    assert not Path(scene.landing, "_delta_log", f"{2:020}.json").exists()
-    scene.start()
-    scene.arrive(7)
-    scene.after(1.0)
-    assert scene.edge.health.stopped is None
-    assert held(scene.copy) == [1, 7]
+    DeltaTable(setup.landing).cleanup_metadata()  # older than 30 days
+    assert not Path(setup.landing, "_delta_log", f"{2:020}.json").exists()
+    setup.start()
+    setup.arrive(7)
+    setup.after(1.0)
+    assert setup.edge.health.stopped is None
+    assert held(setup.copy) == [1, 7]
 
 
 @pytest.mark.parametrize("restart", [False, True])
 def test_a_position_over_commits_without_rows_is_committed_a_day_after_it_moved_and_an_hour_after_a_start(
-    restart: bool, scene: Scene
+    restart: bool, setup: QuietFeedSetup
 ) -> None:
-    scene.after(HOUR)
-    scene.arrive(5)
-    scene.after(0.0)
-    scene.after(0.0)  # sees where it stands now
+    setup.after(HOUR)
+    setup.arrive(5)
+    setup.after(0.0)
+    setup.after(0.0)  # sees where it stands now
     due = DAY
     if restart:
-        scene.start()
+        setup.start()
         due = HOUR
-    scene.arrive()
-    before = scene.commits
-    scene.after(due - 1)
-    assert (scene.committed, scene.commits) == (2, before)
-    scene.after(1.0)
-    assert (scene.committed, scene.commits) == (3, before + 1)
+    setup.arrive()
+    before = setup.commits
+    setup.after(due - 1)
+    assert (setup.committed, setup.commits) == (2, before)
+    setup.after(1.0)
+    assert (setup.committed, setup.commits) == (3, before + 1)
     for _ in range(3):  # and nothing more while nothing more is to be seen
-        scene.after(DAY)
-    assert scene.commits == before + 1
+        setup.after(DAY)
+    assert setup.commits == before + 1
 
 
 @pytest.mark.parametrize("between", [0.5 * DAY, 0.9 * DAY])
-def test_a_feed_that_moves_commits_nothing_but_its_rows(between: float, scene: Scene) -> None:
-    scene.arrive(2)
-    scene.after(0.0)
-    before = scene.commits
+def test_a_feed_that_moves_commits_nothing_but_its_rows(between: float, setup: QuietFeedSetup) -> None:
+    setup.arrive(2)
+    setup.after(0.0)
+    before = setup.commits
     for n in range(6):
-        scene.arrive(10 + n)
-        scene.after(between / 2)
-        scene.arrive()  # a compaction, say
-        scene.after(between / 2)
-    assert scene.commits == before + 6
+        setup.arrive(10 + n)
+        setup.after(between / 2)
+        setup.arrive()  # a compaction, say
+        setup.after(between / 2)
+    assert setup.commits == before + 6
 
 
-def test_after_a_failure_a_session_is_asked_for_anew(scene: Scene) -> None:
+def test_after_a_failure_a_session_is_asked_for_anew(setup: QuietFeedSetup) -> None:
     """So that a Spark which is of no more use is found by the feed that fails on it, where nobody else asks for one."""
     sessions = iter(range(9))
-    scene.follower._spark = cast(Any, SimpleNamespace(session=lambda: next(sessions)))
-    scene.follower._session = None
-    scene.broken = True
-    scene.arrive(2)
-    scene.after(0.0)
-    scene.after(LAST_SECONDS)
+    setup.follower._spark = cast(Any, SimpleNamespace(session=lambda: next(sessions)))
+    setup.follower._session = None
+    setup.broken = True
+    setup.arrive(2)
+    setup.after(0.0)
+    setup.after(LAST_SECONDS)
     assert next(sessions) == 2

@@ -101,7 +101,7 @@ class FakeClock(WallClock):
 
 
 @dataclass
-class Scene:
+class RetrySetup:
     context: RolloutContext
     clock: FakeClock
     tries: Tries
@@ -113,7 +113,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
+def setup(tmp_path: Path) -> RetrySetup:
     recorder = Recorder(Rollouts(tmp_path, "web"))
     plan = Plan(1, "t", "web", "eu", "d", "", "", (), (STEP,), Release("r1", "web", "d", (), ()))
     recorder.accept("web-1", plan, Accepted("r1", "", "p", "ada", "laptop", ((STEP.id, 6000),)))
@@ -122,34 +122,34 @@ def scene(tmp_path: Path) -> Scene:
         tmp_path, cast(Any, spark), Releases(tmp_path, "web"), recorder, cast(Any, None), keep_hours=1
     )
     clock = FakeClock()
-    return Scene(context, clock, Tries(context, STEP, clock, lambda: 0.0), spark)
+    return RetrySetup(context, clock, Tries(context, STEP, clock, lambda: 0.0), spark)
 
 
-def test_what_passes_is_tried_three_times_each_after_a_longer_pause(scene: Scene) -> None:
+def test_what_passes_is_tried_three_times_each_after_a_longer_pause(setup: RetrySetup) -> None:
     broken = spark_says("java.io.IOException: No space left on device")
-    scene.fails(broken)
-    scene.fails(broken)
-    assert scene.clock.waited == [4.0, 16.0]
+    setup.fails(broken)
+    setup.fails(broken)
+    assert setup.clock.waited == [4.0, 16.0]
     with pytest.raises(RegionError, match=r"failed 3 times: java.io.IOException: No space left on device") as found:
-        scene.fails(broken)
+        setup.fails(broken)
     assert (found.value.code, found.value.hint) == ("E_BATCH", "console retry")
     assert found.value.__cause__ is broken
 
 
-def test_a_batch_that_went_through_makes_the_next_failure_a_first_one(scene: Scene) -> None:
+def test_a_batch_that_went_through_makes_the_next_failure_a_first_one(setup: RetrySetup) -> None:
     broken = OSError(5, "Input/output error")
     for _ in range(5):
-        scene.fails(broken)
-        scene.tries.done()
-    assert scene.clock.waited == [4.0] * 5
+        setup.fails(broken)
+        setup.tries.done()
+    assert setup.clock.waited == [4.0] * 5
 
 
-def test_the_pause_is_shortened_by_chance_to_half_at_most(scene: Scene) -> None:
+def test_the_pause_is_shortened_by_chance_to_half_at_most(setup: RetrySetup) -> None:
     for chance, seconds in ((0.0, 4.0), (0.5, 3.0), (1.0, 2.0)):
-        pause(scene.context, scene.clock, 1, "x", lambda chance=chance: chance)
-        assert scene.clock.waited[-1] == seconds
-    pause(scene.context, scene.clock, 9, "x", lambda: 0.0)
-    assert scene.clock.waited[-1] == 60.0
+        pause(setup.context, setup.clock, 1, "x", lambda chance=chance: chance)
+        assert setup.clock.waited[-1] == seconds
+    pause(setup.context, setup.clock, 9, "x", lambda: 0.0)
+    assert setup.clock.waited[-1] == 60.0
 
 
 @pytest.mark.parametrize(
@@ -157,53 +157,53 @@ def test_the_pause_is_shortened_by_chance_to_half_at_most(scene: Scene) -> None:
     [(NumberFormatException(NOT_A_NUMBER), "C301"), (spark_says("[FAILED_READ_FILE.FILE_NOT_EXIST] x"), "E_FILES_GONE"),
      (AnalysisException("[UNRESOLVED_COLUMN] x"), "E_DRIFT")],
 )  # fmt: skip
-def test_what_does_not_heal_fails_at_once_with_a_remedy(error: Exception, code: str, scene: Scene) -> None:
+def test_what_does_not_heal_fails_at_once_with_a_remedy(error: Exception, code: str, setup: RetrySetup) -> None:
     with pytest.raises(RegionError) as found:
-        scene.fails(error)
+        setup.fails(error)
     assert found.value.code == code
     assert found.value.hint
-    assert scene.clock.waited == []
+    assert setup.clock.waited == []
 
 
-def test_values_stay_out_of_the_message(scene: Scene) -> None:
+def test_values_stay_out_of_the_message(setup: RetrySetup) -> None:
     with pytest.raises(RegionError) as found:
-        scene.fails(NumberFormatException(NOT_A_NUMBER))
+        setup.fails(NumberFormatException(NOT_A_NUMBER))
     assert "4111" not in str(found.value)
     assert '[CAST_INVALID_INPUT] a value of the type "STRING" cannot be cast to "INT"' in str(found.value)
 
 
-def test_our_own_errors_pass_as_they_are(scene: Scene) -> None:
+def test_our_own_errors_pass_as_they_are(setup: RetrySetup) -> None:
     ours = FeedStopped("another writer is ahead", code="E_SKIPPED")
     with pytest.raises(FeedStopped) as found:
-        scene.fails(ours)
+        setup.fails(ours)
     assert found.value is ours
 
 
-def test_out_of_memory_makes_the_next_try_smaller_and_a_lone_slice_fails_with_the_cause(scene: Scene) -> None:
+def test_out_of_memory_makes_the_next_try_smaller_and_a_lone_slice_fails_with_the_cause(setup: RetrySetup) -> None:
     full = spark_says("java.lang.OutOfMemoryError: Java heap space")
-    scene.fails(full)
-    assert scene.tries.limit(9e9) == 750
-    scene.tries.done()
-    assert scene.tries.limit(9e9) == 750, "what did not fit does not grow back"
+    setup.fails(full)
+    assert setup.tries.limit(9e9) == 750
+    setup.tries.done()
+    assert setup.tries.limit(9e9) == 750, "what did not fit does not grow back"
     with pytest.raises(
         RegionError, match=r"2026-11-07 does not fit into memory alone: java.lang.OutOfMemoryError"
     ) as found:
-        scene.fails(full, DAYS[:1])
+        setup.fails(full, DAYS[:1])
     assert "limits.rows" in found.value.hint
 
 
-def test_a_lost_jvm_is_left_to_the_agent(scene: Scene) -> None:
+def test_a_lost_jvm_is_left_to_the_agent(setup: RetrySetup) -> None:
     gone = Py4JNetworkError("Answer from Java side is empty")
-    scene.spark.lost = True
+    setup.spark.lost = True
     for _ in range(5):
         with pytest.raises(Py4JNetworkError):
-            scene.fails(gone)
+            setup.fails(gone)
 
 
-def test_a_pause_by_the_operator_ends_the_waiting(scene: Scene) -> None:
-    scene.context.halt.set()
+def test_a_pause_by_the_operator_ends_the_waiting(setup: RetrySetup) -> None:
+    setup.context.halt.set()
     with pytest.raises(RolloutStopped):
-        scene.fails(OSError(5, "Input/output error"))
+        setup.fails(OSError(5, "Input/output error"))
 
 
 BEGUN, DONE = BatchStarted(STEP.id, "x", 1, 3, 9, 4000), BatchDone(STEP.id, "x", 3, 9, 1, 1, 1, 1.0, 1)
@@ -215,29 +215,29 @@ BEGUN, DONE = BatchStarted(STEP.id, "x", 1, 3, 9, 4000), BatchDone(STEP.id, "x",
      ((BEGUN, Paused("ada"), Resumed("ada")), None), ((BEGUN, DriverLost(STEP.id), StepStarted(STEP.id)), 4000)],
 )  # fmt: skip
 def test_after_a_death_in_a_batch_the_next_one_is_smaller(
-    events: tuple[Event, ...], rows: int | None, scene: Scene
+    events: tuple[Event, ...], rows: int | None, setup: RetrySetup
 ) -> None:
     for event in events:
-        scene.context.recorder.store(event)
-    assert _unfinished(scene.context, STEP) == rows
+        setup.context.recorder.store(event)
+    assert _unfinished(setup.context, STEP) == rows
 
 
 @pytest.mark.parametrize(("rows", "most"), [(4001, 2000.5), (3, 1.5), (1, 1.0), (0, 1.0), (None, None)])
 def test_it_may_carry_half_of_what_was_under_way_then(
-    rows: int | None, most: float | None, scene: Scene, monkeypatch: pytest.MonkeyPatch
+    rows: int | None, most: float | None, setup: RetrySetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if rows is not None:
-        scene.context.recorder.store(replace(BEGUN, rows=rows))
+        setup.context.recorder.store(replace(BEGUN, rows=rows))
     met: list[float | None] = []
     monkeypatch.setattr(backfill_step, "_attempt", lambda _, __, ___, tries: met.append(tries.most))
-    backfill_step.build(scene.context, STEP, PlanExecutor(scene.context, lambda: None).brake)
+    backfill_step.build(setup.context, STEP, PlanExecutor(setup.context, lambda: None).brake)
     assert met == [most]
 
 
-def dying(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Callable[[], PlanExecutor]:
+def dying(setup: RetrySetup, monkeypatch: pytest.MonkeyPatch) -> Callable[[], PlanExecutor]:
     def carrier() -> PlanExecutor:
-        made = PlanExecutor(scene.context, lambda: None)
-        made.brake.clock = scene.clock
+        made = PlanExecutor(setup.context, lambda: None)
+        made.brake.clock = setup.clock
         monkeypatch.setattr(made, "_run_step", Mock(side_effect=Py4JNetworkError("Answer from Java side is empty")))
         return made
 
@@ -245,17 +245,17 @@ def dying(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> Callable[[], PlanExe
 
 
 def test_a_step_that_loses_the_jvm_three_times_has_failed_and_a_retry_counts_anew(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    setup: RetrySetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene.spark.lost = True
-    carrier = dying(scene, monkeypatch)
+    setup.spark.lost = True
+    carrier = dying(setup, monkeypatch)
     for number in range(1, DRIVER_TRIES + 1):
         carrier().run()
-        assert (scene.context.recorder.status.held == "failed") == (number == DRIVER_TRIES)
-    assert scene.context.recorder.status.why == f"the driver was lost 3 times in {STEP.id}: {HOW}"
-    scene.context.recorder.store(Resumed("ada"))
+        assert (setup.context.recorder.status.held == "failed") == (number == DRIVER_TRIES)
+    assert setup.context.recorder.status.why == f"the driver was lost 3 times in {STEP.id}: {HOW}"
+    setup.context.recorder.store(Resumed("ada"))
     carrier().run()
-    assert scene.context.recorder.status.held == ""
+    assert setup.context.recorder.status.held == ""
 
 
 GONE = Py4JNetworkError("Answer from Java side is empty")
@@ -266,7 +266,7 @@ FULL = spark_says("java.lang.OutOfMemoryError: Java heap space")
 class Ends:
     """How a batch breaks: what is seen of the JVM and of the agent's end before the error is met, and while it waits."""
 
-    scene: Scene
+    setup: RetrySetup
     error: Exception
     early: bool
     lost: bool = True
@@ -279,49 +279,49 @@ class Ends:
         elif self.error is GONE:
             self.later.start()  # while it looks whether the JVM is dying
         else:
-            self.scene.clock.meanwhile = self.now  # while it pauses
+            self.setup.clock.meanwhile = self.now  # while it pauses
         raise self.error
 
     def now(self) -> None:
-        self.scene.spark.lost = self.lost
-        self.scene.context.halt.set()
+        self.setup.spark.lost = self.lost
+        self.setup.context.halt.set()
 
     def carried(self, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         """What one life of the agent leaves: the names of the events after its step began."""
-        self.scene.spark.lost = False
-        self.scene.context.halt.clear()
-        self.scene.clock.meanwhile = None
+        self.setup.spark.lost = False
+        self.setup.context.halt.clear()
+        self.setup.clock.meanwhile = None
         self.later = threading.Timer(0.2, self.now)
         monkeypatch.setattr(backfill_step, "_attempt", self.attempt)
-        carrier = PlanExecutor(self.scene.context, lambda: None)
-        carrier.brake.clock = self.scene.clock
-        before = len(self.scene.context.recorder.progress())
+        carrier = PlanExecutor(self.setup.context, lambda: None)
+        carrier.brake.clock = self.setup.clock
+        before = len(self.setup.context.recorder.progress())
         carrier.run()
         if self.later.ident:
             self.later.join()
-        told = [type(event).__name__ for event in self.scene.context.recorder.progress()[before:]]
+        told = [type(event).__name__ for event in self.setup.context.recorder.progress()[before:]]
         return [name for name in told if name not in ("Entered", "StepStarted")]
 
 
 @pytest.mark.parametrize(("error", "early"), [(GONE, True), (GONE, False), (FULL, False)])
 def test_a_jvm_that_dies_in_a_batch_counts_although_the_agent_ends_for_it_meanwhile(
-    error: Exception, early: bool, scene: Scene, monkeypatch: pytest.MonkeyPatch
+    error: Exception, early: bool, setup: RetrySetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    dies = Ends(scene, error, early)
+    dies = Ends(setup, error, early)
     assert dies.carried(monkeypatch) == ["DriverLost"]
     assert dies.carried(monkeypatch) == ["DriverLost"]
     assert dies.carried(monkeypatch) == ["DriverLost", "Failed"]
-    assert scene.context.recorder.status.why == f"the driver was lost 3 times in {STEP.id}: {HOW}"
+    assert setup.context.recorder.status.why == f"the driver was lost 3 times in {STEP.id}: {HOW}"
     assert any(
-        line.endswith(f"warning: Spark went away in {STEP.id}: {HOW}") for line in scene.context.recorder.status.log
+        line.endswith(f"warning: Spark went away in {STEP.id}: {HOW}") for line in setup.context.recorder.status.log
     )
 
 
 @pytest.mark.parametrize("early", [True, False])
 def test_a_jvm_that_goes_because_the_agent_was_ended_is_no_loss(
-    early: bool, scene: Scene, monkeypatch: pytest.MonkeyPatch
+    early: bool, setup: RetrySetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert Ends(scene, GONE, early, lost=False).carried(monkeypatch) == []
+    assert Ends(setup, GONE, early, lost=False).carried(monkeypatch) == []
 
 
 def test_an_agent_that_is_being_ended_calls_no_jvm_lost() -> None:
@@ -335,12 +335,12 @@ def test_an_agent_that_is_being_ended_calls_no_jvm_lost() -> None:
 
 
 def test_three_losses_that_a_full_disk_kept_from_being_a_failure_are_one_for_the_next_agent(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    setup: RetrySetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(DRIVER_TRIES):
-        scene.context.recorder.store(DriverLost(STEP.id))
-    assert Ends(scene, KeyError("not met"), False).carried(monkeypatch) == ["Failed"]
-    assert scene.context.recorder.status.why == f"the driver was lost 3 times in {STEP.id}"
+        setup.context.recorder.store(DriverLost(STEP.id))
+    assert Ends(setup, KeyError("not met"), False).carried(monkeypatch) == ["Failed"]
+    assert setup.context.recorder.status.why == f"the driver was lost 3 times in {STEP.id}"
 
 
 NO_ROOM = OSError(28, "No space left on device")
@@ -356,65 +356,65 @@ NO_ROOM = OSError(28, "No space left on device")
     ],
 )
 def test_a_step_is_done_again_as_a_whole_where_what_broke_may_pass(
-    errors: list[Exception | None], told: list[str], tried: int, scene: Scene, monkeypatch: pytest.MonkeyPatch
+    errors: list[Exception | None], told: list[str], tried: int, setup: RetrySetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = Mock(side_effect=errors)
     monkeypatch.setattr(backfill_step, "build", made)
     monkeypatch.setattr(step_receipts, "keep", lambda *_: None)
-    carrier = PlanExecutor(scene.context, lambda: None)
+    carrier = PlanExecutor(setup.context, lambda: None)
     monkeypatch.setattr(carrier, "_driver_lost", lambda _: False)
-    carrier.brake.clock = scene.clock
-    before = len(scene.context.recorder.progress())
+    carrier.brake.clock = setup.clock
+    before = len(setup.context.recorder.progress())
     carrier.run()
-    events = [type(event).__name__ for event in scene.context.recorder.progress()[before:]]
+    events = [type(event).__name__ for event in setup.context.recorder.progress()[before:]]
     assert [name for name in events if name not in ("Entered", "StepStarted")] == told
     assert made.call_count == tried
-    assert len(scene.clock.waited) == tried - 1
-    said = [line.partition("; ")[2].partition(",")[0] for line in scene.context.recorder.status.log if "; try" in line]
+    assert len(setup.clock.waited) == tried - 1
+    said = [line.partition("; ")[2].partition(",")[0] for line in setup.context.recorder.status.log if "; try" in line]
     assert said == [f"try {n} of 3" for n in range(2, tried + 1)]
 
 
 @pytest.mark.parametrize("halted", [False, True])
 def test_a_failure_that_a_full_disk_does_not_hold_is_stored_once_there_is_room_unless_the_agent_ends(
-    halted: bool, scene: Scene, monkeypatch: pytest.MonkeyPatch
+    halted: bool, setup: RetrySetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(executor, "UNSTORED_SECONDS", 0.01)
-    stored, full = scene.context.recorder.store, iter([True, True])
+    stored, full = setup.context.recorder.store, iter([True, True])
 
     def store(event: Event) -> None:
         if next(full, False):
             raise NO_ROOM
         stored(event)
 
-    monkeypatch.setattr(scene.context.recorder, "store", store)
+    monkeypatch.setattr(setup.context.recorder, "store", store)
     if halted:
-        scene.context.halt.set()
-    PlanExecutor(scene.context, lambda: None)._store_failure(Failed(STEP.id, "it broke"))
-    status = scene.context.recorder.status
+        setup.context.halt.set()
+    PlanExecutor(setup.context, lambda: None)._store_failure(Failed(STEP.id, "it broke"))
+    status = setup.context.recorder.status
     assert (status.held, status.why) == (("", "") if halted else ("failed", "it broke"))
     assert sum("it broke), which cannot be stored: [Errno 28]" in line for line in status.log) == (1 if halted else 2)
 
 
-def test_what_a_halt_breaks_off_has_not_failed(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    carrier = PlanExecutor(scene.context, lambda: None)
+def test_what_a_halt_breaks_off_has_not_failed(setup: RetrySetup, monkeypatch: pytest.MonkeyPatch) -> None:
+    carrier = PlanExecutor(setup.context, lambda: None)
 
     def cancelled(_: object) -> None:
-        scene.context.halt.set()
+        setup.context.halt.set()
         raise spark_says("[SPARK_JOB_CANCELLED] Job 7 cancelled part of cancelled job group")
 
     monkeypatch.setattr(carrier, "_run_step", cancelled)
     carrier.run()
-    assert scene.context.recorder.status.held == ""
+    assert setup.context.recorder.status.held == ""
 
 
 def test_a_live_row_that_does_not_convert_fails_its_step_without_its_value(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
+    setup: RetrySetup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = PlanExecutor(scene.context, lambda: None)
+    made = PlanExecutor(setup.context, lambda: None)
     monkeypatch.setattr(made, "_driver_lost", lambda _: False)
     monkeypatch.setattr(made, "_run_step", Mock(side_effect=NumberFormatException(NOT_A_NUMBER)))
     made.run()
-    status = scene.context.recorder.status
+    status = setup.context.recorder.status
     assert status.held == "failed"
     assert status.why.startswith("NumberFormatException: [CAST_INVALID_INPUT] a value of the type")
     assert "4111" not in status.why

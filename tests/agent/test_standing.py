@@ -28,7 +28,7 @@ PARTS = {"partition_by": ["day"]}
 CARD = "[CAST_INVALID_INPUT] The value 'c4rd 4111 1111' of the type \"STRING\" cannot be cast. SQLSTATE: 22018"
 
 
-class Scene:
+class FailingFeedSetup:
     """A follower, moved by hand, of one feed from `landing` to `copy`; `meets` is what Spark says of the rows."""
 
     def __init__(self, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,8 +68,8 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
-    made = Scene(tmp_path, monkeypatch)
+def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FailingFeedSetup:
+    made = FailingFeedSetup(tmp_path, monkeypatch)
     made.tick(2)
     assert held(made.copy) == [1, 2]  # version 0 is where it opened
     return made
@@ -78,256 +78,264 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
 # -- a source that is another table now
 
 
-def test_a_source_that_was_written_anew_and_is_shorter_stops_its_feed_for_good(scene: Scene) -> None:
-    scene.anew(rows(100))
-    scene.tick()
-    assert scene.health.stopped is not None
-    assert scene.health.stopped.code == "E_BEHIND"
+def test_a_source_that_was_written_anew_and_is_shorter_stops_its_feed_for_good(setup: FailingFeedSetup) -> None:
+    setup.anew(rows(100))
+    setup.tick()
+    assert setup.health.stopped is not None
+    assert setup.health.stopped.code == "E_BEHIND"
     for n in range(5):
-        scene.arrive(n)
-    scene.tick(3)
-    assert held(scene.copy) == [1, 2]
-    assert [level for _, level, _ in scene.said] == ["error"]
+        setup.arrive(n)
+    setup.tick(3)
+    assert held(setup.copy) == [1, 2]
+    assert [level for _, level, _ in setup.said] == ["error"]
 
 
-def test_one_that_is_longer_by_now_is_known_by_its_id_when_an_agent_starts(scene: Scene) -> None:
-    scene.anew(*(rows(n) for n in range(100, 108)))
-    scene.start()
-    scene.tick(2)
-    assert scene.health.stopped is not None
-    assert scene.health.stopped.code == "E_REPLACED"
-    assert held(scene.copy) == [1, 2]
+def test_one_that_is_longer_by_now_is_known_by_its_id_when_an_agent_starts(setup: FailingFeedSetup) -> None:
+    setup.anew(*(rows(n) for n in range(100, 108)))
+    setup.start()
+    setup.tick(2)
+    assert setup.health.stopped is not None
+    assert setup.health.stopped.code == "E_REPLACED"
+    assert held(setup.copy) == [1, 2]
 
 
-def test_every_commit_of_a_feed_names_the_table_that_it_read_and_those_that_do_not_are_believed(scene: Scene) -> None:
-    own = [log.commit(scene.copy, version).note for version in range(1, log.latest_version(scene.copy) + 1)]
+def test_every_commit_of_a_feed_names_the_table_that_it_read_and_those_that_do_not_are_believed(
+    setup: FailingFeedSetup,
+) -> None:
+    own = [log.commit(setup.copy, version).note for version in range(1, log.latest_version(setup.copy) + 1)]
     assert [(note["kind"], note["source"]) for note in own] == [
-        (kind, log.table_id(scene.landing)) for kind in ("take-over", "live")
+        (kind, log.table_id(setup.landing)) for kind in ("take-over", "live")
     ]
     # as an agent wrote before sources were named
-    commit_rows(scene.copy, scene.edge.app_id, number(2, 2), rows(), kind="live")
-    scene.anew(*(rows(n) for n in range(100, 104)))
-    scene.start()
-    scene.tick(2)
-    assert held(scene.copy) == [1, 2, 103]
+    commit_rows(setup.copy, setup.edge.app_id, number(2, 2), rows(), kind="live")
+    setup.anew(*(rows(n) for n in range(100, 104)))
+    setup.start()
+    setup.tick(2)
+    assert held(setup.copy) == [1, 2, 103]
 
 
 # -- failures
 
 
-def test_a_live_row_that_does_not_convert_stops_its_feed_at_once_and_its_value_is_not_told(scene: Scene) -> None:
+def test_a_live_row_that_does_not_convert_stops_its_feed_at_once_and_its_value_is_not_told(
+    setup: FailingFeedSetup,
+) -> None:
     def strict(table: pa.Table) -> None:
         if 13 in table.column("n").to_pylist():
             raise NumberFormatException(CARD)
 
-    scene.meets = strict
-    scene.arrive(13)
-    scene.tick(20)
-    why = scene.health.stopped
+    setup.meets = strict
+    setup.arrive(13)
+    setup.tick(20)
+    why = setup.health.stopped
     assert why is not None
     assert (why.code, "try_cast" in why.hint) == ("C301", True)
-    assert scene.said == [("web", "error", scene.said[0][2])]
-    assert "C301" in scene.said[0][2]
-    assert "4111" not in scene.said[0][2]
-    assert log.latest_version(scene.copy) == 2, "nothing is committed while it stands still"
-    assert scene.follower.align("web").done() is False
-    wish = scene.follower.align("web")
-    scene.tick()
-    assert wish.result(0) == {scene.landing: 3}, "nobody waits for it, and nobody takes it for level"
+    assert setup.said == [("web", "error", setup.said[0][2])]
+    assert "C301" in setup.said[0][2]
+    assert "4111" not in setup.said[0][2]
+    assert log.latest_version(setup.copy) == 2, "nothing is committed while it stands still"
+    assert setup.follower.align("web").done() is False
+    wish = setup.follower.align("web")
+    setup.tick()
+    assert wish.result(0) == {setup.landing: 3}, "nobody waits for it, and nobody takes it for level"
 
 
-def test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause_is_gone(scene: Scene) -> None:
+def test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause_is_gone(
+    setup: FailingFeedSetup,
+) -> None:
     def full(_: pa.Table) -> None:
         raise OSError(28, "No space left on device")
 
     def told() -> list[tuple[str, str, str, int, bool, tuple[str, ...]]]:
-        ailing = scene.follower.lag("web").ailing
+        ailing = setup.follower.lag("web").ailing
         return [(ill.feed, ill.target, ill.path, ill.tries, ill.standing, ill.below) for ill in ailing]
 
-    place = str(scene.place / "below")
+    place = str(setup.place / "below")
     DeltaTable.create(place, schema=SCHEMA, **PARTS)
-    below = edge(scene.copy, place)
+    below = edge(setup.copy, place)
     below.spec = replace(below.spec, source="copy", target="below")
-    scene.start(below)
-    scene.tick(4)
+    setup.start(below)
+    setup.tick(4)
     assert told() == []
-    scene.meets = full
-    scene.arrive(13)
+    setup.meets = full
+    setup.arrive(13)
     for tries in range(1, 10):
-        scene.health._paused_until = 0.0
-        scene.tick()
+        setup.health._paused_until = 0.0
+        setup.tick()
         assert told() == [("every", "copy", "copy", tries, tries >= TRIES, ("below",))]
-    (ill,) = scene.follower.lag("web").ailing
+    (ill,) = setup.follower.lag("web").ailing
     assert ill.why == "copy: [Errno 28] No space left on device (9 tries)"
     assert (ill.code, ill.hint) == ("E_FEED", "the agent goes on trying; the cause has to go")
-    scene.meets, scene.health._paused_until = (lambda _: None), 0.0
-    scene.tick()
+    setup.meets, setup.health._paused_until = (lambda _: None), 0.0
+    setup.tick()
     assert told() == []
 
 
-def test_what_may_pass_is_tried_again_after_ever_longer_rests_and_told_after_some(scene: Scene) -> None:
+def test_what_may_pass_is_tried_again_after_ever_longer_rests_and_told_after_some(setup: FailingFeedSetup) -> None:
     def full(_: pa.Table) -> None:
         raise OSError(28, "No space left on device")
 
-    scene.meets = full
-    scene.arrive(3)
-    wish = scene.follower.align("web")
+    setup.meets = full
+    setup.arrive(3)
+    wish = setup.follower.align("web")
     rests = []
     for tries in range(1, 12):
-        scene.tick(10)
-        assert scene.health.tries == tries, "not before its rest is over"
-        assert (scene.health.standing is not None) == (tries >= TRIES) == wish.done()
-        rests.append(scene.health._paused_until - time.monotonic())
-        scene.health._paused_until = 0.0
+        setup.tick(10)
+        assert setup.health.tries == tries, "not before its rest is over"
+        assert (setup.health.standing is not None) == (tries >= TRIES) == wish.done()
+        rests.append(setup.health._paused_until - time.monotonic())
+        setup.health._paused_until = 0.0
     assert max(rests[:2]) < 2.1
     assert LAST_SECONDS / 2 - 5 < rests[-1] <= LAST_SECONDS
-    standing = scene.health.standing
+    standing = setup.health.standing
     assert standing is not None
     assert (standing.code, "No space left" in str(standing)) == ("E_FEED", True)
-    scene.meets = lambda _: None
-    scene.tick()
-    assert (scene.health.tries, held(scene.copy)) == (0, [1, 2, 3])
+    setup.meets = lambda _: None
+    setup.tick()
+    assert (setup.health.tries, held(setup.copy)) == (0, [1, 2, 3])
 
 
-def test_a_change_that_spark_met_once_is_tried_again_and_one_that_stays_stops_the_feed(scene: Scene) -> None:
+def test_a_change_that_spark_met_once_is_tried_again_and_one_that_stays_stops_the_feed(setup: FailingFeedSetup) -> None:
     """Columns that are added beside a commit of ours read like a table that was altered."""
 
     def altered(_: pa.Table) -> None:
         raise AnalysisException("[DELTA_METADATA_CHANGED] MetadataChangedException: changed by a concurrent update")
 
-    scene.meets = altered
-    scene.arrive(3)
+    setup.meets = altered
+    setup.arrive(3)
     for tries in (1, 2):
-        scene.tick()
-        assert (scene.health.tries, scene.health.stopped) == (tries, None)
-        scene.health._paused_until = 0.0
-    scene.tick()
-    assert scene.health.stopped is not None
-    assert (scene.health.stopped.code, scene.health._paused_until) == ("E_DRIFT", inf)
+        setup.tick()
+        assert (setup.health.tries, setup.health.stopped) == (tries, None)
+        setup.health._paused_until = 0.0
+    setup.tick()
+    assert setup.health.stopped is not None
+    assert (setup.health.stopped.code, setup.health._paused_until) == ("E_DRIFT", inf)
 
 
-def test_a_feed_that_a_rival_overtook_is_taken_over_again_after_a_while(scene: Scene) -> None:
-    scene.arrive(3)
-    scene.arrive(4)
-    commit_rows(scene.copy, scene.edge.app_id, number(9, 3), rows(3))
-    scene.tick(5)
-    assert scene.health.stopped is not None
-    assert (scene.health.stopped.code, scene.health.due()) == ("E_SKIPPED", False)
-    assert scene.health._paused_until - time.monotonic() <= FIRST_LOOK_SECONDS
-    scene.health._paused_until = 0.0
-    scene.tick()
-    assert scene.health.stopped is None
-    assert held(scene.copy) == [1, 2, 3, 4]
-    assert scene.said[-1] == ("web", "info", "every goes on")
+def test_a_feed_that_a_rival_overtook_is_taken_over_again_after_a_while(setup: FailingFeedSetup) -> None:
+    setup.arrive(3)
+    setup.arrive(4)
+    commit_rows(setup.copy, setup.edge.app_id, number(9, 3), rows(3))
+    setup.tick(5)
+    assert setup.health.stopped is not None
+    assert (setup.health.stopped.code, setup.health.due()) == ("E_SKIPPED", False)
+    assert setup.health._paused_until - time.monotonic() <= FIRST_LOOK_SECONDS
+    setup.health._paused_until = 0.0
+    setup.tick()
+    assert setup.health.stopped is None
+    assert held(setup.copy) == [1, 2, 3, 4]
+    assert setup.said[-1] == ("web", "info", "every goes on")
 
 
-def test_a_landing_table_that_is_missing_holds_up_its_own_feeds_alone(scene: Scene) -> None:
-    other, target = foreign(scene.place / "other", rows(7)), str(scene.place / "target")
+def test_a_landing_table_that_is_missing_holds_up_its_own_feeds_alone(setup: FailingFeedSetup) -> None:
+    other, target = foreign(setup.place / "other", rows(7)), str(setup.place / "target")
     DeltaTable.create(target, schema=SCHEMA, **PARTS)
-    scene.start(edge(other, target))
-    scene.tick()
-    shutil.move(scene.landing, scene.place / "away")
+    setup.start(edge(other, target))
+    setup.tick()
+    shutil.move(setup.landing, setup.place / "away")
     write_deltalake(other, rows(8), mode="append", **PARTS)
-    scene.tick(3)
+    setup.tick(3)
     assert held(target) == [8]
-    assert (scene.health.stopped, scene.health.tries) == (None, 1)
-    shutil.move(scene.place / "away", scene.landing)
-    scene.health._paused_until = 0.0
-    scene.tick()
-    assert scene.health.tries == 0
+    assert (setup.health.stopped, setup.health.tries) == (None, 1)
+    shutil.move(setup.place / "away", setup.landing)
+    setup.health._paused_until = 0.0
+    setup.tick()
+    assert setup.health.tries == 0
 
 
-def test_what_hangs_below_a_feed_that_stands_still_is_not_taken_for_level(scene: Scene) -> None:
-    below = str(scene.place / "below")
+def test_what_hangs_below_a_feed_that_stands_still_is_not_taken_for_level(setup: FailingFeedSetup) -> None:
+    below = str(setup.place / "below")
     DeltaTable.create(below, schema=SCHEMA, **PARTS)
-    scene.start(edge(scene.copy, below, start=0))
-    scene.tick(2)
-    scene.health.stop(FeedStopped("somebody deleted rows", code="E_REWRITE"))
-    wish = scene.follower.align("web")
-    scene.tick()
-    assert wish.result(0) == {scene.landing: 2}
+    setup.start(edge(setup.copy, below, start=0))
+    setup.tick(2)
+    setup.health.stop(FeedStopped("somebody deleted rows", code="E_REWRITE"))
+    wish = setup.follower.align("web")
+    setup.tick()
+    assert wish.result(0) == {setup.landing: 2}
 
 
-def test_a_feed_that_goes_on_is_not_taken_for_level_before_it_has_moved(scene: Scene) -> None:
-    scene.arrive(3)
-    scene.health.stop(FeedStopped("somebody deleted rows", code="E_REWRITE"))
-    scene.tick()
-    assert scene.follower.is_aligned("web")
-    scene.health.reset()
-    assert not scene.follower.is_aligned("web")
-    scene.tick()
-    assert (scene.follower.is_aligned("web"), held(scene.copy)) == (True, [1, 2, 3])
+def test_a_feed_that_goes_on_is_not_taken_for_level_before_it_has_moved(setup: FailingFeedSetup) -> None:
+    setup.arrive(3)
+    setup.health.stop(FeedStopped("somebody deleted rows", code="E_REWRITE"))
+    setup.tick()
+    assert setup.follower.is_aligned("web")
+    setup.health.reset()
+    assert not setup.follower.is_aligned("web")
+    setup.tick()
+    assert (setup.follower.is_aligned("web"), held(setup.copy)) == (True, [1, 2, 3])
 
 
 # -- who waits
 
 
-def test_who_needs_a_feed_that_stands_still_is_told_its_own_reason_at_once(scene: Scene) -> None:
-    scene.health.stop(FeedStopped("somebody deleted rows", hint="on_rewrite: ignore", code="E_REWRITE"))
-    scene.tick()
+def test_who_needs_a_feed_that_stands_still_is_told_its_own_reason_at_once(setup: FailingFeedSetup) -> None:
+    setup.health.stop(FeedStopped("somebody deleted rows", hint="on_rewrite: ignore", code="E_REWRITE"))
+    setup.tick()
     for _ in range(2):
-        with pytest.raises(FeedStopped, match="deleted") as told, scene.follower.hold("web", 600):
+        with pytest.raises(FeedStopped, match="deleted") as told, setup.follower.hold("web", 600):
             pass
         assert (told.value.code, told.value.hint) == ("E_REWRITE", "on_rewrite: ignore")
-        assert told.value is not scene.health.stopped
-    with scene.follower.hold("web", 600, needed=lambda _: False):
+        assert told.value is not setup.health.stopped
+    with setup.follower.hold("web", 600, needed=lambda _: False):
         pass
 
 
-def test_nobody_waits_for_a_follower_that_ends(scene: Scene) -> None:
-    scene.start()  # nothing is level before the first tick, and there is none
+def test_nobody_waits_for_a_follower_that_ends(setup: FailingFeedSetup) -> None:
+    setup.start()  # nothing is level before the first tick, and there is none
     met: list[CheckFailed] = []
 
     def drain() -> None:
         try:
-            with scene.follower.hold("web", 600):
+            with setup.follower.hold("web", 600):
                 pass
         except CheckFailed as error:
             met.append(error)
 
     waiting = threading.Thread(target=drain, daemon=True)
     waiting.start()
-    while waiting.is_alive() and not scene.follower._requests:
+    while waiting.is_alive() and not setup.follower._requests:
         waiting.join(0.01)
-    scene.follower.stop()
+    setup.follower.stop()
     waiting.join(30)
     assert [error.code for error in met] == [ENDING]
-    assert isinstance(scene.follower.align("web").exception(0), CheckFailed)
+    assert isinstance(setup.follower.align("web").exception(0), CheckFailed)
 
 
-def test_a_wish_that_was_being_granted_when_the_follower_ended_is_not_forgotten(scene: Scene) -> None:
-    scene.arrive(3)
-    scene.meets = lambda _: scene.follower.stop()
-    below = str(scene.place / "below")
+def test_a_wish_that_was_being_granted_when_the_follower_ended_is_not_forgotten(setup: FailingFeedSetup) -> None:
+    setup.arrive(3)
+    setup.meets = lambda _: setup.follower.stop()
+    below = str(setup.place / "below")
     DeltaTable.create(below, schema=SCHEMA, **PARTS)
-    scene.follower.follow("web", (scene.edge, edge(scene.copy, below)))
-    wish = scene.follower.align("web")
-    scene.tick()
+    setup.follower.follow("web", (setup.edge, edge(setup.copy, below)))
+    wish = setup.follower.align("web")
+    setup.tick()
     assert isinstance(wish.exception(0), CheckFailed)
 
 
-def test_a_failure_of_the_follower_itself_does_not_end_it(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failure_of_the_follower_itself_does_not_end_it(
+    setup: FailingFeedSetup, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def broken(*_: object) -> None:
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as patched:
-        patched.setattr(scene.follower, "_move_feed", broken)
-        wish = scene.follower.align("web")
-        scene.follower.start()
-        while scene.follower.is_alive() and not scene.said:
-            scene.follower.join(0.01)
-    scene.arrive(3)
-    assert wish.result(30)[scene.landing] >= 2, "nor is who waits for it forgotten"
-    assert scene.follower.align("web").result(30)[scene.landing] == 3
-    scene.follower.stop()
-    scene.follower.join(30)
-    assert held(scene.copy) == [1, 2, 3]
+        patched.setattr(setup.follower, "_move_feed", broken)
+        wish = setup.follower.align("web")
+        setup.follower.start()
+        while setup.follower.is_alive() and not setup.said:
+            setup.follower.join(0.01)
+    setup.arrive(3)
+    assert wish.result(30)[setup.landing] >= 2, "nor is who waits for it forgotten"
+    assert setup.follower.align("web").result(30)[setup.landing] == 3
+    setup.follower.stop()
+    setup.follower.join(30)
+    assert held(setup.copy) == [1, 2, 3]
 
 
 def test_a_lag_is_that_of_now_and_not_of_the_last_tick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for limit in ("LAG_SECONDS", "LAG_SHARE"):
         monkeypatch.setattr(follower, limit, 0.0)
-    here = Scene(tmp_path, monkeypatch)
+    here = FailingFeedSetup(tmp_path, monkeypatch)
     here.tick(3)
     assert here.follower.lag("web").commits == 0
     here.arrive(7, 8)

@@ -44,7 +44,7 @@ class FakeClock:
 
 
 @dataclass
-class Scene:
+class ThrottleSetup:
     """A rollout between two batches, its clock, and what was told of it."""
 
     context: RolloutContext
@@ -66,10 +66,10 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Scene]:
+def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., ThrottleSetup]:
     monkeypatch.setenv("CONSOLE_PAUSE", str(tmp_path / "everywhere"))
 
-    def make(throttle: Throttle) -> Scene:
+    def make(throttle: Throttle) -> ThrottleSetup:
         (tmp_path / "_console").mkdir(exist_ok=True)
         recorder = Recorder(Rollouts(tmp_path, "web"))
         plan = Plan(1, "t", "web", "eu", "d", "", "", (), (), Release("r1", "web", "d", (), ()), throttle=throttle)
@@ -81,20 +81,20 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Scen
         context = RolloutContext(
             tmp_path, cast(Any, None), Releases(tmp_path, "web"), recorder, cast(Any, follower), keep_hours=1
         )
-        return Scene(context, FakeClock(), lag, told)
+        return ThrottleSetup(context, FakeClock(), lag, told)
 
     return make
 
 
-def test_with_nothing_to_wait_for_nothing_is_said(scene: Callable[..., Scene]) -> None:
-    here = scene(Throttle())
+def test_with_nothing_to_wait_for_nothing_is_said(setup: Callable[..., ThrottleSetup]) -> None:
+    here = setup(Throttle())
     here.brake().hold()
     assert (here.clock.passed, here.told) == (0, [])
 
 
-def test_it_waits_for_the_hours_of_the_regions_own_zone_however_long(scene: Callable[..., Scene]) -> None:
+def test_it_waits_for_the_hours_of_the_regions_own_zone_however_long(setup: Callable[..., ThrottleSetup]) -> None:
     """12:00 UTC is 13:00 in Madrid in November: nine hours to 22:00 there."""
-    here = scene(Throttle(hours="22:00-06:00", zone="Europe/Madrid"))
+    here = setup(Throttle(hours="22:00-06:00", zone="Europe/Madrid"))
     here.brake().hold()
     assert here.clock.passed == 9 * 3600
     assert here.reasons[0] == "outside of 22:00-06:00 Europe/Madrid; goes on at 22:00, in 9 h 00 min"
@@ -105,16 +105,16 @@ def test_it_waits_for_the_hours_of_the_regions_own_zone_however_long(scene: Call
     assert len(here.logged) == 2
 
 
-def test_the_night_on_which_clocks_go_back_has_its_hours_too(scene: Callable[..., Scene]) -> None:
+def test_the_night_on_which_clocks_go_back_has_its_hours_too(setup: Callable[..., ThrottleSetup]) -> None:
     """25 October 2026, 02:30 in Madrid comes twice; the window opens at the first 03:00 that is one."""
-    here = scene(Throttle(hours="03:00-04:00", zone="Europe/Madrid"))
+    here = setup(Throttle(hours="03:00-04:00", zone="Europe/Madrid"))
     here.clock.start = datetime(2026, 10, 25, 0, 30, tzinfo=UTC).timestamp()
     here.brake().hold()
     assert datetime.fromtimestamp(here.clock.now(), UTC) == datetime(2026, 10, 25, 2, 0, tzinfo=UTC)
 
 
-def test_the_operators_limit_of_the_lag_has_no_time_out(scene: Callable[..., Scene]) -> None:
-    here = scene(Throttle(lag_seconds=120))
+def test_the_operators_limit_of_the_lag_has_no_time_out(setup: Callable[..., ThrottleSetup]) -> None:
+    here = setup(Throttle(lag_seconds=120))
     here.lag.seconds = 500.0
     here.clock.at = [(86_400, lambda: setattr(here.lag, "seconds", 120.0))]
     here.brake().hold()
@@ -122,8 +122,8 @@ def test_the_operators_limit_of_the_lag_has_no_time_out(scene: Callable[..., Sce
     assert here.reasons == ["live rows are 500 s behind, the limit is 120 s", ""]
 
 
-def test_without_a_limit_a_build_lets_live_rows_go_first_for_a_moment_only(scene: Callable[..., Scene]) -> None:
-    here = scene(Throttle())
+def test_without_a_limit_a_build_lets_live_rows_go_first_for_a_moment_only(setup: Callable[..., ThrottleSetup]) -> None:
+    here = setup(Throttle())
     here.lag.seconds = 500.0
     here.brake(poll=1).hold()
     assert here.clock.passed == 30
@@ -132,9 +132,9 @@ def test_without_a_limit_a_build_lets_live_rows_go_first_for_a_moment_only(scene
 
 @pytest.mark.parametrize("place", ["_console/pause", "everywhere"])
 def test_a_pause_file_holds_until_it_is_gone_and_its_text_is_the_reason(
-    place: str, scene: Callable[..., Scene], tmp_path: Path
+    place: str, setup: Callable[..., ThrottleSetup], tmp_path: Path
 ) -> None:
-    here = scene(Throttle())
+    here = setup(Throttle())
     file = tmp_path / place
     file.write_text("month\tend \x1b]0;x\x07\n")
     here.clock.at = [(7200, file.unlink)]
@@ -152,8 +152,8 @@ def test_a_pause_file_that_is_a_link_or_cannot_be_read_pauses_and_is_not_followe
     assert paused(tmp_path / "none") is None
 
 
-def test_the_query_must_answer_true_and_is_not_asked_all_the_time(scene: Callable[..., Scene]) -> None:
-    here = scene(Throttle(query="SELECT quiet FROM requests", tables=("requests",)))
+def test_the_query_must_answer_true_and_is_not_asked_all_the_time(setup: Callable[..., ThrottleSetup]) -> None:
+    here = setup(Throttle(query="SELECT quiet FROM requests", tables=("requests",)))
     answers: list[Any] = [False, None, 0, [1], True]
     times: list[float] = []
 
@@ -171,8 +171,8 @@ def test_the_query_must_answer_true_and_is_not_asked_all_the_time(scene: Callabl
     assert len(times) == 5
 
 
-def test_a_query_that_cannot_be_asked_is_a_reason_to_wait_and_no_failure(scene: Callable[..., Scene]) -> None:
-    here = scene(Throttle(query="SELECT quiet FROM requests"))
+def test_a_query_that_cannot_be_asked_is_a_reason_to_wait_and_no_failure(setup: Callable[..., ThrottleSetup]) -> None:
+    here = setup(Throttle(query="SELECT quiet FROM requests"))
     down = [True]
 
     def ask(_: RolloutContext) -> Any:
@@ -187,8 +187,8 @@ def test_a_query_that_cannot_be_asked_is_a_reason_to_wait_and_no_failure(scene: 
     assert here.context.recorder.status.held == ""
 
 
-def test_the_query_is_not_asked_while_anything_else_holds(scene: Callable[..., Scene]) -> None:
-    here = scene(Throttle(hours="13:00-14:00", query="SELECT true"))
+def test_the_query_is_not_asked_while_anything_else_holds(setup: Callable[..., ThrottleSetup]) -> None:
+    here = setup(Throttle(hours="13:00-14:00", query="SELECT true"))
     asked: list[float] = []
 
     def ask(_: RolloutContext) -> bool:
@@ -199,8 +199,8 @@ def test_the_query_is_not_asked_while_anything_else_holds(scene: Callable[..., S
     assert asked == [3600]
 
 
-def test_all_that_holds_is_told_at_once(scene: Callable[..., Scene], tmp_path: Path) -> None:
-    here = scene(Throttle(lag_seconds=5, hours="13:00-14:00"))
+def test_all_that_holds_is_told_at_once(setup: Callable[..., ThrottleSetup], tmp_path: Path) -> None:
+    here = setup(Throttle(lag_seconds=5, hours="13:00-14:00"))
     here.lag.seconds = 9.0
     (tmp_path / "_console" / "pause").write_text("")
     here.clock.at = [(600, (tmp_path / "_console" / "pause").unlink), (1200, lambda: setattr(here.lag, "seconds", 0.0))]
@@ -209,8 +209,8 @@ def test_all_that_holds_is_told_at_once(scene: Callable[..., Scene], tmp_path: P
     assert here.clock.passed == 3600
 
 
-def test_an_operators_pause_ends_the_waiting(scene: Callable[..., Scene]) -> None:
-    here = scene(Throttle(hours="22:00-06:00"))
+def test_an_operators_pause_ends_the_waiting(setup: Callable[..., ThrottleSetup]) -> None:
+    here = setup(Throttle(hours="22:00-06:00"))
     here.clock.at = [(60, here.context.halt.set)]
     with pytest.raises(RolloutStopped):
         here.brake().hold()

@@ -27,7 +27,7 @@ PROJECT = {
 }
 
 
-class Scene:
+class UnattendedSetup:
     """A region with a live release of two feeds, one below the other, that have passed all; its agent has ended."""
 
     def __init__(self, root: Path) -> None:
@@ -70,20 +70,20 @@ class Scene:
 
 
 @pytest.fixture
-def scene(tmp_path: Path) -> Scene:
-    return Scene(tmp_path)
+def setup(tmp_path: Path) -> UnattendedSetup:
+    return UnattendedSetup(tmp_path)
 
 
-def test_where_nothing_waits_it_is_well_and_said_that_nobody_would_move_a_row(scene: Scene) -> None:
-    code, text = scene.says()
+def test_where_nothing_waits_it_is_well_and_said_that_nobody_would_move_a_row(setup: UnattendedSetup) -> None:
+    code, text = setup.says()
     assert code == 0
     assert "eu: no agent runs, and live rows will wait; console follow --region eu" in text.splitlines()
 
 
-def test_rows_that_nobody_carries_are_no_good_news(scene: Scene) -> None:
-    scene.lands(2)
-    scene.lands(3, 4)
-    code, text = scene.says()
+def test_rows_that_nobody_carries_are_no_good_news(setup: UnattendedSetup) -> None:
+    setup.lands(2)
+    setup.lands(3, 4)
+    code, text = setup.says()
     assert code == 1
     lines = text.splitlines()
     assert "1 feed stopped" in lines[1]
@@ -91,12 +91,12 @@ def test_rows_that_nobody_carries_are_no_good_news(scene: Scene) -> None:
         "eu: feed every gives copy no more rows, and nothing below it (below): no agent runs, and 2 commits (3 rows) of "
         "landing wait [E_NO_AGENT]"
     ) in lines
-    assert f"eu: hint: on the region's host: console follow --warehouse {scene.warehouse}" in lines
+    assert f"eu: hint: on the region's host: console follow --warehouse {setup.warehouse}" in lines
 
 
-def test_programs_are_told_as_well(scene: Scene) -> None:
-    scene.lands(2)
-    code, text = scene.says("--output", "json")
+def test_programs_are_told_as_well(setup: UnattendedSetup) -> None:
+    setup.lands(2)
+    code, text = setup.says("--output", "json")
     (region,) = json.loads(text)["regions"]
     assert (code, region["agent_runs"], region["feeds_stand_still"]) == (1, False, 1)
     assert [(feed["feed"], feed["standing"], feed["code"]) for feed in region["feeds"]] == [
@@ -105,22 +105,22 @@ def test_programs_are_told_as_well(scene: Scene) -> None:
     assert (region["status"]["lag_commits"], region["status"]["lag_rows"]) == (1, 1)
 
 
-def test_what_an_agent_would_stop_at_is_said_instead(scene: Scene) -> None:
-    DeltaTable(scene.landing).delete("n = 1")
-    assert scene.codes() == ["E_REWRITE"]
+def test_what_an_agent_would_stop_at_is_said_instead(setup: UnattendedSetup) -> None:
+    DeltaTable(setup.landing).delete("n = 1")
+    assert setup.codes() == ["E_REWRITE"]
 
 
-def test_commits_that_the_source_lets_pass_make_nobody_wait(scene: Scene) -> None:
-    scene.release(on_rewrite="ignore")
-    DeltaTable(scene.landing).delete("n = 1")
-    assert scene.codes() == []
-    scene.lands(2)
-    assert scene.codes() == ["E_NO_AGENT"]
+def test_commits_that_the_source_lets_pass_make_nobody_wait(setup: UnattendedSetup) -> None:
+    setup.release(on_rewrite="ignore")
+    DeltaTable(setup.landing).delete("n = 1")
+    assert setup.codes() == []
+    setup.lands(2)
+    assert setup.codes() == ["E_NO_AGENT"]
 
 
-def test_a_log_that_was_cleaned_up_behind_a_feed_is_said(scene: Scene) -> None:
-    scene.lands(2)
-    scene.lands(3)
-    DeltaTable(scene.landing).create_checkpoint()
-    (Path(scene.landing) / "_delta_log" / f"{2:020}.json").unlink()
-    assert scene.codes() == ["E_LOG_GONE"]
+def test_a_log_that_was_cleaned_up_behind_a_feed_is_said(setup: UnattendedSetup) -> None:
+    setup.lands(2)
+    setup.lands(3)
+    DeltaTable(setup.landing).create_checkpoint()
+    (Path(setup.landing) / "_delta_log" / f"{2:020}.json").unlink()
+    assert setup.codes() == ["E_LOG_GONE"]

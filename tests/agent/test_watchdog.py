@@ -16,13 +16,13 @@ from console.model.live import Release
 from console.model.plan import Plan
 from console.model.status import Status
 from console.model.step import Promote
-from tests.agent.hands import Hands
+from tests.agent.manual_clock import ManualClock
 
 DAY = 24 * HOUR
 DISCARD = ("discard", "the agent, 24 h after the failure")
 
 
-def running(clock: Hands, hours: float = 10.0) -> Watchdog:
+def running(clock: ManualClock, hours: float = 10.0) -> Watchdog:
     """Of an agent that has been running for so long; it keeps what failed for a day."""
     watchdog = Watchdog(24.0, clock=clock)
     clock.go(hours * HOUR)
@@ -33,7 +33,7 @@ def failure(at: float, seq: int = 7) -> Status:
     return Status(rollout="web-1", state="backfilling", held="failed", seq=seq, changed=at)
 
 
-def due_after(watchdog: Watchdog, clock: Hands, status: Status, steps: dict[int, float] | None = None) -> float:
+def due_after(watchdog: Watchdog, clock: ManualClock, status: Status, steps: dict[int, float] | None = None) -> float:
     """Hours until it is discarded, asked every quarter of one; the wall clock is stepped by so much after so many hours."""
     begun, left = clock.steady, dict(steps or {})
     while watchdog.due(status, True, False) != DISCARD:
@@ -46,13 +46,13 @@ def due_after(watchdog: Watchdog, clock: Hands, status: Status, steps: dict[int,
 @pytest.mark.parametrize("step", [-400 * DAY, -DAY, -120.0, 120.0, DAY, 400 * DAY])
 @pytest.mark.parametrize("hour", [0, 1, 12, 23])
 def test_no_step_of_the_clock_ends_the_keeping_of_what_failed(step: float, hour: int) -> None:
-    clock = Hands()
+    clock = ManualClock()
     watchdog = running(clock)
     assert due_after(watchdog, clock, failure(clock.wall - 60), {hour: step}) == pytest.approx(24.25, abs=0.26)
 
 
 def test_a_clock_stepped_between_a_failure_and_the_first_look_at_it_makes_it_no_older() -> None:
-    clock = Hands()
+    clock = ManualClock()
     watchdog = running(clock)
     failed = failure(clock.wall)
     clock.wall += DAY
@@ -60,7 +60,7 @@ def test_a_clock_stepped_between_a_failure_and_the_first_look_at_it_makes_it_no_
 
 
 def test_a_clock_that_is_stepped_to_and_fro_does_not_keep_what_failed_for_ever() -> None:
-    clock = Hands()
+    clock = ManualClock()
     watchdog = running(clock)
     steps = {hour: DAY if hour % 2 else -DAY for hour in range(24)}
     assert due_after(watchdog, clock, failure(clock.wall), steps) == 24.25
@@ -70,7 +70,7 @@ def test_a_clock_that_is_stepped_to_and_fro_does_not_keep_what_failed_for_ever()
 def test_an_agent_that_has_just_started_counts_what_was_kept_before_it_and_discards_nothing_for_an_hour(
     hours: float,
 ) -> None:
-    clock = Hands()
+    clock = ManualClock()
     watchdog = running(clock, 0)
     waited = due_after(watchdog, clock, failure(clock.wall - hours * HOUR))
     assert waited == pytest.approx(max(1.0, 24 - hours), abs=0.26)
@@ -78,18 +78,18 @@ def test_an_agent_that_has_just_started_counts_what_was_kept_before_it_and_disca
 
 
 def test_a_clock_that_was_wrong_when_the_host_started_and_is_then_set_right_has_made_nothing_old() -> None:
-    clock = Hands()
+    clock = ManualClock()
     watchdog = running(clock, 0)
     assert due_after(watchdog, clock, failure(clock.wall - 400 * DAY), {0: -400 * DAY}) == 24.25
 
 
 def test_a_failure_in_the_future_of_a_clock_that_was_set_back_is_as_old_as_the_agent_saw_it() -> None:
-    clock = Hands()
+    clock = ManualClock()
     assert due_after(running(clock), clock, failure(clock.wall + 30 * DAY)) == 24.25
 
 
 def test_what_failed_again_is_kept_anew() -> None:
-    clock = Hands()
+    clock = ManualClock()
     watchdog = running(clock)
     assert watchdog.due(failure(clock.wall), True, False) is None
     clock.go(DAY)
@@ -114,7 +114,7 @@ def accepted(controller: PipelineController, number: int) -> None:
 
 def over(place: Path, first: int = 1) -> PipelineController:
     """A failed rollout that was kept long enough."""
-    clock = Hands()
+    clock = ManualClock()
     controller = opened(place, Watchdog(24.0, clock=clock), first)
     controller.recorder.store(Failed("promote", "disk full"))
     controller.recorder._status = replace(controller.recorder.status, changed=clock.wall)
@@ -196,9 +196,9 @@ def restored(controller: PipelineController, aside: Path) -> None:
     aside.rename(controller.rollouts.path)
 
 
-def left_alone(place: Path) -> tuple[PipelineController, Hands]:
+def left_alone(place: Path) -> tuple[PipelineController, ManualClock]:
     """A rollout whose console has just left, for too long."""
-    clock = Hands()
+    clock = ManualClock()
     controller = opened(place, Watchdog(24.0, attached=True, clock=clock))
     controller.recorder.store(Entered("backfilling"))
     clock.go(ATTACHED_SECONDS + 1)
@@ -267,7 +267,7 @@ def test_a_pause_that_waited_until_the_console_was_back_or_the_next_rollout_bega
 
 @pytest.mark.parametrize("up", [1.0, 5000.0])  # a host that has just started, and one that runs
 def test_an_attached_rollout_pauses_only_once_its_console_has_been_gone_for_so_long(up: float) -> None:
-    clock = Hands(steady=up)
+    clock = ManualClock(steady=up)
     left = Watchdog(24.0, attached=True, clock=clock)
     clock.go(ATTACHED_SECONDS + 1.0)
     assert left.due(Status(rollout="web-1", state="backfilling"), False, True) == ("pause", LEFT)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.propagation.ddl.play import Stage, Verdict, judged
+from tests.propagation.ddl.play import DdlDatabase, Verdict, judged
 from tests.propagation.servers.postgres import Postgres
 
 pytestmark = pytest.mark.stores
@@ -14,19 +14,19 @@ FOUND = (9372, 10297, 11257, 20432, 23100, 37318, 41964)  # read wrongly once, o
 
 
 @pytest.fixture(scope="module")
-def stage() -> Iterator[Stage]:
+def database() -> Iterator[DdlDatabase]:
     postgres = Postgres()
     try:
-        made = Stage(postgres.start())
+        made = DdlDatabase(postgres.start())
         yield made
         made.close()
     finally:
         postgres.stop()
 
 
-def test_what_is_observed_of_a_random_script_is_what_the_catalog_became_or_it_is_refused(stage: Stage) -> None:
-    """The seed of a script that is read wrongly is in the failure: `judged(stage, seed)` plays it again."""
-    found = {seed: judged(stage, seed) for seed in (*range(DRAWN), *FOUND)}
+def test_what_is_observed_of_a_random_script_is_what_the_catalog_became_or_it_is_refused(database: DdlDatabase) -> None:
+    """The seed of a script that is read wrongly is in the failure: `judged(database, seed)` plays it again."""
+    found = {seed: judged(database, seed) for seed in (*range(DRAWN), *FOUND)}
     wrong = {seed: (one.differences, one.script.body) for seed, one in found.items() if one.differences}
     assert wrong == {}
     verdicts = Counter(one.verdict for one in found.values())

@@ -35,22 +35,22 @@ class Rows:
         return self._data
 
 
-class Spark:
+class RacingSpark:
     """A DataFrame whose write Delta passes over without a word, while somebody else commits."""
 
     def __init__(self, meanwhile: Callable[[str], Any]) -> None:
         self._meanwhile = meanwhile
 
     @property
-    def write(self) -> "Spark":
+    def write(self) -> "RacingSpark":
         return self
 
-    def format(self, _: str) -> "Spark":
+    def format(self, _: str) -> "RacingSpark":
         return self
 
     mode = format
 
-    def options(self, **_: str) -> "Spark":
+    def options(self, **_: str) -> "RacingSpark":
         return self
 
     def save(self, path: str) -> None:
@@ -216,7 +216,7 @@ def test_what_a_commit_did_is_told_by_the_commit_itself(table: str) -> None:
 @pytest.mark.parametrize("ahead", [number(1, 6), number(2, 1), number(9, 9)])
 def test_a_write_that_delta_passed_over_is_never_taken_for_the_rivals_beside_it(table: str, ahead: int) -> None:
     writer = commit.open_feed(NO_SPARK, FEED, table, 0)
-    passed_over: Any = Spark(lambda path: commit_rows(path, FEED, ahead, rows(7)))
+    passed_over: Any = RacingSpark(lambda path: commit_rows(path, FEED, ahead, rows(7)))
     with pytest.raises(FeedStopped) as told:
         commit.append(NO_SPARK, passed_over, writer, 5, {"kind": "live"})
     assert (told.value.code, writer.position) == ("E_SKIPPED", 0)

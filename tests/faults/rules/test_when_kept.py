@@ -42,7 +42,7 @@ def begins(line: PipelineController) -> None:
     line.recorder.store(Entered("backfilling"))
 
 
-class Scene:
+class MaintenanceSetup:
     """A keeper of some pipelines, and what it compacts; `meets` is what a table's compaction runs into."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, *lines: PipelineController) -> None:
@@ -77,27 +77,27 @@ class Scene:
 
 
 def test_tables_are_compacted_once_an_hour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = Scene(monkeypatch, pipeline(tmp_path, "a", "b"))
-    assert scene.after(0.0) == []
-    assert scene.after(HOUR - 0.5) == []
-    assert scene.after(0.5) == ["a", "b"]
-    assert [(level, text) for _, level, text in scene.said] == [
+    setup = MaintenanceSetup(monkeypatch, pipeline(tmp_path, "a", "b"))
+    assert setup.after(0.0) == []
+    assert setup.after(HOUR - 0.5) == []
+    assert setup.after(0.5) == ["a", "b"]
+    assert [(level, text) for _, level, text in setup.said] == [
         ("info", f"{table}: compacted day=2026-11-01: 4 files to 1 in version 4") for table in ("a", "b")
     ]
-    assert scene.after(0.5) == []
-    assert scene.after(HOUR - 1.0) == []
-    assert scene.after(0.5) == ["a", "b"]
-    assert scene.after(5 * HOUR) == ["a", "b"]
+    assert setup.after(0.5) == []
+    assert setup.after(HOUR - 1.0) == []
+    assert setup.after(0.5) == ["a", "b"]
+    assert setup.after(5 * HOUR) == ["a", "b"]
 
 
 def test_nothing_starts_spark_for_it_and_where_it_starts_what_is_due_is_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene = Scene(monkeypatch, pipeline(tmp_path, "a"))
-    scene.spark.started = False
-    assert scene.after(3 * HOUR) == []
-    scene.spark.started = True
-    assert scene.after(1.0) == ["a"]
+    setup = MaintenanceSetup(monkeypatch, pipeline(tmp_path, "a"))
+    setup.spark.started = False
+    assert setup.after(3 * HOUR) == []
+    setup.spark.started = True
+    assert setup.after(1.0) == ["a"]
 
 
 def test_a_pipeline_under_way_is_left_alone_and_its_neighbours_are_not(
@@ -105,20 +105,20 @@ def test_a_pipeline_under_way_is_left_alone_and_its_neighbours_are_not(
 ) -> None:
     busy, other = pipeline(tmp_path / "busy", "a"), pipeline(tmp_path / "other", "b")
     begins(busy)
-    scene = Scene(monkeypatch, busy, other)
-    assert scene.after(HOUR) == ["b"]
+    setup = MaintenanceSetup(monkeypatch, busy, other)
+    assert setup.after(HOUR) == ["b"]
     busy.recorder.store(Ended("discarded", "ada"))
-    assert scene.after(HOUR) == ["a", "b"]
+    assert setup.after(HOUR) == ["a", "b"]
 
 
 def test_an_hourly_pass_is_left_out_beside_one_that_was_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene = Scene(monkeypatch, pipeline(tmp_path, "a"))
-    with scene.keeper._busy:
-        assert scene.after(HOUR) == []
-    assert scene.after(HOUR) == ["a"]
-    assert not scene.keeper._busy.locked()
+    setup = MaintenanceSetup(monkeypatch, pipeline(tmp_path, "a"))
+    with setup.keeper._busy:
+        assert setup.after(HOUR) == []
+    assert setup.after(HOUR) == ["a"]
+    assert not setup.keeper._busy.locked()
 
 
 @pytest.mark.parametrize(
@@ -135,20 +135,20 @@ def test_an_hourly_pass_is_left_out_beside_one_that_was_asked_for(
 def test_what_a_pass_meets_is_told_and_the_next_hour_tries_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, level: str, text: str
 ) -> None:
-    scene = Scene(monkeypatch, pipeline(tmp_path / "one", "a"), pipeline(tmp_path / "two", "b"))
-    scene.meets = {"a": error}
+    setup = MaintenanceSetup(monkeypatch, pipeline(tmp_path / "one", "a"), pipeline(tmp_path / "two", "b"))
+    setup.meets = {"a": error}
     for _ in range(2):
-        assert scene.after(HOUR) == ["a", "b"], "the other pipeline does not suffer for it"
-        assert [(found, said) for _, found, said in scene.said if found != "info"] == [(level, text)]
-        scene.said.clear()
-    scene.meets = {}
-    assert scene.after(HOUR) == ["a", "b"]
-    assert {found for _, found, _ in scene.said} == {"info"}
+        assert setup.after(HOUR) == ["a", "b"], "the other pipeline does not suffer for it"
+        assert [(found, said) for _, found, said in setup.said if found != "info"] == [(level, text)]
+        setup.said.clear()
+    setup.meets = {}
+    assert setup.after(HOUR) == ["a", "b"]
+    assert {found for _, found, _ in setup.said} == {"info"}
 
 
 def test_a_table_that_a_compaction_changed_is_passed_over_and_those_behind_it_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene = Scene(monkeypatch, pipeline(tmp_path, "a", "b", "c"))
-    scene.keeper._spoiled[str(tmp_path / "b")] = cast(Any, ConsoleError("changed"))
-    assert scene.after(HOUR) == ["a", "c"]
+    setup = MaintenanceSetup(monkeypatch, pipeline(tmp_path, "a", "b", "c"))
+    setup.keeper._spoiled[str(tmp_path / "b")] = cast(Any, ConsoleError("changed"))
+    assert setup.after(HOUR) == ["a", "c"]

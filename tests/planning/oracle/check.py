@@ -16,14 +16,14 @@ from console.planning.sql.syntax import lenient
 from console.planning.sql.syntax.operators import Level, level
 from console.planning.sql.tree import DIALECT, Text
 from tests.planning.oracle.draw import TABLES, Draw
-from tests.planning.oracle.judge import Refused, Spark
+from tests.planning.oracle.judge import Refused, SparkOracle
 
 KNOWN = NameScope(TABLES)
 OTHERS = SparkParser
 
 
 @dataclass
-class Found:
+class OracleTally:
     """What came out of so many texts. refused: by us although Spark takes it;  wrong: (seed, what differs)"""
 
     agree: int = 0
@@ -31,16 +31,16 @@ class Found:
     not_spark: int = 0
     wrong: list[tuple[int, str]] = field(default_factory=list)
 
-    def add(self, other: "Found") -> None:
+    def add(self, other: "OracleTally") -> None:
         self.agree += other.agree
         self.refused += other.refused
         self.not_spark += other.not_spark
         self.wrong += other.wrong
 
 
-def expressions(spark: Spark, seeds: Iterable[int]) -> Found:
+def expressions(spark: SparkOracle, seeds: Iterable[int]) -> OracleTally:
     """Our tree, with every pair of parentheses written and again with as few as we write, is Spark's."""
-    found = Found()
+    found = OracleTally()
     for seed in seeds:
         text = Draw(seed).expression(4)
         try:
@@ -86,9 +86,9 @@ def bare(tree: exp.Expr) -> exp.Expr:
     return tree.copy().transform(lambda node: node.this if isinstance(node, exp.Paren) else node)
 
 
-def statements(spark: Spark, seeds: Iterable[int]) -> Found:
+def statements(spark: SparkOracle, seeds: Iterable[int]) -> OracleTally:
     """What is compiled of a text gives its rows, in its order where it has one."""
-    found = Found()
+    found = OracleTally()
     for seed in seeds:
         sql = Draw(seed).statement()
         try:
@@ -108,7 +108,7 @@ def statements(spark: Spark, seeds: Iterable[int]) -> Found:
     return found
 
 
-def _differ(spark: Spark, sql: str, sent: str) -> str | None:
+def _differ(spark: SparkOracle, sql: str, sent: str) -> str | None:
     """ "" where the rows are the same, None where the text itself fails on them."""
     try:
         if spark.alike(sql, sent):
@@ -129,9 +129,9 @@ def _differ(spark: Spark, sql: str, sent: str) -> str | None:
     return f"{want} became {have}"
 
 
-def pairs(spark: Spark, seeds: Iterable[int]) -> Found:
+def pairs(spark: SparkOracle, seeds: Iterable[int]) -> OracleTally:
     """Texts of few names, gathered by what we take them to mean; each gathering has one set of rows."""
-    found, alike = Found(), defaultdict(list)
+    found, alike = OracleTally(), defaultdict(list)
     for seed in seeds:
         for sql in Draw(seed).variants():
             try:

@@ -20,7 +20,7 @@ class Refused(Exception):
     """Spark does not run a text."""
 
 
-class Spark:
+class SparkOracle:
     """One session with the tables of `draw`, or with those that the statements make."""
 
     def __init__(self, session: Any, statements: Iterable[str] = ()) -> None:
@@ -31,9 +31,9 @@ class Spark:
         self._known: dict[str, list[tuple[str, ...]] | Refused] = {}
         self._frames: dict[str, Any] = {}
 
-    def beside(self, statements: Iterable[str]) -> "Spark":
+    def beside(self, statements: Iterable[str]) -> "SparkOracle":
         """Other tables of the same names, in a session of their own."""
-        return Spark(self.session.newSession(), statements)
+        return SparkOracle(self.session.newSession(), statements)
 
     def expression(self, text: str) -> str:
         """The tree of an expression, in which spellings of one thing that Spark's parser tells apart are one.
@@ -105,7 +105,7 @@ class Spark:
 
 
 @contextmanager
-def started() -> Iterator[Spark]:
+def started() -> Iterator[SparkOracle]:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.master("local[1]")
@@ -114,6 +114,6 @@ def started() -> Iterator[Spark]:
     session = builder.getOrCreate()
     logging.getLogger("SQLQueryContextLogger").disabled = True  # which tells of every refusal
     try:
-        yield Spark(session)
+        yield SparkOracle(session)
     finally:
         session.stop()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from tests.planning.cases import held_out, rewrites, unseen
 from tests.planning.oracle import databases
 from tests.planning.oracle.draw import TABLES
-from tests.planning.oracle.judge import Refused, Spark
+from tests.planning.oracle.judge import Refused, SparkOracle
 
 Pair = tuple[str, str]
 
@@ -36,7 +36,7 @@ LISTS = (
 SIZE = sum(len(of.pairs) for of in LISTS)
 
 
-def listed(spark: Spark, every: int = 1, seeds: Sequence[int] = (0,)) -> list[str]:
+def listed(spark: SparkOracle, every: int = 1, seeds: Sequence[int] = (0,)) -> list[str]:
     """What Spark says otherwise: of a rewrite on any of the databases, of a near miss on all of them.
 
     every  of how many pairs one is asked about;  seeds  of the databases, beside the rows of `draw` where they fit
@@ -53,7 +53,7 @@ def listed(spark: Spark, every: int = 1, seeds: Sequence[int] = (0,)) -> list[st
     return found
 
 
-def told_apart(spark: Spark, one: str, other: str) -> bool | None:
+def told_apart(spark: SparkOracle, one: str, other: str) -> bool | None:
     """Whether the rows of two texts differ on the data, in their order where both have one; a text that fails differs from
     one that does not, and of two that fail nothing is known."""
     try:
@@ -66,7 +66,7 @@ def told_apart(spark: Spark, one: str, other: str) -> bool | None:
     return found[0] != found[1] if any(rows is not None for rows in found) else None
 
 
-def _rows(spark: Spark, sql: str, *, ordered: bool) -> object:
+def _rows(spark: SparkOracle, sql: str, *, ordered: bool) -> object:
     try:
         return spark.rows(sql)[1:] if ordered else spark.multiset(sql)
     except Refused:

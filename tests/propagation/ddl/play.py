@@ -88,7 +88,7 @@ class Script:
     older: dict[tuple[Name, str], str | None]
 
 
-class Stage:
+class DdlDatabase:
     """One database in which script after script is played."""
 
     def __init__(self, postgres: Postgres) -> None:
@@ -264,15 +264,15 @@ class Judged:
     differences: tuple[str, ...] = ()
 
 
-def judged(stage: Stage, seed: int) -> Judged:
+def judged(database: DdlDatabase, seed: int) -> Judged:
     """One script, and what observing makes of it beside the catalog."""
-    script = stage.play(seed)
+    script = database.play(seed)
     if not script.body:
         return Judged(script, Verdict.EMPTY)
     try:
         found = observe([("script.sql", script.body)], [("before.sql", script.setup)])
     except Problems:
         return Judged(script, Verdict.REFUSED)
-    wrong = tuple(differences(script.before, script.after, found, stage.same))
-    wrong += tuple(misread(script.before, script.older, script.after, found, stage.same))
+    wrong = tuple(differences(script.before, script.after, found, database.same))
+    wrong += tuple(misread(script.before, script.older, script.after, found, database.same))
     return Judged(script, Verdict.WRONG if wrong else Verdict.RIGHT, wrong)

@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 
 from tests import soak
-from tests.propagation.ddl.play import Stage, Verdict, judged
+from tests.propagation.ddl.play import DdlDatabase, Verdict, judged
 from tests.propagation.servers.postgres import Postgres
 
 
@@ -17,9 +17,9 @@ def main() -> int:
     figures = Counter({verdict.value: 0 for verdict in Verdict})
     postgres = Postgres()
     try:
-        stage = Stage(postgres.start())
+        database = DdlDatabase(postgres.start())
         for seed in run.seeds():
-            found = judged(stage, seed)
+            found = judged(database, seed)
             figures[found.verdict.value] += 1
             if found.differences:
                 before, script = found.script.setup, found.script.body

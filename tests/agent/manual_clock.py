@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 
 @dataclass
-class Hands:
+class ManualClock:
     """Seconds: the wall clock may be set to anything, the monotonic one only grows."""
 
     wall: float = 1_800_000_000.0
