@@ -21,7 +21,7 @@ class ProgressPrinter:
         self._printed_at: dict[tuple[str, str], float] = {}
 
     def print_changes(self, view: RegionView) -> None:
-        """Say what is new about one region since it was last told."""
+        """Print what has changed in one region since its last view."""
         name = view.region.name
         for line in progress_lines(self._last.get(name, RegionView(view.region)), view):
             now = time.monotonic()

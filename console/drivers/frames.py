@@ -160,7 +160,7 @@ class Link:
             raise ended
 
     async def close(self) -> None:
-        """Drop the link; whoever is at the other end goes on."""
+        """Drop the link; the process at the other end goes on."""
         self._end(Unreachable(f"{self.peer}: the link was closed"))
         self._receiver.cancel()
         with suppress(asyncio.CancelledError):

@@ -99,7 +99,7 @@ def _print_result(output: Output, region: str, table: str, events: "Events", don
 
 
 def _load_name(file: str, events: "Events") -> str:
-    """The name of a load that nobody named. That of a pipe says nothing of what comes through it."""
+    """The default name of a load. The name of a pipe says nothing about its content."""
     name = Path(file).name
     if file == "-" or not Path(file).is_file():
         return f"stdin-{events.first.hex()[:12]}"

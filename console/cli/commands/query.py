@@ -101,7 +101,7 @@ def _ask(
 
 
 def _nothing_live(region: str) -> RegionError:
-    """Nobody was first and no lock is held: there is nothing to read until somebody builds it."""
+    """Not a conflict with another console: there is nothing to read until a first release is live."""
     hint = f"console apply --regions {region}, then console promote --region {region}"
     return RegionError(f"{region}: nothing is live yet", hint=hint, code="E_NOTHING_LIVE")
 
@@ -262,7 +262,7 @@ def _run(kind: Literal["copy", "sink"], name: str, run: str = "") -> int:
 
 @contextmanager
 def _asked_again(again: str) -> Iterator[None]:
-    """An error after which nobody knows whether the rows are in says how to find out."""
+    """Extend an error after which it is unknown whether the rows were written by the way to find out."""
     try:
         yield
     except (DataError, UsageError, Conflict):

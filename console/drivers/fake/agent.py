@@ -1,4 +1,4 @@
-"""The agent inside a fake region: carries an accepted plan through the events that a real one tells."""
+"""The agent inside a fake region: runs an accepted plan through the events of a real one."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -282,7 +282,7 @@ class FakeAgent:
             await self._sleep(self._seconds(rows) / 4)
             disk.say(Progress(step.id, rows * part // 4, batch=_label(run)))
         disk.write(step.id, run[0].index, run[-1].index)
-        await self._sleep(0.0)  # the worst moment to be killed: written, and nobody told
+        await self._sleep(0.0)  # the worst moment to be killed: committed, and the event not stored yet
         self._store_batch(step, run)
 
     def _store_batch(self, step: Backfill, run: tuple[Slice, ...]) -> None:

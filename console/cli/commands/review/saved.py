@@ -22,7 +22,7 @@ _SHOWN = 12  # facts of one region; more of them is another region
 def hold(
     project: OpenProject, output: Output, saved: "SavedPlans", file: Path, *, may_replan: bool
 ) -> tuple[list[Plan], int]:
-    """The plans to carry, in the order of waves, and 4 where a region's was refused, else 0.
+    """The plans to run, in the order of waves, and exit code 4 if a region's was refused, else 0.
 
     A plan that no longer holds stays among them: the runner refuses its region and the waves behind it, and carries the
     others. On a terminal the operator may have just that one planned anew and read it.

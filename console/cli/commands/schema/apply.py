@@ -223,7 +223,7 @@ def gate(output: Output, site: "Site", todo: "Sequence[StepPlan]", request: "Mig
 
 
 def folded(shown: "Sequence[Seen]") -> list[list[str]]:
-    """What is left, store by store; stores with the same left to do are told together."""
+    """The remaining steps, store by store; stores with the same steps share one entry."""
     alike: dict[tuple[str, ...], list[Seen]] = {}
     for site, todo, error in shown:
         weightless = [replace(one, rewrites=0) for one in todo]

@@ -72,7 +72,7 @@ def arriving(
 
 
 def _answers(questions: Sequence[Callable[[], StoreAnswer]], timeout: float) -> dict[int, StoreAnswer]:
-    """The answers that come in time, by rank; threads that hang on keep nobody from leaving."""
+    """The answers that arrive in time, by rank; threads that still wait do not delay the exit."""
     ranks: Iterator[int] = iter(range(len(questions)))
     taking, answered = threading.Lock(), SimpleQueue[tuple[int, StoreAnswer]]()
 
