@@ -1,7 +1,7 @@
 # make setup · demo · check · test · bench · clean
 PYTHON ?= python3
 BIN := .venv/bin
-export HEADLESS PLANT LOG
+export HEADLESS PLANT LOG AREA SINCE
 
 .PHONY: setup schema python postgres clocks demo check lint test soak bench clean
 
@@ -35,6 +35,7 @@ postgres:
 clocks:
 	@$(PYTHON) tools/setup.py clocks
 
+# AREA=spark (or pure, stores, ssh, faults; several with commas) runs these alone; SINCE=REF what a change reaches
 test: setup postgres clocks
 	@$(BIN)/python tools/test.py
 
