@@ -10,6 +10,7 @@ from console.cli.output import Output
 from console.cli.wiring import cli_context
 from console.drivers import prerequisites
 from console.errors import ConsoleError, UsageError
+from console.setup import archive, jars
 
 
 @command(
@@ -38,8 +39,6 @@ def setup(*, source: Path | None, pack: Path | None, no_archive: bool) -> int:
     Java 17 or 21 and console's extra `agent` must be there. A class archive for faster starts is made as well. Doing it
     twice does nothing; `console info` shows where the jars lie.
     """
-    from console.setup import jars
-
     output = Output(cli_context().flags)
     target = paths.jars_dir()
     if source and pack:
@@ -48,14 +47,14 @@ def setup(*, source: Path | None, pack: Path | None, no_archive: bool) -> int:
         if jars.wrong(target):
             _see_spark()
         jars.pack(pack, target)
-        _report(output, pack, archive=False, hint="console setup --from, on the other machine, takes them from there")
+        _report(output, pack, archived=False, hint="console setup --from, on the other machine, takes them from there")
         return 0
     java = _see_spark()
     if source is None and jars.wrong(target):
         output.info(f"fetching {jars.PACKAGE} (once)")
     jars.install(target, source)
     archived = not no_archive and _archived(output, java)
-    _report(output, target, archive=archived)
+    _report(output, target, archived=archived)
     return 0
 
 
@@ -72,8 +71,6 @@ def _see_spark() -> str:
 
 def _archived(output: Output, java: str) -> bool:
     """Whether a class archive is there; agents work without one."""
-    from console.setup import archive
-
     if archive.current(java):
         return True
     output.info("preparing the JVM's class archive (once)")
@@ -84,13 +81,11 @@ def _archived(output: Output, java: str) -> bool:
     return not why
 
 
-def _report(output: Output, folder: Path, *, archive: bool, hint: str = "") -> None:
-    from console.setup import jars
-
+def _report(output: Output, folder: Path, *, archived: bool, hint: str = "") -> None:
     names = list(jars.locked())
     if output.json:
-        output.document({"folder": str(folder), "jars": names, "archive": archive})
+        output.document({"folder": str(folder), "jars": names, "archive": archived})
         return
-    output.data(f"{folder}: {len(names)} jars, as jars.lock has them{', and a class archive' if archive else ''}")
+    output.data(f"{folder}: {len(names)} jars, as jars.lock has them{', and a class archive' if archived else ''}")
     if hint:
         output.info(hint)
