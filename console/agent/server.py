@@ -217,7 +217,7 @@ class _Connection:
 
     def _encoded(self, value: object) -> Any:
         """As JSON, in the version that the console at the other end understands."""
-        return codec.encode(value) if self._later else codec.parted(value)[0]
+        return codec.encode(value) if self._later else codec.split_beside(value)[0]
 
     def _write(self, data: bytes) -> None:
         if not self._closed:

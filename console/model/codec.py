@@ -1,6 +1,6 @@
-"""Frozen dataclasses to JSON and back: what does not fit its type is refused with its path.
+"""Frozen dataclasses to JSON and back: values that do not fit their type are refused with their path.
 
-What a newer version has added is passed over, unless it says that nobody may read past it (docs/versions.md).
+Keys added by newer versions are ignored, unless they are marked as required (docs/versions.md).
 """
 
 import dataclasses
@@ -16,29 +16,27 @@ from console.errors import DataError, NewerFormat
 
 T = TypeVar("T")
 TAG = "type"  # members of a union of dataclasses carry their class name under this key
-# metadata of a field that is left out where it holds its default: what an older version wrote, or reads, stays the same
+# metadata of a field that is left out at its default, so that older versions write and read the same JSON
 QUIET = {"quiet": True}
-# metadata of a field that came after 0.1.0, which refuses a key it does not know: stored, it stands beside what holds it,
-# and an agent leaves it out for a console that has not said that it knows such words
+# metadata of a field added after 0.1.0, which refuses unknown keys: it is stored beside the record that it belongs to, and an
+# agent leaves it out for a console that has not announced that it knows such keys
 BESIDE = {**QUIET, "beside": True}
-NEEDED = (
-    "!"  # `name!0.3.0`: a key or a kind that only readers from that version on understand, and no other may pass over
-)
-Rest = list[tuple[list[str | int], Any]]  # where in the data → what stands beside it
+NEEDED = "!"  # `name!0.3.0`: a key or a kind that readers before that version must refuse
+Rest = list[tuple[list[str | int], Any]]  # path in the data → value stored beside it
 _DEPTH = 64
 _NEVER = object()
 
 
 def needed(since: str) -> dict[str, object]:
-    """Metadata of a field without which the rest is misread, once it is not its default: older readers refuse it by name.
+    """Metadata of a required field: unless it holds its default, older readers would misread the rest, so they refuse it.
 
-    since  the version of console that brings it. A whole kind says the same by a class variable `SINCE`.
+    since  version of console that adds it; a whole kind is marked by a class variable `SINCE`
     """
     return {**QUIET, "needed": since}
 
 
 def encode(value: object) -> Any:
-    """A model value as JSON-able data; every dataclass carries its class name, so that unions can be told apart."""
+    """A model value as JSON-able data; every dataclass carries its class name, which identifies members of unions."""
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, (tuple, list)):
@@ -50,25 +48,25 @@ def encode(value: object) -> Any:
     kind: Any = type(value)
     if (names := _names(kind)) is None:
         raise TypeError(f"no JSON for {kind.__name__}")
-    data: dict[str, Any] = {TAG: _marked(kind.__name__, getattr(kind, "SINCE", ""))}
+    data: dict[str, Any] = {TAG: _key(kind.__name__, getattr(kind, "SINCE", ""))}
     for name, key, default in names:
-        if (held := getattr(value, name)) != default:
-            data[key] = encode(held)
+        if (item := getattr(value, name)) != default:
+            data[key] = encode(item)
     return data
 
 
-def _marked(name: str, since: str) -> str:
+def _key(name: str, since: str) -> str:
     return f"{name}{NEEDED}{since}" if since else name
 
 
 @cache
 def _names(kind: Hashable) -> tuple[tuple[str, str, object], ...] | None:
-    """Fields: name, key, and the value at which it is left out; most have none."""
+    """Name, key, and the value at which it is left out (`_NEVER` for most) of each field; None for no dataclass."""
     if not dataclasses.is_dataclass(kind):
         return None
     quiet = QUIET.items()
     return tuple(
-        (f.name, _marked(f.name, f.metadata.get("needed", "")), f.default if quiet <= f.metadata.items() else _NEVER)
+        (f.name, _key(f.name, f.metadata.get("needed", "")), f.default if quiet <= f.metadata.items() else _NEVER)
         for f in dataclasses.fields(kind)
     )
 
@@ -78,48 +76,48 @@ def dumps(value: object) -> str:
     return json.dumps(encode(value), separators=(",", ":"), allow_nan=False)
 
 
-def parted(value: object) -> tuple[Any, Rest]:
-    """A model value as `encode` gives it, but for its fields that are `BESIDE`; and these."""
+def split_beside(value: object) -> tuple[Any, Rest]:
+    """A model value encoded without its `BESIDE` fields, and these fields."""
     rest: Rest = []
     data = encode(value)
-    _part(value, data, [], rest)
+    _split(value, data, [], rest)
     return data, rest
 
 
-def _part(value: Any, data: Any, at: list[str | int], rest: Rest) -> None:
+def _split(value: Any, data: Any, at: list[str | int], rest: Rest) -> None:
     match value:
         case tuple() | list():
             for number, item in enumerate(value):
-                _part(item, data[number], [*at, number], rest)
+                _split(item, data[number], [*at, number], rest)
         case dict():
             for key, item in value.items():
-                _part(item, data[str(key)], [*at, str(key)], rest)
+                _split(item, data[str(key)], [*at, str(key)], rest)
         case _ if dataclasses.is_dataclass(value):
             for field in dataclasses.fields(value):
                 if field.metadata.get("beside") and field.name in data:
                     rest.append(([*at, field.name], data.pop(field.name)))
                 elif field.name in data:
-                    _part(getattr(value, field.name), data[field.name], [*at, field.name], rest)
+                    _split(getattr(value, field.name), data[field.name], [*at, field.name], rest)
 
 
-def joined(data: Any, rest: Any) -> Any:
-    """Data with what `parted` took from it, back in its place.
+def join_beside(data: Any, rest: Any) -> Any:
+    """Data with the fields removed by `split_beside` put back.
 
-    raises  DataError where there is no such place
+    raises  DataError where a field's path does not exist
     """
     try:
-        for at, held in rest:
+        for at, item in rest:
             place = data
             for step in at[:-1]:
                 place = place[step]
-            place[at[-1]] = held
+            place[at[-1]] = item
     except (KeyError, IndexError, TypeError, ValueError):
-        raise DataError("what stands beside it names a place that it does not have") from None
+        raise DataError("a value stored beside it has a path that does not exist") from None
     return data
 
 
 def loads(text: str | bytes) -> Any:
-    """Strict JSON: NaN, Infinity, duplicate keys and endless digits are refused.
+    """Parse strict JSON: NaN, Infinity, duplicate keys and numbers with too many digits are refused.
 
     raises  DataError
     """
@@ -140,11 +138,11 @@ def loads(text: str | bytes) -> Any:
 
 
 def decode(cls: type[T], data: Any, *, exact: bool = False) -> T:
-    """Data as `encode` wrote it, as a value of `cls`. Keys that this version does not know are passed over.
+    """Decode data written by `encode` as a value of `cls`. Unknown keys are ignored.
 
-    exact   nothing is passed over: for files that are bound to the version which wrote them
-    raises  DataError naming the path of what does not fit; missing keys included;
-            NewerFormat at what only a newer version understands and nobody may pass over
+    exact   refuse unknown keys: for files that are bound to the version that wrote them
+    raises  DataError naming the path of a value that does not fit or is missing;
+            NewerFormat at a key or kind that requires a newer version
     """
     result: T = _Reader(exact).value(cls, data, cls.__name__, 0)
     return result

@@ -1,11 +1,11 @@
-"""The Delta settings that a version of ours is created with; its release keeps them, so that any other is somebody's doing."""
+"""The Delta settings with which our versions are created. Releases record them, so that later changes show as drift."""
 
 TableSettings = tuple[tuple[str, str], ...]  # `delta.*` → value, sorted
 
 CHECKPOINT_COMMITS = 50  # Delta's 10 makes every tenth small live commit a heavy one
 _LEAST_HOURS = 24 * 7
 
-# what a session may have on for every new table, and no feed can read or deltalake write (docs/design.md, rule 9); as good as unset
+# features that a session may turn on by default, but that feeds cannot read or deltalake cannot write (docs/design.md, rule 9)
 OFF = {
     **dict.fromkeys(("delta.enableDeletionVectors", "delta.enableRowTracking", "delta.enableTypeWidening"), "false"),
     **dict.fromkeys(("delta.enableInCommitTimestamps", "delta.appendOnly"), "false"),
@@ -15,7 +15,7 @@ OFF = {
 
 
 def table_settings(keep_hours: float) -> TableSettings:
-    """keep_hours: how long removed files and the log are kept at least, the rollback window plus the longest rollout"""
+    """Settings of a new version. keep_hours: least hours that removed files are kept: rollback window plus longest rollout"""
     hours = max(int(keep_hours), _LEAST_HOURS)
     return (
         ("delta.checkpointInterval", str(CHECKPOINT_COMMITS)),
@@ -25,7 +25,7 @@ def table_settings(keep_hours: float) -> TableSettings:
 
 
 def changed(was: TableSettings, now: TableSettings) -> tuple[tuple[str, str, str], ...]:
-    """Key, value then and value now ("" for none) of the settings that are no longer those that a table was created with."""
+    """(key, value at creation, value now), "" for none, of the settings that differ from those of the table's creation."""
     before, after = dict(was), dict(now)
     return tuple(
         (key, before.get(key, ""), after.get(key, ""))

@@ -1,4 +1,4 @@
-"""What happens to one region's rollout, as values. The journal keeps them, `fold` reads them, the faces draw that."""
+"""The events of one region's rollout, as values. They are stored, folded into a status, and shown by the faces."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -26,11 +26,11 @@ ENDED: frozenset[str] = frozenset(("live", "cancelled", "discarded", "rolled-bac
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The region has stored the plan and carries it on alone.
+    """The region has stored the plan and executes it on its own.
 
     steps    (id, estimated rows) in order
     allowed  losses that were accepted by name, `CODE:table`
-    attached tied to the console that began it: without a watcher it pauses
+    attached tied to the console that started it: it pauses without a watcher
     fleet    None where the region was started alone
     """
 
@@ -54,9 +54,9 @@ class Entered:
 
 @dataclass(frozen=True, slots=True)
 class Fenced:
-    """History of a step ends at `version` of `source`; its slices are cut and their order is fixed.
+    """The history of a step ends at `version` of `source`; its slices and their order are fixed.
 
-    until  seconds, UTC: after that files of this version may be deleted under the rollout; 0 is not known
+    until  seconds since 1970, UTC: files of this version may be deleted after that; 0 where unknown
     """
 
     step: str
@@ -86,9 +86,10 @@ class BatchStarted:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Inside a batch or a catch-up; never stored. rows of this batch so far; left: rows to go, -1 unknown.
+    """Progress within a batch or a catch-up; never stored.
 
-    batch  label of the batch, by which one that is told late is known; "" in a catch-up
+    rows   of this batch so far;  left  rows to go, -1 where unknown
+    batch  label of the batch, by which late reports are recognised; "" in a catch-up
     """
 
     step: str
@@ -99,7 +100,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class BatchDone:
-    """One commit, read back. The receipt of these slices."""
+    """A committed batch, read back: the receipt of its slices."""
 
     step: str
     label: str
@@ -110,7 +111,7 @@ class BatchDone:
     bytes: int
     seconds: float
     version: int  # Delta version of the target, -1 where the slices held nothing
-    quarantined: int = field(default=0, metadata=QUIET)  # rows that were set aside, in rows_in and not in rows_out
+    quarantined: int = field(default=0, metadata=QUIET)  # rows that did not convert: in rows_in, not in rows_out
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +121,11 @@ class StepDone:
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """One check of the validation. ok None is inconclusive; `detail` is one line of figures or of what differs.
+    """One check of the validation.
 
-    commits, rows  of a sample of live commits: how many were computed again, with how many rows of their source
+    ok             None: inconclusive
+    detail         one line: figures, or the differences
+    commits, rows  live commits that were computed again, and their source rows
     """
 
     table: str
@@ -135,7 +138,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Not an error: why nothing moves ("" when it moves again); never stored."""
+    """The rollout waits, without an error; never stored. why: "" when it continues"""
 
     why: str
 
@@ -145,9 +148,9 @@ class Ailing:
     """A live feed whose last try failed.
 
     feed     its materialization;  target  the logical table that it fills;  path  the version of it
-    tries    that failed, one after the other
-    standing nobody should wait for it: it stopped, or has failed too often to be believed to heal
-    below    logical tables that get no rows either, since they hang below the target
+    tries    failed tries in a row
+    standing the feed has stopped, or has failed too often for a recovery to be expected
+    below    logical tables downstream of the target, which get no rows either
     """
 
     feed: str
@@ -163,7 +166,7 @@ class Ailing:
 
 @dataclass(frozen=True, slots=True)
 class Lagging:
-    """How far the feeds are behind their sources, summed, and which of them fail; never stored."""
+    """Lag of the feeds behind their sources, summed, and the feeds that fail; never stored."""
 
     commits: int
     rows: int
@@ -178,7 +181,7 @@ class Paused:
 
 @dataclass(frozen=True, slots=True)
 class Expiring:
-    """What a rollout reads may soon be deleted under it, or may be already. level 1 … 3 as it grows more urgent."""
+    """Files that a rollout reads may soon be deleted, or have been already. level: urgency, 1 … 3"""
 
     until: float  # seconds, UTC
     level: int
@@ -187,25 +190,25 @@ class Expiring:
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """Goes on after a pause or, as `retry`, after a failure."""
+    """The rollout continues after a pause or, by `retry`, after a failure."""
 
     by: str
 
 
 @dataclass(frozen=True, slots=True)
 class TakenOver:
-    """Another console steers from now on; the one before it only looks."""
+    """Another console controls the rollout from now on; the previous one can only watch."""
 
     by: str
     host: str
-    console: str  # the id of the one that steers
+    console: str  # id of the console in control
 
 
 @dataclass(frozen=True, slots=True)
 class DriverLost:
-    """The region's Spark went away in the middle of a step, which is begun again.
+    """The region's Spark was lost during a step, which starts again.
 
-    why  how its JVM ended; "" where it was told by an agent that did not look
+    why  how its JVM ended; "" from older agents
     """
 
     step: str
@@ -261,7 +264,11 @@ Event = (
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One event of one rollout. seq grows by one for stored events and is 0 for the fleeting ones; at: seconds, UTC."""
+    """One event of one rollout.
+
+    seq  number of a stored event, from 1; 0 for an event that is never stored
+    at   seconds since 1970, UTC
+    """
 
     rollout: str
     seq: int
@@ -270,12 +277,12 @@ class Recorded:
 
 
 def fleeting(data: object) -> bool:
-    """Whether an event, as it came over a link, is one that is told and never stored: nothing rests on it."""
+    """Whether an event received over a link is one that is never stored, so that it may be lost."""
     return isinstance(data, dict) and data.get("seq") == 0
 
 
 def point(event: Event) -> str:
-    """A name for the moment of an event: `entered-validating`, `StepDone-create-requests`, `BatchDone`."""
+    """The crash-point name of an event: `entered-validating`, `StepDone-create-requests`, `BatchDone`."""
     match event:
         case Entered(state):
             return f"entered-{state}"

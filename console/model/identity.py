@@ -1,9 +1,9 @@
-"""Who did something, and how that is known: one text, as events have always kept it."""
+"""The identity of a person or program, and its source, as one text in events."""
 
 import re
 from dataclasses import dataclass
 
-OS_USER = "OS user"  # what a name without a source stands for, in the ledgers of earlier versions too
+OS_USER = "OS user"  # source of a name without one, as in the events of earlier versions
 AGENT = "the agent itself"
 _SOURCE = re.compile(r" \(([^()]{1,120})\)")
 _MOST = 200
@@ -36,6 +36,6 @@ def identity(by: str) -> Identity:
 
 
 def _plain(text: str) -> str:
-    """Without what could be taken for a source."""
+    """The text without brackets, which could be taken for a source."""
     kept = "".join(char if char.isprintable() else "?" for char in text[:_MOST])
     return kept.replace("(", "[").replace(")", "]")

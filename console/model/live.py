@@ -1,4 +1,4 @@
-"""What a region holds: its releases, their versions and feeds, and what the Delta logs say of the tables."""
+"""The state of a region: its releases with their versions and feeds, and its tables' statistics from the Delta logs."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,10 +17,10 @@ ReleaseState = Literal["preview", "live", "previous", "retired"]
 class Version:
     """One physical table behind a logical name.
 
-    content  hash of what it contains: fingerprints and layout; two releases with the same content share it
-    path     below the warehouse (`requests/3fa2c1d09b-4`), or absolute for a table elsewhere; "" while not yet built
+    content  hash of its fingerprints and layout; releases with the same content share a version
+    path     relative to the warehouse (`requests/3fa2c1d09b-4`), or absolute for a table elsewhere; "" before it is built
     columns  as stored, in order; an aggregate's are its keys and states
-    settings the `delta.*` properties that it is created with; () of 0.1.0, and of landing tables
+    settings the `delta.*` properties that it is created with; () in releases of 0.1.0 and for landing tables
     """
 
     content: str
@@ -32,11 +32,11 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """The states of an aggregate's feed that are not reproducible bit by bit, and what one row adds to its sums.
+    """The states of an aggregate's feed that cannot be reproduced bit by bit, and a row's addends to its sums.
 
     keys      group columns;  sums  states that are sums of doubles;  sketches  states that are sketches
-    volatile  states that two computations may not repeat (now(), rand())
-    sql       over the views that the feed's reads: `keys`, and under the name of each of `sums` what a row adds; "" for none
+    volatile  states that two computations may not reproduce (now(), rand())
+    sql       over the feed's views: `keys`, and a row's addend under the name of each of `sums`; "" for none
     """
 
     keys: tuple[str, ...]
@@ -48,13 +48,13 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """One edge source version → target version.
+    """A feed: source version → target version.
 
-    sql    compiled Spark SQL over views named like the logical tables it reads (`source` and `joins`); its output is
+    sql    compiled Spark SQL over views named like the logical tables that it reads (`source` and `joins`); its output is
            the target's stored columns, by name: for an aggregate, keys and partial states
-    joins  logical tables read at one pinned version per commit
-    moved  its target was first filled from another version of the source, and is positioned in this one since
-    terms  of an aggregate; None in a release that an older console made
+    joins  logical tables, each read at one pinned version per commit
+    moved  its target was first filled from another version of the source; its position now refers to this one
+    terms  of an aggregate; None in releases of older consoles
     """
 
     materialization: str
@@ -85,13 +85,13 @@ class TableState:
 
 @dataclass(frozen=True)
 class Release:
-    """An immutable manifest: what every name means and what keeps it current.
+    """An immutable manifest: all definitions, the version behind each name, and the feeds that keep the versions current.
 
     id      `r7`; "" in a plan that no region has accepted yet
-    digest  of the desired pipeline it was made from
-    endpoints, copies and sinks hold *compiled* SQL over logical names
-    rules   by which its fingerprints were hashed, of what its compiled queries mean; "" of 0.1.0
-    sources the files it was made from, as written; None of 0.1.0
+    digest  of the desired pipeline that it was made from
+    endpoints, copies, sinks  their SQL is compiled, over logical names
+    rules   version of the rules by which its fingerprints were hashed; "" in releases of 0.1.0
+    sources the files that it was made from, as written; None in releases of 0.1.0
     """
 
     id: str
@@ -126,7 +126,7 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseRow:
-    """One line of the order of promotions. `at` is seconds since 1970, UTC; `digest` of the pipeline that it was made from."""
+    """One row of the release table. at: seconds since 1970, UTC; digest: of the pipeline that it was made from"""
 
     id: str
     state: ReleaseState
@@ -150,7 +150,7 @@ class Day:
     exact: bool = True
 
 
-# what a reader must know of a table, and `agent/rows/appended` and Delta's own reader do
+# reader features of tables that `agent/rows/appended` and Delta's own reader support
 READABLE = frozenset(
     (
         "columnMapping",
@@ -168,13 +168,13 @@ READABLE = frozenset(
 
 @dataclass(frozen=True)
 class TableStats:
-    """What the Delta log of one table says, read without Spark. `version` is the Delta version it was read at.
+    """One table's statistics from its Delta log, read without Spark. version: Delta version as of which they were read
 
-    rows        without those that deletion vectors delete
-    properties  the table's `delta.*` settings, sorted; others may hold what is nobody's business
-    reader      of its features those that a reader must know; with one beside `READABLE`, that alone may be known of it
-    uncounted   files whose writer left no statistics: their rows are in none of the numbers
-    finer       of a landing table: columns that hold times finer than a microsecond in one of its newest files
+    rows        without those deleted by deletion vectors
+    properties  the table's `delta.*` settings, sorted; other properties may be confidential
+    reader      features required of readers; with one that is not in `READABLE`, nothing else may be known
+    uncounted   files without statistics: their rows are not counted anywhere
+    finer       of a landing table: columns with times finer than a microsecond in one of its newest files
     """
 
     name: str
@@ -195,11 +195,11 @@ class TableStats:
 
 @dataclass(frozen=True)
 class Live:
-    """One region's survey of one pipeline: everything the planner may know.
+    """One region's survey of one pipeline: everything that the planner may know.
 
-    release          the live manifest, or None in a region that has none yet
-    stats            tables of the live release and the landing tables asked for; absent ones are not listed
-    rows_per_second  measured in the region's last batches, or 0 where nothing was measured
+    release          the live manifest, or None in a region without one
+    stats            tables of the live release and the requested landing tables; missing ones are not listed
+    rows_per_second  measured in the region's last batches; 0 where nothing was measured
     """
 
     region: str

@@ -1,4 +1,4 @@
-"""What the operator's log says of each event: one line, with its time. Pure; what moves many times a second has none."""
+"""Events as lines of the operator's log, with their time. Pure; frequent events have none."""
 
 import re
 from typing import Literal
@@ -30,7 +30,7 @@ _FAILED = re.compile(r"\d\d:\d\d:\d\dZ failed ")
 
 
 def logline(event: Event, at: float) -> str:
-    """`12:03:11Z backfilling`; "" for what is not worth a line.
+    """`12:03:11Z backfilling`; "" for events without a line.
 
     at  seconds since 1970, UTC
     """
@@ -43,12 +43,12 @@ def logline(event: Event, at: float) -> str:
             return f"warning: Spark went away in {step}" + (f": {why}" if why else "")
         case TakenOver(by, host, _):
             return f"{by} on {host} took the rollout over"
-    said = _said(event)
+    line = _line(event)
     second = int(at) % 86_400
-    return f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z {said}" if said else ""
+    return f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}Z {line}" if line else ""
 
 
-def _said(event: Event) -> str:
+def _line(event: Event) -> str:
     match event:
         case Accepted(release, was, _, by):
             return f"{was or 'nothing'} → {release}, planned by {by}"

@@ -1,4 +1,4 @@
-"""What a rollout looks like at one moment: a fold over its events, and nothing else."""
+"""The status of a rollout: a fold over its events, and nothing else."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
@@ -42,8 +42,8 @@ LOG_LINES = 200
 class StepStatus:
     """One step's progress. rows_total is an estimate until the fence is taken.
 
-    rows_done   of finished batches, as their receipts count them; batch_rows estimates the running one and takes no part
-    planned     rows as the plan priced them; 0 for a step that reads no history
+    rows_done   of finished batches, as counted by their receipts; the running batch's estimate, batch_rows, is not in it
+    planned     rows as priced by the plan; 0 for a step that reads no history
     """
 
     id: str
@@ -60,12 +60,12 @@ class StepStatus:
 
     @property
     def history(self) -> bool:
-        """Whether it carries history, by batches with receipts."""
+        """Whether it copies history, in batches with receipts."""
         return bool(self.slices or self.planned)
 
     @property
     def fraction(self) -> float:
-        """How much of it is done, 0…1; never falls."""
+        """The part of it that is done, 0…1; never falls."""
         if self.state == "done":
             return 1.0
         if self.slices and self.rows_total:
@@ -75,15 +75,15 @@ class StepStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """One region's rollout. Drawn by both faces, rebuilt from the region's events on resume.
+    """One region's rollout, shown by both faces and rebuilt from the region's events on resume.
 
-    state   where it is; `held` says whether it stands there: paused by someone or failed
-    checks  latest validation, one entry a check
-    ailing  live feeds that fail just now
-    until   seconds, UTC: the first of its fences whose files may be deleted then; 0 is not known
-    expiring  how urgently that was said, 0 … 3
-    quarantined  rows that do not convert and were set aside
-    console, taken_by, taken_at  who took the rollout over from the console that began it; "" while nobody did
+    state   its state; `held` says whether it is paused by a person or has failed in it
+    checks  latest validation, one entry per check
+    ailing  live feeds that currently fail
+    until   seconds since 1970, UTC: when files of its first fence may be deleted; 0 where unknown
+    expiring  urgency of the warning about that, 0 … 3
+    quarantined  rows that do not convert and were left out
+    console, taken_by, taken_at  who took the rollout over from the console that started it; "" if nobody did
     fleet   the waves that the rollout is part of
     """
 
@@ -117,22 +117,22 @@ class Status:
 
     @property
     def shown(self) -> str:
-        """The one word the faces show."""
+        """The word shown by the faces."""
         return self.held or self.state
 
     @property
     def reads_until(self) -> float:
-        """Until when it must have read its history, seconds, UTC; 0 where it reads none, or no longer."""
+        """Seconds since 1970, UTC, by which it must have read its history; 0 if it reads none, or none any more."""
         return self.until if self.state in ("preparing", "backfilling", "catching-up") else 0.0
 
     @property
     def standing(self) -> tuple[Ailing, ...]:
-        """Live feeds that nobody should wait for."""
+        """Live feeds that have stopped or are not expected to recover."""
         return tuple(feed for feed in self.ailing if feed.standing)
 
     @property
     def rows_done(self) -> int:
-        """Rows of history in finished batches: what the receipts say."""
+        """Rows of history in finished batches, as counted by their receipts."""
         return sum(step.rows_done for step in self.steps if step.history)
 
     @property
@@ -141,19 +141,19 @@ class Status:
 
     @property
     def fraction(self) -> float:
-        """How much of the history is done, 0…1. Steps weigh what the plan priced them at, so that it never falls, whatever
-        their fences say."""
+        """The part of the history that is done, 0…1. Steps are weighted by the plan's prices, so that it never falls,
+        whatever their fences say."""
         steps = [(max(1, step.planned), step.fraction) for step in self.steps if step.history]
         return sum(weight * part for weight, part in steps) / sum(weight for weight, _ in steps) if steps else 0.0
 
     @property
     def rows_running(self) -> int:
-        """Rows of the running batches so far, by their jobs' progress: an estimate, beside `rows_done` and not in it."""
+        """Rows of the running batches so far, estimated by their jobs' progress; not in `rows_done`."""
         return sum(step.batch_rows for step in self.steps if step.history)
 
     @property
     def rate(self) -> float:
-        """Rows a second over the finished batches; 0 before the first."""
+        """Rows per second over the finished batches; 0 before the first."""
         seconds = sum(step.seconds for step in self.steps)
         return sum(step.rows_done for step in self.steps if step.seconds) / seconds if seconds else 0.0
 
@@ -165,7 +165,7 @@ class Status:
 
 
 def fold(status: Status, recorded: Recorded) -> Status:
-    """Apply one event. The only place where a status changes; a stored event met twice counts once."""
+    """Apply one event. The only place where a status changes; a stored event that arrives twice counts once."""
     if recorded.seq and recorded.seq <= status.seq and recorded.rollout == status.rollout:
         return status
     after = _folded(status, recorded)
@@ -175,15 +175,15 @@ def fold(status: Status, recorded: Recorded) -> Status:
 
 def _folded(status: Status, recorded: Recorded) -> Status:
     seq = recorded.seq or status.seq
-    # what is fleeting changes nothing: a lag told once a second must not keep a failure young
+    # events that are never stored do not count as a change: a lag reported every second must not renew a failure's age
     changed = max(status.changed, recorded.at) if recorded.seq else status.changed
     status = replace(status, seq=seq, changed=changed)
     match recorded.event:
         case Accepted(release, was, plan, by, _, steps):
-            fresh = tuple(StepStatus(id, rows_total=rows, planned=rows) for id, rows in steps)
+            waiting = tuple(StepStatus(id, rows_total=rows, planned=rows) for id, rows in steps)
             return Status(
                 recorded.rollout, release, was, plan, by, "planned", seq=seq, started=recorded.at,
-                changed=recorded.at, steps=fresh, fleet=recorded.event.fleet,
+                changed=recorded.at, steps=waiting, fleet=recorded.event.fleet,
             )  # fmt: skip
         case Fenced() | StepStarted() | BatchStarted() | Progress() | BatchDone() | StepDone() as moved:
             return _moved(status, moved)
@@ -206,13 +206,13 @@ def _folded(status: Status, recorded: Recorded) -> Status:
         case Failed(_, why, hint):
             return replace(status, held="failed", why=why, hint=hint)
         case Expiring() | DriverLost() | TakenOver() | Logged() as said:
-            return _told(status, said, recorded.at)
+            return _informed(status, said, recorded.at)
         case _:
             assert_never(recorded.event)
 
 
-def _told(status: Status, event: Expiring | DriverLost | TakenOver | Logged, at: float) -> Status:
-    """What the operator's log has a line for, and little else changes."""
+def _informed(status: Status, event: Expiring | DriverLost | TakenOver | Logged, at: float) -> Status:
+    """Events that mainly have a line in the operator's log."""
     match event:
         case Expiring(_, level, told):
             return replace(status, expiring=level, hint=status.hint if status.held == "failed" else told)
@@ -225,27 +225,27 @@ def _told(status: Status, event: Expiring | DriverLost | TakenOver | Logged, at:
 
 
 def _moved(status: Status, event: Fenced | StepStarted | BatchStarted | Progress | BatchDone | StepDone) -> Status:
-    now = _find(status, event.step)
+    step_status = _find(status, event.step)
     match event:
         case Fenced(step, _, _, slices, rows, until):
             first = min(filter(None, (status.until, until)), default=0.0)
             return _step(replace(status, until=first), step, slices=slices, rows_total=rows)
         case StepStarted(step):
             done = (
-                now.history and now.state == "done"
-            )  # history has its receipts; only what is measured anew is done again
+                step_status.history and step_status.state == "done"
+            )  # history has its receipts; only steps without it are repeated
             return status if done else _step(status, step, state="running")
         case BatchStarted(step, label, _, _, of, _):
             return _step(status, step, state="running", batch=label, batch_rows=0, slices=of)
         case Progress(step, rows, left, batch):
-            if now.state == "done" or (now.slices and batch != now.batch):
-                return status  # told late, of a batch that has ended
-            total = max(now.rows_total, rows + left) if left >= 0 else now.rows_total
-            return _step(status, step, state="running", batch_rows=max(now.batch_rows, rows), rows_total=total)
+            if step_status.state == "done" or (step_status.slices and batch != step_status.batch):
+                return status  # a late report of a finished batch
+            total = max(step_status.rows_total, rows + left) if left >= 0 else step_status.rows_total
+            return _step(status, step, state="running", batch_rows=max(step_status.batch_rows, rows), rows_total=total)
         case BatchDone() as done:
             return _batch_done(status, done)
         case StepDone(step):
-            return _step(status, step, state="done", batch="", batch_rows=0, rows_total=now.rows_done)
+            return _step(status, step, state="done", batch="", batch_rows=0, rows_total=step_status.rows_done)
         case _:
             assert_never(event)
 
@@ -278,17 +278,17 @@ def _step(status: Status, id: str, **changes: Any) -> Status:
 
 
 def _batch_done(status: Status, done: BatchDone) -> Status:
-    now = _find(status, done.step)
-    if now.slices and done.position <= now.slices_done:
+    step_status = _find(status, done.step)
+    if step_status.slices and done.position <= step_status.slices_done:
         return status  # its slices have a receipt
     return _step(
         replace(status, quarantined=status.quarantined + done.quarantined),
         done.step,
-        rows_done=now.rows_done + done.rows_in,
+        rows_done=step_status.rows_done + done.rows_in,
         slices_done=done.position,
         slices=done.of,
         batch="",
         batch_rows=0,
-        seconds=now.seconds + done.seconds,
-        bytes=now.bytes + done.bytes,
+        seconds=step_status.seconds + done.seconds,
+        bytes=step_status.bytes + done.bytes,
     )

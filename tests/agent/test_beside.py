@@ -90,4 +90,4 @@ def test_a_console_that_has_not_said_that_it_knows_them_is_told_no_later_words()
     progress = Progress("backfill/requests/parse", 3, 4, "2026-11-07")
     for value, later in ((progress, {"batch"}), (lagging, {"ailing"}), ([status], {"ailing", "planned", "fleet"})):
         assert keys(codec.encode(value)) >= later
-        assert not keys(codec.parted(value)[0]) & later
+        assert not keys(codec.split_beside(value)[0]) & later

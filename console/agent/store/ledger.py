@@ -94,7 +94,7 @@ class SideFiles:
 
         name  `r7`, `web-7` of an accepted plan, `web-7.12` of an event
         """
-        data, rest = codec.parted(value)
+        data, rest = codec.split_beside(value)
         text = json.dumps(data, separators=(",", ":"), allow_nan=False)
         if rest:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -115,7 +115,7 @@ class SideFiles:
         data = codec.loads(text)
         try:
             stored = json.loads((self._folder / f"{name}.json").read_text())
-            return codec.joined(data, stored["rest"]) if stored["of"] == _digest(text) else data
+            return codec.join_beside(data, stored["rest"]) if stored["of"] == _digest(text) else data
         except FileNotFoundError:
             return data
         except (ValueError, KeyError, TypeError, DataError):
