@@ -2,6 +2,8 @@
 every run, unless `HYPOTHESIS_PROFILE=drawn` asks for others."""
 
 import os
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,63 +13,18 @@ settings.register_profile("drawn", deadline=None)
 settings.register_profile("house", deadline=None, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
-SLOW = (
-    "tests/agent/",
-    "tests/cli/test_behind",
-    "tests/cli/test_change",
-    "tests/cli/test_first_steps",
-    "tests/cli/test_ground",
-    "tests/cli/test_review",
-    "tests/cli/test_terminal",
-    "tests/days/",
-    "tests/demo/",
-    "tests/faults/",
-    "tests/hostile/",
-    "tests/pages/",
-    "tests/planning/property/",
-    "tests/planning/test_aggregates",
-    "tests/planning/test_calls",
-    "tests/planning/test_compare_cases",
-    "tests/planning/test_evolution",
-    "tests/planning/test_faithful",
-    "tests/planning/test_filters",
-    "tests/planning/test_fleet",
-    "tests/planning/test_golden",
-    "tests/planning/test_named",
-    "tests/planning/test_narrowing",
-    "tests/planning/oracle/",
-    "tests/planning/test_operators",
-    "tests/planning/test_other_rules",
-    "tests/planning/test_patience",
-    "tests/planning/test_problems",
-    "tests/planning/test_rebind",
-    "tests/planning/test_rewrites",
-    "tests/planning/test_routes",
-    "tests/planning/test_states",
-    "tests/project/test_hostile_yaml",
-    "tests/project/test_remembered",
-    "tests/propagation/test_migrations",
-    "tests/propagation/test_reading",
-    "tests/runner/test_resume",
-    "tests/screens/",
-    "tests/ssh/",
-    "tests/stores/",
-    "tests/versions/",
-    "tests/witness/",
-)
 UNDER_FIRE = tuple(f"tests/faults/test_{act}.py" for act in ("points", "outside", "around"))
 
 
-# `make check` does not even import them
-collect_ignore_glob = [f"{place.removeprefix('tests/')}*" for place in SLOW] if "QUICK" in os.environ else []
+# the marks of a whole file that `make check` leaves out: screens, terminals, tables, regions, servers
+LEFT_OUT = re.compile(r"^pytestmark = .*\bmark\.(slow|stores|spark|faults|ssh|bench|soak)\b", re.MULTILINE)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out of `make check` whatever takes seconds: screens, terminals, tables, whole plans; `make test` runs it all."""
-    for item in items:
-        place = item.path.relative_to(item.config.rootpath).as_posix()
-        if place.startswith(SLOW):
-            item.add_marker(pytest.mark.slow)
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """For `make check` such a file is not even imported: what it imports takes longer than the tests that run."""
+    if "QUICK" not in os.environ or collection_path.suffix != ".py" or not collection_path.name.startswith("test_"):
+        return None
+    return bool(LEFT_OUT.search(collection_path.read_text(encoding="utf-8"))) or None
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:

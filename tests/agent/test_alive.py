@@ -16,6 +16,8 @@ from console.model.live import Release
 from console.model.step import CatchUp
 from tests.faults.rules.tables import SCHEMA, commit_rows, edge, foreign, number, rows
 
+pytestmark = pytest.mark.slow
+
 
 def asked(place: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> RecountResult:
     """What is said of a source where to compute its rows again ends like this."""

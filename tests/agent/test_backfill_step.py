@@ -27,6 +27,8 @@ from console.model.slices import EARLY, LATE, Slice
 from console.model.step import Backfill
 from tests.faults.rules.tables import SCHEMA, commit_rows, number, rows, state
 
+pytestmark = pytest.mark.slow
+
 STEP = Backfill("every", "landing", "copy", "replay", "SELECT n, day FROM landing", "day", 10, 1, 1, 1)
 FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
 

@@ -14,6 +14,8 @@ from console.model.fleet import FleetWaves
 from console.model.live import Feed, Release, Terms
 from console.model.status import Status, StepStatus
 
+pytestmark = pytest.mark.slow
+
 WAVES = FleetWaves("f1", (("eu",), ("us", "tr")), (("eu", "d1"),))
 ACCEPTED = Accepted("r1", "", "p", "ada", "laptop", (("promote", 0),), fleet=WAVES)
 CHECKED = Checked("by_hour", "live rows", True, "the same", commits=3, rows=17)

@@ -10,6 +10,8 @@ import pytest
 from console.agent.class_archive import await_end
 from console.errors import RegionError
 
+pytestmark = pytest.mark.slow
+
 SLOWLY = "import sys, time\nfor n in range(8):\n open(sys.argv[1], 'ab').write(b'x'); time.sleep(0.25)"
 HANGS = "import sys, time; open(sys.argv[1], 'wb'); time.sleep(60)"
 BUSY = "import sys, time\nuntil = time.time() + 1.5\nwhile time.time() < until: pass\nopen(sys.argv[1], 'wb')"

@@ -25,6 +25,8 @@ from console.model.live import Release
 from console.model.plan import Plan
 from console.model.step import Promote, Step
 
+pytestmark = pytest.mark.slow
+
 PLAN = Plan(1, "t", "web", "eu", "d", "", "c", (), (Promote(),), Release("r1", "web", "d", (), ()))
 DEAF = 0.2
 WHY = f"it did not stop its running job within {DEAF:.0f} s"

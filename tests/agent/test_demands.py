@@ -14,6 +14,8 @@ from console.agent.store.survey import survey
 from console.errors import Problems, RegionError, Unreachable
 from tests.planning.world import pipeline, planned
 
+pytestmark = pytest.mark.slow
+
 V3 = {"minReaderVersion": 3, "minWriterVersion": 7}
 
 

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from console.agent.recount.doubles import addends, nearly_equal
 from console.agent.recount.sums import judge
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = settings(max_examples=int(os.environ.get("DOUBLES", "100")))
 LARGEST = Fraction(1.7976931348623157e308)
 

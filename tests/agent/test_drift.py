@@ -12,6 +12,8 @@ from console.agent.resilience.drift import check
 from console.errors import RegionError
 from console.model.step import Backfill
 
+pytestmark = pytest.mark.slow
+
 FIRST = pa.schema([("id", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("size", pa.int32()), ("note", pa.string())])
 
 

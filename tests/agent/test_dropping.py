@@ -3,7 +3,11 @@
 import os
 from pathlib import Path
 
+import pytest
+
 from console.agent.store.survey import drop_version
+
+pytestmark = pytest.mark.slow
 
 
 def version(place: Path) -> Path:

@@ -13,6 +13,8 @@ from console.agent.feeds.live_feed import LiveFeed
 from tests.agent.copying import Rows, by_arrow
 from tests.faults.rules.tables import SCHEMA, edge, foreign, held, rows
 
+pytestmark = pytest.mark.slow
+
 MIB = 1 << 20
 
 

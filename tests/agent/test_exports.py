@@ -13,6 +13,8 @@ from deltalake import DeltaTable, write_deltalake
 from console.agent.store import exports
 from console.errors import DataError
 
+pytestmark = pytest.mark.slow
+
 
 def rows(text: str, count: int = 1) -> Callable[[Path], int]:
     """What Spark does: a folder with one file and its own mark."""

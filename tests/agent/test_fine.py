@@ -11,6 +11,8 @@ import pytest
 from console.agent.rows.nanoseconds import finer, time_columns
 from console.agent.store.survey import survey
 
+pytestmark = pytest.mark.slow
+
 FINE, WHOLE = 1_700_000_000_123_456_789, 1_700_000_000_123_456_000
 COLUMNS = {"ts": "ts", "many": "many", "s": "s", "col-1": "at", "a.b": "a.b"}
 

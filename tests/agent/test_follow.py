@@ -15,6 +15,8 @@ from console.agent.feeds.follower import FIRST_HEARTBEAT_SECONDS, HEARTBEAT_COMM
 from console.agent.feeds.live_feed import LiveFeed
 from console.model.live import Feed
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass(slots=True)
 class Counting(LiveFeed):

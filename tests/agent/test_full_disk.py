@@ -18,6 +18,8 @@ from console.model.status import replay
 from console.model.step import Promote
 from tests.room import room
 
+pytestmark = pytest.mark.slow
+
 # bytes: no file fits · one of events does · one of decisions does, no checkpoint
 NONE, EVENTS, ROWS = 100, 5_000, 10_000
 PLAN = Plan(1, "t", "web", "eu", "d", "", "c", (), (Promote(),), Release("r1", "web", "d", (), ()))

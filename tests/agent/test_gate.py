@@ -31,6 +31,8 @@ from console.model.step import Backfill, CatchUp, Comparison, Pair, Promote, Ste
 from tests.agent.copying import by_arrow
 from tests.faults.rules.tables import SCHEMA, commit_rows, edge, foreign, held, number, rows, state
 
+pytestmark = pytest.mark.slow
+
 FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
 COMPARED = Validate((Comparison("copy", (Pair("n", "n"),), time="day"),))
 

@@ -18,6 +18,8 @@ from console.agent.store.ledger import Releases
 from console.model.live import Release, TableState, Version
 from console.model.schema import Column, Table
 
+pytestmark = pytest.mark.slow
+
 BIN = Path(sys.executable).parent
 COLUMNS = (Column("id", "string"), Column("n", "bigint"), Column("region", "string"), Column("ts", "timestamp"))
 SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int64()), ("region", pa.string()), ("ts", pa.timestamp("us", "UTC"))])

@@ -26,6 +26,8 @@ from console.model.live import Release, TableState, Version
 from console.model.load import MARK_BYTES, START, EventRun, chain_of
 from console.model.schema import Column, Table
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = (Column("id", "string"), Column("ts", "timestamp"), Column("n", "bigint"), Column("payload", "string"))
 SCHEMA = pa.schema(
     [("id", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("n", pa.int64()), ("payload", pa.string()),

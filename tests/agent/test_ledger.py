@@ -10,6 +10,8 @@ from console.errors import Conflict, DataError
 from console.model.event import Accepted, Entered, Promoted
 from console.model.live import Release
 
+pytestmark = pytest.mark.slow
+
 
 def release(name: str) -> Release:
     return Release(name, "web", "digest", (), ())

@@ -32,6 +32,8 @@ from console.runner.ingest import events as cutting
 from console.runner.ingest.upload import FileUpload, UploadResult
 from tests.agent.sent import File, Ledger
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = (Column("id", "string"), Column("n", "bigint"))
 SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int64())])
 FIRST = int(os.environ.get("SEED", "0"))

@@ -11,6 +11,8 @@ import pytest
 from console.agent.lock import RegionLock, holder
 from console.errors import Conflict
 
+pytestmark = pytest.mark.slow
+
 HOLD = """
 import subprocess, sys, time
 from pathlib import Path

@@ -16,6 +16,8 @@ from console.agent.store.survey import table_stats
 from console.errors import FeedStopped, RegionError, Unreachable
 from console.model.schema import OnRewrite
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = pa.schema([("id", pa.string()), ("ts", pa.timestamp("us", "UTC"))])
 START = datetime(2026, 11, 1, tzinfo=UTC)
 

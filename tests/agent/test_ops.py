@@ -19,6 +19,8 @@ from console.model.plan import Plan
 from console.model.receipt import Finding, Measured, Place, Receipt
 from console.model.step import Backfill, Promote
 
+pytestmark = pytest.mark.slow
+
 STEP = Backfill("parse", "landing", "requests", "replay", "SELECT 1", "ts", 30, 300, 2, 1)
 PLAN = Plan(1, "t", "web", "eu", "d", "", "c", (), (STEP, Promote()), Release("r1", "web", "d", (), ()))
 ACCEPTED = Accepted("r1", "", "digest", "ada@laptop", "laptop", ((STEP.id, 30), ("promote", 0)))

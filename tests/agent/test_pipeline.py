@@ -32,6 +32,8 @@ from console.model.status import Status, StepStatus, fold
 from console.model.step import Promote
 from tests.agent.manual_clock import ManualClock
 
+pytestmark = pytest.mark.slow
+
 
 def opened(place: Path) -> PipelineController:
     """The pipeline as a fresh agent finds it."""

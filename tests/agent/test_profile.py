@@ -12,6 +12,8 @@ from deltalake import write_deltalake
 from console.agent.store.profile import Budget, profile
 from console.errors import DataError, RegionError
 
+pytestmark = pytest.mark.slow
+
 START = datetime(2026, 11, 1, tzinfo=UTC)
 DAYS = 14
 A_DAY = 40

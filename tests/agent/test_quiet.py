@@ -18,6 +18,8 @@ from console.agent.store import log
 from tests.agent.copying import by_arrow
 from tests.faults.rules.tables import SCHEMA, edge, foreign, held, rows
 
+pytestmark = pytest.mark.slow
+
 HOUR, DAY = 3600.0, 24 * 3600.0
 
 

@@ -14,6 +14,8 @@ from console.agent.receipts.readable import taken_out, unreadable
 from console.agent.store import log
 from console.model.receipt import Place
 
+pytestmark = pytest.mark.slow
+
 
 def rows(first: int, last: int) -> pa.Table:
     return pa.table({"n": list(range(first, last))})

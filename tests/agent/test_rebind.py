@@ -21,6 +21,8 @@ from console.errors import CheckFailed, FeedStopped
 from console.model.live import Feed, Release, ReleaseRow, ReleaseState, TableState, Version
 from console.model.schema import Column, Table
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = pa.schema([("n", pa.int64())])
 COLUMNS = (Column("n", "bigint"),)
 

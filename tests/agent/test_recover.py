@@ -15,6 +15,8 @@ from console.model.live import Release
 from console.model.plan import Plan
 from console.model.step import Promote
 
+pytestmark = pytest.mark.slow
+
 EVE = "eve from desk"
 
 

@@ -41,6 +41,8 @@ from console.model.plan import Plan
 from console.model.slices import Slice
 from console.model.step import Backfill
 
+pytestmark = pytest.mark.slow
+
 STEP = Backfill("parse", "landing", "requests", "replay", "SELECT id FROM landing", "ts", 6000, 1, 3, 3)
 DAYS = tuple(Slice(i, f"2026-11-0{8 - i}", "", "", 1000, 1) for i in (1, 2, 3))
 NOT_A_NUMBER = (

@@ -28,6 +28,8 @@ from console.model.live import Release
 from console.model.plan import Plan
 from console.model.step import Promote
 
+pytestmark = pytest.mark.slow
+
 PLAN = Plan(1, "t", "web", "eu", "d", "", "c", (), (Promote(),), Release("r1", "web", "d", (), ()))
 OTHER = replace(PLAN, desired="e")
 WHO = {"by": "ada@laptop", "host": "laptop"}

@@ -13,6 +13,8 @@ from console.agent.feeds import commit
 from console.agent.store import log, write_lock
 from console.errors import FeedStopped
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int64()), ("day", pa.date32())])
 FEED = "live/t/parse"
 

@@ -12,6 +12,8 @@ from console.agent.recount.pinned_tables import Pinned
 from console.agent.store import log
 from tests.faults.rules.tables import foreign, rows, state
 
+pytestmark = pytest.mark.slow
+
 
 class World:
     """A table of appends, with compactions between some of them."""

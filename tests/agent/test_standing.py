@@ -24,6 +24,8 @@ from console.errors import CheckFailed, FeedStopped
 from tests.agent.copying import by_arrow
 from tests.faults.rules.tables import SCHEMA, commit_rows, edge, foreign, held, number, rows
 
+pytestmark = pytest.mark.slow
+
 PARTS = {"partition_by": ["day"]}
 CARD = "[CAST_INVALID_INPUT] The value 'c4rd 4111 1111' of the type \"STRING\" cannot be cast. SQLSTATE: 22018"
 

@@ -20,6 +20,8 @@ from console.model.plan import Plan
 from console.model.policy import Throttle
 from console.paths import paused
 
+pytestmark = pytest.mark.slow
+
 
 @dataclass
 class FakeClock:

@@ -13,6 +13,8 @@ from console.agent.ingest import loads
 from console.agent.store import log
 from console.model.load import Landed
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int64())])
 
 

@@ -16,6 +16,8 @@ from console.model.live import Feed, Release
 from console.model.schema import OnRewrite
 from tests.faults.rules.tables import SCHEMA, commit_rows, foreign, number, rows, state
 
+pytestmark = pytest.mark.slow
+
 PROJECT = {
     "regions/eu.yaml": "name: eu\nwarehouse: w\n",
     "plans/web/pipeline.yaml": "description: one feed\n",

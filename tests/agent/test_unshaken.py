@@ -32,6 +32,8 @@ from tests.agent.test_service import WHO, listening, watching
 from tests.faults.rules.tables import SCHEMA, commit_rows, edge, foreign, number, rows
 from tests.faults.rules.test_keeper import FEED, release
 
+pytestmark = pytest.mark.slow
+
 TOO_MANY = "Too many open files"
 
 

@@ -18,6 +18,8 @@ from console.model.status import Status
 from console.model.step import Promote
 from tests.agent.manual_clock import ManualClock
 
+pytestmark = pytest.mark.slow
+
 DAY = 24 * HOUR
 DISCARD = ("discard", "the agent, 24 h after the failure")
 

@@ -11,6 +11,8 @@ from console.errors import no_warehouse
 from console.model.live import Live
 from tests.cli.conftest import CHANGE, World
 
+pytestmark = pytest.mark.slow
+
 NEXT = {
     name: text.replace("agent: string", "agent: string, path: string").replace(
         "'$.agent') AS agent", "'$.agent') AS agent, get_json_object(payload, '$.path') AS path"

@@ -17,6 +17,8 @@ from console.planning.loss.probe import probes
 from console.runner.fleet import Fleet
 from tests.cli.conftest import FILES, World
 
+pytestmark = pytest.mark.slow
+
 
 def lines(text: str) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines()]

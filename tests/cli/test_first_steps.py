@@ -10,6 +10,8 @@ import pytest
 
 from tests.cli.conftest import CHANGE, FILES, World
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_plan_names_the_rollout_that_stands_at_its_gate_and_the_commands_that_go_on(deployed: World) -> None:
     deployed.call("apply", "--regions", "us")

@@ -25,6 +25,8 @@ from tests.cli import sample
 from tests.cli.test_plan_text import golden
 from tests.planning.world import pipeline, with_column
 
+pytestmark = pytest.mark.slow
+
 WIDER = with_column(pipeline(), "agent", "string", "get_json_object(payload, '$.agent')")
 ARROW = {
     "string": pa.string(), "timestamp": pa.timestamp("us", "UTC"), "date": pa.date32(), "int": pa.int32(),

@@ -14,6 +14,8 @@ from deltalake import write_deltalake
 from console.model.schema import Column
 from tests.cli.conftest import CHANGE, FILES, World
 
+pytestmark = pytest.mark.slow
+
 
 def git(root: Path, *words: str) -> None:
     user = ("-c", "user.name=ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false")

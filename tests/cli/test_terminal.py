@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 
 def command(tmp_path: Path, seconds: float, before: str, *words: str) -> list[str]:
     return [sys.executable, "-m", "tests.cli.program", str(tmp_path / "project"), str(seconds), before, *words]

@@ -11,6 +11,8 @@ from console.model.live import Day
 from console.model.slices import EARLY, LATE, Slice, cut, day_after, day_name, half, moment, pack
 from tests.days import draw
 
+pytestmark = pytest.mark.slow
+
 PLAIN = range(draw.FIRST, draw.LAST + 1)
 
 

@@ -19,6 +19,8 @@ from console.model.schema import Column, Table
 from console.model.slices import EARLY, LATE, day_name
 from tests.days import draw
 
+pytestmark = pytest.mark.slow
+
 WRITTEN = {"ts": pa.timestamp("us", "UTC"), "day": pa.date32()}
 
 

@@ -16,6 +16,8 @@ from deltalake import DeltaTable, write_deltalake
 from console.demo import check
 from console.demo.traffic.generate import Traffic, build
 
+pytestmark = pytest.mark.slow
+
 LINE = '192.0.2.{} - - [17/May/2015:{}:00:00 +0000] "GET /part/{} HTTP/1.1" {} 512 "-" "curl/8"'
 READS = {"reads": 250, "failed": 0, "torn": 0}
 HOUR_COLUMNS = ["day", "hour", "tenant", "requests", "errors", "bytes", "slowest_ms", "p95_ms__kll", "visitors__hll"]

@@ -8,6 +8,8 @@ from console.demo.folder import project_root
 from console.demo.prepare import Demo
 from console.errors import UsageError
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 
 

@@ -12,6 +12,8 @@ from console.demo.prepare import screen_processes
 from console.demo.processes import Processes, birth
 from console.demo.session import DemoOptions, run_command
 
+pytestmark = pytest.mark.slow
+
 IDLE = "import time; time.sleep(600)"
 SECONDS = 60
 

@@ -20,6 +20,8 @@ from console.demo.traffic.make_data import anonymized, pseudonyms
 from console.demo.traffic.producer import MAX_BACKLOG_SECONDS, MAX_BATCH_ROWS, Batch, Ledger, batch_lines, due_batches
 from console.errors import DataError, UsageError
 
+pytestmark = pytest.mark.slow
+
 NOW = datetime(2026, 11, 20, 6, 30, tzinfo=UTC)
 COMBINED = (
     '192.0.2.7 - ada [17/May/2015:10:05:03 +0200] "GET /a?q=1 HTTP/1.1" 200 512 "http://x.example/" "curl/8 \\"q\\""'

@@ -11,6 +11,8 @@ from console.model.live import Day
 from console.model.slices import Slice, cut
 from console.model.status import Status, fold
 
+pytestmark = pytest.mark.slow
+
 STEP = "backfill/requests"
 TOLD: tuple[Event, ...] = (
     Accepted("r2", "r1", "p", "ada", "laptop", ((STEP, 300),)),

@@ -3,8 +3,12 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.faults import points, report
 from tests.soak import lines
+
+pytestmark = pytest.mark.slow
 
 PACKAGE = Path(__file__).resolve().parent.parent.parent / "console"
 CALL = re.compile(r'crash\.point\(f?"([^"]+)"\)')

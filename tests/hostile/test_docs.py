@@ -3,7 +3,11 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.walls.test_house import ROOT
+
+pytestmark = pytest.mark.slow
 
 TEXT = (ROOT / "docs" / "security.md").read_text()
 ROWS = {int(number): cell for number, cell in re.findall(r"^\| S(\d+) \|[^|]*\|(.*)\|$", TEXT, re.MULTILINE)}

@@ -37,6 +37,8 @@ from tests.cli.conftest import FILES, _live
 from tests.hostile.memory import lean
 from tests.hostile.mutate import spoilt, spoilt_json, spoilt_text
 
+pytestmark = pytest.mark.slow
+
 CASES = int(os.environ.get("CONSOLE_FUZZ", "1000"))
 SHARE = {"inventory": 25, "pipeline": 30, "saved plan": 15, "journal": 8, "answer": 12, "request": 10}  # percent
 SECONDS = 1.0

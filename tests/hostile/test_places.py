@@ -24,6 +24,8 @@ from console.project import load
 from tests.cli.conftest import FILES, World
 from tests.hostile.mutate import spoilt_json
 
+pytestmark = pytest.mark.slow
+
 # below the test's own folder, all of them: where the code under test is wrong it deletes what it is given
 TRAVERSALS = (
     "../outside/x", "a/../../outside/x", "{outside}/x", "{outside}", "../outside", "", ".", "..", "_console", "_console/web/releases",

@@ -15,6 +15,8 @@ from console.model.schema import Column, Table
 from console.planning.sql.syntax.duckdb import read_of
 from tests.hostile.test_fuzz import WHOLE, read, written
 
+pytestmark = pytest.mark.slow
+
 COLUMNS = (Column("id", "string"), Column("n", "bigint"))
 LIES = (
     "SELECT reflect('java.lang.Runtime', 'getRuntime') FROM stored",

@@ -14,6 +14,8 @@ from tests.hostile.test_fuzz import read, written
 from tests.hostile.test_shown import steering
 from tests.screens.hostile import ALL
 
+pytestmark = pytest.mark.slow
+
 ATTACKS = (
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "[x](javascript:alert(1))", "![x](http://evil.example/p.png)", "a | b | c",
     "`code`", "```\n# big\n```", "\n\n# title\n", "</details><b>", "::set-output name=x::y", "\n::error file=a::b", "%0A::error::b", "@everyone",

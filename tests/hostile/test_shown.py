@@ -28,6 +28,8 @@ from console.text import hide, redacted, safe_text
 from tests.cli.conftest import World, _live
 from tests.screens.hostile import ALL
 
+pytestmark = pytest.mark.slow
+
 STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 

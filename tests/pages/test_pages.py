@@ -18,6 +18,8 @@ from tests.pages.terminal import ESCAPES, Seen, in_pipe, on_terminal
 from tests.propagation.servers.postgres import Postgres
 from tests.stores.test_page import steps
 
+pytestmark = pytest.mark.slow
+
 COLOURS = "xterm-256color"
 # What starts Spark or changes a region runs once, on a terminal with colours; all else three times.
 ONCE = (

@@ -12,6 +12,8 @@ from console.planning.sql.semantics import Unclear, evaluate, functions
 from console.planning.sql.syntax import lenient
 from console.planning.sql.tree import Text
 
+pytestmark = pytest.mark.slow
+
 NAMES = sorted(
     {name.lower() for name in (*SparkParser.FUNCTIONS, *SparkParser.FUNCTION_PARSERS)}
     | {*functions._KNOWN, *functions._AGGREGATES, *allow.NAMES}

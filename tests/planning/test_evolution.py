@@ -20,6 +20,8 @@ from console.planning import check, plan
 from tests.planning.evolution import adapt, gitlab
 from tests.planning.world import REGION, actions, promoted, stats
 
+pytestmark = pytest.mark.slow
+
 CASES = adapt.load()
 MOVES = ("forward", "replay", "hybrid")
 

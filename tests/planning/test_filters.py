@@ -6,6 +6,8 @@ import pytest
 
 from tests.planning.world import COUNT, DAYS, HOURLY, PARSE, live, pipeline, planned, with_column, with_sql, with_table
 
+pytestmark = pytest.mark.slow
+
 CLOCK, UNKNOWN, NOTHING = "filters by the clock", "cannot be told", ""
 LAST = len(DAYS)  # 2026-11-01 … 2026-11-14
 

@@ -16,6 +16,8 @@ from console.planning.review.baseline import baseline, baseline_changes
 from console.planning.review.keys import parsed_keys, readers
 from tests.planning.world import REGION, live, node, pipeline, planned, with_column, with_sql, with_table
 
+pytestmark = pytest.mark.slow
+
 WIDER = with_column(pipeline(), "agent", "string", "get_json_object(payload, '$.agent')")
 
 

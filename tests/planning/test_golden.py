@@ -18,6 +18,8 @@ from console.planning import plan
 from tests.planning.edits import EDITS, Edit
 from tests.planning.world import REGION
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parent / "golden"
 HASH = re.compile(r"\b[0-9a-f]{20,64}\b")
 

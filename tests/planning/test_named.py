@@ -11,6 +11,8 @@ from console.planning.reuse.live_feeds import columns_read
 from tests.planning.edits import AGENT, Change, column, of, parse, renamed, requests
 from tests.planning.world import HOURLY, actions, live, pipeline, planned, release, with_sql, with_table
 
+pytestmark = pytest.mark.slow
+
 # queries that name `host` of requests, and give the same whatever stands in it
 NAMING = {
     "a generator": "SELECT event_id FROM requests LATERAL VIEW explode(split(host, ',')) e AS part",

@@ -8,6 +8,8 @@ from console.planning.loss.convert import kept
 from console.planning.loss.values import tries
 from tests.planning.world import PARSE, REQUESTS, live, pipeline, planned, with_column, with_sql, with_table
 
+pytestmark = pytest.mark.slow
+
 TYPES = (
     "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal(5,0)", "decimal(10,2)", "decimal(18,0)",
     "date", "timestamp", "timestamp_ntz", "string", "binary",

@@ -15,6 +15,8 @@ from tests.planning.test_evolution import BROKEN, REFUSED, region, sides
 from tests.planning.world import REGION, actions, live, promoted
 from tests.planning.world import pipeline as small
 
+pytestmark = pytest.mark.slow
+
 
 def salted(release: Release) -> Release:
     """The same release with every hash another, by rules of another name."""

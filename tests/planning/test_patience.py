@@ -14,6 +14,8 @@ from console.model.region import Policy, Region
 from console.planning import plan
 from tests.planning.world import REGION, live, pipeline, with_column, with_sql
 
+pytestmark = pytest.mark.slow
+
 CHANGE = with_column(pipeline(), "agent", "string", "get_json_object(payload, '$.agent')")
 minutes = st.integers(0, DAY_MINUTES - 1)
 windows = st.tuples(minutes, minutes).map(

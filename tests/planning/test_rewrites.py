@@ -6,6 +6,8 @@ from console.planning.compare import compare
 from tests.planning.cases import held_out, unseen
 from tests.planning.cases.rewrites import HARMLESS, NEAR_MISSES, TABLES, Pair
 
+pytestmark = pytest.mark.slow
+
 
 def test_ninety_eight_of_a_hundred_rewrites_are_recognised_both_ways() -> None:
     missed = [pair for pair in HARMLESS for one in (pair, pair[::-1]) if not compare(*one, TABLES).equal]

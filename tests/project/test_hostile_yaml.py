@@ -16,6 +16,8 @@ from console.project import load
 from console.project.yaml import MAX_BYTES, Document, parse, read_text
 from tests.hostile.memory import lean
 
+pytestmark = pytest.mark.slow
+
 LAUGHS = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
     f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in zip("abcdefghi", "bcdefghij", strict=True)
 )

@@ -13,6 +13,8 @@ from console.planning.desired import Desired, desired
 from console.project.recent import Remembered, remembered
 from tests.planning.world import pipeline, with_column, with_sql, with_table
 
+pytestmark = pytest.mark.slow
+
 EDITED = with_column(pipeline(), "agent", "string", "get_json_object(payload, '$.agent')")
 
 

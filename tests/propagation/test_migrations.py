@@ -31,6 +31,8 @@ from console.propagation.observe.fold import fold
 from console.propagation.types import SIMPLE, TIMES, Type, array, decimal, parse, timed
 from console.propagation.widening import holds
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
 names = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=6)
 labels = st.lists(names, max_size=3, unique=True).map(tuple)

@@ -12,6 +12,8 @@ from console.propagation.observe.read import compare_dumps, observe, read_schema
 from console.propagation.sql.lexer import NotUnderstood, statements
 from console.propagation.types import parse
 
+pytestmark = pytest.mark.slow
+
 PIECES = [
     "'a;''b'", "E'a\\';b'", '"a;""b"', "$$ ; ' $$", "$x$ $$;$$ ' $x$", "/* ; /* ' */ ; */", "-- ; ' $$\n", "(a; b)", "[1;2]",
     "word", "1.5e-3", "::", "U", "$1", "n'x;y'", "b'01'", "é_x$1", ".5", "1..2",

@@ -13,6 +13,8 @@ from console.runner.journal import Journal
 from console.runner.view import Outcome
 from tests.runner.worlds import ADA, World, at_event, fake
 
+pytestmark = pytest.mark.slow
+
 EVENTS = 33  # told by one rollout, stored and fleeting; `test_an_unbroken_run…` holds it to that
 PIECES = [(1, 1), (2, 4)]  # slices of the two batches: 3,000 rows; 2,000, 1,000 and the NULL days
 

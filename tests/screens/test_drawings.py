@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import get_args
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from textual.content import Content
@@ -33,6 +34,8 @@ from console.tui.state import ScreenState, needs_attention
 from console.tui.terminal.ascii import to_ascii
 from console.witness import NoWitness, Witness, WitnessProgress, WitnessResult
 from tests.screens import scripted as s
+
+pytestmark = pytest.mark.slow
 
 STEERING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 outside = st.one_of(

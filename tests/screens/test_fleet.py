@@ -2,12 +2,15 @@
 
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from console.drivers.fake import FakeRegion
 from console.tui.app import ConsoleApp
 from tests.runner.worlds import World, fake
 from tests.screens.harness import dialog_title, running_app, screen_text, settle
+
+pytestmark = pytest.mark.slow
 
 
 async def until(pilot: Pilot[int], app: ConsoleApp, text: str) -> None:

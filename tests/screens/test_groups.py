@@ -14,6 +14,8 @@ from tests.screens.harness import running_app, screen_text, settle
 from tests.screens.moments import moment
 from tests.screens.test_drawings import clean, outside
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids="{0[0]}x{0[1]}".format)
 async def test_regions_with_equal_plans_are_grouped_and_marked_with_a_letter(size: tuple[int, int]) -> None:

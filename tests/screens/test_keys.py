@@ -18,6 +18,8 @@ from tests.screens import scripted as s
 from tests.screens.harness import dialog_title, running_app, screen_text, settle, toast_text
 from tests.screens.moments import moment
 
+pytestmark = pytest.mark.slow
+
 
 def actions(cockpit: s.ScriptedCockpit) -> list[tuple[str, object]]:
     return [call for call in cockpit.calls if call[0] not in ("refresh", "close")]

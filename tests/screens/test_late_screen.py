@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from console.model.event import DriverLost, Failed, Logged, Paused
 from console.model.logline import level_of, logline
 from console.model.status import replay
@@ -9,6 +11,8 @@ from console.tui.panes.log import draw_log
 from console.tui.panes.steps import draw_steps
 from tests.cli.sample import story
 from tests.screens import scripted as s
+
+pytestmark = pytest.mark.slow
 
 
 def test_the_log_has_the_whole_rollout_with_times() -> None:

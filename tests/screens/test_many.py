@@ -19,6 +19,8 @@ from console.tui.screens.region import RegionScreen
 from tests.screens import scripted as s
 from tests.screens.harness import running_app, screen_text, settle
 
+pytestmark = pytest.mark.slow
+
 MANY = 500
 SIZES = [(80, 24), (160, 48)]
 

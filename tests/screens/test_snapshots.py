@@ -10,6 +10,8 @@ from tests.screens.harness import running_app, settle
 from tests.screens.moments import moment
 from tests.screens.scripted import ScriptedCockpit
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parent / "golden"
 SIZES = [(80, 24), (120, 36), (200, 60)]
 

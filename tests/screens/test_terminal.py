@@ -19,6 +19,8 @@ import pytest
 
 from tests.cli.conftest import FILES
 
+pytestmark = pytest.mark.slow
+
 # what Textual itself sends: SGR, cursor moves, modes and their queries, in-band resize, kitty keys, synchronised output,
 # the pointer's shape
 OWN = re.compile(r"\x1b\[[0-9;:?<>=]*[mHhlJKtuABCDnpqc$]|\x1b\[[?0-9;]*\$p|\x1b[78=>]|\x1b]22;[a-z-]*\x07")

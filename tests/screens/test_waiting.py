@@ -2,12 +2,16 @@
 
 from dataclasses import replace
 
+import pytest
+
 from console.model.event import BatchStarted, Entered, Recorded, StepStarted, Waiting
 from console.model.region import Region
 from console.model.status import Status, StepStatus, fold
 from console.runner.view import RegionView
 from console.tui.panes.region_row import draw_details
 from console.tui.panes.summary import draw_summary
+
+pytestmark = pytest.mark.slow
 
 NOW = 1_794_000_000.0
 WHY = "outside of 22:00-06:00 Europe/Madrid; goes on at 22:00, in 9 h 00 min"

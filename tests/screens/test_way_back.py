@@ -2,11 +2,15 @@
 
 from dataclasses import replace
 
+import pytest
+
 from console.model.plan import Answer, Plan, Rollback
 from console.text import safe_text
 from console.tui.panes.plan import draw_plan
 from tests.screens import scripted as s
 from tests.screens.harness import running_app, screen_text
+
+pytestmark = pytest.mark.slow
 
 NASTY = "landing.\x1b[2J"
 

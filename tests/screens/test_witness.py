@@ -24,6 +24,8 @@ from tests.screens import scripted as s
 from tests.screens.harness import running_app, screen_text, settle, toast_text
 from tests.screens.moments import moment
 
+pytestmark = pytest.mark.slow
+
 OLD = "SELECT id, ts FROM landing"
 EDITED = "SELECT id, ts FROM landing WHERE id <> 'probe'"
 OTHERWISE = "SELECT id, ts FROM landing WHERE id <> 'test'"

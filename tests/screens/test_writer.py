@@ -3,7 +3,11 @@
 import os
 import threading
 
+import pytest
+
 from console.tui.terminal.driver import TerminalWriter
+
+pytestmark = pytest.mark.slow
 
 PICTURE = "━╌" * 100_000 + "\x1b[0m"
 

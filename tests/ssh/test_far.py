@@ -16,6 +16,8 @@ from console.project import load
 from tests.cli.conftest import FILES
 from tests.walls.test_house import ROOT
 
+pytestmark = pytest.mark.slow
+
 
 @given(st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"x")), max_size=8), st.data())
 def test_the_lines_arrive_without_the_beats_however_they_are_cut(lines: list[bytes], data: st.DataObject) -> None:

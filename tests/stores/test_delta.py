@@ -12,6 +12,8 @@ from console.propagation.migration import ChangeColumn, Facets, Migration
 from console.propagation.types import parse
 from console.stores.delta import Delta
 
+pytestmark = pytest.mark.slow
+
 TAGS = ArrayType(PrimitiveType("string"), contains_null=False)
 FIELDS = [
     Field("id", PrimitiveType("long"), nullable=False, metadata={"comment": "its key"}),

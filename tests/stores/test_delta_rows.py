@@ -16,6 +16,8 @@ from console.errors import RegionError
 from console.stores.delta import Delta
 from console.stores.lakes.delta_rows import batches, counted, dataset, equals
 
+pytestmark = pytest.mark.slow
+
 LEAVES = """
 import deltalake
 from console.stores.lakes import delta_rows

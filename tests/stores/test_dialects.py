@@ -13,6 +13,8 @@ from console.propagation.replication import from_data
 from console.propagation.types import SIMPLE, TIMES
 from console.stores.files import ReplicationConfig, Site, StoreModule, sites
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 OPTIONS = {
     "clickhouse": {"url": "http://nobody:8123/db"},

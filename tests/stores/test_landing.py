@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.stores.project import Project, add, drop, retype, swap
+
+pytestmark = pytest.mark.slow
 
 REPLICATION = """\
 tables: {issues: {}}

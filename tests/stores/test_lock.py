@@ -18,6 +18,8 @@ from console.stores.iceberg import Iceberg
 from console.stores.lock import LOCK, StoreLockHolder, marked
 from tests.propagation.servers.clickhouse import ClickHouse
 
+pytestmark = pytest.mark.slow
+
 HOST = gethostname()
 Lockable = Store | Iceberg | Delta
 

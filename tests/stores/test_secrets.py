@@ -11,6 +11,8 @@ from console.stores.files import read_plan, sites
 from console.text import redacted
 from tests.stores.project import Project
 
+pytestmark = pytest.mark.slow
+
 LAKE = """\
 tables: {issues: }
 stores:

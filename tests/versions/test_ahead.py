@@ -18,6 +18,8 @@ from tests.drivers.test_local import agent, place
 from tests.versions import ahead, test_older
 from tests.versions.stored import PIPELINE
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:

@@ -22,6 +22,8 @@ from console.model.plan import Plan, numbered
 from tests.versions.build import CLICKS, COUNTRIES, LANDING, REGION, checked_out
 from tests.versions.stored import HERE, PIPELINE, VERSIONS, noted
 
+pytestmark = pytest.mark.slow
+
 OPENED = """
 import json, sys
 from console import open_release

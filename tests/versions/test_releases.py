@@ -14,6 +14,8 @@ from console.model.region import Region
 from console.planning import plan
 from tests.versions.stored import HERE, VERSIONS
 
+pytestmark = pytest.mark.slow
+
 DAYS = (Day("2026-11-01", 1000, 9000),)
 
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.versions.stored import HERE, PIPELINE, VERSIONS, region
 
+pytestmark = pytest.mark.slow
+
 ABSOLUTE = re.compile(rb'"(/[\w./-]+)"')
 STATES = ("gate", "paused", "failed", "live")
 versions = pytest.mark.parametrize("version", VERSIONS)

@@ -10,6 +10,8 @@ from console.planning.sql.syntax.duckdb import Trial
 from console.witness.spark_types import parse_type
 from console.witness.values import ValuePool
 
+pytestmark = pytest.mark.slow
+
 
 def pool(*, numbers: tuple[str, ...] = (), texts: tuple[str, ...] = ()) -> ValuePool:
     return ValuePool.of(Trial("", "", (), {}, numbers, texts))

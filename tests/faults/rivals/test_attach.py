@@ -16,6 +16,8 @@ from tests.cli.conftest import World as CommandLine
 from tests.cli.conftest import deployed, world
 from tests.runner.worlds import ADA, BOB, Brake, World, at_event, fake, refreshed, until
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["deployed", "world"]  # fixtures of the command line's tests
 FIRST, SECOND = replace(ADA, console="console-of-ada"), replace(BOB, console="console-of-bob")
 

@@ -11,6 +11,8 @@ from console.agent.store import log
 from console.errors import FeedStopped, RegionError
 from tests.faults.rules.tables import SCHEMA, commit_rows, rows
 
+pytestmark = pytest.mark.slow
+
 OWN, OTHER = "live/t/every", "live/t/some"
 
 

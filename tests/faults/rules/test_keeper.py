@@ -25,6 +25,8 @@ from console.model.plan import Plan
 from console.model.step import Promote
 from tests.faults.rules.tables import SCHEMA, commit_rows, foreign, number, rows, state
 
+pytestmark = pytest.mark.slow
+
 FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
 
 

@@ -13,6 +13,8 @@ from console.agent.store import log
 from console.errors import FeedStopped
 from tests.faults.rules.tables import SCHEMA, commit_rows, held, number, rows
 
+pytestmark = pytest.mark.slow
+
 FEED = "live/t/every"
 NO_SPARK: Any = None
 

@@ -15,6 +15,8 @@ from console.errors import FeedStopped, RegionError
 from console.model.schema import OnRewrite
 from tests.faults.rules.tables import foreign, rows
 
+pytestmark = pytest.mark.slow
+
 MANY = 10**9
 PARTS = {"partition_by": ["day"]}
 

@@ -15,6 +15,8 @@ from console.agent.store import log
 from console.errors import RegionError
 from tests.faults.rules.tables import SCHEMA, foreign, rows
 
+pytestmark = pytest.mark.slow
+
 NOW = 1_800_000_000.0
 HOUR_MS = 3_600_000
 KEPT = "delta.deletedFileRetentionDuration"

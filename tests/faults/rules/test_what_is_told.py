@@ -15,6 +15,8 @@ from console.errors import RegionError
 from console.model.step import Comparison, Pair
 from tests.faults.rules.tables import SCHEMA, foreign, rows
 
+pytestmark = pytest.mark.slow
+
 PAIRS = tuple(Pair(f"old_{name}", name) for name in "abcdefgh")
 
 

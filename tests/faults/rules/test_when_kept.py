@@ -19,6 +19,8 @@ from console.model.step import Promote
 from tests.faults.rules.tables import SCHEMA, foreign, rows, state
 from tests.faults.rules.test_keeper import moved, opened
 
+pytestmark = pytest.mark.slow
+
 HOUR = 3600.0
 
 

@@ -30,6 +30,8 @@ from tests.planning.property.judge import (
     wrong,
 )
 
+pytestmark = pytest.mark.slow
+
 PART = 2000
 PAIRS = 200
 NUMBER = 1  # the database of seven rows a table
