@@ -270,7 +270,7 @@ class MigrationRunner:
         for record in done:
             if record.body != change.body:
                 raise Conflict(
-                    f"{self._store.name}: {change.id} was applied with another content than the file now has",
+                    f"{self._store.name}: {change.id} was applied with different content: the file has changed since",
                     hint="restore the file, and write the new change as a new migration",
                     code="E_SCHEMA_CHANGED",
                 )

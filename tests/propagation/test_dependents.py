@@ -233,7 +233,7 @@ STANDING = [
     ("CREATE VIEW db.is_big AS SELECT n > 5 AS big FROM db.src", to_text, "db.is_big computes with n"),
     ("CREATE MATERIALIZED VIEW db.two TO db.sums AS SELECT id FROM db.target WHERE n > 5", to_text, "db.two computes with n"),
     ("CREATE VIEW db.half AS SELECT n + 1 AS next FROM db.src", loosen, "db.half computes its column next"),
-    ("CREATE MATERIALIZED VIEW db.kept ENGINE = MergeTree ORDER BY id AS SELECT id, n FROM db.src", widen, "keeps its rows"),
+    ("CREATE MATERIALIZED VIEW db.kept ENGINE = MergeTree ORDER BY id AS SELECT id, n FROM db.src", widen, "has no target table, and reads n"),
     ("CREATE MATERIALIZED VIEW db.two TO db.sums AS SELECT id, n + 1 AS m FROM db.target", loosen, "db.two computes db.sums.m"),
     ("CREATE MATERIALIZED VIEW db.two TO db.sums AS SELECT id, -n AS m FROM db.target", widen, "db.two computes db.sums.m"),
     ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, n FROM db.target", swap({"n": "s", "s": "n"}), "db.two reads"),
@@ -353,7 +353,7 @@ def test_a_view_that_hands_on_one_of_two_names_that_change_places_is_named(base:
 
 REPLACED = [
     ("CREATE VIEW db.top AS SELECT m FROM db.src", "db.top reads"),
-    ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, n FROM db.src", "hands on n, and not m"),
+    ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, n FROM db.src", "passes on n, but not m"),
     ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, n + m AS n FROM db.src", "computes with n"),
     ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, m AS n FROM db.target", "db.two reads"),
     ("CREATE MATERIALIZED VIEW db.two TO db.far AS SELECT id, n FROM db.target", "db.two reads"),
