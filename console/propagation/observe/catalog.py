@@ -26,7 +26,8 @@ class Catalog:
     schemas  the schemas known to exist
     learned  the files given define the earlier schema
     routines a function's name → whether it changes no table; views that call one are here too
-    passed   tables that were created and dropped again
+    passed   names of tables that were created and dropped again, and interim ones that were given up
+    interim  names that renamed tables took and no table had before
     strayed  first names of tables that were altered under another name
     armed    a trigger or a rule that may alter tables when rows are written
     """
@@ -46,6 +47,7 @@ class Catalog:
     armed: str = ""
     strayed: set[Name] = field(default_factory=set)
     passed: set[Name] = field(default_factory=set)
+    interim: set[Name] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.home: tuple[str, ...] = (self.schema,)
@@ -116,6 +118,7 @@ class Catalog:
     def forget_moves(self) -> None:
         """Forget earlier names: the files of the earlier schema define the present owners of all names."""
         self.left, self.origins = {}, {}
+        self.interim = set()
 
     def new_session(self) -> None:
         """Begin a new session, with the initial path and without temporary tables."""

@@ -274,7 +274,7 @@ class SqlScript:
         gone = self.catalog.tables.pop(name, None)
         if gone is not None and gone.whole and not (gone.new or gone.temporary):
             self.catalog.left.setdefault(name, gone)
-        if gone is not None and gone.born:
+        if name in self.catalog.interim or (gone is not None and gone.born):
             self.catalog.passed.add(name)
         users = (t for t in self.catalog.tables.values() for c in t.columns if _row_type(c.postgres) == name[1])
         if (user := next(users, None)) is not None and user.place != name:

@@ -161,6 +161,10 @@ class Alteration(ColumnAction):
         if not (table.new or table.temporary):
             self.catalog.left.setdefault(self.name, table)
         self.catalog.origins[new] = first
+        if self.name in self.catalog.interim:
+            self.catalog.passed.add(self.name)
+        if before is None and first != new:
+            self.catalog.interim.add(new)
         if before is None or first == new or not self.catalog.concerns(new):
             message = f"stores know it as {'.'.join(self.name)}: rows of {name} need a name in replication.yaml"
             yield self.ignored(whole, "rename_table", message)
