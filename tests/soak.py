@@ -30,6 +30,7 @@ def arguments(about: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, help="this one alone, without a line on record")
+    parser.add_argument("--from", dest="first", type=int, help="begin with this seed, not behind the last one on record")
     return parser
 
 
@@ -79,4 +80,5 @@ class Soak:
 def of_worlds(asked: argparse.Namespace, generator: str, first: int = 0) -> Soak:
     """A run whose line goes to the record of many generators."""
     told: Sequence[Line] = [line for line in lines(WORLDS) if line["generator"] == generator]
-    return Soak(asked, WORLDS, max((line["until"] for line in told), default=first))
+    behind = max((line["until"] for line in told), default=first)
+    return Soak(asked, WORLDS, behind if asked.first is None else asked.first)
