@@ -30,7 +30,9 @@ def arguments(about: str | None) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--seed", type=int, help="this one alone, without a line on record")
-    parser.add_argument("--from", dest="first", type=int, help="begin with this seed, not behind the last one on record")
+    parser.add_argument(
+        "--from", dest="first", type=int, help="begin with this seed, not behind the last one on record"
+    )
     return parser
 
 
@@ -44,7 +46,8 @@ class Soak:
         self._record, self._alone = record, asked.seed is not None
         self._started = time.monotonic()
         self._until = self._started + 60 * asked.minutes
-        self._first = self._next = asked.seed if self._alone else first
+        begin = first if asked.first is None else asked.first
+        self._first = self._next = asked.seed if self._alone else begin
         self._differences = 0
 
     def seeds(self, step: int = 1) -> Iterator[int]:
@@ -80,5 +83,4 @@ class Soak:
 def of_worlds(asked: argparse.Namespace, generator: str, first: int = 0) -> Soak:
     """A run whose line goes to the record of many generators."""
     told: Sequence[Line] = [line for line in lines(WORLDS) if line["generator"] == generator]
-    behind = max((line["until"] for line in told), default=first)
-    return Soak(asked, WORLDS, behind if asked.first is None else asked.first)
+    return Soak(asked, WORLDS, max((line["until"] for line in told), default=first))

@@ -55,3 +55,11 @@ def test_a_seed_that_was_asked_for_is_drawn_alone_and_leaves_no_line(record: Pat
     assert drawn(run) == [seed]
     run.summary("mine", {})
     assert len(soak.lines(record)) == 1
+
+
+def test_a_run_may_begin_with_a_seed_that_was_passed_over(record: Path) -> None:
+    run = soak.of_worlds(asked("--from", "3"), "other")
+    assert drawn(run) == [3]
+    run.summary("other", {})
+    assert soak.lines(record)[-1]["until"] == 8
+    assert drawn(soak.of_worlds(asked(), "other")) == [900]
