@@ -5,6 +5,7 @@ The ratio of processor seconds, appended to docs/costs.jsonl; nothing may cost m
 
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from console import paths
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORD = ROOT / "docs" / "costs.jsonl"
+SCRIPT = "tests/bench/costs.py"
+FIRST = "e13cef7"  # its script also runs in the commits before there was one
 MOST = 1.05
 
 
@@ -40,17 +43,28 @@ def main(commit: str, rounds: int = 3) -> int:
 
 
 def measured(tree: Path) -> dict[str, float]:
-    """What `costs.py` says of a tree; the script is this one's."""
+    """What a tree's own `costs.py` says of it, since that knows the tree's names.
+
+    raises  SystemExit if that fails, or measures other amounts than this tree's
+    """
     environment = {**os.environ, "PYTHONPATH": str(tree), "CONSOLE_JARS": str(paths.jars_dir())}
-    script = str(ROOT / "tests" / "bench" / "costs.py")
+    if not (tree / SCRIPT).is_file():
+        (tree / SCRIPT).write_text(git("show", f"{FIRST}:{SCRIPT}"))
+    if amounts(tree) != amounts(ROOT):
+        raise SystemExit(f"{SCRIPT} measures other amounts there: {amounts(tree)}, here {amounts(ROOT)}")
     done = subprocess.run(
-        [sys.executable, "-P", script], cwd=tree, env=environment, capture_output=True,
+        [sys.executable, "-P", str(tree / SCRIPT)], cwd=tree, env=environment, capture_output=True,
         text=True, check=False,
     )  # fmt: skip
     if done.returncode:
         raise SystemExit(done.stderr[-2000:])
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
+
+
+def amounts(tree: Path) -> list[str]:
+    """How many steps, batches and rows are measured: the script's constants."""
+    return re.findall(r"^[A-Z_, ]+ = .*$", (tree / SCRIPT).read_text(), re.MULTILINE)
 
 
 def git(*words: str) -> str:

@@ -102,13 +102,6 @@ def _plain(select: str) -> str:
     return found.sql(dialect="clickhouse")
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouse]:
-    found = ClickHouse(tmp_path_factory.mktemp("clickhouse")).start()
-    yield found
-    found.stop()
-
-
 @pytest.fixture
 def sitting(server: ClickHouse, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Sitting]:
     import clickhouse_connect

@@ -40,13 +40,6 @@ class Heard(Store):
         self.trees.append("\n".join(line for (line,) in self.base.ask(f"EXPLAIN AST {sql}")))
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouse]:
-    found = ClickHouse(tmp_path_factory.mktemp("clickhouse")).start()
-    yield found
-    found.stop()
-
-
 @pytest.fixture
 def base(server: ClickHouse, request: pytest.FixtureRequest) -> Iterator[Base]:
     found = Base(server, f"c{abs(hash(request.node.name)) % 10**9}")

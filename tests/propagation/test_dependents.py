@@ -76,13 +76,6 @@ class Base:
         self.client.close()
 
 
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouse]:
-    found = ClickHouse(tmp_path_factory.mktemp("clickhouse")).start()
-    yield found
-    found.stop()
-
-
 @pytest.fixture
 def base(server: ClickHouse, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Base]:
     found = Base(server, f"h{abs(hash(request.node.name)) % 10**9}")

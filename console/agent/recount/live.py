@@ -167,11 +167,7 @@ def _compared(
             )
             if any(each.missing or each.extra for each in differences(shuffled, recomputed, shape, tasks)):
                 return f"two computations of {pinned.source.feed.materialization} differ: the order of its rows counts"
-        return tuple(
-            each
-            for each in (without_reordered_sums(session, pinned, source_rows, each) for each in differing)
-            if each is not None
-        )
+        return without_reordered_sums(session, pinned, source_rows, differing)
     finally:
         source_rows.unpersist()
 
@@ -231,6 +227,14 @@ def _in_random_order(source_rows: Any) -> Any:
 
 
 def without_reordered_sums(
+    session: Any, pinned: PinnedFeed, source_rows: Any, found: Sequence[RowDifference]
+) -> tuple[RowDifference, ...]:
+    """The differences that are left once sums that only differ by the order of addition are taken out."""
+    left = (_without_reordered_sums(session, pinned, source_rows, difference) for difference in found)
+    return tuple(difference for difference in left if difference is not None)
+
+
+def _without_reordered_sums(
     session: Any, pinned: PinnedFeed, source_rows: Any, difference: RowDifference
 ) -> RowDifference | None:
     """The difference without sums that only differ by the order of addition; None where nothing else differs."""

@@ -136,11 +136,7 @@ def _compared(
             found = differences(
                 reduce(lambda one, other: one.unionByName(other), each), recomputed, target_shape(pinned)
             )
-        return tuple(
-            each
-            for each in (without_reordered_sums(session, pinned, source_rows, each) for each in found)
-            if each is not None
-        )
+        return without_reordered_sums(session, pinned, source_rows, found)
     finally:
         source_rows.unpersist()
 

@@ -5,7 +5,6 @@ The truth is ClickHouse's own catalogue before and after, and rows computed in p
 """
 
 import os
-from collections.abc import Iterator
 
 import pytest
 
@@ -14,13 +13,6 @@ from tests.propagation.worlds.live import NO_WORLD, judged
 
 pytestmark = pytest.mark.stores
 COUNT, SEED = int(os.environ.get("WORLDS", "30")), int(os.environ.get("SEED", "0"))
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouse]:
-    found = ClickHouse(tmp_path_factory.mktemp("clickhouse")).start()
-    yield found
-    found.stop()
 
 
 def test_a_random_world_is_carried_over_whole_or_stays_as_it_is(server: ClickHouse) -> None:

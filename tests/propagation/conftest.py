@@ -1,0 +1,14 @@
+"""A real ClickHouse for the tests of a file."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.propagation.servers.clickhouse import ClickHouse
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouse]:
+    found = ClickHouse(tmp_path_factory.mktemp("clickhouse")).start()
+    yield found
+    found.stop()
