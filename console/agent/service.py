@@ -14,7 +14,7 @@ from uuid import uuid4
 from console import __version__, paths
 from console.agent import queries
 from console.agent.feeds.follower import FeedFollower
-from console.agent.ingest.landing import Intake
+from console.agent.ingest.landing import LandingWriter
 from console.agent.maintenance import maintainer
 from console.agent.pipeline import PipelineController
 from console.agent.receipts import audit
@@ -226,16 +226,18 @@ class Service:
 
     def ingest(self, pipeline: str, table: str, batch: str, lines: list[str], run: Any = None) -> dict[str, Any]:
         events = None if run is None else codec.decode(EventRun, run)
-        return Intake(self.controller(pipeline)).append(table, batch, lines, events)
+        return LandingWriter(self.controller(pipeline)).append(table, batch, lines, events)
 
     def check(self, pipeline: str, table: str, lines: list[str], at: Any) -> dict[str, str]:
-        return Intake(self.controller(pipeline)).check(table, lines, codec.decode(tuple[tuple[int, int], ...], at))
+        return LandingWriter(self.controller(pipeline)).check(
+            table, lines, codec.decode(tuple[tuple[int, int], ...], at)
+        )
 
     def landed(self, pipeline: str, table: str, load: str, first: str, **more: Any) -> LoadState:
-        return Intake(self.controller(pipeline)).found(table, load, first, **more)
+        return LandingWriter(self.controller(pipeline)).load_state(table, load, first, **more)
 
     def marks(self, pipeline: str, table: str, load: str, rows: int) -> dict[str, str]:
-        return Intake(self.controller(pipeline)).marks(table, load, rows)
+        return LandingWriter(self.controller(pipeline)).marks(table, load, rows)
 
     def shutdown(self) -> dict[str, Any]:
         return {}

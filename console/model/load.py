@@ -1,7 +1,7 @@
-"""A load: the events of one file on their way into a landing table, told from the commits that carried them.
+"""A load: the events of one file on their way into a landing table, read from the commits that carried them.
 
-Each event is known by the chain of digests up to it, which does not depend on where the commits were cut: a file begins
-with what has landed where its chain at that event is the one that the commit notes.
+Each event is identified by the chain of digests up to it, which does not depend on where commits were cut: a file
+contains the events of a commit if its chain at the last of them equals the chain in the commit's note.
 """
 
 import hashlib
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from console.errors import Conflict
 
 START = bytes(16)
-MARK_BYTES = 3  # of an event's chain, kept for each: they tell where two files part, and decide nothing
+MARK_BYTES = 3  # of each event's chain, stored with the commit: they show where two files diverge, and decide nothing
 NAME_LENGTH = 120
 MOVED, SCHEMA_MOVED = "E_LOAD_MOVED", "E_SCHEMA_MOVED"
 
@@ -33,7 +33,7 @@ def chain_of(before: bytes, events: Iterable[str]) -> tuple[bytes, bytes]:
 
 
 def first_difference(ours: bytes, theirs: bytes) -> int:
-    """At which event, counted from 1, two runs of marks differ; 0 where one only ends before the other."""
+    """The first event, counted from 1, at which two sequences of marks differ; 0 where one is a prefix of the other."""
     pairs = range(0, min(len(ours), len(theirs)), MARK_BYTES)
     return next((at // MARK_BYTES + 1 for at in pairs if ours[at : at + MARK_BYTES] != theirs[at : at + MARK_BYTES]), 0)
 
@@ -44,10 +44,10 @@ def valid_name(name: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Landed:
-    """Events 1…rows of a load, as one of its commits left them.
+    """Events 1…rows of a load: its state after one of its commits.
 
-    first, chain  hex, of the load's first event and of its last one here
-    line          of the file, at which that last one stands
+    first, chain  hex: chain of the load's first event, and of the last one here
+    line          line of the file with that last event
     """
 
     load: str
@@ -59,13 +59,13 @@ class Landed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventRun:
-    """Which events of a file these are, beside the events themselves.
+    """The place of a batch of events in its file.
 
-    after, before  how many of its load come before them, and the chain up to there, in hex
-    at             (line, how many events stand from there on, one a line), for every unbroken piece
-    schema         what all the file's lines were checked against; "" where these are all
-    named          a person gave the load its name, and wants it whatever else has landed
-    older          the batch under which a console without loads sent the events before these, or ""
+    after, before  how many events of the load precede these, and the chain up to there, in hex
+    at             (first line, number of events, one a line) of every contiguous piece
+    schema         id of the schema that the file's lines were checked against; "" where the batch is the whole file
+    named          a person chose the load's name, and wants it whatever else has landed
+    older          batch id under which a console without loads sent the events before these, or ""
     """
 
     load: str
@@ -78,9 +78,9 @@ class EventRun:
     older: str = ""
 
     def end(self, events: Sequence[str]) -> tuple[Landed, bytes]:
-        """Where the load stands after these events, and their marks.
+        """The load's end after these events, and their marks.
 
-        raises  ValueError for a chain that is no hex
+        raises  ValueError where a chain is not hex
         """
         chain, marks = chain_of(bytes.fromhex(self.before), events)
         rows, line = self.after + len(events), sum(self.at[-1]) - 1
@@ -89,11 +89,11 @@ class EventRun:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadState:
-    """What a table holds of loads that a file may be.
+    """How far the loads that a file may belong to have landed.
 
-    heads  how far each of them has come
-    ends   of the load that was asked for by its name: where its commits ended, the next ones after a given event
-    older  commits of this very content by a console without loads
+    heads  the newest end of each of them
+    ends   of the load requested by name: the ends of its commits after a given event
+    older  commits of the same content by a console without loads
     """
 
     heads: tuple[Landed, ...] = ()
@@ -107,47 +107,47 @@ class Loads:
     def __init__(self) -> None:
         self._ends: dict[str, list[Landed]] = defaultdict(list)  # by rows
         self._known: set[tuple[str, str]] = set()  # (load, chain)
-        self._begun: dict[str, set[str]] = defaultdict(set)  # first event → loads
+        self._by_first: dict[str, set[str]] = defaultdict(set)  # first event → loads
         self._older: dict[str, set[int]] = defaultdict(set)  # batch → its commits
 
     def add(self, end: Landed) -> None:
         if (end.load, end.chain) not in self._known:
             self._known.add((end.load, end.chain))
-            self._begun[end.first].add(end.load)
-            insort(self._ends[end.load], end, key=lambda held: held.rows)
+            self._by_first[end.first].add(end.load)
+            insort(self._ends[end.load], end, key=lambda landed: landed.rows)
 
     def add_older(self, batch: str, number: int) -> None:
         self._older[batch].add(number)
 
     def older(self, batch: str) -> int:
-        """How many commits of a batch landed, one after the other, by a console without loads."""
-        held = self._older.get(batch, set())
-        return next(number for number in range(len(held) + 1) if number + 1 not in held)
+        """How many consecutive commits of a batch landed, sent by a console without loads."""
+        numbers = self._older.get(batch, set())
+        return next(number for number in range(len(numbers) + 1) if number + 1 not in numbers)
 
     def head(self, load: str) -> Landed | None:
         ends = self._ends.get(load)
         return ends[-1] if ends else None
 
     def alike(self, load: str, first: str) -> tuple[Landed, ...]:
-        """How far the load of this name has come, and those that begin with the same event."""
-        names = sorted({load, *self._begun.get(first, ())})
+        """Heads of the load of this name and of those that begin with the same event."""
+        names = sorted({load, *self._by_first.get(first, ())})
         return tuple(head for name in names if (head := self.head(name)))
 
-    def found(self, load: str, first: str, *, named: bool, batch: str, after: int, most: int) -> LoadState:
-        """What may be the load of a file: the one of this name, and unless a person `named` it, those that begin alike.
+    def state_for(self, load: str, first: str, *, named: bool, batch: str, after: int, most: int) -> LoadState:
+        """Loads that a file may belong to: that of this name and, unless a person `named` it, those that begin alike.
 
-        batch  of an older console
-        after  ends of `load` are listed beyond this event, at the `most` so many
+        batch  id under which a console without loads would have sent the file
+        after, most  ends of `load` are listed beyond this event, at most so many
         """
         ends, head = self._ends.get(load, []), self.head(load)
-        start = bisect_right(ends, after, key=lambda held: held.rows)
+        start = bisect_right(ends, after, key=lambda landed: landed.rows)
         heads = ((head,) if head else ()) if named else self.alike(load, first)
         return LoadState(heads=heads, ends=tuple(ends[start : start + most]), older=0 if named else self.older(batch))
 
     def place(self, run: EventRun, end: Landed) -> bool:
         """Whether these events may follow now; False if they have landed already.
 
-        raises  Conflict E_LOAD_MOVED where the load stands elsewhere than their sender believes
+        raises  Conflict E_LOAD_MOVED where the load has moved on since the sender read its state
         """
         if (end.load, end.chain) in self._known:
             return False

@@ -20,7 +20,7 @@ from deltalake.schema import PrimitiveType
 
 from console.agent.feeds.follower import FeedFollower
 from console.agent.ingest import loads
-from console.agent.ingest.landing import Intake
+from console.agent.ingest.landing import LandingWriter
 from console.agent.pipeline import PipelineController
 from console.agent.spark_session import Settings, SparkHandle
 from console.errors import Conflict, ConsoleError, DataError, Unreachable
@@ -45,7 +45,7 @@ class Died(Exception):
 
 
 class Region:
-    """The agent's intake over one table; it may be started anew at any request."""
+    """A landing table and its writer, which may be restarted at any request."""
 
     def __init__(self, place: Path) -> None:
         self.place = place
@@ -54,16 +54,16 @@ class Region:
         columns = Table("landing", "landing", COLUMNS, managed=True)
         state = TableState(columns, Version("landing", "landing", COLUMNS), "SELECT * FROM stored", "", {})
         self.restart()
-        self.line.releases.propose(Release("r1", "web", "d", (state,), ()), "web-1", "ada", "laptop")
-        self.line.releases.swap("", "r1", "ada", "laptop")
+        self.controller.releases.propose(Release("r1", "web", "d", (state,), ()), "web-1", "ada", "laptop")
+        self.controller.releases.swap("", "r1", "ada", "laptop")
 
     def restart(self) -> None:
         loads.forget()
         spark = SparkHandle(Settings("eu"), -1)
-        self.line = PipelineController(
+        self.controller = PipelineController(
             self.place, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu")
         )
-        self.intake = Intake(self.line)
+        self.writer = LandingWriter(self.controller)
 
     def clean(self) -> None:
         """What the log's retention does: a checkpoint, and nothing before it."""
@@ -95,19 +95,19 @@ class Link:
         self, pipeline: str, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None
     ) -> dict[str, Any]:
         on_progress = codec.decode(EventRun, json.loads(codec.dumps(run)))
-        return await self._asked(lambda: self.region.intake.append(table, batch, list(lines), on_progress))
+        return await self._asked(lambda: self.region.writer.append(table, batch, list(lines), on_progress))
 
     async def check(self, pipeline: str, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]]) -> str:
-        return str((await self._asked(lambda: self.region.intake.check(table, lines, at)))["schema"])
+        return str((await self._asked(lambda: self.region.writer.check(table, lines, at)))["schema"])
 
     async def landed(self, pipeline: str, table: str, load: str, first: str, **more: Any) -> LoadState:
-        found = await self._asked(lambda: self.region.intake.found(table, load, first, **more))
-        return codec.decode(LoadState, json.loads(codec.dumps(found)))
+        state = await self._asked(lambda: self.region.writer.load_state(table, load, first, **more))
+        return codec.decode(LoadState, json.loads(codec.dumps(state)))
 
     async def marks(self, pipeline: str, table: str, load: str, rows: int) -> bytes:
         import base64
 
-        return base64.b64decode((await self._asked(lambda: self.region.intake.marks(table, load, rows)))["marks"])
+        return base64.b64decode((await self._asked(lambda: self.region.writer.marks(table, load, rows)))["marks"])
 
     async def _asked(self, ask: Any) -> Any:
         for _ in range(self.random.randint(0, 3)):
@@ -261,7 +261,7 @@ async def spoilt(region: Region, ledger: Ledger, story: str, versions: dict[str,
     lines = [*good.lines[: at - 1], '{"id": "x", "n": "three"}', *good.lines[at:]]
     came = await outcome(sending(region, File(good.name, lines), random, name=good.name))
     assert isinstance(came, DataError)
-    assert f"line {at}: n: 'three' is no int64" in str(came)
+    assert f"line {at}: n: 'three' is not a valid int64" in str(came)
     assert region.lines() == before
 
 

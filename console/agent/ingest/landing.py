@@ -1,7 +1,7 @@
-"""Events into a managed landing table, each once: batches by their id, and files by the lines of them that have landed.
+"""Appends events to a managed landing table, each exactly once: batches by id, files by the lines that have landed.
 
 Written through deltalake and not through Spark: a batch costs milliseconds of one core instead of half a second
-(docs/decisions/0002). The table's lock keeps the two from writing it at the same time.
+(docs/decisions/0002). The table's write lock keeps Spark and deltalake from writing it at the same time.
 """
 
 import hashlib
@@ -21,25 +21,25 @@ from console.agent.store import log, write_lock
 from console.errors import Conflict, DataError, RegionError
 from console.model.load import SCHEMA_MOVED, EventRun, Landed, LoadState, valid_name
 
-TURN_SECONDS = 60.0
-MARKS = "lineMarks"  # in the commit's info beside our note: long, and asked for only where a file differs
-ENDS = 2000  # that fit a frame
+LOCK_WAIT_SECONDS = 60.0
+MARKS = "lineMarks"  # key in the commit info, beside our note: long, and read only where a file differs
+MAX_ENDS = 2000  # in one answer, so that it fits into a frame
 
 
-class Intake:
-    """The one writer of a pipeline's managed landing tables."""
+class LandingWriter:
+    """The only writer of a pipeline's managed landing tables."""
 
-    def __init__(self, line: PipelineController) -> None:
-        self._line = line
+    def __init__(self, controller: PipelineController) -> None:
+        self._controller = controller
 
     def append(self, table: str, batch: str, lines: Sequence[str], run: EventRun | None = None) -> dict[str, Any]:
-        """Append lines, matched by column name; a batch id that was committed before is answered, not repeated.
+        """Append lines, matched by column name; a batch id that is already committed is acknowledged, not repeated.
 
-        run     which lines of a file these are; they count once by that, whatever the batch is called
-        raises  DataError naming the first line that is no JSON object or whose value does not fit its column;
-                Conflict E_LOAD_MOVED, E_SCHEMA_MOVED where the file's sender has to look again
+        run     which lines of a file these are; they are deduplicated by that, whatever the batch id
+        raises  DataError naming the first line that is not a JSON object or has a value that does not fit its column;
+                Conflict E_LOAD_MOVED, E_SCHEMA_MOVED where the sender has to read the state of the load again
         """
-        with self._alone(self._landing(table)) as path:
+        with self._locked(self._landing(table)) as path:
             opened = DeltaTable(path)
             table_id, numbers = str(opened.metadata().id), _numbers(run, lines)
             note: dict[str, Any] = {"kind": "landing", "batch": batch}
@@ -77,7 +77,7 @@ class Intake:
         return {"rows": len(rows), "already": False}
 
     def check(self, table: str, lines: Sequence[str], at: Sequence[tuple[int, int]]) -> dict[str, str]:
-        """What `append` would say of these lines of a file, without writing: {"schema": what they fit}.
+        """Check these lines of a file as `append` would, without writing: {"schema": id of the schema that they fit}.
 
         raises  DataError naming the first line that does not fit
         """
@@ -87,20 +87,20 @@ class Intake:
         typed(opened, parse_lines(lines, [field.name for field in opened.schema().fields], numbers), numbers)
         return {"schema": schema_id(opened)}
 
-    def found(self, table: str, load: str, first: str, *, named: bool, batch: str, after: int) -> LoadState:
-        """What has landed of loads that a file may be.
+    def load_state(self, table: str, load: str, first: str, *, named: bool, batch: str, after: int) -> LoadState:
+        """How far the loads that a file may belong to have landed.
 
-        load   the load's name, given by a person if `named`, else only proposed
-        first  the chain of the file's first event
-        batch  under which an older console would have sent the file
+        load   name of the load, chosen by a person if `named`, else only proposed
+        first  chain of the file's first event
+        batch  id under which a console without loads would have sent the file
         after  list the commits of `load` beyond this event
         """
         path = self._landing(table)
         log.check_intact(path)
-        return loads.of(path).found(load, first, named=named, batch=batch, after=after, most=ENDS)
+        return loads.of(path).state_for(load, first, named=named, batch=batch, after=after, most=MAX_ENDS)
 
     def marks(self, table: str, load: str, rows: int) -> dict[str, str]:
-        """The marks, in base64, of the events of the commit at whose end a load had so many rows; "" where they are gone."""
+        """Marks (base64) of the events of the commit that brought a load to `rows` rows; "" where they are gone."""
         path = self._landing(table)
         for version in range(log.latest_version(path), -1, -1):
             try:
@@ -114,15 +114,15 @@ class Intake:
         return {"marks": ""}
 
     @contextmanager
-    def _alone(self, path: str) -> Iterator[str]:
-        with write_lock.exclusive(path, seconds=TURN_SECONDS) as ours:
-            if not ours:
-                raise RegionError(f"{path}: Spark has been writing it for {TURN_SECONDS:.0f} s", hint="send it again")
+    def _locked(self, path: str) -> Iterator[str]:
+        with write_lock.exclusive(path, seconds=LOCK_WAIT_SECONDS) as locked:
+            if not locked:
+                raise RegionError(f"{path}: locked by Spark for {LOCK_WAIT_SECONDS:.0f} s", hint="send it again")
             log.check_intact(path)
             yield path
 
     def _landing(self, table: str) -> str:
-        release = self._line.live()
+        release = self._controller.live()
         state = release.table(table)
         if state is None or state.table.kind != "landing":
             raise DataError(f"{table} is no landing table of release {release.id}")
@@ -130,19 +130,19 @@ class Intake:
             raise DataError(
                 f"{table} is not managed: its own producers write it", hint="set `managed: true`", code="P_MANAGED"
             )
-        return self._line.path(state.version.path)
+        return self._controller.path(state.version.path)
 
 
 def schema_id(table: DeltaTable) -> str:
-    """What lines are checked against, in a few letters."""
-    told = json.dumps([table.schema().to_json(), table.metadata().partition_columns])
-    return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+    """A short digest of the schema and partitioning that lines are checked against."""
+    schema = json.dumps([table.schema().to_json(), table.metadata().partition_columns])
+    return hashlib.blake2b(schema.encode(), digest_size=8).hexdigest()
 
 
 def _end(run: EventRun, lines: Sequence[str]) -> tuple[Landed, bytes]:
-    """Where the load stands after these lines, and a mark for each of them.
+    """The load's end after these lines, and a mark for each of them.
 
-    raises  DataError for what no console sends
+    raises  DataError for a request that no console sends
     """
     if not lines or not all(isinstance(line, str) for line in lines) or not valid_name(run.load):
         raise DataError(f"load {run.load!r:.60}: no lines, or no name for a load")
@@ -158,7 +158,7 @@ def _numbers(run: EventRun | None, lines: Sequence[str]) -> Sequence[int] | None
 
 
 def _lines(at: Sequence[tuple[int, int]], count: int) -> Sequence[int]:
-    """Each event's line in its file."""
+    """The line number of each event in its file."""
     if sum(many for _, many in at) != count or any(start < 1 or many < 1 for start, many in at):
         raise DataError(f"the numbers of {count:,} lines do not fit them", code="E_PROTOCOL")
     return [line for start, many in at for line in range(start, start + many)]

@@ -1,5 +1,5 @@
-"""The loads of a landing table, told from its log: each commit names its load in an app transaction, which checkpoints
-keep for good, also when the commit itself was cleaned up.
+"""The loads of a landing table, read from its log: each commit names its load in an app transaction, which checkpoints
+keep for good, even after the commit itself was cleaned up.
 """
 
 import re
@@ -17,84 +17,84 @@ _OLDER = re.compile(r"(?P<batch>[0-9a-f]{64})/(?P<number>\d+)")
 
 
 def app_id(table_id: str, end: Landed) -> str:
-    """The name of a commit's transaction; its number is the load's rows."""
+    """The app id of a commit's transaction; the transaction's version is the load's row count."""
     return f"ingest/{table_id}/load/{end.first}/{end.chain}/{end.line}/{end.load}"
 
 
 @dataclass(slots=True)
-class _Read:
-    """What was read of one table, up to a version."""
+class _TableLoads:
+    """Loads of one table as of a version of its log."""
 
     table_id: str
     version: int
     loads: Loads = field(default_factory=Loads)
 
 
-_read: dict[str, _Read] = {}
+_cache: dict[str, _TableLoads] = {}
 _guard = threading.Lock()
 
 
 def of(table: str) -> Loads:
-    """The table's loads as of its newest version; only what was committed since the last call is read."""
+    """The table's loads as of its newest version; only commits since the last call are read."""
     with _guard:
         table_id, latest = log.table_id(table), log.latest_version(table)
-        held = _read.get(table)
-        if held is None or held.table_id != table_id or held.version > latest:
-            held = _begun(table, table_id, latest)
+        table_loads = _cache.get(table)
+        if table_loads is None or table_loads.table_id != table_id or table_loads.version > latest:
+            table_loads = _from_checkpoint(table, table_id, latest)
         try:
-            _go_on(table, held, latest)
+            _read_commits(table, table_loads, latest)
         except RegionError as error:
             if error.code != "E_LOG_GONE":
                 raise
-            held = _begun(table, table_id, latest)  # cleaned up behind a newer checkpoint
-            _go_on(table, held, latest)
-        _read[table] = held
-        return held.loads
+            table_loads = _from_checkpoint(table, table_id, latest)  # cleaned up behind a newer checkpoint
+            _read_commits(table, table_loads, latest)
+        _cache[table] = table_loads
+        return table_loads.loads
 
 
 def forget() -> None:
-    """What a new process knows: nothing yet."""
+    """Empty the cache, as in a new process."""
     with _guard:
-        _read.clear()
+        _cache.clear()
 
 
-def _begun(table: str, table_id: str, latest: int) -> _Read:
-    """What the newest checkpoint holds."""
+def _from_checkpoint(table: str, table_id: str, latest: int) -> _TableLoads:
+    """The loads named in the newest checkpoint."""
     version, files = _checkpoint(table, latest)
-    held = _Read(table_id, version)
+    table_loads = _TableLoads(table_id, version)
     for file in files:
-        for found in _kept(file):
-            _take(held, found)
-    return held
+        for transactions in _transactions(file):
+            _add(table_loads, transactions)
+    return table_loads
 
 
-def _go_on(table: str, held: _Read, latest: int) -> None:
-    for commit in log.commits(table, held.version + 1, latest):
-        _take(held, commit.txn)
-        held.version = commit.version
+def _read_commits(table: str, table_loads: _TableLoads, latest: int) -> None:
+    for commit in log.commits(table, table_loads.version + 1, latest):
+        _add(table_loads, commit.txn)
+        table_loads.version = commit.version
 
 
-def _take(held: _Read, transactions: Mapping[str, int]) -> None:
-    prefix = f"ingest/{held.table_id}/"
+def _add(table_loads: _TableLoads, transactions: Mapping[str, int]) -> None:
+    prefix = f"ingest/{table_loads.table_id}/"
     for name, number in transactions.items():
         if not name.startswith(prefix):
             continue
         rest = name.removeprefix(prefix)
-        if found := _LOAD.fullmatch(rest):
-            first, chain, line, load = found.group("first", "chain", "line", "load")
-            held.loads.add(Landed(load=load, first=first, chain=chain, rows=number, line=int(line)))
-        elif found := _OLDER.fullmatch(rest):
-            held.loads.add_older(found["batch"], int(found["number"]))
+        if match := _LOAD.fullmatch(rest):
+            first, chain, line, load = match.group("first", "chain", "line", "load")
+            table_loads.loads.add(Landed(load=load, first=first, chain=chain, rows=number, line=int(line)))
+        elif match := _OLDER.fullmatch(rest):
+            table_loads.loads.add_older(match["batch"], int(match["number"]))
 
 
 def _checkpoint(table: str, latest: int) -> tuple[int, list[Path]]:
-    """(version, files) of the newest whole checkpoint up to a version; (-1, []) without one."""
-    found: dict[int, list[Path]] = {}
+    """(version, files) of the newest complete checkpoint up to a version; (-1, []) if there is none."""
+    checkpoints: dict[int, list[Path]] = {}
     for path in (log.local(table) / "_delta_log").glob("*.checkpoint*.parquet"):
         stem = path.name.partition(".")[0]
         if stem.isdigit() and int(stem) <= latest:
-            found.setdefault(int(stem), []).append(path)
-    for version, paths in sorted(found.items(), reverse=True):
+            checkpoints.setdefault(int(stem), []).append(path)
+    for version, paths in sorted(checkpoints.items(), reverse=True):
         single = [path for path in paths if path.name.count(".") == 2]
         if single:
             return version, single
@@ -104,7 +104,7 @@ def _checkpoint(table: str, latest: int) -> tuple[int, list[Path]]:
     return -1, []
 
 
-def _kept(file: Path) -> Iterator[dict[str, int]]:
+def _transactions(file: Path) -> Iterator[dict[str, int]]:
     """The app transactions in a checkpoint."""
     import pyarrow.parquet as pq
 
@@ -112,5 +112,5 @@ def _kept(file: Path) -> Iterator[dict[str, int]]:
     if "txn" not in parquet.schema_arrow.names:
         return
     for batch in parquet.iter_batches(columns=["txn.appId", "txn.version"]):
-        kept = batch.column("txn")
-        yield {entry["appId"]: entry["version"] for entry in kept.to_pylist() if entry and entry["appId"]}
+        transactions = batch.column("txn")
+        yield {entry["appId"]: entry["version"] for entry in transactions.to_pylist() if entry and entry["appId"]}

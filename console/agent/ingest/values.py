@@ -1,5 +1,5 @@
-"""NDJSON lines as rows of a table, strictly: what does not fit its column is refused by the file's line, never nulled,
-rounded or cut.
+"""NDJSON lines as rows of a table, strictly: a value that does not fit its column is refused with its line number,
+never set to NULL, rounded or truncated.
 """
 
 import json
@@ -15,35 +15,35 @@ from deltalake import DeltaTable
 
 from console.errors import DataError
 
-Read = Callable[[Any], Any]  # a JSON value as its column wants it; raises one of MISFITS
+Read = Callable[[Any], Any]  # converts a JSON value to its column's type; raises one of MISFITS
 MISFITS = (ValueError, TypeError, KeyError, ArithmeticError, RecursionError)
-# Delta reads the first as NULL; Hive's word for NULL, the second, is one to Spark as well.
+# Delta reads the first as NULL; the second is Hive's name for NULL, which Spark reads as NULL too.
 NO_PARTITION = ("", "__HIVE_DEFAULT_PARTITION__")
 _LONG = 1e200
 NOTHING_WRITTEN = "all of these lines were refused; nothing was written"
 
 
-class _Twice(ValueError):
-    """A key that stands twice in one object; its last value would win without a word."""
+class _DuplicateKey(ValueError):
+    """A key that occurs twice in one object; its last value would win silently."""
 
 
 class _TooFine(ValueError):
-    """A time finer than a microsecond; what Delta stores would be cut."""
+    """A time finer than a microsecond, which Delta would truncate."""
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    unique = dict(pairs)
+    if len(unique) != len(pairs):
         keys = [key for key, _ in pairs]
-        raise _Twice(next(key for key in found if keys.count(key) > 1))
-    return found
+        raise _DuplicateKey(next(key for key in unique if keys.count(key) > 1))
+    return unique
 
 
 def _no_number(token: str) -> Any:
     raise ValueError(token)
 
 
-# Fractions stay as they are written: a float in between would change them before anybody has seen the column's type.
+# Fractions are kept as written: a float would change them before the column's type is known.
 _JSON = json.JSONDecoder(parse_float=Decimal, parse_constant=_no_number, object_pairs_hook=_unique)
 
 
@@ -52,7 +52,7 @@ def parse_lines(
 ) -> list[dict[str, Any]]:
     """NDJSON lines as objects with known keys only; numbers with a fraction or an exponent as Decimals.
 
-    numbers  each line's own in its file; 1, 2, 3 … without
+    numbers  line numbers in the file; 1, 2, 3 … by default
     raises   DataError with the line's number
     """
     known = set(columns)
@@ -60,15 +60,15 @@ def parse_lines(
     for number, line in zip(numbers or range(1, len(lines) + 1), lines, strict=True):
         try:
             row = _JSON.decode(line)
-        except _Twice as error:
-            raise DataError(f"line {number}: {str(error)!r:.60} stands twice in one object: {line[:60]!r}") from None
+        except _DuplicateKey as error:
+            raise DataError(f"line {number}: {str(error)!r:.60} occurs twice in one object: {line[:60]!r}") from None
         except (ValueError, ArithmeticError, RecursionError):
-            raise DataError(f"line {number} is no JSON: {line[:60]!r}") from None
+            raise DataError(f"line {number} is not valid JSON: {line[:60]!r}") from None
         if not isinstance(row, dict):
-            raise DataError(f"line {number} is no JSON object: {line[:60]!r}")
-        if strange := [key for key in row if key not in known]:
+            raise DataError(f"line {number} is not a JSON object: {line[:60]!r}")
+        if unknown := [key for key in row if key not in known]:
             raise DataError(
-                f"line {number} has the key {strange[0]!r:.60}, the table has {', '.join(columns)}",
+                f"line {number} has the unknown key {unknown[0]!r:.60}; the columns are {', '.join(columns)}",
                 hint="lines are matched by column name",
             )
         rows.append(row)
@@ -78,8 +78,8 @@ def parse_lines(
 def typed(table: DeltaTable, rows: Sequence[Mapping[str, Any]], numbers: Sequence[int] | None = None) -> Any:
     """Rows as Arrow in the table's schema.
 
-    numbers  each row's line in its file
-    raises   DataError naming line and column of the first value, column by column, that does not fit
+    numbers  line number of each row in the file
+    raises   DataError naming line and column of the first value that does not fit, column by column
     """
     import pyarrow as pa
 
@@ -89,7 +89,7 @@ def typed(table: DeltaTable, rows: Sequence[Mapping[str, Any]], numbers: Sequenc
     for field in schema:
         values = _values(rows, numbers, field.name, _reader(pa, field.type), str(field.type))
         if field.name in partitions:
-            _kept_apart(values, numbers, field.name, pa.types.is_binary(field.type))
+            _check_partition(values, numbers, field.name, pa.types.is_binary(field.type))
         try:
             arrays.append(pa.array(values, field.type))
         except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -115,20 +115,19 @@ def _values(rows: Sequence[Mapping[str, Any]], numbers: Sequence[int], column: s
     return values
 
 
-def _kept_apart(values: Sequence[Any], numbers: Sequence[int], column: str, raw: bool) -> None:
-    """raises DataError for a value that the partition would not give back. raw: the column holds bytes"""
+def _check_partition(values: Sequence[Any], numbers: Sequence[int], column: str, raw: bool) -> None:
+    """raises DataError for a value that a partition would not give back as written. raw: the column holds bytes"""
     for number, value in zip(numbers, values, strict=True):
-        if value is not None and (instead := _given_back(value, raw)):
+        if value is not None and (instead := _changed_to(value, raw)):
             raise DataError(
-                f"line {number}: {column}: {value!r:.60} cannot be kept in a column by which the table is partitioned: it"
-                f" would be {instead}",
+                f"line {number}: {column}: {value!r:.60} cannot be stored in a partition column: it would be {instead}",
                 hint=f"null, or another value; {NOTHING_WRITTEN}",
                 code="E_PARTITION_VALUE",
             )
 
 
-def _given_back(value: Any, raw: bool) -> str:
-    """What deltalake's spelling of a partition value makes of it, "" where it is the same: -1.25 is `-1.-25`, bytes are
+def _changed_to(value: Any, raw: bool) -> str:
+    """What a partition value becomes in deltalake's encoding, "" where it stays: -1.25 becomes `-1.-25`, bytes become
     `\\u0061`, and a double has all its digits in the name of a folder."""
     match value:
         case str() if raw:
@@ -145,7 +144,7 @@ def _given_back(value: Any, raw: bool) -> str:
 
 
 def _in_calendar(at: datetime) -> bool:
-    """Whether its UTC day has a name; an offset may lead out of the years that Python has."""
+    """Whether its UTC day has a name; the offset may lead out of Python's years 1 to 9999."""
     try:
         at.astimezone(UTC)
     except OverflowError:
@@ -162,7 +161,7 @@ def _fits(pa: Any, value: Any, kind: Any) -> bool:
 
 
 def _reader(pa: Any, kind: Any) -> Read:
-    """How a JSON value is read for a column of this type. Arrow itself would round, cut off or count from 1970."""
+    """The conversion of a JSON value to this type. Arrow itself would round, truncate, or take numbers for times."""
     is_a = pa.types
     plain: tuple[tuple[Callable[[Any], bool], Read], ...] = (
         (is_a.is_string, _text), (is_a.is_large_string, _text), (is_a.is_string_view, _text), (is_a.is_boolean, _truth),
@@ -173,13 +172,13 @@ def _reader(pa: Any, kind: Any) -> Read:
         return read
     if is_a.is_struct(kind):
         fields = {field.name: _or_null(_reader(pa, field.type)) for field in kind}
-        return lambda value: {name: fields[name](held) for name, held in _object(value).items()}
+        return lambda value: {name: fields[name](item_value) for name, item_value in _object(value).items()}
     if is_a.is_map(kind):
         key, item = _reader(pa, kind.key_type), _or_null(_reader(pa, kind.item_type))
-        return lambda value: [(key(name), item(held)) for name, held in _object(value).items()]
+        return lambda value: [(key(name), item(item_value)) for name, item_value in _object(value).items()]
     if is_a.is_list(kind) or is_a.is_large_list(kind):
         element = _or_null(_reader(pa, kind.value_type))
-        return lambda value: [element(held) for held in _array(value)]
+        return lambda value: [element(item_value) for item_value in _array(value)]
     return _bytes
 
 
@@ -200,11 +199,11 @@ def _array(value: Any) -> Sequence[Any]:
 
 
 def _text(value: Any) -> str:
-    """Text as it is; an object or a list as its JSON."""
+    """Text unchanged; an object or a list as JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict | list):
-        return _said(value)
+        return _as_json(value)
     raise TypeError
 
 
@@ -223,7 +222,7 @@ def _truth(value: Any) -> bool:
 def _whole(value: Any) -> int:
     if type(value) is int:
         return value
-    # compared first: to write out 1e999999 takes all memory
+    # compared first: converting 1e999999 would exhaust memory
     if isinstance(value, Decimal) and abs(value) < 1 << 64 and value == value.to_integral_value():
         return int(value)
     raise TypeError
@@ -234,16 +233,16 @@ def _real(value: Any) -> float | int:
         return value
     if not isinstance(value, Decimal):
         raise TypeError
-    found = float(value)
-    if not math.isfinite(found) or (not found and value):
+    number = float(value)
+    if not math.isfinite(number) or (not number and value):
         raise OverflowError
-    return found
+    return number
 
 
 def _single(value: Any) -> float | int:
-    found = _real(value)
-    struct.pack("<f", found)  # raises where four bytes would hold infinity
-    return found
+    number = _real(value)
+    struct.pack("<f", number)  # raises where the value overflows to infinity in four bytes
+    return number
 
 
 def _decimal(value: Any) -> Decimal:
@@ -251,18 +250,18 @@ def _decimal(value: Any) -> Decimal:
         return value
     if type(value) not in (int, str) or (isinstance(value, str) and "_" in value):
         raise TypeError
-    found = Decimal(value)
-    if not found.is_finite():
+    number = Decimal(value)
+    if not number.is_finite():
         raise ValueError
-    return found
+    return number
 
 
-# fromisoformat cuts such digits off, wherever they stand
+# fromisoformat truncates such digits silently
 _FINER = re.compile(r"[.,]\d{6}0*[1-9]")
 
 
 def _time(value: Any) -> datetime:
-    """ISO 8601, UTC where no offset stands. A number is none: seconds, milliseconds and microseconds look alike."""
+    """ISO 8601, UTC without an offset. Numbers are refused: seconds, milliseconds and microseconds look alike."""
     if not isinstance(value, str):
         raise TypeError
     at = datetime.fromisoformat(value)
@@ -277,8 +276,8 @@ def _day(value: Any) -> date:
     return date.fromisoformat(value)
 
 
-def _said(value: Any) -> str:
-    """A parsed value as JSON again, its numbers digit by digit."""
+def _as_json(value: Any) -> str:
+    """A parsed value as JSON again, with the digits of its numbers."""
     try:
         return json.dumps(value)
     except TypeError:  # a Decimal somewhere in it
@@ -289,15 +288,15 @@ def _exact(value: Any) -> str:
     if isinstance(value, Decimal):
         return str(value)
     if isinstance(value, dict):
-        return "{" + ", ".join([f"{json.dumps(key)}: {_exact(held)}" for key, held in value.items()]) + "}"
+        return "{" + ", ".join([f"{json.dumps(key)}: {_exact(item)}" for key, item in value.items()]) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join([_exact(held) for held in value]) + "]"
+        return "[" + ", ".join([_exact(item) for item in value]) + "]"
     return json.dumps(value)
 
 
 def _unfit(number: int, column: str, value: Any, kind: str) -> DataError:
     try:
-        shown = repr(value) if isinstance(value, str | int) else _said(value)
+        shown = repr(value) if isinstance(value, str | int) else _as_json(value)
     except RecursionError:
-        shown = "what is nested that deeply"
-    return DataError(f"line {number}: {column}: {shown:.60} is no {kind}", hint=NOTHING_WRITTEN)
+        shown = "a value nested that deeply"
+    return DataError(f"line {number}: {column}: {shown:.60} is not a valid {kind}", hint=NOTHING_WRITTEN)

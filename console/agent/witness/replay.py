@@ -57,9 +57,9 @@ def _read(line: str) -> dict[str, Any]:
     try:
         question = json.loads(line)
     except ValueError as error:
-        raise DataError(f"the question is no JSON: {error}") from None
+        raise DataError(f"the request is not valid JSON: {error}") from None
     if not isinstance(question, dict):
-        raise DataError("the question is no JSON object")
+        raise DataError("the request is not a JSON object")
     return question
 
 

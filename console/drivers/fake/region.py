@@ -271,7 +271,7 @@ class FakeDriver:
         self, pipeline: str, table: str, load: str, first: str, *, named: bool, batch: str = "", after: int = 0
     ) -> LoadState:
         await self._arrive("landed", pipeline)
-        return self.world.loads.found(load, first, named=named, batch=batch, after=after, most=2000)
+        return self.world.loads.state_for(load, first, named=named, batch=batch, after=after, most=2000)
 
     async def marks(self, pipeline: str, table: str, load: str, rows: int) -> bytes:
         await self._arrive("marks", pipeline)

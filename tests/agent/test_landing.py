@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from console.agent.feeds.follower import FeedFollower
 from console.agent.ingest import loads
-from console.agent.ingest.landing import Intake
+from console.agent.ingest.landing import LandingWriter
 from console.agent.ingest.values import parse_lines, typed
 from console.agent.pipeline import PipelineController
 from console.agent.spark_session import Settings, SparkHandle
@@ -38,7 +38,7 @@ SCHEMA = pa.schema(
 
 
 @pytest.fixture
-def intake(tmp_path: Path) -> Intake:
+def writer(tmp_path: Path) -> LandingWriter:
     """A region whose live release has one managed landing table and one that others write."""
     tables = []
     for name, managed in (("landing", True), ("foreign", False)):
@@ -46,19 +46,19 @@ def intake(tmp_path: Path) -> Intake:
         table = Table(name, "landing", COLUMNS, time="ts", managed=managed)
         tables.append(TableState(table, Version(name, name, COLUMNS), "SELECT * FROM stored", "", {}))
     spark = SparkHandle(Settings("eu"), -1)
-    line = PipelineController(tmp_path, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
-    line.releases.propose(Release("r1", "web", "d", tuple(tables), ()), "web-1", "ada", "laptop")
-    line.releases.swap("", "r1", "ada", "laptop")
-    return Intake(line)
+    controller = PipelineController(tmp_path, "web", spark, FeedFollower(spark, 1.0, lambda *_: None), Settings("eu"))
+    controller.releases.propose(Release("r1", "web", "d", tuple(tables), ()), "web-1", "ada", "laptop")
+    controller.releases.swap("", "r1", "ada", "laptop")
+    return LandingWriter(controller)
 
 
 def landed(tmp_path: Path) -> list[dict[str, object]]:
     return DeltaTable(str(tmp_path / "landing")).to_pyarrow_table().to_pylist()
 
 
-def test_a_batch_sent_three_times_counts_once(intake: Intake, tmp_path: Path) -> None:
+def test_a_batch_sent_three_times_counts_once(writer: LandingWriter, tmp_path: Path) -> None:
     line = json.dumps({"id": "a", "n": 3, "ts": "2026-11-20T10:00:00Z", "payload": {"k": [1, None]}})
-    answers = [intake.append("landing", "b1", [line]) for _ in range(3)]
+    answers = [writer.append("landing", "b1", [line]) for _ in range(3)]
     assert [answer["already"] for answer in answers] == [False, True, True]
     (row,) = landed(tmp_path)
     assert (row["id"], row["n"], row["payload"]) == ("a", 3, '{"k": [1, null]}')
@@ -67,72 +67,75 @@ def test_a_batch_sent_three_times_counts_once(intake: Intake, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("line", "says"),
     [
-        ('{"id": "a", "n": "three"}', "line 2: n: 'three' is no int64"),
-        ('{"id": 7}', "line 2: id: 7 is no string"),
-        ('{"n": true}', "line 2: n: True is no int64"),
-        ('{"ts": "yesterday"}', "line 2: ts: 'yesterday' is no timestamp"),
-        ('{"n": 99999999999999999999}', "is no int64"),
-        ('{"nn": 1}', "line 2 has the key 'nn', the table has id, ts, n, payload"),
-        ('{"n": 1.9}', "line 2: n: 1.9 is no int64"),
-        ('{"n": 9007199254740993.5}', "line 2: n: 9007199254740993.5 is no int64"),
-        ('{"n": 1e999999999}', "line 2: n: 1E+999999999 is no int64"),
-        ('{"n": 1e99999999999999999999}', "line 2 is no JSON"),
-        ('{"small": 128}', "line 2: small: 128 is no int8"),
-        ('{"ts": 1763632800}', "line 2: ts: 1763632800 is no timestamp"),
-        ('{"ts": 1763632800.5}', "line 2: ts: 1763632800.5 is no timestamp"),
+        ('{"id": "a", "n": "three"}', "line 2: n: 'three' is not a valid int64"),
+        ('{"id": 7}', "line 2: id: 7 is not a valid string"),
+        ('{"n": true}', "line 2: n: True is not a valid int64"),
+        ('{"ts": "yesterday"}', "line 2: ts: 'yesterday' is not a valid timestamp"),
+        ('{"n": 99999999999999999999}', "is not a valid int64"),
+        ('{"nn": 1}', "line 2 has the unknown key 'nn'; the columns are id, ts, n, payload"),
+        ('{"n": 1.9}', "line 2: n: 1.9 is not a valid int64"),
+        ('{"n": 9007199254740993.5}', "line 2: n: 9007199254740993.5 is not a valid int64"),
+        ('{"n": 1e999999999}', "line 2: n: 1E+999999999 is not a valid int64"),
+        ('{"n": 1e99999999999999999999}', "line 2 is not valid JSON"),
+        ('{"small": 128}', "line 2: small: 128 is not a valid int8"),
+        ('{"ts": 1763632800}', "line 2: ts: 1763632800 is not a valid timestamp"),
+        ('{"ts": 1763632800.5}', "line 2: ts: 1763632800.5 is not a valid timestamp"),
         ('{"ts": "2026-11-20T10:00:00.1234567Z"}', "is finer than a microsecond"),
         ('{"ts": "2026-11-20T10:00:00,1234560001+02:00"}', "is finer than a microsecond"),
         (
             '{"many_ts": ["2026-11-20T10:00:00.000000001Z"]}',
             "line 2: many_ts: '2026-11-20T10:00:00.000000001Z' is finer",
         ),
-        ('{"day": 20412}', "line 2: day: 20412 is no date32"),
-        ('{"day": true}', "line 2: day: True is no date32"),
-        ('{"x": 1e400}', "line 2: x: 1E+400 is no double"),
-        ('{"x": 1e-400}', "line 2: x: 1E-400 is no double"),
-        ('{"x": true}', "line 2: x: True is no double"),
-        ('{"x": "1.5"}', "line 2: x: '1.5' is no double"),
-        ('{"x": 1152921504606846977}', "line 2: x: 1152921504606846977 is no double"),
-        ('{"x": NaN}', "line 2 is no JSON"),
-        ('{"x": -Infinity}', "line 2 is no JSON"),
-        ('{"x4": 1e300}', "line 2: x4: 1E+300 is no float"),
-        ('{"money": 0.00001}', "line 2: money: 0.00001 is no decimal128"),
-        ('{"money": "NaN"}', "line 2: money: 'NaN' is no decimal128"),
-        ('{"money": "1_000"}', "line 2: money: '1_000' is no decimal128"),
-        ('{"money": true}', "line 2: money: True is no decimal128"),
-        ('{"yes": 1}', "line 2: yes: 1 is no bool"),
-        ('{"raw": 1.5}', "line 2: raw: 1.5 is no binary"),
-        ('{"id": 1.5}', "line 2: id: 1.5 is no string"),
-        ('{"at": {"lat": 1.5, "n": 1.5}}', 'line 2: at: {"lat": 1.5, "n": 1.5} is no struct'),
-        ('{"at": {"lat": 1.5, "lon": 2}}', 'line 2: at: {"lat": 1.5, "lon": 2} is no struct'),
-        ('{"at": [1.5, 1]}', r"line 2: at: \[1.5, 1\] is no struct"),
-        ('{"many": [1, 2.5]}', r"line 2: many: \[1, 2.5\] is no list"),
-        ('{"many": {"1": 1}}', 'line 2: many: {"1": 1} is no list'),
-        ('{"by": {"a": 0.00001}}', 'line 2: by: {"a": 0.00001} is no map'),
-        ('{"n": 1, "n": 2}', "line 2: 'n' stands twice in one object"),
-        ('{"payload": {"a": 1, "b": 2, "a": 1}}', "line 2: 'a' stands twice in one object"),
-        ('{"id": "x", "n": 1, "day": null, "n": 2}', "line 2: 'n' stands twice in one object"),
-        ('{"id": "x", "n": 1, "day": null, "n": 2, "n": 3}', "line 2: 'n' stands twice in one object"),
-        (f'{{"payload": {"[" * 700}1.5{"]" * 700}}}', "line 2: payload: what is nested that deeply is no string"),
-        ("[1]", "line 2 is no JSON object"),
-        ("{", "line 2 is no JSON"),
+        ('{"day": 20412}', "line 2: day: 20412 is not a valid date32"),
+        ('{"day": true}', "line 2: day: True is not a valid date32"),
+        ('{"x": 1e400}', "line 2: x: 1E+400 is not a valid double"),
+        ('{"x": 1e-400}', "line 2: x: 1E-400 is not a valid double"),
+        ('{"x": true}', "line 2: x: True is not a valid double"),
+        ('{"x": "1.5"}', "line 2: x: '1.5' is not a valid double"),
+        ('{"x": 1152921504606846977}', "line 2: x: 1152921504606846977 is not a valid double"),
+        ('{"x": NaN}', "line 2 is not valid JSON"),
+        ('{"x": -Infinity}', "line 2 is not valid JSON"),
+        ('{"x4": 1e300}', "line 2: x4: 1E+300 is not a valid float"),
+        ('{"money": 0.00001}', "line 2: money: 0.00001 is not a valid decimal128"),
+        ('{"money": "NaN"}', "line 2: money: 'NaN' is not a valid decimal128"),
+        ('{"money": "1_000"}', "line 2: money: '1_000' is not a valid decimal128"),
+        ('{"money": true}', "line 2: money: True is not a valid decimal128"),
+        ('{"yes": 1}', "line 2: yes: 1 is not a valid bool"),
+        ('{"raw": 1.5}', "line 2: raw: 1.5 is not a valid binary"),
+        ('{"id": 1.5}', "line 2: id: 1.5 is not a valid string"),
+        ('{"at": {"lat": 1.5, "n": 1.5}}', 'line 2: at: {"lat": 1.5, "n": 1.5} is not a valid struct'),
+        ('{"at": {"lat": 1.5, "lon": 2}}', 'line 2: at: {"lat": 1.5, "lon": 2} is not a valid struct'),
+        ('{"at": [1.5, 1]}', r"line 2: at: \[1.5, 1\] is not a valid struct"),
+        ('{"many": [1, 2.5]}', r"line 2: many: \[1, 2.5\] is not a valid list"),
+        ('{"many": {"1": 1}}', 'line 2: many: {"1": 1} is not a valid list'),
+        ('{"by": {"a": 0.00001}}', 'line 2: by: {"a": 0.00001} is not a valid map'),
+        ('{"n": 1, "n": 2}', "line 2: 'n' occurs twice in one object"),
+        ('{"payload": {"a": 1, "b": 2, "a": 1}}', "line 2: 'a' occurs twice in one object"),
+        ('{"id": "x", "n": 1, "day": null, "n": 2}', "line 2: 'n' occurs twice in one object"),
+        ('{"id": "x", "n": 1, "day": null, "n": 2, "n": 3}', "line 2: 'n' occurs twice in one object"),
+        (
+            f'{{"payload": {"[" * 700}1.5{"]" * 700}}}',
+            "line 2: payload: a value nested that deeply is not a valid string",
+        ),
+        ("[1]", "line 2 is not a JSON object"),
+        ("{", "line 2 is not valid JSON"),
     ],
 )
 def test_a_line_that_does_not_fit_refuses_the_whole_batch_by_its_number(
-    intake: Intake, tmp_path: Path, line: str, says: str
+    writer: LandingWriter, tmp_path: Path, line: str, says: str
 ) -> None:
     before = DeltaTable(str(tmp_path / "landing")).version()
     with pytest.raises(DataError, match=says.replace("(", r"\(").replace("+", r"\+")):
-        intake.append("landing", "b1", ['{"id": "good"}', line])
+        writer.append("landing", "b1", ['{"id": "good"}', line])
     assert DeltaTable(str(tmp_path / "landing")).version() == before
-    assert intake.append("landing", "b1", ['{"id": "good"}'])["already"] is False
+    assert writer.append("landing", "b1", ['{"id": "good"}'])["already"] is False
 
 
 @pytest.mark.parametrize("value", ["NaN", "sNaN", "-Infinity"])
 def test_what_is_no_number_is_refused_by_its_line_in_a_partition_as_well(tmp_path: Path, value: str) -> None:
     empty = pa.table({"n": pa.array([], pa.int64()), "money": pa.array([], pa.decimal128(20, 4))})
     write_deltalake(str(tmp_path / "t"), empty, partition_by=["money"])
-    with pytest.raises(DataError, match=f"line 2: money: '{value}' is no decimal128"):
+    with pytest.raises(DataError, match=f"line 2: money: '{value}' is not a valid decimal128"):
         typed(DeltaTable(str(tmp_path / "t")), [{"n": 1, "money": None}, {"n": 2, "money": value}])
 
 
@@ -163,28 +166,32 @@ def test_what_is_no_number_is_refused_by_its_line_in_a_partition_as_well(tmp_pat
         ('{"n": null}', "n", None),
     ],
 )  # fmt: skip
-def test_a_value_lands_as_it_was_written(intake: Intake, tmp_path: Path, line: str, column: str, value: object) -> None:
-    intake.append("landing", "b1", [line])
+def test_a_value_lands_as_it_was_written(
+    writer: LandingWriter, tmp_path: Path, line: str, column: str, value: object
+) -> None:
+    writer.append("landing", "b1", [line])
     (row,) = landed(tmp_path)
     assert row[column] == value
 
 
 @pytest.mark.parametrize("far", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
-def test_a_time_that_no_partition_can_have_is_refused_by_its_line(intake: Intake, tmp_path: Path, far: str) -> None:
+def test_a_time_that_no_partition_can_have_is_refused_by_its_line(
+    writer: LandingWriter, tmp_path: Path, far: str
+) -> None:
     near = ("0001-01-01T00:00:00Z", "9999-12-31T23:59:59.999999Z", None)
     write_deltalake(str(tmp_path / "landing"), pa.Table.from_pylist([], SCHEMA), mode="overwrite",
                     partition_by=["ts"], schema_mode="overwrite")  # fmt: skip
     lines = [json.dumps({"id": "a", "ts": at}) for at in (*near, far)]
     with pytest.raises(DataError, match=r"line 4: ts: .* would be outside the years 0001 to 9999 in UTC"):
-        intake.append("landing", "b1", lines)
+        writer.append("landing", "b1", lines)
     assert landed(tmp_path) == []
-    intake.append("landing", "b1", lines[:-1])
+    writer.append("landing", "b1", lines[:-1])
     assert len(landed(tmp_path)) == len(near)
 
 
-def test_a_landing_table_of_others_is_not_written(intake: Intake) -> None:
+def test_a_landing_table_of_others_is_not_written(writer: LandingWriter) -> None:
     with pytest.raises(DataError, match="foreign is not managed"):
-        intake.append("foreign", "b1", ["{}"])
+        writer.append("foreign", "b1", ["{}"])
 
 
 @given(st.text(max_size=80))
@@ -271,10 +278,10 @@ def events(first: int, count: int) -> list[str]:
     return [f'{{"n": {number}}}' for number in range(first, first + count)]
 
 
-def test_each_commit_of_a_load_keeps_the_marks_of_its_own_events(intake: Intake, tmp_path: Path) -> None:
+def test_each_commit_of_a_load_keeps_the_marks_of_its_own_events(writer: LandingWriter, tmp_path: Path) -> None:
     for after, count in ((0, 2), (2, 3)):
         run, chain = part("a", after, events(after, count), line=10 + after)
-        assert intake.append("landing", f"b{after}", events(after, count), run) == {"rows": count, "already": False}
+        assert writer.append("landing", f"b{after}", events(after, count), run) == {"rows": count, "already": False}
         note = log.commit(str(tmp_path / "landing"), 1 + after // 2).note
         end = 10 + after + count - 1
         assert (note["load"], note["lines"], note["hash"], note["rows"]) == (
@@ -285,33 +292,33 @@ def test_each_commit_of_a_load_keeps_the_marks_of_its_own_events(intake: Intake,
         )
         assert note["rows_in"] == count
     marks = chain_of(START, events(0, 5))[1]
-    assert b64decode(intake.marks("landing", "a", 2)["marks"]) == marks[: 2 * MARK_BYTES]
-    assert b64decode(intake.marks("landing", "a", 5)["marks"]) == marks[2 * MARK_BYTES :]
+    assert b64decode(writer.marks("landing", "a", 2)["marks"]) == marks[: 2 * MARK_BYTES]
+    assert b64decode(writer.marks("landing", "a", 5)["marks"]) == marks[2 * MARK_BYTES :]
     for load, rows in (("a", 3), ("b", 2), ("a", 0)):
-        assert intake.marks("landing", load, rows) == {"marks": ""}
+        assert writer.marks("landing", load, rows) == {"marks": ""}
 
 
 def test_what_landed_in_a_table_before_it_was_dropped_and_made_anew_has_not_landed(
-    intake: Intake, tmp_path: Path
+    writer: LandingWriter, tmp_path: Path
 ) -> None:
     run = part("a", 0, events(0, 2))[0]
     for again in (False, True) * 5:
-        assert intake.append("landing", "b", events(0, 2), run)["already"] is again
-        found = intake.found("landing", "a", run.first, named=True, batch="", after=0)
-        assert [head.rows for head in found.heads] == [2]
+        assert writer.append("landing", "b", events(0, 2), run)["already"] is again
+        state = writer.load_state("landing", "a", run.first, named=True, batch="", after=0)
+        assert [head.rows for head in state.heads] == [2]
         if again:
             rmtree(tmp_path / "landing")
             for _ in range(3):  # as many commits as the one before it had, and more
                 write_deltalake(str(tmp_path / "landing"), pa.Table.from_pylist([], SCHEMA), mode="append")
-            found = intake.found("landing", "a", run.first, named=True, batch="", after=0)
-            assert (found.heads, found.ends) == ((), ())
+            state = writer.load_state("landing", "a", run.first, named=True, batch="", after=0)
+            assert (state.heads, state.ends) == ((), ())
 
 
 def test_a_load_is_known_from_the_checkpoint_alone_by_a_process_that_has_read_nothing(
-    intake: Intake, tmp_path: Path
+    writer: LandingWriter, tmp_path: Path
 ) -> None:
     path, run = tmp_path / "landing", part("a", 0, events(0, 2))[0]
-    intake.append("landing", "b", events(0, 2), run)
+    writer.append("landing", "b", events(0, 2), run)
     for n in (2, 3):
         write_deltalake(str(path), pa.Table.from_pylist([], SCHEMA), mode="append")
         if n == 2:
@@ -319,30 +326,34 @@ def test_a_load_is_known_from_the_checkpoint_alone_by_a_process_that_has_read_no
     for version in range(2):
         (path / "_delta_log" / f"{version:020}.json").unlink()
     loads.forget()
-    found = intake.found("landing", "a", run.first, named=True, batch="", after=0)
-    assert [(head.load, head.rows, head.line) for head in found.heads] == [("a", 2, 2)]
-    assert intake.append("landing", "c", events(0, 2), run) == {"rows": 0, "already": True}
+    state = writer.load_state("landing", "a", run.first, named=True, batch="", after=0)
+    assert [(head.load, head.rows, head.line) for head in state.heads] == [("a", 2, 2)]
+    assert writer.append("landing", "c", events(0, 2), run) == {"rows": 0, "already": True}
     assert len(landed(tmp_path)) == 2
 
 
-def test_marks_that_the_logs_retention_let_go_are_gone(intake: Intake, tmp_path: Path) -> None:
+def test_marks_that_the_logs_retention_let_go_are_gone(writer: LandingWriter, tmp_path: Path) -> None:
     path = tmp_path / "landing"
-    intake.append("landing", "b", events(0, 2), part("a", 0, events(0, 2))[0])
+    writer.append("landing", "b", events(0, 2), part("a", 0, events(0, 2))[0])
     DeltaTable(str(path)).create_checkpoint()
     for version in range(2):
         (path / "_delta_log" / f"{version:020}.json").unlink()
-    assert intake.marks("landing", "a", 2) == {"marks": ""}
+    assert writer.marks("landing", "a", 2) == {"marks": ""}
 
 
 @pytest.mark.parametrize("at", [[(0, 2)], [(-1, 2)], [(1, 1)], [(1, 3)], [(1, 2), (3, 0)], [(1, 3), (4, -1)], []])
-def test_numbers_of_lines_that_do_not_fit_the_lines_are_refused(intake: Intake, at: list[tuple[int, int]]) -> None:
+def test_numbers_of_lines_that_do_not_fit_the_lines_are_refused(
+    writer: LandingWriter, at: list[tuple[int, int]]
+) -> None:
     with pytest.raises(DataError) as refused:
-        intake.check("landing", events(0, 2), at)
+        writer.check("landing", events(0, 2), at)
     assert refused.value.code == "E_PROTOCOL"
 
 
 @pytest.mark.parametrize("at", [[(1, 2)], [(7, 1), (9, 1)]])
-def test_a_line_that_does_not_fit_is_named_by_its_number_in_the_file(intake: Intake, at: list[tuple[int, int]]) -> None:
-    assert set(intake.check("landing", events(0, 2), at)) == {"schema"}
-    with pytest.raises(DataError, match=f"line {2 if at[0][0] == 1 else 9}: n: 'x' is no int64"):
-        intake.check("landing", [*events(0, 1), '{"n": "x"}'], at)
+def test_a_line_that_does_not_fit_is_named_by_its_number_in_the_file(
+    writer: LandingWriter, at: list[tuple[int, int]]
+) -> None:
+    assert set(writer.check("landing", events(0, 2), at)) == {"schema"}
+    with pytest.raises(DataError, match=f"line {2 if at[0][0] == 1 else 9}: n: 'x' is not a valid int64"):
+        writer.check("landing", [*events(0, 1), '{"n": "x"}'], at)
