@@ -1,4 +1,4 @@
-"""What a rollout leaves behind for whoever asks later: receipts day by day, and what became of them when checked."""
+"""The lasting record of a rollout: receipts day by day, and the findings of their verification."""
 
 from dataclasses import dataclass
 
@@ -6,14 +6,15 @@ from console.model.event import Recorded
 from console.model.status import Status
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """One side of a receipt: rows of one table as of one Delta version, and how they were summed up.
+    """One side of a receipt: rows of one table as of one Delta version, and how they were summed.
 
-    path     below the warehouse, or absolute;  id  Delta's own of the table
-    before   rows that stood there as of this version are not counted; -1: none did
-    time     stored column whose UTC day tells the days, "" puts all rows under ""
-    columns  (name, Spark type) that the checksum covers
+    path     below the warehouse, or absolute
+    id       Delta's id of the table
+    before   rows present as of this version are not counted; -1 counts all
+    time     stored column that determines the UTC day; "" puts all rows under ""
+    columns  (name, Spark type) covered by the checksum
     """
 
     path: str
@@ -26,7 +27,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Both sides of a step's receipts; `since` and `until` cut the source's days as the halves of a hybrid are cut."""
+    """Both sides of a step's receipts; `since` and `until` limit the source's days to one half of a hybrid."""
 
     source: Place
     target: Place
@@ -34,15 +35,17 @@ class Measured:
     until: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """One day (UTC, "" for rows without a time) that one step carried from its source into its target.
+    """One day (UTC, "" for rows without a time) that one step copied from its source into its target.
 
-    fence     version of the source up to which its rows were read
-    position  what the target's feed had reached: the last slice of a backfill, a source version of a catch-up
-    version   of the target
-    rows_in, checksum_in    of that day in the source;  rows_out, checksum_out  in the target, by its own time
-    days      how many receipts the step has;  how  left out where receipts are only listed
+    fence     version of the source up to which rows were read
+    position  position of the target's feed: the last slice of a backfill, a source version of a catch-up
+    version   version of the target
+    rows_in, checksum_in    that day in the source
+    rows_out, checksum_out  that day in the target, by the target's time column
+    days      number of receipts of the step
+    how       None where receipts are only listed
     """
 
     rollout: str
@@ -62,13 +65,13 @@ class Receipt:
     how: Measured | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that was checked again.
+    """The result of one check.
 
     what  decisions · receipts · batches · source · target · since · live
-    ok    None: it cannot be checked any more, and `detail` says why
-    days  those that differ, or that cannot be checked
+    ok    None where the check can no longer be made; `detail` says why
+    days  the days that differ, or that cannot be checked
     """
 
     table: str
@@ -81,14 +84,14 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a region remembers. rollouts: all of them, oldest first; events and receipts only of the one asked for."""
+    """A region's history. rollouts: all, oldest first; events and receipts: only those of the rollout requested."""
 
     rollouts: tuple[Status, ...]
     events: tuple[Recorded, ...] = ()
     receipts: tuple[Receipt, ...] = ()
 
 
-# what `console query` may read of a region's own tables: name → column → Spark type, as they are stored
+# the region's own tables that `console query` may read: name → column → stored Spark type
 LEDGER: dict[str, dict[str, str]] = {
     "ops": {
         "kind": "string", "rollout": "string", "seq": "bigint", "at": "double", "who": "string", "identity": "string",
@@ -106,4 +109,4 @@ LEDGER: dict[str, dict[str, str]] = {
         "id": "string", "state": "string", "rollout": "string", "at": "double", "by": "string", "host": "string",
     },
 }  # fmt: skip
-LEDGER_VIEW = "_console_"  # a view's name has no dot: `_console.ops` is registered as `_console_ops`
+LEDGER_VIEW = "_console_"  # a view name has no dot: `_console.ops` is registered as `_console_ops`

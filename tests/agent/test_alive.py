@@ -71,7 +71,7 @@ def test_verify_says_that_no_live_row_came_only_while_the_log_tells_all_commits(
     release = Release("r1", "web", "d", (made.source, made.target), (made.spec,))
     plan: Any = SimpleNamespace(release=release)
     audit, step = Audit(tmp_path, plan, None), CatchUp("every", "landing", "copy", "fence")
-    assert (audit.live(step, "web-1").ok, audit.live(step, "web-1").detail) == (True, "no live row has come yet")
+    assert (audit.live(step, "web-1").ok, audit.live(step, "web-1").detail) == (True, "no live row has arrived yet")
     DeltaTable(made.target_path).create_checkpoint()
     Path(made.target_path, "_delta_log", f"{0:020}.json").unlink()
     assert audit.live(step, "web-1").ok is None

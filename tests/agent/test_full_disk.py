@@ -7,7 +7,7 @@ import pytest
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from console.agent.receipts.cross_check import ledgers
+from console.agent.receipts.cross_check import cross_check
 from console.agent.receipts.ops import Ops
 from console.agent.rollout.recorder import Recorder
 from console.agent.store.ledger import Releases, Rollouts
@@ -106,7 +106,7 @@ def test_a_promotion_that_found_no_room_was_not_made(releases: Releases) -> None
 def decisions(place: Path, rollout: str) -> list[tuple[str, bool | None]]:
     """What is kept of who decided, oldest first, and whether `console verify` finds it in order."""
     rows = Ops(place / "_console" / "web").rows(rollout)
-    judged = ledgers(Rollouts(place, "web").events(rollout), PLAN, rows)[0][0]
+    judged = cross_check(Rollouts(place, "web").events(rollout), PLAN, rows)[0][0]
     return [(row["kind"], judged.ok) for row in sorted(rows, key=lambda row: row["seq"])]
 
 

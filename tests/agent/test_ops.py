@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from console.agent.receipts.cross_check import ledgers
+from console.agent.receipts.cross_check import cross_check
 from console.agent.receipts.history import past
 from console.agent.receipts.ops import Ops, receipts_of
 from console.agent.rollout.recorder import Recorder
@@ -25,7 +25,10 @@ STEP = Backfill("parse", "landing", "requests", "replay", "SELECT 1", "ts", 30, 
 PLAN = Plan(1, "t", "web", "eu", "d", "", "c", (), (STEP, Promote()), Release("r1", "web", "d", (), ()))
 ACCEPTED = Accepted("r1", "", "digest", "ada@laptop", "laptop", ((STEP.id, 30), ("promote", 0)))
 BOT = "repo:acme/web (OIDC of ci.example.com, unverified)"
-HOW = Measured(Place("landing", "i", 3, time="ts", columns=(("ts", "timestamp"),)), Place("requests/v-1", "j", 5))
+HOW = Measured(
+    source=Place(path="landing", id="i", version=3, time="ts", columns=(("ts", "timestamp"),)),
+    target=Place(path="requests/v-1", id="j", version=5),
+)
 LIFE: tuple[Event, ...] = (
     Entered("backfilling"),
     BatchDone(STEP.id, "all", 2, 2, 30, 28, 300, 1.0, 5),
@@ -38,7 +41,20 @@ LIFE: tuple[Event, ...] = (
 
 def receipt(day: str, rows: int) -> Receipt:
     return Receipt(
-        "web-1", STEP.id, "requests", "landing", day, 3, 2, 5, rows, f"{rows:x}-0", rows - 1, f"{rows:x}-1", 2, how=HOW
+        rollout="web-1",
+        step=STEP.id,
+        target="requests",
+        source="landing",
+        day=day,
+        fence=3,
+        position=2,
+        version=5,
+        rows_in=rows,
+        checksum_in=f"{rows:x}-0",
+        rows_out=rows - 1,
+        checksum_out=f"{rows:x}-1",
+        days=2,
+        how=HOW,
     )
 
 
@@ -50,7 +66,7 @@ def lived(place: Path, events: tuple[Event, ...] = LIFE) -> Ops:
     recorder = Recorder(Rollouts(place, "web"))
     recorder.accept("web-1", PLAN, ACCEPTED)
     ops = Ops(place / "_console" / "web")
-    ops.keep(RECEIPTS)
+    ops.store_receipts(RECEIPTS)
     for event in events:
         recorder.store(event)
     return ops
@@ -58,7 +74,7 @@ def lived(place: Path, events: tuple[Event, ...] = LIFE) -> Ops:
 
 def judged(place: Path) -> dict[str, Finding]:
     events = Rollouts(place, "web").events("web-1")
-    return {f.what: f for f in ledgers(events, PLAN, Ops(place / "_console" / "web").rows("web-1"))[0]}
+    return {f.what: f for f in cross_check(events, PLAN, Ops(place / "_console" / "web").rows("web-1"))[0]}
 
 
 def test_every_decision_is_kept_with_who_made_it_and_how_that_is_known(tmp_path: Path) -> None:
@@ -79,10 +95,10 @@ def test_a_decision_whose_row_was_lost_to_a_death_is_kept_by_the_next_agent_and_
     with monkeypatch.context() as dying:
         if done:
             last = done[-1]
-            kept = Ops.decided
-            dying.setattr(Ops, "decided", lambda ops, r: None if r.event == last else kept(ops, r))
+            store = Ops.store_decision
+            dying.setattr(Ops, "store_decision", lambda ops, r: None if r.event == last else store(ops, r))
         else:  # died right after the plan was accepted
-            dying.setattr(Ops, "decided", lambda *_: None)
+            dying.setattr(Ops, "store_decision", lambda *_: None)
         lived(tmp_path, done)
     for _ in range(2):
         Recorder(Rollouts(tmp_path, "web"))
@@ -91,12 +107,12 @@ def test_a_decision_whose_row_was_lost_to_a_death_is_kept_by_the_next_agent_and_
 
 def test_receipts_are_written_once_and_read_as_they_were_written(tmp_path: Path) -> None:
     ops = lived(tmp_path)
-    ops.keep(tuple(replace(r, rows_in=99) for r in RECEIPTS))
+    ops.store_receipts(tuple(replace(r, rows_in=99) for r in RECEIPTS))
     found = receipts_of(ops.rows("web-1"))
     assert [replace(r, at=0.0) for r in found] == list(RECEIPTS)
-    told = past(tmp_path, "web", "web-1")
-    assert [(r.day, r.how) for r in told.receipts] == [("2026-11-02", None), ("", None)]
-    assert [status.state for status in told.rollouts] == ["cleaned"]
+    history = past(tmp_path, "web", "web-1")
+    assert [(r.day, r.how) for r in history.receipts] == [("2026-11-02", None), ("", None)]
+    assert [status.state for status in history.rollouts] == ["cleaned"]
     assert past(tmp_path, "web", "*").events == ()
 
 
@@ -111,7 +127,7 @@ def test_receipts_that_say_other_than_the_batches_are_found(tmp_path: Path) -> N
     batch = BatchDone(STEP.id, "all", 2, 2, 30, 29, 300, 1.0, 5)
     lived(tmp_path, (batch, StepDone(STEP.id)))
     found = judged(tmp_path)["batches"]
-    assert (found.ok, found.detail) == (False, "the batches told 30 rows in and 29 out, the receipts 30 and 28")
+    assert (found.ok, found.detail) == (False, "the batches reported 30 rows in and 29 out, the receipts 30 and 28")
 
 
 def by_hand(place: Path, change: Callable[[DeltaTable], Any]) -> dict[str, bool | None]:

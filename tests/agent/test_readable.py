@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from console.agent.receipts.audit import today
-from console.agent.receipts.readable import taken_out, unreadable
+from console.agent.receipts.audit import compare_with_today
+from console.agent.receipts.findings import Subject
+from console.agent.receipts.readable import readability, removals
 from console.agent.store import log
 from console.model.receipt import Place
 
@@ -27,15 +28,15 @@ def place(tmp_path: Path) -> tuple[str, Place]:
     path = str(tmp_path / "requests" / "v-1")
     for first in (0, 10, 20):
         write_deltalake(path, rows(first, first + 10), mode="append")
-    return path, Place(path, log.table_id(path), 1)
+    return path, Place(path=path, id=log.table_id(path), version=1)
 
 
 @pytest.mark.parametrize("folder", ["w b", "wü", "w{a}", "w%", "w#"])
 def test_files_below_an_odd_path_are_found(place: tuple[str, Place], tmp_path: Path, folder: str) -> None:
     moved = str((tmp_path / "requests").rename(tmp_path / folder) / "v-1")
     write_deltalake(f"{moved}-2", pa.table({"n": [1], "city": ["Zürich/%"]}), partition_by=["city"])
-    assert not unreadable(moved, place[1]).why
-    assert not unreadable(f"{moved}-2", Place(f"{moved}-2", log.table_id(f"{moved}-2"), 0)).why
+    assert not readability(moved, place[1]).reason
+    assert not readability(f"{moved}-2", Place(path=f"{moved}-2", id=log.table_id(f"{moved}-2"), version=0)).reason
 
 
 def cut_log(path: str) -> None:
@@ -62,7 +63,7 @@ def replace(path: str) -> None:
         (lambda path: write_deltalake(path, rows(30, 40), mode="append"), "", False),
         (cut_log, "its log no longer reaches back to version", False),
         (vacuum, "2 of 2 files of version 1 were removed", False),
-        (replace, "another table stands in its place", True),
+        (replace, "another table is in its place", True),
         (lambda path: Path(path).rename(path + "-old"), "its table is gone", True),
     ],
 )
@@ -71,10 +72,10 @@ def test_what_keeps_a_version_from_being_read_is_said(
 ) -> None:
     path, receipt = place
     fate(path)
-    found = unreadable(path, receipt)
-    assert found.why.startswith(why)
-    assert bool(found.why) == bool(why)
-    assert found.table is table
+    result = readability(path, receipt)
+    assert result.reason.startswith(why)
+    assert bool(result.reason) == bool(why)
+    assert result.table_gone is table
 
 
 def maintenance(path: str) -> None:
@@ -83,31 +84,35 @@ def maintenance(path: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fate", "field", "said"),
+    ("fate", "field", "detail"),
     [
-        (lambda path: DeltaTable(path).optimize.compact(), "quiet", "nothing was taken out since version 1"),
-        (lambda path: DeltaTable(path).delete("n = 3"), "others", "version 3 (DELETE, "),
-        (lambda path: DeltaTable(path).restore(0), "others", "version 3 (RESTORE, "),
-        (lambda path: write_deltalake(path, rows(0, 10), mode="overwrite"), "others", "version 3 (WRITE, "),
-        (maintenance, "ours", "retention has deleted the days before 2026-11-02 since version 1"),
-        (lambda path: (Path(path) / "_delta_log" / f"{2:020}.json").unlink(), "vague", "what happened since version 1"),
+        (lambda path: DeltaTable(path).optimize.compact(), "none", "no rows were removed since version 1"),
+        (lambda path: DeltaTable(path).delete("n = 3"), "by_others", "version 3 (DELETE, "),
+        (lambda path: DeltaTable(path).restore(0), "by_others", "version 3 (RESTORE, "),
+        (lambda path: write_deltalake(path, rows(0, 10), mode="overwrite"), "by_others", "version 3 (WRITE, "),
+        (maintenance, "by_retention", "retention has deleted the days before 2026-11-02 since version 1"),
+        (
+            lambda path: (Path(path) / "_delta_log" / f"{2:020}.json").unlink(),
+            "unknown",
+            "changes since version 1 are unknown",
+        ),
     ],
 )
 def test_who_took_rows_out_since_is_told_by_the_log(
-    place: tuple[str, Place], fate: Callable[[str], Any], field: str, said: str
+    place: tuple[str, Place], fate: Callable[[str], Any], field: str, detail: str
 ) -> None:
     path, _ = place
-    assert taken_out(path, 1).quiet
-    if field == "vague":
+    assert removals(path, 1).none
+    if field == "unknown":
         DeltaTable(path).create_checkpoint()
     fate(path)
-    found = taken_out(path, 1)
-    assert getattr(found, field).startswith(said)
-    assert sum(bool(text) for text in (found.others, found.ours, found.vague, found.quiet)) == 1
+    result = removals(path, 1)
+    assert getattr(result, field).startswith(detail)
+    assert sum(bool(text) for text in (result.by_others, result.by_retention, result.unknown, result.none)) == 1
 
 
-SAID = {"2026-11-03": (5, "c"), "2026-11-02": (5, "b"), "2026-11-01": (5, "a")}
-HEAD = ("requests", "backfill/requests", "source")
+RECORDED = {"2026-11-03": (5, "c"), "2026-11-02": (5, "b"), "2026-11-01": (5, "a")}
+SUBJECT = Subject("requests", "backfill/requests", "source")
 
 
 @pytest.mark.parametrize(
@@ -125,7 +130,7 @@ HEAD = ("requests", "backfill/requests", "source")
 def test_todays_rows_are_taken_for_proof_only_where_they_are_one(
     changes: dict[str, tuple[int, str] | None], ok: bool | None, days: tuple[str, ...]
 ) -> None:
-    now = {day: found for day, found in {**SAID, **changes}.items() if found is not None}
-    found = today(HEAD, "its log is gone", SAID, now)
-    assert (found.ok, found.days) == (ok, days)
-    assert "its log is gone" in found.detail
+    now = {day: sums for day, sums in {**RECORDED, **changes}.items() if sums is not None}
+    finding = compare_with_today(SUBJECT, "its log is gone", RECORDED, now)
+    assert (finding.ok, finding.days) == (ok, days)
+    assert "its log is gone" in finding.detail

@@ -362,7 +362,7 @@ def test_a_step_is_done_again_as_a_whole_where_what_broke_may_pass(
 ) -> None:
     made = Mock(side_effect=errors)
     monkeypatch.setattr(backfill_step, "build", made)
-    monkeypatch.setattr(step_receipts, "keep", lambda *_: None)
+    monkeypatch.setattr(step_receipts, "store", lambda *_: None)
     carrier = PlanExecutor(setup.context, lambda: None)
     monkeypatch.setattr(carrier, "_driver_lost", lambda _: False)
     carrier.brake.clock = setup.clock

@@ -10,13 +10,29 @@ from console.model.receipt import Finding, Receipt
 from tests.cli.conftest import World
 
 RECEIPT = Receipt(
-    "web-1", "backfill/requests/parse", "requests", "landing", "2026-11-07", 12, 3, 4, 70, "a-b", 69, "c-d", 2
+    rollout="web-1",
+    step="backfill/requests/parse",
+    target="requests",
+    source="landing",
+    day="2026-11-07",
+    fence=12,
+    position=3,
+    version=4,
+    rows_in=70,
+    checksum_in="a-b",
+    rows_out=69,
+    checksum_out="c-d",
+    days=2,
 )
-EQUAL = Finding("requests", "backfill/requests/parse", "target", True, "110 rows in 2 days are equal as of version 4")
-GONE = Finding("requests", "backfill/requests/parse", "source", None, "its log no longer reaches back to version 12")
-OFF = Finding(
-    "requests", "backfill/requests/parse", "since", False, "version 9 (DELETE) took rows out", ("2026-11-07",)
-)
+
+
+def finding(what: str, ok: bool | None, detail: str, days: tuple[str, ...] = ()) -> Finding:
+    return Finding(table="requests", step="backfill/requests/parse", what=what, ok=ok, detail=detail, days=days)
+
+
+EQUAL = finding("target", True, "110 rows in 2 days are equal as of version 4")
+GONE = finding("source", None, "its log no longer reaches back to version 12")
+DIFFERENT = finding("since", False, "version 9 (DELETE) removed rows", ("2026-11-07",))
 
 
 def told(world: World, *words: str, code: int = 0) -> Any:
@@ -61,7 +77,7 @@ def test_show_has_the_decisions_the_batches_and_the_receipts(deployed: World) ->
     [
         ((EQUAL,), (EQUAL, EQUAL), 0, "eu: web-1: all 2 checks equal"),
         ((EQUAL,), (EQUAL, GONE), 0, "eu: web-1: 1 cannot be checked any more"),
-        ((EQUAL,), (EQUAL, OFF, GONE), 1, "eu: web-1: 1 of 3 checks differ, 1 cannot be checked any more"),
+        ((EQUAL,), (EQUAL, DIFFERENT, GONE), 1, "eu: web-1: 1 of 3 checks differ, 1 cannot be checked any more"),
     ],
 )
 def test_verify_exits_0_where_nothing_differs_and_1_where_something_does(
@@ -83,7 +99,7 @@ def test_a_region_that_cannot_be_reached_is_5_and_a_difference_elsewhere_is_stil
         assert result.exit_code == 5, words
         assert "error: us: no route to the region" in result.stderr
         assert "web-1" in result.stdout
-    deployed.regions["eu"].findings = {"web-1": (OFF,)}
+    deployed.regions["eu"].findings = {"web-1": (DIFFERENT,)}
     assert deployed.call("verify", "--rollout", "web-1").exit_code == 1
 
 
@@ -95,7 +111,9 @@ def test_a_rollout_that_no_region_knows_is_a_usage_error(deployed: World) -> Non
 
 
 def test_what_a_region_says_steers_no_terminal(deployed: World) -> None:
-    deployed.regions["eu"].findings = {"web-1": (Finding("t", "s", "since", False, "\x1b[31m\n::error::x"),)}
+    deployed.regions["eu"].findings = {
+        "web-1": (Finding(table="t", step="s", what="since", ok=False, detail="\x1b[31m\n::error::x"),)
+    }
     result = deployed.call("verify", "--rollout", "web-1", "--region", "eu")
     assert "\x1b" not in result.stdout
     assert "\n::" not in result.stdout

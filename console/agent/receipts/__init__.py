@@ -1,1 +1,1 @@
-"""Proof of what a rollout did: written beside the data, and checked again whenever somebody asks."""
+"""Evidence of what a rollout did: written beside the data, verified on request."""

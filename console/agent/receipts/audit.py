@@ -1,5 +1,5 @@
-"""The receipts of one rollout, checked again: against the tables as of the recorded versions where these can still be
-read, else against what stands there today where that is exact, else not at all, which is said."""
+"""Verification of one rollout's receipts: against the tables as of the recorded versions while these can be read, else
+against today's rows where that is conclusive, else not at all, which the finding states."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from console.agent.feeds.live_feed import live_feeds_of
-from console.agent.receipts.cross_check import ledgers
+from console.agent.receipts.cross_check import cross_check
+from console.agent.receipts.findings import Subject
 from console.agent.receipts.ops import receipts_of
-from console.agent.receipts.readable import taken_out, unreadable
-from console.agent.receipts.step_receipts import carries, ops_of, summed, within
+from console.agent.receipts.readable import readability, removals
+from console.agent.receipts.step_receipts import has_receipts, in_half, ops_of, sums_by_day
 from console.agent.recount.live import pinned_feed, recount
 from console.agent.recount.sample import log_is_complete
 from console.agent.spark_session import SparkHandle
@@ -23,163 +24,173 @@ from console.model.receipt import Finding, Measured, Place, Receipt
 from console.model.step import CatchUp
 
 Sums = Mapping[str, tuple[int, str]]  # day → rows and checksum
-Head = tuple[str, str, str]  # table, step, and what is checked
 
 
 def verify(warehouse: Path, pipeline: str, rollout: str, spark: SparkHandle) -> tuple[Finding, ...]:
-    """Everything about a rollout that can be checked again.
+    """Verify everything about a rollout that can still be checked.
 
-    raises  DataError where no rollout is called so
+    raises  DataError where no rollout has this name
     """
     rollouts = Rollouts(warehouse, pipeline)
     events, plan = rollouts.events(rollout), rollouts.plan(rollout)
     if plan is None:
         raise DataError(f"{pipeline}: no rollout {rollout!r:.60} here", hint="console history", code="E_NO_ROLLOUT")
     rows = ops_of(warehouse, pipeline).rows(rollout)
-    found, whole = ledgers(events, plan, rows)
+    findings, readable = cross_check(events, plan, rows)
     session = spark.session(spark__sql__files__maxPartitionNum=str(max(1, spark.slots - 1)))
     audit = Audit(warehouse, plan, session)
-    receipts = receipts_of(row for row in rows if row["step"] in whole)
+    receipts = receipts_of(row for row in rows if row["step"] in readable)
     for step in plan.steps:
         if own := tuple(receipt for receipt in receipts if receipt.step == step.id):
-            found += audit.step(own)
+            findings += audit.step(own)
         if isinstance(step, CatchUp):
-            found.append(audit.live(step, rollout))
-    return tuple(found)
+            findings.append(audit.live(step, rollout))
+    return tuple(findings)
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """One rollout's tables, read again."""
+    """Checks of one rollout's tables, which read them again."""
 
     warehouse: Path
     plan: Plan
     session: Any
 
     def step(self, receipts: Sequence[Receipt]) -> list[Finding]:
-        """Both sides as they were, and what became of the target since."""
+        """Source and target as they were, and rows removed from the target since."""
         first = receipts[0]
-        how, head = first.how, (first.target, first.step)
+        how = first.how
         assert how is not None
-        came = {r.day: (r.rows_in, r.checksum_in) for r in receipts if r.rows_in}
-        went = {r.day: (r.rows_out, r.checksum_out) for r in receipts if r.rows_out}
+        read = {r.day: (r.rows_in, r.checksum_in) for r in receipts if r.rows_in}
+        written = {r.day: (r.rows_out, r.checksum_out) for r in receipts if r.rows_out}
         sides = [
-            ("source", how.source, came, self._merged(first.source)),
-            ("target", how.target, went, self._shared(first)),
+            ("source", how.source, read, self._merged(first.source)),
+            ("target", how.target, written, self._shared(first)),
         ]
-        found = [self._side((*head, what), place, said, vague, how) for what, place, said, vague in sides]
-        if not unreadable(resolve(self.warehouse, how.target.path), how.target).table:
-            found.append(self._since((*head, "since"), how.target, went, self._shared(first)))
-        return found
+        findings = [
+            self._side(Subject(first.target, first.step, what), place, recorded, ambiguous, how)
+            for what, place, recorded, ambiguous in sides
+        ]
+        if not readability(resolve(self.warehouse, how.target.path), how.target).table_gone:
+            subject = Subject(first.target, first.step, "since")
+            findings.append(self._since(subject, how.target, written, self._shared(first)))
+        return findings
 
     def live(self, step: CatchUp, rollout: str) -> Finding:
-        """A sample of what the feed has moved since, computed again; another one whenever its table has grown."""
-        head = (step.target, step.id, "live")
+        """A sample of the rows that the feed has moved since, recomputed; another one once its table has grown."""
+        subject = Subject(step.target, step.id, "live")
         paths = [resolve(self.warehouse, state.version.path) for state in self.plan.release.tables]
         if not all(log.exists(path) for path in paths):
-            return Finding(*head, None, "a table of its release is gone")
-        edges = live_feeds_of(self.plan.release, lambda path: resolve(self.warehouse, path))
-        edge = next(e for e in edges if (e.spec.target, e.spec.materialization) == (step.target, step.materialization))
-        again = recount(self.session, pinned_feed(edge, {}), f"{rollout}/{log.latest_version(edge.target_path)}")
-        if again is None and not log_is_complete(edge.target_path):
-            return Finding(*head, None, "no live row in the commits that its log still tells")
-        if again is None:
-            return Finding(*head, True, "no live row has come yet")
-        return Finding(*head, again.ok, again.detail)
+            return subject.finding(None, "a table of its release is gone")
+        feeds = live_feeds_of(self.plan.release, lambda path: resolve(self.warehouse, path))
+        feed = next(f for f in feeds if (f.spec.target, f.spec.materialization) == (step.target, step.materialization))
+        result = recount(self.session, pinned_feed(feed, {}), f"{rollout}/{log.latest_version(feed.target_path)}")
+        if result is None and not log_is_complete(feed.target_path):
+            return subject.finding(None, "no live row in the commits that its log still has")
+        if result is None:
+            return subject.finding(True, "no live row has arrived yet")
+        return subject.finding(result.ok, result.detail)
 
-    def _side(self, head: Head, place: Place, said: Sums, vague: str, how: Measured) -> Finding:
-        """One side as of its version, else as it stands today unless that is too vague."""
+    def _side(self, subject: Subject, place: Place, recorded: Sums, ambiguous: str, how: Measured) -> Finding:
+        """One side as of its version, else as of today unless that is ambiguous."""
         path = resolve(self.warehouse, place.path)
-        gone = unreadable(path, place)
-        if gone.table or (gone.why and vague):
-            return Finding(*head, None, f"{gone.why}; {vague}" if vague and not gone.table else gone.why)
-        version = log.latest_version(path) if gone.why else place.version
+        lost = readability(path, place)
+        if lost.table_gone or (lost.reason and ambiguous):
+            reason = f"{lost.reason}; {ambiguous}" if ambiguous and not lost.table_gone else lost.reason
+            return subject.finding(None, reason)
+        version = log.latest_version(path) if lost.reason else place.version
         try:
-            now = self._read(place, version, how if head[2] == "source" else None)
+            now = self._read(place, version, how if subject.what == "source" else None)
         except Exception as error:
-            return Finding(*head, False, f"version {version} cannot be read: {_of_spark(error)}")
-        if gone.why:
-            return today(head, gone.why, said, now)
-        off = tuple(day for day in sorted({*said, *now}, reverse=True) if said.get(day) != now.get(day))
-        if off:
-            return Finding(*head, False, f"differs as of version {version}: {_some(said, now, off)}", off)
-        rows = sum(count for count, _ in said.values())
-        return Finding(*head, True, f"{rows:,} rows in {len(said)} days are equal as of version {version}")
+            return subject.finding(False, f"version {version} cannot be read: {_spark_message(error)}")
+        if lost.reason:
+            return compare_with_today(subject, lost.reason, recorded, now)
+        differing = tuple(day for day in sorted({*recorded, *now}, reverse=True) if recorded.get(day) != now.get(day))
+        if differing:
+            return subject.finding(
+                False, f"differs as of version {version}: {_some(recorded, now, differing)}", differing
+            )
+        rows = sum(count for count, _ in recorded.values())
+        return subject.finding(True, f"{rows:,} rows in {len(recorded)} days are equal as of version {version}")
 
     def _read(self, place: Place, version: int, how: Measured | None) -> Sums:
-        found = summed(self.session, self.warehouse, place, version)
-        return {d: (s.rows, s.text) for d, s in found.items() if how is None or within(how, d)}
+        sums = sums_by_day(self.session, self.warehouse, place, version)
+        return {d: (s.rows, s.text) for d, s in sums.items() if how is None or in_half(how, d)}
 
     def _merged(self, table: str) -> str:
-        """Why an aggregate's rows of today are not those of then; "" for every other table."""
+        """Why an aggregate's rows may differ from the recorded ones today; "" for every other table."""
         state = self.plan.release.table(table)
         aggregate = state is not None and state.table.kind == "aggregate"
         return "its partial states may have been merged since" if aggregate else ""
 
     def _shared(self, receipt: Receipt) -> str:
-        """Why the target's rows of today cannot be told to be this step's; "" where they can."""
-        steps = [step for step in self.plan.steps if carries(step) and getattr(step, "target", "") == receipt.target]
+        """Why today's rows of the target cannot be attributed to this step; "" where they can."""
+        steps = [
+            step for step in self.plan.steps if has_receipts(step) and getattr(step, "target", "") == receipt.target
+        ]
         before = receipt.how.target.before if receipt.how else -1
-        mixed = "today's rows do not tell which step wrote them" if before >= 0 or len(steps) > 1 else ""
+        mixed = "today's rows do not show which step wrote them" if before >= 0 or len(steps) > 1 else ""
         return self._merged(receipt.target) or mixed
 
-    def _since(self, head: Head, place: Place, said: Sums, vague: str) -> Finding:
-        """Whether rows were taken out of the target after the rollout wrote them."""
+    def _since(self, subject: Subject, place: Place, recorded: Sums, ambiguous: str) -> Finding:
+        """Whether rows were removed from the target after the rollout wrote them."""
         path = resolve(self.warehouse, place.path)
-        taken = taken_out(path, place.version)
-        if taken.ours and not taken.others:
-            return Finding(*head, None, taken.ours)
-        if not taken.others:
-            return Finding(*head, None if taken.vague else True, taken.vague or taken.quiet)
+        removed = removals(path, place.version)
+        if removed.by_retention and not removed.by_others:
+            return subject.finding(None, removed.by_retention)
+        if not removed.by_others:
+            return subject.finding(None if removed.unknown else True, removed.unknown or removed.none)
         try:
-            now = {} if vague else self._read(place, log.latest_version(path), None)
+            now = {} if ambiguous else self._read(place, log.latest_version(path), None)
         except Exception as error:
-            return Finding(*head, False, f"{taken.others}; the rest cannot be read: {_of_spark(error)}")
-        off = tuple(day for day in sorted(said, reverse=True) if now and now.get(day, (0, ""))[0] < said[day][0])
-        where = f": {_some(said, now, off)}" if off else ""
-        return Finding(*head, False, f"{taken.others}{where}", off)
+            return subject.finding(False, f"{removed.by_others}; the rest cannot be read: {_spark_message(error)}")
+        fewer = tuple(
+            day for day in sorted(recorded, reverse=True) if now and now.get(day, (0, ""))[0] < recorded[day][0]
+        )
+        where = f": {_some(recorded, now, fewer)}" if fewer else ""
+        return subject.finding(False, f"{removed.by_others}{where}", fewer)
 
 
-def _of_spark(error: Exception) -> str:
-    """What kept Spark from reading a file; every other error passes, a lost JVM's too: it says nothing of the table."""
+def _spark_message(error: Exception) -> str:
+    """Spark's message about an unreadable file. Any other error, like a lost JVM's, is raised: it is not the table's."""
     if not type(error).__module__.startswith("pyspark") and type(error).__name__ != "Py4JJavaError":
         raise error
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return next((line for line in lines if "[" in line), lines[0]).lstrip(": ")[:300]
 
 
-def today(head: Head, why: str, said: Sums, now: Sums) -> Finding:
-    """Judge by today's rows. A day that has more of them than then tells nothing; one that has fewer lost some."""
+def compare_with_today(subject: Subject, why: str, recorded: Sums, now: Sums) -> Finding:
+    """Compare with today's rows. A day that has gained rows is inconclusive; one that has fewer has lost some."""
     oldest = min((day for day in now if day), default="")
-    equal, late, gone, off = [], [], [], []
-    for day, (rows, checksum) in sorted(said.items(), reverse=True):
-        found, sums = now.get(day, (0, ""))
-        if (found, sums) == (rows, checksum):
+    equal, late, gone, differing = [], [], [], []
+    for day, (rows, checksum) in sorted(recorded.items(), reverse=True):
+        rows_now, checksum_now = now.get(day, (0, ""))
+        if (rows_now, checksum_now) == (rows, checksum):
             equal.append(day)
-        elif found > rows:
+        elif rows_now > rows:
             late.append(day)
-        elif not found and day and (not oldest or day < oldest):
+        elif not rows_now and day and (not oldest or day < oldest):
             gone.append(day)
         else:
-            off.append(day)
-    if off:
-        return Finding(*head, False, f"{why}; today differs: {_some(said, now, off)}", tuple(off))
+            differing.append(day)
+    if differing:
+        return subject.finding(False, f"{why}; today differs: {_some(recorded, now, differing)}", tuple(differing))
     if not late and not gone:
-        return Finding(*head, True, f"{len(equal)} days are equal as they stand today ({why})")
-    parts = [f"{why}; {len(equal)} of {len(said)} days are equal as they stand today"]
+        return subject.finding(True, f"{len(equal)} days are equal as they stand today ({why})")
+    parts = [f"{why}; {len(equal)} of {len(recorded)} days are equal as they stand today"]
     parts += [f"{len(late)} have got more rows since"] if late else []
-    parts += [f"{len(gone)} are older than anything that is left"] if gone else []
-    return Finding(*head, None, ", ".join(parts), (*late, *gone))
+    parts += [f"{len(gone)} are older than anything left"] if gone else []
+    return subject.finding(None, ", ".join(parts), (*late, *gone))
 
 
-def _some(said: Sums, now: Sums, days: Sequence[str]) -> str:
-    return ", ".join(_differing(said, now, days))
+def _some(recorded: Sums, now: Sums, days: Sequence[str]) -> str:
+    return ", ".join(_day_details(recorded, now, days))
 
 
-def _differing(said: Sums, now: Sums, days: Sequence[str]) -> Iterator[str]:
+def _day_details(recorded: Sums, now: Sums, days: Sequence[str]) -> Iterator[str]:
     for day in days[:3]:
-        was, found = said.get(day, (0, ""))[0], now.get(day, (0, ""))[0]
-        figures = f"{was:,} rows, found {found:,}" if was != found else f"{was:,} rows, with other values"
+        before, after = recorded.get(day, (0, ""))[0], now.get(day, (0, ""))[0]
+        figures = f"{before:,} rows, found {after:,}" if before != after else f"{before:,} rows, with other values"
         yield f"{day or 'no day'}: {figures}"
     if len(days) > 3:
         yield f"and {len(days) - 3} more"

@@ -1,4 +1,4 @@
-"""What a region remembers of its rollouts, from its own tables alone: no Spark, no lock."""
+"""The history of a region's rollouts, read from its own tables: no Spark, no lock."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -15,13 +15,14 @@ EVERY = "*"
 
 
 def past(warehouse: Path, pipeline: str, which: str) -> Past:
-    """Every rollout's last status, oldest first; of the one that is named also its events and receipts."""
-    found: defaultdict[str, list[Recorded]] = defaultdict(list)
+    """Final status of every rollout, oldest first, with the events and receipts of the one requested by name."""
+    events: defaultdict[str, list[Recorded]] = defaultdict(list)
     for recorded in Rollouts(warehouse, pipeline).all_events():
-        found[recorded.rollout].append(recorded)
-    names = sorted(found, key=lambda name: int(name.rpartition("-")[2]))
-    statuses = tuple(replay(found[name]) for name in names)
-    if which == EVERY or which not in found:
+        events[recorded.rollout].append(recorded)
+    names = sorted(events, key=lambda name: int(name.rpartition("-")[2]))
+    statuses = tuple(replay(events[name]) for name in names)
+    if which == EVERY or which not in events:
         return Past(statuses)
     receipts = receipts_of(ops_of(warehouse, pipeline).rows(which))
-    return Past(statuses, tuple(found[which]), tuple(replace(receipt, how=None) for receipt in receipts))
+    listed = tuple(replace(receipt, how=None) for receipt in receipts)
+    return Past(statuses, tuple(events[which]), listed)

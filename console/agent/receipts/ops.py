@@ -1,7 +1,7 @@
 """`_console/<pipeline>/ops`: who decided what, and the receipts of every rollout. Append only, each row sealed.
 
-A seal tells that a row was changed after it was written, by accident or by hand; whoever can write the table can also
-compute a new seal, so it is no signature. What a receipt says of the data is proven by the data alone (`audit`).
+A seal detects that a row was changed after it was written, by accident or by hand. Whoever can write the table can also
+compute a new seal, so it is not a signature: what a receipt states is verified against the data (`audit`).
 """
 
 import hashlib
@@ -33,16 +33,16 @@ class Ops:
         self.path = folder / "ops"  # beside `releases` and `rollouts`
 
     def rows(self, rollout: str) -> list[dict[str, Any]]:
-        """Everything kept of one rollout, as it stands."""
+        """All rows of one rollout, as stored."""
         table = open_table(self.path)
         return [] if table is None else select_rows(table, f"SELECT * FROM t WHERE rollout = '{plain_id(rollout)}'")
 
     def has(self, rollout: str, step: str) -> bool:
-        """Whether a step's receipts are written."""
+        """Whether a step's receipts are stored."""
         return any(row["kind"] == "receipt" and row["step"] == step for row in self.rows(rollout))
 
-    def keep(self, receipts: Sequence[Receipt]) -> None:
-        """Store a step's receipts, all in one commit; where they stand already, nothing."""
+    def store_receipts(self, receipts: Sequence[Receipt]) -> None:
+        """Store a step's receipts in one commit, unless they are stored already."""
         if self.has(receipts[0].rollout, receipts[0].step):
             return
         now = time.time()
@@ -50,17 +50,17 @@ class Ops:
         self._append([_of_receipt(receipt, now) for receipt in receipts])
         crash.point("after-receipts")
 
-    def decided(self, recorded: Recorded) -> None:
-        """Store one decision, of an event that is stored already; `mirror` finds what a death in between left out."""
+    def store_decision(self, recorded: Recorded) -> None:
+        """Store the decision of an event that is stored already; `mirror` makes up for a death between the two."""
         if isinstance(recorded.event, Decision):
             self._append([of_decision(recorded, recorded.event)])
 
     def mirror(self, rollout: str, events: Sequence[Recorded], *, owed: bool = False) -> None:
-        """Store the decisions among a rollout's events that are missing here: an agent died between the two.
+        """Store the decisions that are missing here because an agent died after storing their events.
 
-        A rollout that an earlier version accepted stays without: else its receipts would count as lost.
+        A rollout that an earlier version accepted gets none: else its receipts would count as lost.
 
-        owed  events that this agent stored and could not keep here, whatever else there is of their rollout
+        owed  these are events whose decisions this agent failed to store, whatever rows their rollout has
         """
         rows = self.rows(rollout) if rollout else []
         if not owed and len(events) != 1 and not any(row["kind"] in ("accepted", "receipt") for row in rows):
@@ -68,7 +68,7 @@ class Ops:
         known = {row["seq"] for row in rows if row["kind"] != "receipt"}
         for recorded in events:
             if recorded.seq not in known:
-                self.decided(recorded)
+                self.store_decision(recorded)
 
     def _append(self, rows: Iterable[dict[str, Any]]) -> None:
         sealed = [{**row, "seal": seal(row)} for row in rows]
@@ -78,23 +78,23 @@ class Ops:
 
 
 def seal(row: dict[str, Any]) -> str:
-    """A digest over everything a row holds, but itself."""
-    held = [row[name] for name in _COLUMNS if name != "seal"]
-    return hashlib.sha256(json.dumps(held, separators=(",", ":")).encode()).hexdigest()
+    """A digest over all columns of a row but the seal."""
+    values = [row[name] for name in _COLUMNS if name != "seal"]
+    return hashlib.sha256(json.dumps(values, separators=(",", ":")).encode()).hexdigest()
 
 
 def receipts_of(rows: Iterable[dict[str, Any]]) -> tuple[Receipt, ...]:
-    """The receipts among a rollout's rows: by step, newest day first, as history was carried.
+    """The receipts among a rollout's rows: by step, newest day first, the order of a backfill.
 
-    raises  DataError if a row is none
+    raises  DataError if a row does not decode
     """
     names = [name for name in Receipt.__dataclass_fields__ if name != "how"]
-    found = []
+    receipts = []
     for row in rows:
         if row["kind"] == "receipt":
             how = codec.decode(Measured, codec.loads(row["how"] or ""))
-            found.append(codec.decode(Receipt, {**{name: row[name] for name in names}, "how": codec.encode(how)}))
-    return tuple(sorted(sorted(found, key=lambda r: r.day, reverse=True), key=lambda r: (r.at, r.step)))
+            receipts.append(codec.decode(Receipt, {**{name: row[name] for name in names}, "how": codec.encode(how)}))
+    return tuple(sorted(sorted(receipts, key=lambda r: r.day, reverse=True), key=lambda r: (r.at, r.step)))
 
 
 def of_decision(recorded: Recorded, event: Decision) -> dict[str, Any]:
@@ -115,8 +115,8 @@ def of_decision(recorded: Recorded, event: Decision) -> dict[str, Any]:
 
 
 def _of_receipt(receipt: Receipt, at: float) -> dict[str, Any]:
-    held = {name: getattr(receipt, name) for name in Receipt.__dataclass_fields__ if name in _COLUMNS}
-    return _filled({**held, "kind": "receipt", "at": at, "how": codec.dumps(receipt.how)})
+    columns = {name: getattr(receipt, name) for name in Receipt.__dataclass_fields__ if name in _COLUMNS}
+    return _filled({**columns, "kind": "receipt", "at": at, "how": codec.dumps(receipt.how)})
 
 
 def _filled(row: dict[str, Any]) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""The receipts of one finished step: what its source held at the fence, and what stands in its target, day by day.
+"""The receipts of one finished step: rows of its source at the fence and of its target, day by day.
 
-Both sides are read back from the tables, not taken from what the batches said; so a receipt can be made at any time
-after the step's last commit, and a death before it was stored costs nothing but the reading.
+Both sides are read back from the tables, not taken from the batches' own counts; so a receipt can be made at any time
+after the step's last commit, and an agent that dies before storing it only has to read again.
 """
 
 import json
@@ -25,62 +25,65 @@ def ops_of(warehouse: Path, pipeline: str) -> Ops:
     return Ops(warehouse / "_console" / pipeline)
 
 
-def keep(work: RolloutContext, step: Step) -> None:
-    """Write the receipts of a step that carried history, once; of all others nothing."""
-    if not carries(step):
+def store(context: RolloutContext, step: Step) -> None:
+    """Store the receipts of a step, once, if it is of a kind that has any."""
+    if not has_receipts(step):
         return
-    ops, rollout = ops_of(work.warehouse, work.plan.pipeline), work.recorder.rollout
+    ops, rollout = ops_of(context.warehouse, context.plan.pipeline), context.recorder.rollout
     if ops.has(rollout, step.id):
         return
-    session = work.spark.session(spark__sql__files__maxPartitionNum=str(max(1, work.spark.slots - 1)))
-    with work.spark.job(session, f"receipts of {step.id}") as group:
-        work.job = group
+    session = context.spark.session(spark__sql__files__maxPartitionNum=str(max(1, context.spark.slots - 1)))
+    with context.spark.job(session, f"receipts of {step.id}") as group:
+        context.job = group
         try:
-            ops.keep(receipts(session, work, step))
+            ops.store_receipts(step_receipts(session, context, step))
         finally:
-            work.job = None
+            context.job = None
 
 
-def carries(step: Step) -> bool:
+def has_receipts(step: Step) -> bool:
     """Whether a step fills a table from a source as of one version: a backfill, or a log read from its beginning."""
     return isinstance(step, Backfill) or (isinstance(step, CatchUp) and step.start == "log")
 
 
-def receipts(session: Any, work: RolloutContext, step: Step) -> tuple[Receipt, ...]:
-    """One a day that either side knows, newest first; at least one, since "nothing was there" is said as well."""
+def step_receipts(session: Any, context: RolloutContext, step: Step) -> tuple[Receipt, ...]:
+    """One receipt for each day of either side, newest first; at least one, so that an empty source is on record too."""
     assert isinstance(step, Backfill | CatchUp)
-    how, position = _places(work, step)
-    came, went = summed(session, work.warehouse, how.source), summed(session, work.warehouse, how.target)
-    came = {day: found for day, found in came.items() if within(how, day)}
-    days = sorted({*came, *went}, reverse=True) or [""]
-    made = []
+    how, position = _places(context, step)
+    source, target = (
+        sums_by_day(session, context.warehouse, how.source),
+        sums_by_day(session, context.warehouse, how.target),
+    )
+    source = {day: total for day, total in source.items() if in_half(how, day)}
+    days = sorted({*source, *target}, reverse=True) or [""]
+    receipts = []
     for day in days:
-        read, written = came.get(day, Sum()), went.get(day, Sum())
-        made.append(
+        read, written = source.get(day, Sum()), target.get(day, Sum())
+        receipts.append(
             Receipt(
-                work.recorder.rollout,
-                step.id,
-                step.target,
-                step.source,
-                day,
-                how.source.version,
-                position,
-                how.target.version,
-                read.rows,
-                read.text,
-                written.rows,
-                written.text,
-                len(days),
+                rollout=context.recorder.rollout,
+                step=step.id,
+                target=step.target,
+                source=step.source,
+                day=day,
+                fence=how.source.version,
+                position=position,
+                version=how.target.version,
+                rows_in=read.rows,
+                checksum_in=read.text,
+                rows_out=written.rows,
+                checksum_out=written.text,
+                days=len(days),
                 how=how,
             )
         )
-    return tuple(made)
+    return tuple(receipts)
 
 
-def summed(session: Any, warehouse: Path, place: Place, version: int | None = None) -> dict[str, Sum]:
-    """Day → its sum; as of the place's own version, or of another one.
+def sums_by_day(session: Any, warehouse: Path, place: Place, version: int | None = None) -> dict[str, Sum]:
+    """Day → its sum, as of the place's own version or of another one.
 
-    Sums add up: what was added after `before` is the difference of two, whichever files the rows lie in by now.
+    Sums add up: the rows added after `before` are the difference of two, whichever files hold the rows by now.
     """
     path = resolve(warehouse, place.path)
 
@@ -89,59 +92,72 @@ def summed(session: Any, warehouse: Path, place: Place, version: int | None = No
         return row_sums_per_day(stored, place.time, place.columns)
 
     now = at(place.version if version is None else version)
-    was = at(place.before) if place.before >= 0 else {}
-    grown = {day: now.get(day, Sum()) - was.get(day, Sum()) for day in {*now, *was}}
-    return {day: found for day, found in grown.items() if found != Sum()}
+    base = at(place.before) if place.before >= 0 else {}
+    grown = {day: now.get(day, Sum()) - base.get(day, Sum()) for day in {*now, *base}}
+    return {day: total for day, total in grown.items() if total != Sum()}
 
 
-def within(how: Measured, day: str) -> bool:
-    """Whether a day of the source belongs to this half of a hybrid; rows without a time are in the older one."""
+def in_half(how: Measured, day: str) -> bool:
+    """Whether a day of the source belongs to this half of a hybrid; rows without a time belong to the older half."""
     if how.since:
         return bool(day) and day >= how.since
     return not how.until or day < how.until
 
 
-def _places(work: RolloutContext, step: Backfill | CatchUp) -> tuple[Measured, int]:
-    """Where a step read and wrote, and the position that it reached."""
-    target = work.state(step.target)
-    path = work.path(target.version.path)
+def _places(context: RolloutContext, step: Backfill | CatchUp) -> tuple[Measured, int]:
+    """The source and the target of a step, and the position that it reached."""
+    target = context.state(step.target)
+    path = context.path(target.version.path)
     if isinstance(step, CatchUp):
-        source = work.state(step.source)
-        before, version, position = _reached(
-            path, commit.live_id(path, work.live_feed(step.target, step.materialization).spec)
+        source = context.state(step.source)
+        before, version, position = _committed_range(
+            path, commit.live_id(path, context.live_feed(step.target, step.materialization).spec)
         )
-        read = _place(work, source, position, source.table.time)
-        return Measured(read, _place(work, target, version, target.table.time, before=before)), position
-    source = work.live_state(step.source) if step.route == "forward" else work.state(step.source)
-    fence = next(fenced.version for fenced in work.recorder.events(Fenced) if fenced.step == step.id)
+        read = _place(context, source, position, source.table.time)
+        return Measured(read, _place(context, target, version, target.table.time, before=before)), position
+    source = context.live_state(step.source) if step.route == "forward" else context.state(step.source)
+    fence = next(fenced.version for fenced in context.recorder.events(Fenced) if fenced.step == step.id)
     app_id = commit.history_id(path, step.materialization or "forward", fence)
-    before, version, position = _reached(path, app_id)
-    read = _place(work, source, fence, step.time, columns=step.columns)
-    written = _place(work, target, version, target.table.time, before=before)
+    before, version, position = _committed_range(path, app_id)
+    read = _place(context, source, fence, step.time, columns=step.columns)
+    written = _place(context, target, version, target.table.time, before=before)
     return Measured(read, written, step.since, step.until), position
 
 
-def _reached(path: str, app_id: str) -> tuple[int, int, int]:
-    """What stood before a feed's first commit (-1: no rows), its last commit, and the position in it."""
-    found = [(c.version, c.txn[app_id]) for c in log.commits(path, 0, log.latest_version(path)) if app_id in c.txn]
-    if not found:
+def _committed_range(path: str, app_id: str) -> tuple[int, int, int]:
+    """The version before a feed's first commit (-1: without rows), its last commit, and the position in that."""
+    commits = [(c.version, c.txn[app_id]) for c in log.commits(path, 0, log.latest_version(path)) if app_id in c.txn]
+    if not commits:
         raise RegionError(f"{path}: nothing was committed under {app_id}", hint="console retry", code="E_NO_POSITION")
-    first, (last, number) = found[0][0] - 1, found[-1]
+    first, (last, number) = commits[0][0] - 1, commits[-1]
     empty = not any(commit.added for commit in log.commits(path, 0, first))
     return (-1 if empty else first), last, commit.split(number)[1]
 
 
 def _place(
-    work: RolloutContext, state: TableState, version: int, time: str, *, columns: tuple[str, ...] = (), before: int = -1
+    context: RolloutContext,
+    state: TableState,
+    version: int,
+    time: str,
+    *,
+    columns: tuple[str, ...] = (),
+    before: int = -1,
 ) -> Place:
     path = state.version.path
-    whole = work.path(path)
-    fields = json.loads(log.schema_json(whole, version))["fields"]
+    absolute = context.path(path)
+    fields = json.loads(log.schema_json(absolute, version))["fields"]
     kinds = {str(field["name"]): simple_type(field["type"]) for field in fields}
-    if not columns or not set(columns) <= set(kinds):  # renamed, or kept as states: then all that is stored
+    if not columns or not set(columns) <= set(kinds):  # renamed, or stored as states: then all stored columns
         columns = tuple(kinds)
     days = [
         name for name in (time, *state.version.partition_by) if kinds.get(name, "").startswith(("timestamp", "date"))
     ]
     covered = tuple((name, kinds[name]) for name in columns if can_hash(kinds[name]))
-    return Place(path, log.table_id(whole), version, before, days[0] if days else "", covered)
+    return Place(
+        path=path,
+        id=log.table_id(absolute),
+        version=version,
+        before=before,
+        time=days[0] if days else "",
+        columns=covered,
+    )

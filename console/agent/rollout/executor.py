@@ -172,7 +172,7 @@ class PlanExecutor(threading.Thread):
         self.context.recorder.store(StepStarted(step.id))
         self._run_with_retries(step, do)
         # before the step's end: after a death in between, the next agent writes them again
-        step_receipts.keep(self.context, step)
+        step_receipts.store(self.context, step)
         self.context.recorder.store(StepDone(step.id))
 
     def _run_with_retries(self, step: Step, do: Callable[[], None]) -> None:

@@ -114,7 +114,7 @@ class Recorder:
             if late:
                 self._ops.mirror(self.rollout, self._unmirrored, owed=True)
             else:
-                self._ops.decided(recorded)
+                self._ops.store_decision(recorded)
             self._unmirrored = ()
 
     def _apply(self, recorded: Recorded) -> None:
