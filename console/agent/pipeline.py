@@ -187,12 +187,12 @@ class PipelineController:
         with self._lock:
             status = self.recorder.status
             building = "" if status.state in ENDED else status.release
-            doomed = housekeeping.superseded(self.releases, previous=previous, building=building)
+            removable = housekeeping.superseded(self.releases, previous=previous, building=building)
             if dry_run:
-                return doomed.versions
+                return removable.versions
             if previous and status.state in ENDED - {"cleaned"}:
                 self.recorder.store(Ended("cleaned", by))
-            return housekeeping.clean_up(self.warehouse, self.releases, doomed, self._release_feeds)
+            return housekeeping.clean_up(self.warehouse, self.releases, removable, self._release_feeds)
 
     # -- accepting
 

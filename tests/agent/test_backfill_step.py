@@ -86,7 +86,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     assert found.stats("copy", str(tmp_path / "copy")).name == "copy"
     with pytest.raises(RegionError, match="release r1 has no table other"):
         found.state("other")
-    with pytest.raises(RegionError, match="elsewhere is no Delta table"):
+    with pytest.raises(RegionError, match="elsewhere is not a Delta table"):
         found.stats("copy", str(tmp_path / "elsewhere"))
 
 

@@ -53,7 +53,7 @@ async def test_s09_a_table_to_profile_is_one_folder_of_the_warehouse_and_nothing
 
 async def test_what_is_no_profile_is_an_error_that_names_the_region(host: Host) -> None:
     driver = SshDriver(host.region(), timeouts=QUICK)
-    with pytest.raises(RegionError, match="is no Delta table"):
+    with pytest.raises(RegionError, match="is not a Delta table"):
         await driver.profile(SAMPLE)
     await driver.close()
     whole = {"rows": 1, "files": 1, "files_whole": 1, "sampled": 1, "null": 0, "not_json": 0, "bytes_read": 9}

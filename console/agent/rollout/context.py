@@ -93,7 +93,7 @@ class RolloutContext:
         """
         stats = table_stats(table, path, time, version)
         if stats is None:
-            raise RegionError(f"{table}: {path} is no Delta table", hint="console doctor")
+            raise RegionError(f"{table}: {path} is not a Delta table", hint="console doctor")
         return stats
 
     def live_feed(self, target: str, materialization: str) -> LiveFeed:

@@ -1,4 +1,4 @@
-"""Cleanup: releases that nobody can return to, and the versions that only they name."""
+"""Cleanup: releases to which no rollback leads, and the versions that only they name."""
 
 from collections.abc import Callable, Set
 from dataclasses import dataclass
@@ -22,16 +22,16 @@ class Superseded:
 
 
 def superseded(releases: Releases, *, previous: bool, building: str = "") -> Superseded:
-    """The releases that nobody can return to any more, and the versions that only they name.
+    """The releases to which no rollback leads any more, and the versions that only they name.
 
     previous  include the release to which a rollback would return
-    building  id of the release of the rollout in progress; any other preview was left behind by an agent that died
+    building  id of the release of the rollout in progress; any other preview is left over from an agent that died
     """
     states = ("retired", "previous", "preview") if previous else ("retired", "preview")
-    doomed = tuple(stored for stored in releases.all() if stored.row.state in states and stored.row.id != building)
-    ids = {stored.row.id for stored in doomed}
-    paths = {path for stored in doomed for path in own_versions(releases, stored.release, ids)}
-    return Superseded(doomed, tuple(sorted(paths)))
+    removable = tuple(stored for stored in releases.all() if stored.row.state in states and stored.row.id != building)
+    ids = {stored.row.id for stored in removable}
+    paths = {path for stored in removable for path in own_versions(releases, stored.release, ids)}
+    return Superseded(removable, tuple(sorted(paths)))
 
 
 def own_versions(releases: Releases, release: Release, gone: Set[str]) -> tuple[str, ...]:
@@ -47,24 +47,24 @@ def own_versions(releases: Releases, release: Release, gone: Set[str]) -> tuple[
 
 
 def clean_up(
-    warehouse: Path, releases: Releases, doomed: Superseded, release_feeds: Callable[[], None]
+    warehouse: Path, releases: Releases, removable: Superseded, release_feeds: Callable[[], None]
 ) -> tuple[str, ...]:
-    """Retire the superseded releases, delete their versions and forget them; safe to repeat after a death anywhere.
+    """Retire the superseded releases, delete their versions and drop their rows; safe to repeat after a crash anywhere.
 
     release_feeds  returns when the follower no longer uses a version of a retired release
-    returns        the paths of the versions that were there and are deleted now
+    returns        paths of the versions that existed and were deleted
     """
-    for stored in doomed.releases:
+    for stored in removable.releases:
         releases.mark(stored.row.id, "retired")
     release_feeds()
-    dropped = tuple(path for path in doomed.versions if drop_version(warehouse, path))
-    for stored in doomed.releases:  # last: after a death before this, the next cleanup still knows what to delete
+    dropped = tuple(path for path in removable.versions if drop_version(warehouse, path))
+    for stored in removable.releases:  # last: after a crash before this, the next cleanup still knows what to delete
         releases.drop(stored.row.id)
     return dropped
 
 
 def drop_preview(warehouse: Path, releases: Releases, release: str, release_feeds: Callable[[], None]) -> None:
-    """Delete what was built for a release that never became live, and forget the release; nothing if it is no preview.
+    """Delete the versions built for a release that never became live, and its row; does nothing if it is not a preview.
 
     release        its id
     release_feeds  returns when the follower no longer uses a version of it

@@ -102,7 +102,7 @@ def latest_version(table: str, *, missing_ok: bool = False) -> int:
         pass
     if newest < 0 and not missing_ok:
         raise Unreachable(
-            f"{table} is no Delta table", hint="was it moved or dropped? `console doctor` lists the tables"
+            f"{table} is not a Delta table", hint="was it moved or dropped? `console doctor` lists the tables"
         )
     return newest
 

@@ -1,7 +1,7 @@
-"""The keys of a JSON column, from the data files themselves: no Spark, a sample within a budget of bytes and seconds.
+"""The keys of a JSON column, read from the data files without Spark: a sample within a budget of bytes and seconds.
 
-Days are sampled evenly first. A key that does not reach back to the first day is then looked for in the days before, newest
-first, text by text, as long as the budget lasts: so the day on which a key began is exact, or said not to be.
+Days are sampled evenly first. A key that was not sampled on the first day is then searched for in earlier days, newest
+first, as long as the budget lasts: so the first day of a key is exact, or marked as unsure.
 """
 
 import json
@@ -16,13 +16,17 @@ from console.agent.store.shape import physical_name
 from console.errors import DataError, RegionError
 from console.model.slices import day_name
 
-_DEPTH = 3  # objects within objects whose keys are told
-_MOST_KEYS = 2000
+_DEPTH = 3  # levels of nested objects whose keys are listed
+_MAX_KEYS = 2000
 
 
 @dataclass(slots=True)
 class Budget:
-    """What may still be spent. A file's bytes are those of the columns read; rows_a_file are sampled of each."""
+    """Limits of one profile.
+
+    bytes        compressed bytes of the columns read
+    rows_a_file  rows sampled of each file
+    """
 
     bytes: int
     seconds: float
@@ -37,26 +41,26 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """One data file. days: its first and its last, "" where its times are not known."""
+    """One data file; first and last are days, "" where its times are unknown."""
 
     path: str
     rows: int
     first: str
     last: str
-    part: str  # the day itself, where the table is partitioned by it
+    part: str  # its day, where the table is partitioned by day
 
 
 @dataclass(slots=True)
 class _Stratum:
-    """What was sampled of the files that begin with one day."""
+    """Sampled rows of the files whose first day is the same."""
 
     sampled: int = 0
     keys: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(slots=True)
-class _Seen:
-    """Strata by their day; the first day of each key; rows that hold no object."""
+class _Sampled:
+    """Strata by day; the first day of each key; counts of rows, and of those without an object."""
 
     strata: dict[str, _Stratum] = field(default_factory=lambda: defaultdict(_Stratum))
     first: dict[str, str] = field(default_factory=dict)
@@ -66,11 +70,11 @@ class _Seen:
 def profile(place: str, column: str, when: str, budget: Budget) -> dict[str, Any]:
     """Keys with their share of all rows, the day first seen and whether that day is sure.
 
-    place, column, when  the table, its JSON text, and its time column ("" where there is none)
-    raises  DataError for a column that is not there or no text; RegionError where there is no table
+    place, column, when  the table, its JSON text column, and its time column ("" without one)
+    raises  DataError for a column that is missing or not text; RegionError where there is no table
     """
     files, column, when = _files(place, column, when)
-    seen, whole = _Seen(), set[str]()
+    seen, whole = _Sampled(), set[str]()
     for file in _evenly(files):
         if not budget.left:
             break
@@ -95,14 +99,14 @@ def profile(place: str, column: str, when: str, budget: Budget) -> dict[str, Any
 
 
 def _files(place: str, column: str, when: str) -> tuple[list[_File], str, str]:
-    """The files, and the names that the two columns have in them."""
+    """The files, and the physical names of the two columns."""
     from deltalake import DeltaTable
     from deltalake.exceptions import TableNotFoundError
 
     try:
         table = DeltaTable(place)
     except TableNotFoundError:
-        raise RegionError(f"{place} is no Delta table", hint="console doctor") from None
+        raise RegionError(f"{place} is not a Delta table", hint="console doctor") from None
     schema = json.loads(table.schema().to_json())
     fields = {f["name"]: f["type"] for f in schema["fields"]}
     if fields.get(column) != "string":
@@ -115,15 +119,15 @@ def _files(place: str, column: str, when: str) -> tuple[list[_File], str, str]:
     part, lows, highs = (
         days.day_names(actions.column(end)) if end in actions.column_names else [""] * len(paths) for end in ends
     )
-    found = [
+    files = [
         _File(log.absolute_path(log.local(place), path), rows or 0, day or low, day or high, day)
         for path, rows, day, low, high in zip(paths, counts, part, lows, highs, strict=True)
     ]
-    return found, stored, stored_when
+    return files, stored, stored_when
 
 
 def _evenly(files: list[_File]) -> Iterator[_File]:
-    """One file a day, then the next of each, so that a budget that ends early has seen every day."""
+    """One file of each day, then the next of each, so that a small budget still covers every day."""
     by_day: dict[str, list[_File]] = defaultdict(list)
     for file in files:
         by_day[file.first].append(file)
@@ -133,22 +137,22 @@ def _evenly(files: list[_File]) -> Iterator[_File]:
 
 
 def _rows(file: _File, column: str, when: str, budget: Budget) -> Iterator[tuple[Any, Any]]:
-    """(day, texts) of each row group, as Arrow columns; what is read is spent."""
+    """(day, texts) of each row group, as Arrow columns; bytes read are charged to the budget."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(file.path) as parquet:
-        held = {parquet.schema_arrow.field(i).name for i in range(len(parquet.schema_arrow))}
-        wanted = [name for name in (column, when) if name in held]
+        stored = {parquet.schema_arrow.field(i).name for i in range(len(parquet.schema_arrow))}
+        wanted = [name for name in (column, when) if name in stored]
         for group in range(parquet.num_row_groups):
             meta = parquet.metadata.row_group(group)
             chunks = (meta.column(i) for i in range(meta.num_columns))
             budget.spent += sum(c.total_compressed_size for c in chunks if c.path_in_schema in wanted)
             read = parquet.read_row_group(group, columns=wanted, use_threads=False)
             if when in wanted and not file.part:
-                told = pc.cast(pc.cast(read.column(when), pa.date32(), safe=False), pa.int32())
-                coded = told.combine_chunks().dictionary_encode()
+                numbers = pc.cast(pc.cast(read.column(when), pa.date32(), safe=False), pa.int32())
+                coded = numbers.combine_chunks().dictionary_encode()
                 labels = pa.array(map(day_name, coded.dictionary.to_pylist()), pa.string()).take(coded.indices)
             else:
                 labels = pa.array([file.part or file.first or None] * read.num_rows, pa.string())
@@ -158,8 +162,8 @@ def _rows(file: _File, column: str, when: str, budget: Budget) -> Iterator[tuple
                 return
 
 
-def _sample(file: _File, column: str, when: str, seen: _Seen, budget: Budget) -> bool:
-    """Count the keys of rows spread over a file. Whether every row of it was seen."""
+def _sample(file: _File, column: str, when: str, seen: _Sampled, budget: Budget) -> bool:
+    """Count the keys of rows spread over a file. Returns whether all of its rows were counted."""
     import pyarrow as pa
 
     stride = -(-max(file.rows, 1) // budget.rows_a_file)
@@ -169,11 +173,11 @@ def _sample(file: _File, column: str, when: str, seen: _Seen, budget: Budget) ->
         for day, text in zip(labels.take(pick).to_pylist(), texts.take(pick).to_pylist(), strict=True):
             stratum.sampled += 1
             seen.odd["sampled"] += 1
-            if (found := _object(text)) is None:
+            if (data := _object(text)) is None:
                 seen.odd["null" if text is None else "not_json"] += 1
                 continue
-            for key in _keys(found):
-                if key in seen.first or len(seen.first) < _MOST_KEYS:
+            for key in _keys(data):
+                if key in seen.first or len(seen.first) < _MAX_KEYS:
                     stratum.keys[key] += 1
                     seen.first[key] = _earlier(seen.first.get(key, ""), day or "")
     return seen.odd["sampled"] - before == file.rows
@@ -186,10 +190,10 @@ def _earlier(a: str, b: str) -> str:
 
 def _object(text: str | None) -> dict[str, Any] | None:
     try:
-        found = json.loads(text) if text is not None else None
+        data = json.loads(text) if text is not None else None
     except (ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) else None
+    return data if isinstance(data, dict) else None
 
 
 def _keys(data: dict[str, Any], above: str = "", depth: int = 1) -> Iterator[str]:
@@ -203,9 +207,9 @@ def _keys(data: dict[str, Any], above: str = "", depth: int = 1) -> Iterator[str
 def _search(
     files: list[_File], whole: set[str], column: str, when: str, first: dict[str, str], budget: Budget
 ) -> dict[str, bool]:
-    """Look for each key in the days before the one it was first sampled on, and set that day right. Whether it is sure.
+    """Search for each key in the days before the first sampled one, and correct that day. Returns whether it is sure.
 
-    A file is read once for all keys that may be in it, newest first; one that was counted whole needs no second look.
+    A file is read once for all keys that may be in it, newest first; files whose rows were all counted are skipped.
     """
     start = min((file.first for file in files if file.first), default="")
     late = {key for key, day in first.items() if day > start}
@@ -226,20 +230,20 @@ def _search(
 
 
 def _days_with(key: str, labels: Any, texts: Any) -> list[str]:
-    """Days of the rows that have the key: the text is searched first, and only what has it is parsed."""
+    """Days of the rows that have the key: texts are searched first, and only those with a match are parsed."""
     import pyarrow.compute as pc
 
     last = json.dumps(key.rpartition(".")[2])
-    hits = pc.match_substring(texts, "" if "\\" in last else last)  # a name with escapes may be written in other ways
-    found: set[str] = set()
+    hits = pc.match_substring(texts, "" if "\\" in last else last)  # a name with escapes may be spelled in other ways
+    with_key: set[str] = set()
     for day, text in zip(labels.filter(hits).to_pylist(), texts.filter(hits).to_pylist(), strict=True):
-        if day and day not in found and (data := _object(text)) is not None and key in _keys(data):
-            found.add(day)
-    return sorted(found)
+        if day and day not in with_key and (data := _object(text)) is not None and key in _keys(data):
+            with_key.add(day)
+    return sorted(with_key)
 
 
 def _share(key: str, strata: dict[str, _Stratum], weights: Counter[str]) -> float:
-    """Share of all rows, each stratum standing for the rows of all its files."""
+    """Share of all rows, with each stratum weighted by the rows of its files."""
     known = {day: stratum for day, stratum in strata.items() if stratum.sampled}
     total = sum(weights[day] for day in known)
     return sum(weights[day] * s.keys[key] / s.sampled for day, s in known.items()) / total if total else 0.0

@@ -1,1 +1,1 @@
-"""Queries over rows that come with the question: no warehouse, no lock, nothing written."""
+"""Queries over rows that are sent with the request: no warehouse, no lock, nothing written."""

@@ -1,12 +1,12 @@
-"""`python -m console.agent replay`: the region's Spark as the judge of a witness.
+"""`python -m console.agent replay`: runs witness queries on the region's Spark.
 
-One JSON object a line. First the settings, `{"master", "conf"}`; then questions, each answered by one line:
+One JSON object a line. First the settings, `{"master", "conf"}`; then requests, each answered by one line:
 
     {"tables": {name: {"columns": [[name, type], …], "rows": [[…], …]}}, "queries": [SQL, …]}
     {"answers": [{"columns": [[name, type], …], "rows": [[…], …]} or {"error": "first line of Spark's message"}]}
 
-Tables stay as views until another question replaces them. The SQL is compiled from trees on the allow-list, as all that
-reaches an agent. Values are JSON's own; a decimal is text, a time ISO 8601, bytes are hex, a map is a list of pairs.
+Tables stay as views until another request replaces them. The SQL is compiled from trees on the allow-list, like all SQL
+that reaches an agent. Values are JSON; a decimal is text, a time ISO 8601, bytes are hex, a map is a list of pairs.
 """
 
 import json
@@ -19,8 +19,8 @@ from console.agent.queries import plain
 from console.agent.spark_session import BRIEF, Settings, SparkHandle
 from console.errors import ConsoleError, DataError
 
-MOST_ROWS = 1000
-_SMALL = {  # a handful of rows a query
+MAX_ROWS = 1000
+_SMALL = {  # settings for queries over a few rows
     "spark.driver.memory": "1g",
     "spark.driver.extraJavaOptions": BRIEF,
     "spark.sql.codegen.wholeStage": "false",
@@ -31,23 +31,22 @@ _SMALL = {  # a handful of rows a query
 
 
 def replay(lines: Iterable[str]) -> Iterator[str]:
-    """An answer to each question, in order.
+    """One answer to each request, in order.
 
-    raises  DataError where a line is no question; RegionError where Spark does not start
+    raises  DataError where a line is not a request; RegionError where Spark does not start
     """
-    asked = iter(lines)
     spark: SparkHandle | None = None
     try:
-        for line in asked:
-            question = _read(line)
+        for line in lines:
+            request = _read(line)
             if spark is None:
-                conf = {str(name): str(value) for name, value in question.get("conf", {}).items()}
+                conf = {str(name): str(value) for name, value in request.get("conf", {}).items()}
                 spark = SparkHandle(
-                    Settings("replay", str(question.get("master") or "local[1]"), {**conf, **_SMALL}), -1
+                    Settings("replay", str(request.get("master") or "local[1]"), {**conf, **_SMALL}), -1
                 )
                 session = spark.session()
                 continue
-            yield json.dumps({"answers": _answers(session, question)}, separators=(",", ":"))
+            yield json.dumps({"answers": _answers(session, request)}, separators=(",", ":"))
     finally:
         if spark is not None:
             spark.stop()
@@ -55,25 +54,25 @@ def replay(lines: Iterable[str]) -> Iterator[str]:
 
 def _read(line: str) -> dict[str, Any]:
     try:
-        question = json.loads(line)
+        request = json.loads(line)
     except ValueError as error:
         raise DataError(f"the request is not valid JSON: {error}") from None
-    if not isinstance(question, dict):
+    if not isinstance(request, dict):
         raise DataError("the request is not a JSON object")
-    return question
+    return request
 
 
-def _answers(session: Any, question: Mapping[str, Any]) -> list[dict[str, Any]]:
-    for name, table in question.get("tables", {}).items():
+def _answers(session: Any, request: Mapping[str, Any]) -> list[dict[str, Any]]:
+    for name, table in request.get("tables", {}).items():
         _view(session, str(name), table["columns"], table["rows"])
-    return [_answer(session, str(sql)) for sql in question.get("queries", ())]
+    return [_answer(session, str(sql)) for sql in request.get("queries", ())]
 
 
 def _answer(session: Any, sql: str) -> dict[str, Any]:
     try:
-        found = session.sql(sql).limit(MOST_ROWS)
-        rows = [[plain(value) for value in row] for row in found.collect()]
-        return {"columns": [[name, kind] for name, kind in found.dtypes], "rows": rows}
+        result = session.sql(sql).limit(MAX_ROWS)
+        rows = [[plain(value) for value in row] for row in result.collect()]
+        return {"columns": [[name, kind] for name, kind in result.dtypes], "rows": rows}
     except ConsoleError:
         raise
     except Exception as error:
@@ -91,14 +90,14 @@ def _view(session: Any, name: str, columns: Sequence[Sequence[str]], rows: Seque
 
 
 def typed(value: Any, kind: Any) -> Any:
-    """JSON's value as the Python value that Spark takes for this type."""
+    """A JSON value as the Python value that Spark expects for this type."""
     if value is None:
         return None
     match kind.typeName():
         case "array":
             return [typed(item, kind.elementType) for item in value]
         case "map":
-            return {typed(key, kind.keyType): typed(held, kind.valueType) for key, held in value}
+            return {typed(key, kind.keyType): typed(item, kind.valueType) for key, item in value}
         case "struct":
             return tuple(typed(item, field.dataType) for item, field in zip(value, kind.fields, strict=True))
         case "decimal":
