@@ -13,7 +13,7 @@ from console.model.sources import Sources
 
 @dataclass(frozen=True, slots=True)
 class Materialization:
-    """A query that feeds one table from a driving table; others may be joined. `sql` is plain Spark SQL as written."""
+    """A query that feeds one table from a driving table and may join others. `sql` is Spark SQL as written."""
 
     name: str
     into: str
@@ -46,7 +46,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A query whose result is appended to, or replaces, a table of its own, on demand or by schedule."""
+    """A query whose result is appended to or replaces a separate table, on demand or by schedule."""
 
     name: str
     into: str
@@ -60,7 +60,7 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Sink:
-    """A query exported to files below the region's warehouse (`path`, relative)."""
+    """A query exported to files below the region's warehouse, at the relative `path`."""
 
     name: str
     sql: str
@@ -74,7 +74,7 @@ class Sink:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """One place in which a region differs: `path` is `tables.landing.retention`, values as written."""
+    """One setting overridden by a region: `path` as `tables.landing.retention`, values as written."""
 
     path: str
     base: str
@@ -84,7 +84,7 @@ class Override:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """The desired state for one region. Nodes are sorted by name, so that a moved file changes nothing."""
+    """The desired state of one region. Nodes are sorted by name, so that moving a file changes nothing."""
 
     name: str
     description: str = ""
@@ -105,7 +105,7 @@ class Pipeline:
         return {table.name: table for table in reversed(self.tables)}
 
     def digest(self) -> str:
-        """sha256 over everything declared; positions and the wording of files are left out (moving one is no change)."""
+        """sha256 over all declarations, without file positions and texts: moving a declaration is no change."""
         return self._digest
 
     @cached_property
@@ -124,6 +124,6 @@ class Pipeline:
 
 
 def digest(data: object) -> str:
-    """sha256, hex, of a JSON-able value in canonical form."""
+    """sha256, in hex, of a JSON-able value in canonical form."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()

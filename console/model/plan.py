@@ -1,4 +1,4 @@
-"""One region's plan: what changes, why, what it costs, and the steps that do it."""
+"""One region's plan: its changes, their reasons and costs, and the steps that carry them out."""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -17,10 +17,10 @@ Tone = Literal["unchanged", "in place", "copied", "recomputed", "added", "remove
 
 @dataclass(frozen=True, slots=True)
 class ActionTraits:
-    """How an action is shown, and what it does to a table.
+    """Display of an action, and its effect on a table.
 
-    symbol, tone  drawn before the name, and the colour class of both
-    rebuilds      the table gets a new version, which is filled before the promotion
+    symbol, tone  symbol before the name, and the colour class of both
+    rebuilds      the table gets a new version, filled before the promotion
     """
 
     symbol: str
@@ -28,7 +28,7 @@ class ActionTraits:
     rebuilds: bool = False
 
 
-# in the order of a summary line: what moves most first
+# in the order of a summary line: most data first
 ACTIONS: dict[Action, ActionTraits] = {
     "replay": ActionTraits("-/+", "recomputed", rebuilds=True),
     "forward": ActionTraits(">", "copied", rebuilds=True),
@@ -45,10 +45,10 @@ COLUMN_SIGNS = {"added": "+", "removed": "-", "changed": "~", "renamed": "~", "t
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What moving costs, from file statistics. seconds is 0 where no rate was ever measured in the region.
+    """Estimated cost, from file statistics; seconds is 0 where no rate was ever measured in the region.
 
-    bytes, written   read, and written (about as much as the table holds now)
-    money, monthly   in the region's currency: reading and computing; keeping what is written beside the old for a month
+    bytes, written   bytes read, and bytes written (about the current size of the table)
+    money, monthly   in the region's currency: reading and computing; a month's storage of both versions
     """
 
     days: int = 0
@@ -62,20 +62,20 @@ class Price:
 
     def __add__(self, other: "Price") -> "Price":
         return Price(
-            max(self.days, other.days),
-            self.rows + other.rows,
-            self.bytes + other.bytes,
-            self.batches + other.batches,
-            self.seconds + other.seconds,
-            self.written + other.written,
-            self.money + other.money,
-            self.monthly + other.monthly,
+            days=max(self.days, other.days),
+            rows=self.rows + other.rows,
+            bytes=self.bytes + other.bytes,
+            batches=self.batches + other.batches,
+            seconds=self.seconds + other.seconds,
+            written=self.written + other.written,
+            money=self.money + other.money,
+            monthly=self.monthly + other.monthly,
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnChange:
-    """`renamed` says the old name in `was`; `changed` the old type or expression."""
+    """A changed column; `was` is the old name of `renamed`, and the old type or expression of `changed`."""
 
     column: str
     change: Literal["added", "removed", "changed", "renamed", "type"]
@@ -84,7 +84,7 @@ class ColumnChange:
 
 @dataclass(frozen=True, slots=True)
 class NodeChange:
-    """What becomes of one node, and why, in one sentence. `kind` is table, endpoint, copy or sink."""
+    """The action for one node, with its reason in one sentence."""
 
     kind: Literal["table", "endpoint", "copy", "sink"]
     name: str
@@ -92,16 +92,16 @@ class NodeChange:
     why: str
     columns: tuple[ColumnChange, ...] = ()
     price: Price = field(default_factory=Price)
-    source: str = ""  # the table its history is read from
+    source: str = ""  # the table from which its history is read
 
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """One place where a region's real table is not what its own live release says: somebody altered it by hand.
+    """One difference between a region's real table and its live release: the table was altered by hand.
 
-    name     the column, property or feature; "" where the table as a whole is meant
-    said, found  what the release says and what is there; "" is nothing
-    adopt, repair  what to do to keep it, and what to do to undo it
+    name     the column, property or feature; "" for the table as a whole
+    said, found  the state in the release and the actual state; "" is absent
+    adopt, repair  how to keep the change, and how to undo it
     """
 
     table: str
@@ -115,7 +115,7 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An endpoint, copy or sink whose answer changes, who owns it, and why. owner is "" where nobody is named."""
+    """An endpoint, copy or sink whose results change, and why; owner is "" where none is declared."""
 
     kind: Literal["endpoint", "copy", "sink"]
     name: str
@@ -125,7 +125,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """Whether going back after the promotion loses nothing; else which columns, as `table.column`, and why."""
+    """Whether a rollback after the promotion is lossless; else the lossy columns, as `table.column`, and why."""
 
     lossless: bool = True
     columns: tuple[str, ...] = ()
@@ -134,16 +134,17 @@ class Rollback:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One region's plan; `digest()` binds it to the files and to the live release it was computed from.
+    """One region's plan; `digest()` binds it to the files and the live release from which it was computed.
 
-    live     id of the live release it starts from, "" for none
-    content  digest over what the plan depends on in the region (versions, schemas), never Delta log versions
-    release  the manifest to become live; new versions have no path and the release no id until a region accepts it
-    everything  price of rebuilding every table, so that the saving shows
-    drift    where the region's tables were altered by hand;  answers  whose readers will see other numbers
-    free_bytes  room in the region's warehouse, 0 where it is not known; `price.written` is what the plan needs of it
+    live     id of the live release from which it starts, "" for none
+    content  digest of the region's state that the plan depends on (versions, schemas; never Delta log versions)
+    release  manifest of the new release; its versions have no path and it has no id until a region accepts the plan
+    everything  price of rebuilding every table, to show the saving
+    drift    tables of the region that were altered by hand
+    answers  endpoints, copies and sinks whose results change
+    free_bytes  free space of the region's warehouse, 0 if unknown; the plan needs `price.written` of it
     allowed   losses that the operator accepted by name, `CODE:table`
-    throttle, quarantine_rows  the region's, as they hold for this rollout; the query compiled
+    throttle, quarantine_rows  the region's settings for this rollout, the throttle's query compiled
     """
 
     format_version: int
@@ -184,9 +185,9 @@ class Plan:
 
 
 def numbered(plan: Plan, number: int, settings: TableSettings = ()) -> Plan:
-    """The plan as rollout `number` of its region: release and new versions get their names, and the settings they are created with.
+    """The plan as rollout `number` of its region: names for the release and its new versions, and their table settings.
 
-    A version's directory carries the number, so that a table rebuilt after a rollback never meets the
+    A version's directory contains the number, so that a table rebuilt after a rollback never reuses the
     positions of an earlier attempt.
     """
     tables = tuple(
@@ -206,5 +207,5 @@ def numbered(plan: Plan, number: int, settings: TableSettings = ()) -> Plan:
 
 
 def _name(plan: Plan, content: str) -> str:
-    """Ten hex digits of what the version contains; two pipelines of one region never share a directory."""
+    """Ten hex digits of the version's content; two pipelines of one region never share a directory."""
     return digest([plan.pipeline, content])[:10]

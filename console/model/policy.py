@@ -1,4 +1,4 @@
-"""When a rollout waits, and how long it can afford to: a region's throttle, and the retention that its fences live on."""
+"""The throttle of a region, and the retention of table versions that a waiting rollout depends on."""
 
 import re
 from collections.abc import Iterable
@@ -12,11 +12,11 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+?)s?\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Throttle:
-    """What must hold before the next batch begins. Waiting is no error and has no end of its own.
+    """Conditions for the next batch to begin. Waiting is not an error and has no timeout.
 
-    lag_seconds  how far live rows may be behind; None is no limit of the operator's
-    hours        `22:00-06:00` on the clock of `zone`, over midnight where the end is not later; "" is always
-    query        in a region: SQL as written; in a plan: compiled, over the live release's `tables`; must answer true
+    lag_seconds  maximum lag of live rows; None for no limit
+    hours        `22:00-06:00` in `zone`, across midnight where the end is not later than the start; "" is always
+    query        in a region: SQL as written; in a plan: compiled, over the live release's `tables`; must return true
     """
 
     lag_seconds: float | None = None
@@ -34,7 +34,7 @@ NO_THROTTLE = Throttle()
 
 
 def within(hours: str, minute: int) -> bool:
-    """Whether a minute of the day, 0 … 1439, lies in `22:00-06:00`: its beginning does, its end does not."""
+    """Whether a minute of the day, 0 … 1439, lies in `22:00-06:00`; the start is inclusive, the end exclusive."""
     first, last = _ends(hours)
     if first == last:
         return True
@@ -47,7 +47,7 @@ def opens_in(hours: str, minute: int) -> int:
 
 
 def share_of_day(hours: str) -> float:
-    """How much of a day a window leaves, 0 < share ≤ 1; "" leaves all of it."""
+    """The share of a day that a window covers, 0 < share ≤ 1; "" covers all of it."""
     if not hours:
         return 1.0
     first, last = _ends(hours)
@@ -60,17 +60,17 @@ def _ends(hours: str) -> tuple[int, int]:
 
 
 def kept_hours(properties: Iterable[tuple[str, str]]) -> float:
-    """For how long a version of a table stays readable once it is no longer the newest, in hours.
+    """Hours for which a version of a table stays readable after it is no longer the newest.
 
     Removed files are kept for `delta.deletedFileRetentionDuration`, the log that names them for `delta.logRetentionDuration`.
     """
-    held = dict(properties)
-    files = _interval(held.get("delta.deletedFileRetentionDuration", ""), FILE_HOURS)
-    return min(files, _interval(held.get("delta.logRetentionDuration", ""), LOG_HOURS))
+    settings = dict(properties)
+    files = _interval(settings.get("delta.deletedFileRetentionDuration", ""), FILE_HOURS)
+    return min(files, _interval(settings.get("delta.logRetentionDuration", ""), LOG_HOURS))
 
 
 def _interval(text: str, default: float) -> float:
-    """Delta's `interval 1 week`, `interval 36 hours`, `7 days`, in hours; the default where it cannot be read."""
+    """Delta's `interval 1 week`, `interval 36 hours`, `7 days`, in hours; the default if it does not parse."""
     parts = [(float(number), unit.lower()) for number, unit in _PART.findall(text)]
     if not parts or any(unit not in _UNITS for _, unit in parts):
         return default

@@ -1,4 +1,4 @@
-"""One region of the inventory: where it is, how it is reached, and its limits."""
+"""One region of the inventory: its warehouse, transport, Spark, limits and policies."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -8,7 +8,7 @@ from console.model.policy import Throttle
 
 @dataclass(frozen=True, slots=True)
 class Ssh:
-    """How a remote region is reached. Host keys are always verified against `known_hosts`."""
+    """SSH access to a remote region. Host keys are always verified against `known_hosts`."""
 
     host: str
     port: int = 22
@@ -21,7 +21,7 @@ class Ssh:
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """The region's Spark. `master` as Spark takes it; the agent adds the slot for live."""
+    """The region's Spark. `master` in Spark's syntax; the agent adds one slot for live feeds."""
 
     master: str = "local[2]"
     remote: str = ""
@@ -30,7 +30,7 @@ class Spark:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one batch may carry. None is no limit."""
+    """Limits of one batch; None for no limit."""
 
     rows: int | None = None
     bytes: int | None = None
@@ -39,9 +39,9 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Who opens the gate, and what becomes of a failed rollout.
+    """How the gate is opened, and how long failed and superseded releases are kept.
 
-    quarantine_rows  rows of one rollout that may be set aside where a value does not convert, instead of failing it
+    quarantine_rows  rows of one rollout that may be quarantined because a value fails to convert; more fail it
     """
 
     promote: Literal["ask", "never", "auto"] = "ask"
@@ -53,7 +53,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Money, in the operator's currency; 0 hides the figure."""
+    """Prices in the operator's currency; 0 hides the figure."""
 
     core_hour: float = 0.0
     tb_read: float = 0.0
@@ -62,7 +62,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """One deployment. `warehouse` is an absolute path or URI, resolved against the project at load."""
+    """One deployment. `warehouse` is an absolute path or URI, resolved against the project when loaded."""
 
     name: str
     warehouse: str

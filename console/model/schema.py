@@ -1,4 +1,4 @@
-"""Columns and tables as the operator declares them. Frozen values; no file, no Spark."""
+"""Columns and tables as declared by the operator: frozen values, no files, no Spark."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -14,7 +14,7 @@ class Column:
     """One column of a table.
 
     type      Spark's simple string in lower case: `string`, `bigint`, `decimal(10,2)`, `array<string>`
-    default   a SQL literal that older rows read, or None; a new nullable column without one reads NULL
+    default   SQL literal that older rows read as, or None; a new nullable column without one reads NULL
     """
 
     name: str
@@ -28,14 +28,14 @@ class Column:
 class Table:
     """One logical table, as declared in `tables/<name>.yaml`, a region's overrides applied.
 
-    time            the raw timestamp (or date) column by which history is cut into days; "" where there is none
-    retention_days  rows older than this may be gone; None keeps all
+    time            the raw timestamp or date column by which history is cut into days; "" for none
+    retention_days  rows older than this may be deleted; None keeps all
     forward_query   SELECT list over the live table (no FROM, no WHERE), or ""
-    managed         landing only: the agent alone writes it
-    backfill        `read` allows a column that the table's others give to be computed at read time
-    cluster_by      rows of one batch, and of a compacted partition, are stored in this order
-    read_time_days  as `read`, where retention ends it within so many days
-    where           `file:line:column` of the declaration; takes no part in digests
+    managed         landing only: the agent is the only writer
+    backfill        `read` allows computing a column from the table's other columns at read time
+    cluster_by      sort order of the rows of one batch, and of a compacted partition
+    read_time_days  as `read`, if retention makes it obsolete within so many days
+    where           `file:line:column` of the declaration; not part of digests
     """
 
     name: str
@@ -59,12 +59,12 @@ class Table:
 
 
 def quoted(name: str) -> str:
-    """A column's name as Spark's SQL writes it, whatever letters it has."""
+    """A column name quoted for Spark SQL."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def text_literal(text: str) -> str:
-    """A text as Spark's SQL writes it."""
+    """A text literal of Spark SQL."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 

@@ -1,8 +1,8 @@
-"""How history is cut: slices in a fixed order, and which run of them one batch carries. Pure.
+"""History cut into slices in a fixed order, and the slices of each batch. Pure.
 
-A day is named `2026-11-07`. Spark and Delta hold days that no calendar of ours has (a time in milliseconds taken for one
-in seconds lies in the year 58851): those before the first and those after the last share one name at either end. Names
-sort as text like the days they stand for.
+A day is named `2026-11-07`. Spark and Delta hold days outside of Python's calendar (a time in milliseconds read as
+seconds lies in the year 58851): all days before its first share one name, and so do all days after its last. Names
+sort as text in the order of their days.
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,8 +17,8 @@ _EPOCH = date(1970, 1, 1).toordinal()
 FIRST, LAST = (
     date.min.toordinal() - _EPOCH,
     date.max.toordinal() - _EPOCH,
-)  # days since 1970 that have a name of their own
-_BEGIN, _END = "0001-01-01T00:00:00", "9999-12-31T24:00:00"  # of the times between the two ends
+)  # days since 1970 with a name of their own
+_BEGIN, _END = "0001-01-01T00:00:00", "9999-12-31T24:00:00"  # bounds of the times between the two ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Slice:
 
     index       1, 2, … in the plan's fixed order, newest first; the position a batch ends at
     label       `2026-11-07`, `2026-11-07T13` (an hour of a heavy day), or `no day` for rows whose time is NULL
-    first, end  half-open, ISO 8601 UTC, see `moment`; "" is open: the newest slice has no end and the oldest no
-                beginning, so no row can lie outside. Both are "" for the NULL slice.
+    first, end  half-open, ISO 8601 UTC, see `moment`; "" is unbounded: the newest slice has no end and the oldest no
+                beginning, so that no row lies outside. Both are "" for the NULL slice.
     rows, bytes estimates from file statistics
     """
 
@@ -44,9 +44,9 @@ class Slice:
 def cut(days: Iterable[Day], rows_limit: int | None = None, hours: bool = True) -> tuple[Slice, ...]:
     """Cut a table into slices, newest first, the NULL slice last; every possible row is in exactly one.
 
-    days        D entries in any order, from the log at the fence; "" is the NULL day, `EARLY` and `LATE` the ends
+    days        in any order, from the log at the fence; "" is the NULL day, `EARLY` and `LATE` the two ends
     rows_limit  a day with more rows is cut into its 24 hours
-    hours       False where the time column is a date and cannot be cut finer
+    hours       False where the time column is a date, which has no hours
     returns     the slices; at least two (all rows, NULL rows) even for an empty table
     """
     by_name: dict[str, list[Day]] = {}
@@ -72,7 +72,7 @@ def cut(days: Iterable[Day], rows_limit: int | None = None, hours: bool = True) 
 
 
 def _pieces(name: str, days: Sequence[Day], rows_limit: int | None, hours: bool) -> list[tuple[str, str, int, int]]:
-    """One day as it is cut, newest first: label, first moment, rows, bytes."""
+    """The slices of one day, newest first: label, first moment, rows, bytes."""
     start, (rows, size) = datetime.fromisoformat(name), _sums(days)
     if not hours or rows_limit is None or rows <= rows_limit:
         return [(name, start.isoformat(), rows, size)]
@@ -86,7 +86,7 @@ def _sums(days: Sequence[Day]) -> tuple[int, int]:
 
 
 def half(slices: Sequence[Slice], since: str = "", until: str = "") -> tuple[Slice, ...]:
-    """The slices of one side of a day, cut there and counted anew; the NULL slice belongs to the older side.
+    """The slices on one side of a day, cut there and renumbered; the NULL slice belongs to the older side.
 
     since, until  days, one of them "": every row of a table is in exactly one of `half(s, since=d)` and `half(s, until=d)`
     """
@@ -101,12 +101,12 @@ def half(slices: Sequence[Slice], since: str = "", until: str = "") -> tuple[Sli
 
 
 def pack(slices: Sequence[Slice], after: int, rows: float | None, size: float | None) -> tuple[Slice, ...]:
-    """The run of slices that the next batch carries: whole, in order, within the limits; at least one.
+    """The slices of the next batch: whole, in order, within the limits; at least one.
 
     slices   as `cut` made them, index 1…n
-    after    position reached: the index of the last slice done, 0 at the start
-    rows, size  what a batch may carry (rows, bytes); None is no limit; a larger slice travels alone
-    returns  the run; empty when nothing is left
+    after    index of the last completed slice, 0 at the start
+    rows, size  limits of a batch (rows, bytes), None for no limit; a larger slice is a batch of its own
+    returns  the slices; empty when none is left
     """
     run: list[Slice] = []
     total_rows = total_size = 0
@@ -121,14 +121,14 @@ def pack(slices: Sequence[Slice], after: int, rows: float | None, size: float | 
 
 
 def day_name(number: int) -> str:
-    """The name of a day, counted from 1970; one of the ends for a day that no calendar has."""
+    """The name of a day, counted from 1970; one of the ends for a day outside of the calendar."""
     if FIRST <= number <= LAST:
         return date.fromordinal(number + _EPOCH).isoformat()
     return EARLY if number < FIRST else LATE
 
 
 def day_after(name: str) -> str:
-    """The day after a named one; "" where that has no name of its own."""
+    """The day after a named day; "" where it has no name of its own."""
     if name == EARLY:
         return day_name(FIRST)
     if name in (LATE, day_name(LAST)):
@@ -137,7 +137,7 @@ def day_after(name: str) -> str:
 
 
 def moment(text: str) -> int:
-    """Microseconds since 1970 at which a slice begins or ends; `9999-12-31T24:00:00` is the end of the last named day."""
+    """A slice's boundary in microseconds since 1970; `9999-12-31T24:00:00` is the end of the last named day."""
     day, _, clock = text.partition("T")
     hour, minute, second = map(int, clock.split(":"))
     number = date.fromisoformat(day).toordinal() - _EPOCH

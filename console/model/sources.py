@@ -1,4 +1,4 @@
-"""The files of a pipeline as they were written: what a later version is compared with, comments and all."""
+"""The files of a pipeline as written, comments included, for comparison with a later version."""
 
 import base64
 import hashlib
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 from console.errors import DataError
 
-_MOST = 64 << 20  # bytes of all texts; more than that nobody has written
+_MOST = 64 << 20  # bytes of all texts, far above any real pipeline
 
 
 @dataclass(frozen=True)
 class Sources:
     """Files below a pipeline's folder.
 
-    digest  sha256, hex, over names and texts
-    packed  names and texts as JSON, deflated, in base64: a tenth of their size, for a plan goes to an agent in one line
+    digest  sha256, in hex, over names and texts
+    packed  names and texts as JSON, deflated, in base64: a tenth of their size, since a plan is sent as one line
     """
 
     digest: str
@@ -30,7 +30,7 @@ class Sources:
         return cls(hashlib.sha256(data).hexdigest(), base64.b64encode(zlib.compress(data)).decode())
 
     def texts(self) -> dict[str, str]:
-        """raises  DataError where they are damaged"""
+        """raises  DataError if damaged"""
         try:
             unpacking = zlib.decompressobj()
             data = unpacking.decompress(base64.b64decode(self.packed, validate=True), _MOST)

@@ -1,4 +1,4 @@
-"""What a plan does, in order. `explain` prints the list that the agent executes."""
+"""The steps of a plan, in order. `explain` prints the list that the agent executes."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -9,7 +9,7 @@ from console.model.schema import Column
 
 @dataclass(frozen=True, slots=True)
 class CreateTable:
-    """Create the new, empty version of one table (its columns and layout stand in the plan's release)."""
+    """Create the new, empty version of one table; its columns and layout are in the plan's release."""
 
     table: str
 
@@ -20,7 +20,7 @@ class CreateTable:
 
 @dataclass(frozen=True, slots=True)
 class AddColumns:
-    """Add nullable columns to a managed landing table that both releases share: a metadata commit."""
+    """Add nullable columns to a managed landing table that both releases share, by a metadata commit."""
 
     table: str
     columns: tuple[Column, ...]
@@ -32,7 +32,7 @@ class AddColumns:
 
 @dataclass(frozen=True, slots=True)
 class Fragile:
-    """Rows whose values do not convert: a condition over the source's columns, and the columns that tell where a row is."""
+    """Rows whose values fail to convert: a condition over the source's columns, and the columns that identify a row."""
 
     predicate: str
     keys: tuple[str, ...]
@@ -40,23 +40,23 @@ class Fragile:
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """Carry history into one new version, batch by batch, from a fenced source.
+    """Copy history into one new version, batch by batch, from a fenced source.
 
-    route   replay: `sql` is the feed's, the source resolves in the new release (a table that is not rebuilt)
-            forward: `sql` reads the live version of the table itself; afterwards each feed goes on from the position
-            which that version had reached at the fence
-    time    the source's raw time column; "" where it has none (one slice)
-    stored  forward over the stored rows (an aggregate's partial states) instead of what the table reads as
-    since, until  the halves of a hybrid, by day: a forward ends before `until` and has the rows without a time; a
-            replay begins with `since`, as of the landing position of that forward's fence. "" is unbounded.
+    route   replay: `sql` is the feed's, and the source resolves in the new release (a table that is not rebuilt)
+            forward: `sql` reads the live version of the table itself; each feed then continues from the position which
+            that version had reached at the fence
+    time    the source's raw time column; "" without one (one slice)
+    stored  a forward over the stored rows (an aggregate's partial states) instead of the rows as queried
+    since, until  the halves of a hybrid, by day: a forward ends before `until` and includes rows without a time; a
+            replay begins with `since`, as of the landing position of that forward's fence; "" is unbounded
     states  a replay of some states of an aggregate, as of the landing position of the fence of the forward that copies
             the others
-    rows, bytes, days, batches  estimates, from the log's statistics
-    columns  of the source, that are read
-    fragile  which rows make it fail, None where that cannot be asked
+    rows, bytes, days, batches  estimates from the log's statistics
+    columns  columns of the source that are read
+    fragile  the rows on which it fails; None where there is no such condition
     """
 
-    materialization: str  # "" for forward: it stands for all feeds of the table
+    materialization: str  # "" for a forward, which covers all feeds of the table
     source: str
     target: str
     route: Literal["replay", "forward"]
@@ -82,7 +82,7 @@ class Backfill:
 class CatchUp:
     """Open the live feed of a new version and move it to the end of its source's log.
 
-    start  fence: right after the fence of its backfill · log: from version 0 of its rebuilt source's own log ·
+    start  fence: right after the fence of its backfill · log: from version 0 of its rebuilt source's log ·
            vector: from the positions that the live version had reached at the fence of a forward
     """
 
@@ -98,7 +98,7 @@ class CatchUp:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """One column compared between the live table and the new one; `exact` False compares by tolerance."""
+    """One column of the live table and of the new one, to be compared; `exact` False allows a tolerance."""
 
     old: str
     new: str
@@ -107,10 +107,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Old and new of one rebuilt table at the same landing position, per day.
+    """Comparison of the old and the new version of one rebuilt table at the same landing position, per day.
 
     pairs     columns whose value fingerprint is unchanged: they must be equal
-    left_out  column, and why it cannot be compared
+    left_out  (column, why it cannot be compared)
     keys      an aggregate's group columns; () compares per day by checksum
     """
 
@@ -123,7 +123,7 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Validate:
-    """Compare, and check that every rebuilt feed is alive."""
+    """Run the comparisons, and check that every rebuilt feed is live."""
 
     comparisons: tuple[Comparison, ...]
 
@@ -134,7 +134,7 @@ class Validate:
 
 @dataclass(frozen=True, slots=True)
 class Promote:
-    """Stop at the gate; when it is opened, make the new release live in one commit."""
+    """Wait at the gate; once it is opened, make the new release live in one commit."""
 
     @property
     def id(self) -> str:
