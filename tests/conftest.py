@@ -13,7 +13,7 @@ settings.register_profile("drawn", deadline=None)
 settings.register_profile("house", deadline=None, derandomize=True)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
-UNDER_FIRE = tuple(f"tests/faults/test_{act}.py" for act in ("points", "outside", "around"))
+UNDER_FIRE = tuple(f"tests/faults/test_{act}.py" for act in ("points", "outside", "cleanup_killed"))
 
 
 # the marks of a whole file that `make check` leaves out: screens, terminals, tables, regions, servers

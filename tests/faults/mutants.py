@@ -19,7 +19,7 @@ BESIDE = "tests/faults/test_points.py::test_killed_beside_a_writer_no_row_is_los
 DAMAGE = "tests/faults/test_damage.py::test_a_damaged_commit_is_named_and_never_passed_over"
 DOCTOR = "tests/faults/test_damage.py::test_doctor_names_the_damaged_commit"
 MIDWAY = "tests/faults/test_outside.py::test_a_rollout_under_this_ends_whole"
-AROUND = "tests/faults/test_around.py::test_killed_while"
+AROUND = "tests/faults/test_cleanup_killed.py::test_killed_while"
 
 
 def only(*points: str) -> dict[str, str]:
@@ -100,15 +100,15 @@ UNDER_FIRE = (
     Mutant("a commit is remembered by its number alone",
            "tests/agent/test_log.py::test_a_table_written_anew_in_the_place_of_one_that_was_dropped_is_read_anew",
            "console/agent/store/log.py", "(stat.st_ino, stat.st_mtime_ns, stat.st_size))", "(0, 0, 0))"),
-    Mutant("a log that cannot be written ends a feed", "tests/agent/test_unshaken.py", "console/agent/service.py",
+    Mutant("a log that cannot be written ends a feed", "tests/agent/test_failure_isolation.py", "console/agent/service.py",
            "    with suppress(OSError, ValueError):  # its disk", "    with suppress(KeyError):  # its disk"),
-    Mutant("a watch that cannot begin is silent", "tests/agent/test_unshaken.py", "console/agent/server.py",
+    Mutant("a watch that cannot begin is silent", "tests/agent/test_failure_isolation.py", "console/agent/server.py",
            "            self._writer.close()\n            self._service.report(", "            self._service.report("),
-    Mutant("VACUUM does not ask who is down", "tests/agent/test_unshaken.py", "console/agent/maintenance/maintainer.py",
+    Mutant("VACUUM does not ask who is down", "tests/agent/test_failure_isolation.py", "console/agent/maintenance/maintainer.py",
            "        if failed := self._unloaded(controller):", "        if (failed := self._unloaded(controller)) and not failed:"),
-    Mutant("a position over quiet commits is kept to oneself", "tests/agent/test_quiet.py",
+    Mutant("a position over quiet commits is kept to oneself", "tests/agent/test_quiet_feed.py",
            "console/agent/feeds/follower.py", "0 if self._heartbeat_due(feed) else HEARTBEAT_COMMITS", "HEARTBEAT_COMMITS"),
-    Mutant("a Spark that does not stop is waited for", "tests/agent/test_deaf.py", "console/agent/rollout/executor.py",
+    Mutant("a Spark that does not stop is waited for", "tests/agent/test_unresponsive_spark.py", "console/agent/rollout/executor.py",
            "            self.context.spark.kill(why)\n", ""),
     Mutant("a survey may say as much as it likes",
            "tests/drivers/test_local.py::test_a_survey_that_does_not_answer_as_it_should_is_ended_and_told", "console/process.py",

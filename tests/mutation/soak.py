@@ -35,7 +35,7 @@ PURE = {
         "tests/days/test_slices.py", "tests/days/test_survey.py", "tests/planning/test_halves.py",
         "tests/planning/test_same.py", "tests/faults/test_clocks.py",
     ),
-    f"{FEEDS}/ranges.py": ("tests/agent/test_log.py", f"{RULES}/test_what_flows.py"),
+    f"{FEEDS}/ranges.py": ("tests/agent/test_log.py", f"{RULES}/test_commit_kinds.py"),
     f"{FEEDS}/foreign.py": (f"{RULES}/test_foreign.py",),
     f"{FEEDS}/checksum.py": (f"{RULES}/test_checksum.py",),
 }  # fmt: skip

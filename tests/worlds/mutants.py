@@ -5,7 +5,7 @@ from tests.faults.planted import Mutant
 READ = (
     "tests/worlds/test_worlds.py::test_a_drawn_landing_table_is_read_and_copied_row_by_row_whoever_wrote_it_and_however"
 )
-DEMANDS = "tests/agent/test_demands.py"
+DEMANDS = "tests/agent/test_reader_features.py"
 VALUES = "tests/agent/test_landing.py::test_a_value_that_lands_in_a_partition_is_read_as_it_was_sent"
 PLACES = "tests/project/test_warehouses_and_values.py::test_a_warehouse_is_a_place_below_the_project_an_absolute_path_or_a_uri"
 TYPES = "tests/planning/test_problems.py::test_a_managed_landing_table_is_not_partitioned_by_what_would_be_misspelt"

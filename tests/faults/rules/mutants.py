@@ -10,7 +10,7 @@ def bug(name: str, file: str, old: str, new: str, test: str) -> Mutant:
 
 
 FLOWS, TAKING, KEEPING, BATCHES = (
-    f"{RULES}/test_{name}.py" for name in ("what_flows", "taking_over", "keeping", "batches")
+    f"{RULES}/test_{name}.py" for name in ("commit_kinds", "taking_over", "compaction_and_vacuum", "batches")
 )
 RANGES, LOG, ONCE, FOREIGN = (
     f"console/agent/{name}.py" for name in ("feeds/ranges", "store/log", "feeds/commit", "feeds/foreign_commits")
@@ -39,7 +39,7 @@ RIGHT = "test_what_was_moved_right_is_equal_whatever_became_of_the_tables_since"
 MOVED = "rows = compute(session, self, appended, join_pins)"
 NULLS = 'rows = compute(session, self, appended.selectExpr(*(f"CAST(NULL AS {t}) AS `{c}`" for c, t in appended.dtypes)), join_pins)'
 MANGLED = 'rows = compute(session, self, appended.selectExpr(*("reverse(city) AS city" if c == "city" else f"`{c}`" for c in appended.columns)), join_pins)'
-STANDING, GATE = "tests/agent/test_standing.py", "tests/agent/test_gate.py"
+STANDING, GATE = "tests/agent/test_failing_feed.py", "tests/agent/test_gate.py"
 SWAP = """        if table.version() != self.version():
             raise _moved_error(live, self.in_state("live"))
         crash.point("before-swap")
@@ -109,8 +109,8 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("an old feed shuts the gate", "console/agent/rollout/rebind.py", "needed=lambda live_feed: live_feed.key in live_feeds", "needed=lambda live_feed: True", GATE),
     bug("a feed that goes on is taken for level", FOLLOW, "return followed.aligned and all(feed.health.standing for feed in followed.stalled)", "return followed.aligned", STANDING),
     bug("an ending agent fails its rollout", "console/agent/rollout/validation.py", "if error.code == ENDING:", "if False:", GATE),
-    bug("the first release's retention counts", "console/agent/maintenance/maintainer.py", "_longer(tables[path], state) if path in tables else state", "tables.get(path, state)", f"{RULES}/test_keeper.py"),
-    bug("a spoiled table is compacted again", "console/agent/maintenance/maintainer.py", "if error.code == SPOILED:", "if False:", f"{RULES}/test_keeper.py"),
+    bug("the first release's retention counts", "console/agent/maintenance/maintainer.py", "_longer(tables[path], state) if path in tables else state", "tables.get(path, state)", f"{RULES}/test_maintainer.py"),
+    bug("a spoiled table is compacted again", "console/agent/maintenance/maintainer.py", "if error.code == SPOILED:", "if False:", f"{RULES}/test_maintainer.py"),
     bug("a column that differs is none", "console/agent/feeds/comparison.py", "    if differing:\n", "    if False:\n", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
     bug("rows a day are not compared", "console/agent/feeds/comparison.py", "unequal = [d for d in days if was.get", "unequal = [d for d in () if was.get", f"{BY_HAND}::test_what_somebody_wrote_to_the_new_version_is_a_difference_named_by_its_day"),
     bug("a check that failed opens the gate", "console/agent/rollout/promotion.py", "for check in status.checks if check.ok is False]", "for check in () if check.ok is False]", f"{BY_HAND}::test_no_gate_opens_past_a_check_that_found_a_difference"),
@@ -160,8 +160,8 @@ MUTANTS: tuple[Mutant, ...] = (
     bug("a refusal names the line after", "console/model/load.py", "return next((at // MARK_BYTES + 1 for", "return next((at // MARK_BYTES + 2 for", f"{LOADS}::test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again"),
     bug("nanoseconds are cut", "console/agent/ingest/values.py", "if _FINER.search(value):", "if False:", "tests/agent/test_landing.py"),
     bug("an empty text partitions", "console/agent/ingest/values.py", "        if field.name in partitions:", "        if False:", "tests/agent/test_ingest.py::test_what_delta_would_change_is_refused_by_its_line"),
-    bug("times of others are cut live", RANGES, "    nanoseconds.refuse(source, (file.path for file in commits.files), nanoseconds.time_columns(layout.schema, foreign))\n", "", f"{RULES}/test_fine_times.py"),
-    bug("the old type is always fine", "console/agent/rows/nanoseconds.py", 'leaf.physical_type == "INT96" and', "False and", "tests/agent/test_fine.py"),
+    bug("times of others are cut live", RANGES, "    nanoseconds.refuse(source, (file.path for file in commits.files), nanoseconds.time_columns(layout.schema, foreign))\n", "", f"{RULES}/test_nanosecond_times.py"),
+    bug("the old type is always fine", "console/agent/rows/nanoseconds.py", 'leaf.physical_type == "INT96" and', "False and", "tests/agent/test_nanoseconds.py"),
     # rivals
     bug("a region's lock is shared", "console/agent/lock.py", "fcntl.LOCK_EX | fcntl.LOCK_NB", "fcntl.LOCK_SH | fcntl.LOCK_NB", f"{RIVALS}/test_holding.py"),
     bug("a swap commits over another's", "console/agent/store/ledger.py", SWAP, "        try:\n            DeltaTable(str(self.path)).update(", f"{RIVALS}/test_rounds.py"),

@@ -30,7 +30,7 @@ from console.model.plan import Plan
 from console.model.step import Promote
 from tests.agent.test_service import WHO, listening, watching
 from tests.faults.rules.tables import SCHEMA, commit_rows, edge, foreign, number, rows
-from tests.faults.rules.test_keeper import FEED, release
+from tests.faults.rules.test_maintainer import FEED, release
 
 pytestmark = pytest.mark.slow
 

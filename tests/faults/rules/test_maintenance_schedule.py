@@ -17,7 +17,7 @@ from console.model.live import Release, TableState
 from console.model.plan import Plan
 from console.model.step import Promote
 from tests.faults.rules.tables import SCHEMA, foreign, rows, state
-from tests.faults.rules.test_keeper import moved, opened
+from tests.faults.rules.test_maintainer import moved, opened
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from console.agent.rollout.backfill_step import check_nanoseconds
 from console.errors import FeedStopped
 from console.model.live import Feed
 from console.model.schema import Column
-from tests.agent.test_fine import FINE, WHOLE, landing
+from tests.agent.test_nanoseconds import FINE, WHOLE, landing
 from tests.faults.rules.tables import held, state
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
