@@ -237,9 +237,9 @@ def _driving(tree: exp.Expr) -> str | None:
 def _check_shape(tree: exp.Query, driving: str, table: Table, text: Text) -> None:
     for union in tree.find_all(exp.SetOperation):
         for branch in (union.this, union.expression):
-            if (found := _driving_in(branch, tree)) != driving:
+            if (other := _driving_in(branch, tree)) != driving:
                 text.report(
-                    "S113", f"one branch reads {found or 'no table'}, another {driving}: only one table can drive a feed",
+                    "S113", f"one branch reads {other or 'no table'}, another {driving}: only one table can drive a feed",
                     branch, f"write a second materialization into {table.name}",
                 )  # fmt: skip
     for join in tree.find_all(exp.Join):
@@ -315,14 +315,14 @@ def _exact_types(done: exp.Query, known: NameScope) -> dict[str, str]:
         return {}
     aliases = {t.alias_or_name.lower(): t.name.lower() for t in done.find_all(exp.Table)}
     physical = {t.lower() for t in known.tables} - {cte.alias.lower() for cte in done.find_all(exp.CTE)}
-    found: dict[str, str] = {}
+    types: dict[str, str] = {}
     for part in done.selects:
         value = part.unalias().unnest()
         if isinstance(value, exp.Cast):
-            found[part.alias_or_name] = kind(value.to.sql(DIALECT))
+            types[part.alias_or_name] = kind(value.to.sql(DIALECT))
         elif isinstance(value, exp.Column) and aliases.get(value.table.lower()) in physical and inferred(value):
-            found[part.alias_or_name] = inferred(value)
-    return found
+            types[part.alias_or_name] = inferred(value)
+    return types
 
 
 def _literals(done: exp.Query) -> dict[str, str]:

@@ -80,7 +80,7 @@ def _left_out_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
     good = True
     for scope in traverse_scope(tree):
         stars = [star for part in getattr(scope.expression, "expressions", ()) for star in part.find_all(exp.Star)]
-        held = {name for source in scope.sources.values() for name in _outputs(source, tables)}
+        columns = {name for source in scope.sources.values() for name in _outputs(source, tables)}
         for column in (column for star in stars for column in star.args.get("except_") or ()):
             of = column.args.get("table")
             if of is not None and not _visible_in_any_case(scope, of.name):
@@ -88,7 +88,7 @@ def _left_out_known(tree: exp.Query, text: Text, tables: Tables) -> bool:
                     "S105", f"EXCEPT ({column.sql(DIALECT)}) leaves out a field: name the columns instead", column
                 )
                 good = False
-            elif of is None and column.name.lower() not in held and "*" not in held:
+            elif of is None and column.name.lower() not in columns and "*" not in columns:
                 _unknown(text, column, column.name, tables, scope)
                 good = False
     return good
@@ -109,20 +109,20 @@ def _qualify_clear(tree: exp.Query, text: Text, tables: Tables) -> bool:
     """Whether each QUALIFY means to Spark what its names are read as, which takes the source's column before an output."""
     before = len(text.problems)
     for scope in traverse_scope(tree):
-        if (said := scope.expression.args.get("qualify")) is None:
+        if (condition := scope.expression.args.get("qualify")) is None:
             continue
         shown = {part.alias.lower(): part.this for part in scope.expression.expressions if isinstance(part, exp.Alias)}
-        held = {name for source in scope.sources.values() for name in _outputs(source, tables)}
+        columns = {name for source in scope.sources.values() for name in _outputs(source, tables)}
         renamed = {name for name, of in shown.items() if not isinstance(of, exp.Column) or of.name.lower() != name}
-        named = [c for c in said.find_all(exp.Column) if not c.table and c.name.lower() in renamed]
+        named = [c for c in condition.find_all(exp.Column) if not c.table and c.name.lower() in renamed]
         for column in named:
-            if column.name.lower() in held or "*" in held:
+            if column.name.lower() in columns or "*" in columns:
                 text.report(
                     "S109", f"{column.name} in QUALIFY is ambiguous: a source has it, and the SELECT names a column so",
                     column, "name the source, or give the output another name",
                 )  # fmt: skip
-        if any(functions.aggregates(part) for part in (said.this, *(shown[c.name.lower()] for c in named))):
-            text.report("S105", "QUALIFY over an aggregate is not allowed", said, "aggregate in a subquery")
+        if any(functions.aggregates(part) for part in (condition.this, *(shown[c.name.lower()] for c in named))):
+            text.report("S105", "QUALIFY over an aggregate is not allowed", condition, "aggregate in a subquery")
     return len(text.problems) == before
 
 
@@ -132,8 +132,8 @@ def _qualify(tree: exp.Query, text: Text, known: MappingSchema, tables: Tables) 
         try:
             done = qualify(tree.copy(), schema=known, dialect=DIALECT, validate_qualify_columns=False)
         except OptimizeError as error:
-            found = _UNKNOWN.search(str(error))
-            blamed = [c for c in tree.find_all(exp.Column) if found and c.name.lower() == found.group(1).lower()]
+            unknown = _UNKNOWN.search(str(error))
+            blamed = [c for c in tree.find_all(exp.Column) if unknown and c.name.lower() == unknown.group(1).lower()]
             if not blamed:
                 text.report_query("S108", str(error).splitlines()[0])
                 return None
@@ -203,10 +203,10 @@ def _unknown(text: Text, column: exp.Column, name: str, tables: Tables, scope: S
     if scope is not None:
         sources = [source for source in scope.sources.values()]
         near = {c for source in sources for c in _outputs(source, tables)}
-        held = sorted({source.name for source in sources if isinstance(source, exp.Table)})
+        names = sorted({source.name for source in sources if isinstance(source, exp.Table)})
     else:
         select = column.find_ancestor(exp.Select)
-        held = sorted({t.name.lower() for t in select.find_all(exp.Table)} & set(tables)) if select else []
-        near = {c for table in held for c in tables[table]}
-    whose = f" in {' or '.join(held)}" if held else ""
+        names = sorted({t.name.lower() for t in select.find_all(exp.Table)} & set(tables)) if select else []
+        near = {c for table in names for c in tables[table]}
+    whose = f" in {' or '.join(names)}" if names else ""
     text.report("S108", f"there is no column {name}{whose}", column, nearest(name, near))

@@ -32,11 +32,11 @@ def type_of(node: exp.Expr) -> str:
     if node.find(exp.ColumnDef):
         return text.replace("`", "")
     try:
-        found = kind(text)
+        name = kind(text)
     except (ValueError, SqlglotError):
-        found = text.lower()
+        name = text.lower()
     collate = node.args.get("collate")
-    return f"{found} {collate.sql(DIALECT).upper()}" if isinstance(collate, exp.Expr) else found
+    return f"{name} {collate.sql(DIALECT).upper()}" if isinstance(collate, exp.Expr) else name
 
 
 @lru_cache(maxsize=4096)
@@ -64,18 +64,18 @@ def field(type: str, name: str) -> tuple[str, str]:
     lists = 0
     while of.this == exp.DataType.Type.ARRAY and of.expressions:
         of, lists = of.expressions[0], lists + 1
-    held = of.expressions if of.this == exp.DataType.Type.STRUCT else []
-    for one in held:
+    fields = of.expressions if of.this == exp.DataType.Type.STRUCT else []
+    for one in fields:
         if one.name.lower() == name.lower() and isinstance(one.args.get("kind"), exp.Expr):
             inner = one.args["kind"].sql(DIALECT)
             return name.lower(), f"{'ARRAY<' * lists}{inner}{'>' * lists}"
-    return name.lower() if held else name, ""
+    return name.lower() if fields else name, ""
 
 
 def is_unit(node: exp.Expr, key: str, item: exp.Expr) -> bool:
     """Whether an argument is a unit of time, which is no data: HOUR and 'hour' are one."""
-    said = isinstance(item, exp.Var) or (isinstance(item, exp.Literal) and item.is_string)
-    return said and (key == "unit" or functions.called(node) in ("date_trunc", "trunc"))
+    literal = isinstance(item, exp.Var) or (isinstance(item, exp.Literal) and item.is_string)
+    return literal and (key == "unit" or functions.called(node) in ("date_trunc", "trunc"))
 
 
 def unit(node: exp.Expr, item: exp.Expr) -> str:
@@ -88,8 +88,8 @@ def another(node: exp.Expr) -> tuple[str, list[exp.Expr]] | None:
     """The label and arguments of the normal form of a call."""
     if isinstance(node, exp.Left):
         return "Substring/length/start/this", [node.expression, exp.Literal.number(1), node.this]
-    if (name := functions.called(node)) and (found := _CALLED.get((name, len(node.expressions)))) is not None:
-        label, order = found
+    if (name := functions.called(node)) and (form := _CALLED.get((name, len(node.expressions)))) is not None:
+        label, order = form
         return label, [node.expressions[at] for at in order]
     return None
 
@@ -100,12 +100,12 @@ def is_time(type: str) -> bool:
 
 def in_windows(node: exp.Window, named: Mapping[str, exp.Expr]) -> list[exp.Expr]:
     """A window and those that it is built on, by name, the innermost first."""
-    found: list[exp.Expr] = [node]
+    chain: list[exp.Expr] = [node]
     seen: set[str] = set()
-    while found[0].args.get("alias") and (name := found[0].alias.lower()) in named and name not in seen:
+    while chain[0].args.get("alias") and (name := chain[0].alias.lower()) in named and name not in seen:
         seen.add(name)
-        found.insert(0, named[name])
-    return found
+        chain.insert(0, named[name])
+    return chain
 
 
 def by_rows(frame: str) -> bool:
@@ -116,7 +116,7 @@ def by_rows(frame: str) -> bool:
 def frame(spec: exp.Expr) -> str:
     def edge(which: str) -> str:
         at, side = spec.args.get(which), spec.args.get(f"{which}_side") or ""
-        said = at.sql(DIALECT) if isinstance(at, exp.Expr) else str(at or "CURRENT ROW")
-        return f"{said} {side}".strip().upper()
+        bound = at.sql(DIALECT) if isinstance(at, exp.Expr) else str(at or "CURRENT ROW")
+        return f"{bound} {side}".strip().upper()
 
     return f"{str(spec.args.get('kind')).upper()}:{edge('start')}:{edge('end')}:{spec.args.get('exclude') or ''}"

@@ -67,9 +67,9 @@ def of_conditions(node: exp.Expr) -> exp.Expr | None:
     if not any_of and (called(node) not in ("every", "some", "any") or len(node.expressions) != 1):
         return None
     kind = exp.LogicalAnd if called(node) == "every" else exp.LogicalOr
-    made: exp.Expr = kind(this=(node.this.unnest() if any_of else node.expressions[0]).copy())
-    made.parent, made.arg_key = node.parent, node.arg_key
-    return made
+    aggregate: exp.Expr = kind(this=(node.this.unnest() if any_of else node.expressions[0]).copy())
+    aggregate.parent, aggregate.arg_key = node.parent, node.arg_key
+    return aggregate
 
 
 def is_aggregate(node: exp.Expr) -> bool:
@@ -86,9 +86,9 @@ def aggregates(node: exp.Expr) -> bool:
 
 def aggregate_calls(node: exp.Expr) -> Iterator[exp.Expr]:
     """Calls that aggregate the rows of the query in which they stand, those of subqueries and of windows left out."""
-    for found in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
-        if is_aggregate(found) and not over_window(found):
-            yield found
+    for call in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
+        if is_aggregate(call) and not over_window(call):
+            yield call
 
 
 def over_window(call: exp.Expr) -> bool:
@@ -125,11 +125,11 @@ def generates(node: exp.Expr) -> bool:
 
 def generator(node: exp.Expr) -> exp.Expr | None:
     """The call of a projection that yields any number of rows for one, if there is one."""
-    for found in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
-        if isinstance(found, _GENERATORS) or type(found).__name__ == "_ExplodeOuter":
-            return found
-        if called(found) in _GENERATOR_NAMES:
-            return found
+    for call in node.walk(prune=lambda inner: isinstance(inner, exp.Query)):
+        if isinstance(call, _GENERATORS) or type(call).__name__ == "_ExplodeOuter":
+            return call
+        if called(call) in _GENERATOR_NAMES:
+            return call
     return None
 
 

@@ -41,7 +41,7 @@ def grouping(group: exp.Expr | None, projections: Sequence[exp.Expr], values: Va
         if len([key for key, value in group.args.items() if value]) > 1:
             raise Unclear("GROUP BY ALL stands alone")
         every = frozenset(key for part in projections for key in reader.outside(part))
-        return GroupingSets(reader.found, (every,))
+        return GroupingSets(reader.keys, (every,))
     if group.args.get("totals"):
         raise Unclear("WITH TOTALS is not understood")
     factors = [reader.sets(part) for part in group.expressions]
@@ -54,15 +54,15 @@ def grouping(group: exp.Expr | None, projections: Sequence[exp.Expr], values: Va
                 factors = [_rolled(plain) if key == "rollup" else _cubed(plain)]
             else:
                 factors.append(reader.sets(one))
-    found = [frozenset().union(*chosen) for chosen in product(*factors)]
-    return GroupingSets(reader.found, tuple(found))
+    sets = [frozenset().union(*chosen) for chosen in product(*factors)]
+    return GroupingSets(reader.keys, tuple(sets))
 
 
 @dataclass(slots=True)
 class _Reader:
     values: Values
     projections: list[exp.Expr]
-    found: dict[str, Value]
+    keys: dict[str, Value]
 
     def sets(self, node: exp.Expr) -> Sets:
         match node:
@@ -85,7 +85,7 @@ class _Reader:
             if isinstance(node, exp.Star) or any(part.is_star for part in self.projections[:at]):
                 raise Unclear("GROUP BY a number counts over a star")
         value = self.values.value(node)
-        self.found[value.hash] = value
+        self.keys[value.hash] = value
         return frozenset({value.hash})
 
     def outside(self, part: exp.Expr) -> list[str]:
@@ -93,14 +93,14 @@ class _Reader:
         if part.is_star:
             scope, alias = self.values.scope, part.args.get("table")
             named, rests = scope.star(alias.name.lower() if alias else "")
-            made = [*(value for _, value in named), *(rest.value for rest in rests)]
+            values = [*(value for _, value in named), *(rest.value for rest in rests)]
         elif functions.aggregates(part):
             within = {id(n) for call in functions.aggregate_calls(part) for n in call.walk()}
-            made = [self.values.value(c) for c in part.find_all(exp.Column) if id(c) not in within]
+            values = [self.values.value(c) for c in part.find_all(exp.Column) if id(c) not in within]
         else:
-            made = [self.values.value(part)]
-        self.found |= {value.hash: value for value in made}
-        return [value.hash for value in made]
+            values = [self.values.value(part)]
+        self.keys |= {value.hash: value for value in values}
+        return [value.hash for value in values]
 
 
 def _rolled(parts: list[frozenset[str]]) -> Sets:

@@ -35,10 +35,10 @@ class From:
 
 def read(from_: exp.Expr, joins: Iterable[exp.Expr], scope: Scope) -> From:
     """A FROM with its joins; `scope` is where its outer names and CTEs come from."""
-    found = source(from_, scope)
+    sources = source(from_, scope)
     for join in joins:
-        found = _joined(found, join, scope)
-    return found
+        sources = _joined(sources, join, scope)
+    return sources
 
 
 def source(node: exp.Expr, scope: Scope) -> From:
@@ -54,21 +54,23 @@ def source(node: exp.Expr, scope: Scope) -> From:
         and isinstance(node.this, (exp.Table, exp.Subquery))
         and not node.this.args.get("with_")
     ):
-        found = source(node.this, scope)
+        sources = source(node.this, scope)
         if node.alias:
-            names, rests = _scope(found, scope).star()
-            found = From(found.rows, {alias: replace(found.rows, columns=dict(names), rest=tuple(rests))})
+            names, rests = _scope(sources, scope).star()
+            sources = From(sources.rows, {alias: replace(sources.rows, columns=dict(names), rest=tuple(rests))})
     else:
         relation = _relation(node, scope)
-        found = From(relation, {alias: relation})
-    if len(found.views) == 1:
-        only = _modified(node, next(iter(found.views.values())), scope)
-        found = replace(found, rows=replace(only, columns={}, rest=()), views={alias or next(iter(found.views)): only})
+        sources = From(relation, {alias: relation})
+    if len(sources.views) == 1:
+        only = _modified(node, next(iter(sources.views.values())), scope)
+        sources = replace(
+            sources, rows=replace(only, columns={}, rest=()), views={alias or next(iter(sources.views)): only}
+        )
     for join in node.args.get("joins") or ():
-        found = _joined(found, join, scope)
+        sources = _joined(sources, join, scope)
     for lateral in node.args.get("laterals") or ():
-        found = generated(found, lateral, scope)
-    return found
+        sources = generated(sources, lateral, scope)
+    return sources
 
 
 def _relation(node: exp.Expr, scope: Scope) -> Relation:
@@ -81,13 +83,13 @@ def _relation(node: exp.Expr, scope: Scope) -> Relation:
         if not isinstance(node.this, exp.Identifier):
             return _function(node.this, scope)
         name = ".".join(_part(part.name) for part in node.parts)
-        found = scope.ctes.get(name) or scope.run.tables.get(name)
-        if found is None and node.name.lower() in scope.run.tables:  # the same columns in another database
-            found = scope.run.tables[node.name.lower()].tagged(mix("of", name))
-        found = found if found is not None else unknown(name)
+        relation = scope.ctes.get(name) or scope.run.tables.get(name)
+        if relation is None and node.name.lower() in scope.run.tables:  # the same columns in another database
+            relation = scope.run.tables[node.name.lower()].tagged(mix("of", name))
+        relation = relation if relation is not None else unknown(name)
         if version := node.args.get("version"):
-            found = found.tagged(mix("version", version.sql(DIALECT).lower()))
-        return found
+            relation = relation.tagged(mix("version", version.sql(DIALECT).lower()))
+        return relation
     if isinstance(node, exp.Subquery):
         return scope.run.query(node, scope.beside())
     if isinstance(node, exp.Values):
@@ -174,13 +176,13 @@ def _joined(left: From, join: exp.Expr, scope: Scope) -> From:
     if (on := join.args.get("on")) is not None:
         conditions += Values(_scope(both, scope), rows=mix(left.rows.rows, right.rows.rows)).conjuncts(on)
     scope.run.notes.append((f"{side} JOIN".strip(), mix(*sorted(one.hash for one in conditions))))
-    made = _product(left, right, side, conditions)
+    product = _product(left, right, side, conditions)
     for name, (one, other) in pairs.items():
-        either = combined("Coalesce", [value.tagged(made.rows.parts[0]) for value in (one, other)])
-        made.merged[name] = {"RIGHT": other, "FULL": either}.get(side, one)
-        holders = [alias for alias, view in made.views.items() if name in view.columns or view.rest]
-        made.hidden |= {(alias, name) for alias in holders}
-    return made
+        either = combined("Coalesce", [value.tagged(product.rows.parts[0]) for value in (one, other)])
+        product.merged[name] = {"RIGHT": other, "FULL": either}.get(side, one)
+        holders = [alias for alias, view in product.views.items() if name in view.columns or view.rest]
+        product.hidden |= {(alias, name) for alias in holders}
+    return product
 
 
 def _product(left: From, right: From, side: str, conditions: list[Value]) -> From:
@@ -192,7 +194,7 @@ def _product(left: From, right: From, side: str, conditions: list[Value]) -> Fro
         | right.rows.marks
         | {"join" if side == "LEFT" else "inner join", f"{side} join".strip().lower()}
     )
-    made = replace(
+    rows = replace(
         left.rows, reads=reads, marks=marks, unique=None, doubts=left.rows.doubts | right.rows.doubts,
         volatile=left.rows.volatile or right.rows.volatile or any(one.volatile for one in conditions),
     )  # fmt: skip
@@ -205,7 +207,7 @@ def _product(left: From, right: From, side: str, conditions: list[Value]) -> Fro
         tag = parts[-1]
         if _at_most_one(kept, added, conditions):
             parts, tag = kept.rows.parts, part
-            made = replace(made, unique=kept.rows.unique)
+            rows = replace(rows, unique=kept.rows.unique)
         added.tagged([tag])
     elif side == "FULL":
         part = mix("full", *sorted((left.rows.rows, right.rows.rows)), "on", *sorted(hashes))
@@ -216,13 +218,13 @@ def _product(left: From, right: From, side: str, conditions: list[Value]) -> Fro
         raise Unclear("it unfolds into too many sources")
     arrival = mix(side, left.rows.arrival, right.rows.arrival)
     order = either_order([left.rows, right.rows])
-    made = replace(
-        made, parts=parts, filters=filters, bare=False, order=order, earlier_arrival=arrival, predicates=predicates,
+    rows = replace(
+        rows, parts=parts, filters=filters, bare=False, order=order, earlier_arrival=arrival, predicates=predicates,
         branches=(),
     )  # fmt: skip
     if side not in ("LEFT", "RIGHT", "FULL"):
-        made = simpler.narrowed(made, conditions)
-    return From(made, {**left.views, **right.views}, {**left.merged, **right.merged}, left.hidden | right.hidden)
+        rows = simpler.narrowed(rows, conditions)
+    return From(rows, {**left.views, **right.views}, {**left.merged, **right.merged}, left.hidden | right.hidden)
 
 
 def _at_most_one(kept: From, added: From, conditions: list[Value]) -> bool:
@@ -308,11 +310,11 @@ def generated(sources: From, lateral: exp.Expr, scope: Scope, join: exp.Expr | N
     kept = bool(lateral.args.get("outer")) or side == "LEFT"
     inner = lateral.this
     if isinstance(inner, (exp.Subquery, exp.Query)):
-        made = scope.run.query(inner, around.within())
-        view, part = renamed(made.of_another(), names), mix("lateral", kept, made.rows)
-        reads, volatile = made.reads, made.volatile
-        marks = sources.rows.marks | made.marks | {"inner join"}
-        sources.rows = replace(sources.rows, doubts=sources.rows.doubts | made.doubts, marks=marks)
+        relation = scope.run.query(inner, around.within())
+        view, part = renamed(relation.of_another(), names), mix("lateral", kept, relation.rows)
+        reads, volatile = relation.reads, relation.volatile
+        marks = sources.rows.marks | relation.marks | {"inner join"}
+        sources.rows = replace(sources.rows, doubts=sources.rows.doubts | relation.doubts, marks=marks)
     else:
         values = Values(around, rows=sources.rows.rows, order=sources.rows.order)
         value = generator(inner, values)

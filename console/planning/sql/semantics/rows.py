@@ -203,18 +203,18 @@ class _Select:
         ]
         if not (group or self.tree.args.get("having") or any(functions.aggregates(part) for part in asked)):
             return rows, plain
-        found = grouping(group, self.tree.expressions, replace(plain, aliases=self._aliases()))
-        self._note("GROUP BY", found.hash)
+        keys = grouping(group, self.tree.expressions, replace(plain, aliases=self._aliases()))
+        self._note("GROUP BY", keys.hash)
         of_keys: list[Value] = []
-        if group is not None and found.plain and found.sets[0]:
-            rows, of_keys = simpler.lifted(rows, found.sets[0])
-        part = mix("group", rows.rows, found.hash)
-        reads = rows.reads.union(*(value.reads for value in found.values.values()))
+        if group is not None and keys.plain and keys.sets[0]:
+            rows, of_keys = simpler.lifted(rows, keys.sets[0])
+        part = mix("group", rows.rows, keys.hash)
+        reads = rows.reads.union(*(value.reads for value in keys.values.values()))
         groups = replace(rows.sealed(part if group else mix("one row"), "group"), reads=reads)
-        groups = replace(groups, columns={}, rest=(), unique=frozenset(found.values) if found.plain else None)
+        groups = replace(groups, columns={}, rest=(), unique=frozenset(keys.values) if keys.plain else None)
         groups = simpler.narrowed(groups, of_keys)
-        values = replace(plain, group=part + self._order_of(found), keys=frozenset(found.values), unique=groups.unique)
-        values.nonempty = group is not None and all(found.sets)
+        values = replace(plain, group=part + self._order_of(keys), keys=frozenset(keys.values), unique=groups.unique)
+        values.nonempty = group is not None and all(keys.sets)
         return groups, values
 
     def _order_of(self, keys: GroupingSets) -> str:
@@ -272,19 +272,19 @@ class _Select:
     ) -> Relation:
         value = generator(call, values)
         if not functions.is_one_row(call):
-            made = mix("generate", functions.outer(call), value.hash)
-            tagged = value.tagged(made)
-            rows = replace(rows, parts=(*rows.parts, made), unique=None, marks=rows.marks | {"generate"})
+            tag = mix("generate", functions.outer(call), value.hash)
+            tagged = value.tagged(tag)
+            rows = replace(rows, parts=(*rows.parts, tag), unique=None, marks=rows.marks | {"generate"})
             rows = replace(rows, reads=rows.reads | value.reads, volatile=rows.volatile or value.volatile)
-            self._note("a generator", made)
+            self._note("a generator", tag)
         else:
-            made, tagged = "", value
+            tag, tagged = "", value
         if of is not call:
             whole = values.value(of)
             self.outputs.append(_Output(self.scope.label(part), tagged.opaque(mix(tagged.hash, whole.hash))))
             return rows
         view = yielded(call, value, names or ([] if functions.is_one_row(call) else [self.scope.label(part)]), values)
-        view = view.tagged(made) if made else view
+        view = view.tagged(tag) if tag else view
         self.outputs += [_Output(name, one) for name, one in view.columns.items()]
         self.outputs += [_Output("", rest.value, rest) for rest in view.rest]
         return rows
@@ -300,8 +300,8 @@ class _Select:
             if name not in left_out:
                 self.outputs.append(_Output(renames.get(name, name), instead.pop(name, value)))
         for rest in rests:
-            found = rest.without({*left_out, *instead, *renames})
-            self.outputs.append(_Output("", found.value, found))
+            remaining = rest.without({*left_out, *instead, *renames})
+            self.outputs.append(_Output("", remaining.value, remaining))
         if rests:
             self.outputs += [_Output(name, value) for name, value in instead.items()]
             self.outputs += [_Output(to, rests[0].column(name)) for name, to in renames.items()]
@@ -337,11 +337,11 @@ class _Select:
 
 def _named(outputs: list[_Output]) -> dict[str, Value]:
     """Outputs by name; a repeated name gets a suffix that no name can contain."""
-    found: dict[str, Value] = {}
+    columns: dict[str, Value] = {}
     for output in outputs:
         if output.rest is None:
             name = output.name
-            while name in found:
+            while name in columns:
                 name += REPEATED
-            found[name] = output.value
-    return found
+            columns[name] = output.value
+    return columns

@@ -116,12 +116,12 @@ class Scope:
         raises  Unclear where nothing has it
         """
         scope, depth = self, 0
-        while (found := scope.plain(name)) is None and scope.outer is not None:
+        while (column := scope.plain(name)) is None and scope.outer is not None:
             scope, depth = scope.outer, depth + 1
-        if found is None and not scope.sources and not self.run.strict:
-            found = Value(mix("free", name), frozenset({("", name)}))
-        if found is not None:
-            return _from_outside(found, depth)
+        if column is None and not scope.sources and not self.run.strict:
+            column = Value(mix("free", name), frozenset({("", name)}))
+        if column is not None:
+            return _from_outside(column, depth)
         return self._missing(name, self._here())
 
     def _missing(self, name: str, where: str) -> Value:
@@ -139,8 +139,8 @@ class Scope:
         depth = 0
         while scope is not None:
             if (source := scope.sources.get(alias)) is not None:
-                found = _column(source, name)
-                return _from_outside(found, depth) if found is not None else self._missing(name, f" in {alias}")
+                column = _column(source, name)
+                return _from_outside(column, depth) if column is not None else self._missing(name, f" in {alias}")
             scope, depth = scope.outer, depth + 1
         return None
 
@@ -176,7 +176,7 @@ class Scope:
         but  (source, column) that EXCEPT leaves out by the name of their source
         """
         if alias and alias not in self.sources and self.run.lenient:
-            alias = next((one for one, held in self.sources.items() if alias in _tables(held)), alias)
+            alias = next((one for one, candidate in self.sources.items() if alias in _tables(candidate)), alias)
         if alias and alias not in self.sources:
             raise Unclear(f"{alias}.* is a star over something that is no table here")
         names = [(name, value) for name, value in self.merged.items()] if not alias else []

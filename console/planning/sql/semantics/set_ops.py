@@ -44,7 +44,7 @@ def alone(tree: exp.Expr) -> None:
     """raises  Unclear where something follows a set operation, or a query in parentheses, that only a source can have"""
     if not isinstance(tree, (exp.SetOperation, exp.Subquery)):
         return
-    if odd := [key for key, held in tree.args.items() if held and key not in _OF_QUERIES]:
+    if odd := [key for key, value in tree.args.items() if value and key not in _OF_QUERIES]:
         raise Unclear(f"{odd[0].rstrip('_').upper()} after a whole query is not understood")
 
 
@@ -89,12 +89,12 @@ def _united(tree: exp.Expr, relations: list[Relation]) -> Relation:
     branches.sort(key=lambda branch: branch.order)
     part = mix("union", *(branch.relation.rows for branch in branches))
     columns = {name: _either([branch.values[at] for branch in branches]) for at, name in enumerate(names)}
-    return replace(_made(part, columns, relations, "union"), branches=apart)
+    return replace(_relation_of(part, columns, relations, "union"), branches=apart)
 
 
 def _either(values: list[Value]) -> Value:
-    made = combined("set", values)
-    return made.opaque(made.hash)
+    either = combined("set", values)
+    return either.opaque(either.hash)
 
 
 def put_together(relations: list[Relation]) -> Relation:
@@ -104,16 +104,16 @@ def put_together(relations: list[Relation]) -> Relation:
 
 def _open(relations: list[Relation], names: list[str]) -> Relation:
     """Of a star over a table that is not known, no position is sure."""
-    said = sorted(mix(one.rows, *(value.hash for value in one.all_values())) for one in relations)
+    hashes = sorted(mix(one.rows, *(value.hash for value in one.all_values())) for one in relations)
     part = mix("union", *sorted(one.rows for one in relations))
     every = [value for one in relations for value in one.all_values()]
     reads = frozenset().union(*(value.reads for value in every))
-    columns = {name: Value(mix("set", name, *said), reads, joined=True) for name in names}
-    made = _made(part, columns, relations, "union")
-    return replace(made, rest=(Rest(mix("set", *said), "", joined=True),))
+    columns = {name: Value(mix("set", name, *hashes), reads, joined=True) for name in names}
+    union = _relation_of(part, columns, relations, "union")
+    return replace(union, rest=(Rest(mix("set", *hashes), "", joined=True),))
 
 
-def _made(part: str, columns: dict[str, Value], relations: list[Relation], mark: str) -> Relation:
+def _relation_of(part: str, columns: dict[str, Value], relations: list[Relation], mark: str) -> Relation:
     return Relation(
         (part,),
         columns,
@@ -159,10 +159,10 @@ def _compared(tree: exp.SetOperation, left: Relation, right: Relation, plain: bo
         if isinstance(tree, exp.Intersect):
             columns = {name: _either(list(pair)) for name, pair in zip(left.columns, both, strict=True)}
     part = mix(how, plain, first.rows, second.rows, *pairs)
-    made = _made(part, columns, [left, right], "set")
-    reads = made.reads.union(*(value.reads for side in (left, right) for value in side.all_values()))
-    made = replace(made, rest=left.rest, reads=reads)
-    return made if plain else replace(made, unique=frozenset(value.hash for value in made.all_values()))
+    result = _relation_of(part, columns, [left, right], "set")
+    reads = result.reads.union(*(value.reads for side in (left, right) for value in side.all_values()))
+    result = replace(result, rest=left.rest, reads=reads)
+    return result if plain else replace(result, unique=frozenset(value.hash for value in result.all_values()))
 
 
 def limited(tree: exp.Expr, rows: Relation, values: Values, shown: list[Value]) -> Relation:
@@ -196,7 +196,7 @@ def _end(node: exp.Expr) -> str:
 
 def _ordered(tree: exp.Expr, values: Values, shown: list[Value]) -> tuple[str, list[Value]]:
     """The order that a query gives its rows, "" for none, and the values it is made of."""
-    said = [key for key in _ORDERS[1:] if tree.args.get(key)]  # no total order
+    keys = [key for key in _ORDERS[1:] if tree.args.get(key)]  # no total order
     by: list[Value] = []
     for part in (part for key in _ORDERS if tree.args.get(key) for part in tree.args[key].expressions):
         of = part.this if isinstance(part, exp.Ordered) else part
@@ -207,8 +207,8 @@ def _ordered(tree: exp.Expr, values: Values, shown: list[Value]) -> tuple[str, l
             chosen = [shown[at - 1] if at is not None and 1 <= at <= len(shown) else values.value(of)]
         by += chosen
         how = str(bool(part.args.get("desc"))), str(bool(part.args.get("nulls_first")))
-        said += [word for value in chosen for word in (value.hash, *how)]
-    return mix(*said) if said else "", by
+        keys += [word for value in chosen for word in (value.hash, *how)]
+    return mix(*keys) if keys else "", by
 
 
 def pivoted(relation: Relation, pivot: exp.Expr, scope: Scope) -> Relation:
@@ -219,13 +219,13 @@ def pivoted(relation: Relation, pivot: exp.Expr, scope: Scope) -> Relation:
     values = Values(replace(scope.beside(), sources={"": relation}), rows=relation.rows)
     grouped = sorted(value.hash for value in (*kept.values(), *(rest.value for rest in rests)))
     if pivot.args.get("unpivot"):
-        made, part = _unpivot(relation, pivot, values, named)
+        columns, part = _unpivot(relation, pivot, values, named)
     else:
-        made, part = _pivot(relation, pivot, values, grouped)
+        columns, part = _pivot(relation, pivot, values, grouped)
     scope.run.notes.append(("UNPIVOT" if pivot.args.get("unpivot") else "PIVOT", mix(pivot.sql(DIALECT), *grouped)))
-    reads = relation.reads.union(*(value.reads for value in made.values()))
-    found = replace(relation, columns={**kept, **made}, rest=rests, reads=reads, unique=None)
-    return found.sealed(part, "group")
+    reads = relation.reads.union(*(value.reads for value in columns.values()))
+    result = replace(relation, columns={**kept, **columns}, rest=rests, reads=reads, unique=None)
+    return result.sealed(part, "group")
 
 
 def _pivot(relation: Relation, pivot: exp.Expr, values: Values, grouped: list[str]) -> tuple[dict[str, Value], str]:
@@ -235,17 +235,17 @@ def _pivot(relation: Relation, pivot: exp.Expr, values: Values, grouped: list[st
     options = [values.value(option) for field in pivot.args.get("fields") or () for option in field.expressions]
     results = [values.value(result) for result in pivot.expressions]
     names = [column.name.lower() for column in pivot.args.get("columns") or ()]
-    said = [value.hash for value in (*fields, *options, *results)]
-    made = {}
+    all_hashes = [value.hash for value in (*fields, *options, *results)]
+    columns = {}
     for at, name in enumerate(names):
-        hashes = said
+        hashes = all_hashes
         if len(fields) == 1 and len(names) == len(options) * len(results):
             option, result = options[at // len(results)], results[at % len(results)]
             hashes = [fields[0].hash, option.hash, result.hash]
         reads = frozenset().union(*(value.reads for value in (*fields, *results)))
-        made[name] = Value(mix("pivoted", part, *hashes), reads)
+        columns[name] = Value(mix("pivoted", part, *hashes), reads)
     # without names for what it makes, its columns are as good as unknown
-    return made, part if names else mix(part, *said)
+    return columns, part if names else mix(part, *all_hashes)
 
 
 def _unpivot(relation: Relation, pivot: exp.Expr, values: Values, named: set[str]) -> tuple[dict[str, Value], str]:

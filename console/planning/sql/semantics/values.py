@@ -70,23 +70,23 @@ class Values:
             return simpler.integer(whole)
         if functions.is_aggregate(node):
             return self._aggregate(node)
-        found = self._spelled(node)
-        return found if found is not None else self._generic(node)
+        result = self._spelled(node)
+        return result if result is not None else self._generic(node)
 
     def _aggregate(self, call: exp.Expr) -> Value:
         self.inside += 1
-        made = counts.aggregate(call, self) or self._spelled(call) or self._generic(call)
+        result = counts.aggregate(call, self) or self._spelled(call) or self._generic(call)
         self.inside -= 1
         if functions.over_window(call):
-            return made  # whose order is the window's
+            return result  # whose order is the window's
         if self.order and functions.takes_order(call):
-            made = made.opaque(mix("in order", self.order, made.hash))
-        return self.grouped(made)
+            result = result.opaque(mix("in order", self.order, result.hash))
+        return self.grouped(result)
 
-    def grouped(self, made: Value) -> Value:
+    def grouped(self, aggregate: Value) -> Value:
         """An aggregate of the rows of this group."""
-        kept = made.opaque(mix("aggregate", self.group, made.hash))
-        return replace(kept, type="bigint" if made.kind.startswith("Count") else "")
+        kept = aggregate.opaque(mix("aggregate", self.group, aggregate.hash))
+        return replace(kept, type="bigint" if aggregate.kind.startswith("Count") else "")
 
     def _is_truth(self, node: exp.Expr) -> bool:
         """`coalesce(p, false)` of a condition."""
@@ -98,8 +98,8 @@ class Values:
         return one and self.truths.is_condition(node.this)
 
     def _counts(self, node: exp.Expr) -> tuple[Value, bool] | None:
-        found = counts.asks_for_one(node, self)
-        return (counts.some(found[0], self), found[1]) if found is not None else None
+        test = counts.asks_for_one(node, self)
+        return (counts.some(test[0], self), test[1]) if test is not None else None
 
     def _spelled(self, node: exp.Expr) -> Value | None:
         """Expressions with several spellings, or with semantics beyond their arguments."""
@@ -176,15 +176,15 @@ class Values:
         if isinstance(node.this, exp.Star):
             return self._star(node.table.lower())
         for at in range(min(len(names) - 1, 3)):
-            found = self.scope.of(names[at], names[at + 1])
-            if found is not None:
+            value = self.scope.of(names[at], names[at + 1])
+            if value is not None:
                 break
         else:
-            at, found = -1, self._unqualified(names[0])
-        self.scope.run.named |= found.reads
+            at, value = -1, self._unqualified(names[0])
+        self.scope.run.named |= value.reads
         for part in node.parts[at + 2 :]:
-            found = self._field(found, part)
-        return found
+            value = self._field(value, part)
+        return value
 
     def _unqualified(self, name: str) -> Value:
         for names in reversed(self.bound):
@@ -195,21 +195,21 @@ class Values:
             return self.scope.named(name)
         sure, may = self.scope.has(name), self.scope.may_have(name)
         if self.keys or self.group:  # HAVING: what is grouped by, or is to be aggregated, is the source's
-            found = self.scope.plain(name) if sure or may or self.inside else None
-            grouped = found is not None and found.hash in self.keys
+            value = self.scope.plain(name) if sure or may or self.inside else None
+            grouped = value is not None and value.hash in self.keys
             sure, may = grouped or (sure and bool(self.inside)), may and not grouped and bool(self.inside)
         if not self.first and (self.inside or not (self.keys or self.group)):
             sure = sure or forms.mentions(alias, name)  # what an alias is made of by its own name is the source's
         if sure and not self.first:
             return self.scope.named(name)
         if name in self.done:
-            found = self.done[name]
+            value = self.done[name]
         else:
             self.scope.run.step()
             others = {key: one for key, one in self.aliases.items() if key != name}
-            found = replace(self, aliases=others).value(alias)
+            value = replace(self, aliases=others).value(alias)
         # a source whose columns are not known may have it, and would come first
-        return combined("either", [self.scope.named(name), found]) if may and not self.first else found
+        return combined("either", [self.scope.named(name), value]) if may and not self.first else value
 
     def _field(self, of: Value, part: exp.Expr) -> Value:
         if isinstance(part, exp.Identifier):
@@ -241,15 +241,15 @@ class Values:
             return Value(mix("exists", inner.rows), inner.reads, inner.volatile, True)
         given = node.this.unnest()
         asked = [self.value(part) for part in (given.expressions if isinstance(given, exp.Tuple) else [given])]
-        held = inner.all_values()
-        reads = inner.reads.union(*(value.reads for value in (*asked, *held)))
+        inner_values = inner.all_values()
+        reads = inner.reads.union(*(value.reads for value in (*asked, *inner_values)))
         volatile = inner.volatile or any(value.volatile for value in asked)
-        if not filters or len(asked) != len(held):
-            pairs = [value.hash for value in (*asked, *held)]
+        if not filters or len(asked) != len(inner_values):
+            pairs = [value.hash for value in (*asked, *inner_values)]
             return Value(mix("in", inner.rows, *pairs), reads, volatile, True)
         equal = frozenset(
             combined("EQ", sorted((one.tagged("outer 1"), other), key=lambda v: v.hash)).hash
-            for one, other in zip(asked, held, strict=True)
+            for one, other in zip(asked, inner_values, strict=True)
         )
         narrowed = replace(inner, filters=inner.filters | equal)
         return Value(mix("exists", narrowed.rows), reads, volatile, True)
@@ -284,9 +284,9 @@ class Values:
         depth = len(self.bound)
         names = [part.name.lower() for part in node.expressions]
         self.bound.append({name: Value(mix("bound", depth, at)) for at, name in enumerate(names)})
-        made = self.value(node.this)
+        body = self.value(node.this)
         self.bound.pop()
-        return combined(f"lambda {len(names)}", [made])
+        return combined(f"lambda {len(names)}", [body])
 
     def _struct(self, node: exp.Struct) -> Value:
         """A field's name is data: `to_json` writes it."""
@@ -336,7 +336,7 @@ class Values:
 def _with_repeats(query: exp.Expr) -> exp.Expr:
     """A query that is only tested for rows may lose its DISTINCT."""
     inner = query
-    while isinstance(inner, exp.Subquery) and {key for key, held in inner.args.items() if held} <= {"this"}:
+    while isinstance(inner, exp.Subquery) and {key for key, value in inner.args.items() if value} <= {"this"}:
         inner = inner.this
     if not isinstance(inner, exp.Select) or not inner.args.get("distinct") or inner.args["distinct"].args.get("on"):
         return query

@@ -26,15 +26,15 @@ def windowed(node: exp.Window, values: "Values") -> Value:
     frame = _plain(forms.frame(frames[-1]) if frames else _FRAME, bool(order))
     before = "" if order else values.order  # rows without an order of their own come in that of the source
     label = f"window/{values.rows}{before}/{len(partition)}/{frame}"
-    made = combined(label, [function, *(partition[key] for key in sorted(partition)), *order])
-    made = made.opaque(made.hash)
+    result = combined(label, [function, *(partition[key] for key in sorted(partition)), *order])
+    result = result.opaque(result.hash)
     keys = (values.value(part.this if isinstance(part, exp.Ordered) else part) for part in ordered)
     if not functions.takes_ties(node.this, forms.by_rows(frame)):
-        return made
+        return result
     if total({*partition, *(key.hash for key in keys)}, values.unique):
-        return made
-    values.scope.run.ties.add((made.hash, values.arrival))
-    return made.opaque(mix("ties", values.arrival, made.hash))
+        return result
+    values.scope.run.ties.add((result.hash, values.arrival))
+    return result.opaque(mix("ties", values.arrival, result.hash))
 
 
 def _plain(frame: str, ordered: bool) -> str:

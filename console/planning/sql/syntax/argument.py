@@ -102,8 +102,8 @@ def _number(text: str) -> str:
     if text.isdigit():
         value = int(text)
         return "int" if value < 1 << 31 else "bigint" if value < 1 << 63 else f"decimal({len(text)},0)"
-    if found := _DECIMAL.fullmatch(text):
-        whole, places = found[1].lstrip("0"), found[2]
+    if digits := _DECIMAL.fullmatch(text):
+        whole, places = digits[1].lstrip("0"), digits[2]
         return f"decimal({max(len(whole) + len(places), 1)},{len(places)})"
     return "double"
 

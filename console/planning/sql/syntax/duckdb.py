@@ -116,8 +116,8 @@ def _keys(node: exp.Expr) -> list[str]:
     paths = [part.name for part in node.find_all(exp.JSONPathKey)]
     if paths:
         return [str(paths[0])]
-    said = [literal.this for literal in node.find_all(exp.Literal) if literal.is_string]
-    return [name for text in said for name in re.findall(r"(\w+)(?=[: ]+\w)", text) or [text]]
+    texts = [literal.this for literal in node.find_all(exp.Literal) if literal.is_string]
+    return [name for text in texts for name in re.findall(r"(\w+)(?=[: ]+\w)", text) or [text]]
 
 
 def _duckdb(tree: exp.Expr) -> str:

@@ -93,13 +93,13 @@ class Intervals(SparkParser):
         if value is None or not literal or not (value.is_string or self._curr.text.upper() in _UNITS):
             self._retreat(index)
             return None
-        found: exp.Add | exp.Interval = self._parse_interval_span(value, parse_function_unit=parse_function_unit)
-        several = self._prev.text.upper() in _UNITS and not isinstance(found.args.get("unit"), exp.IntervalSpan)
+        interval: exp.Add | exp.Interval = self._parse_interval_span(value, parse_function_unit=parse_function_unit)
+        several = self._prev.text.upper() in _UNITS and not isinstance(interval.args.get("unit"), exp.IntervalSpan)
         while several and self._another_unit_follows():
             value = self._quantity()
             assert value is not None
-            found = self.expression(exp.Add(this=found, expression=self._parse_interval_span(value)))
-        return found
+            interval = self.expression(exp.Add(this=interval, expression=self._parse_interval_span(value)))
+        return interval
 
     def _quantity(self) -> exp.Expr | None:
         self._match(TokenType.PLUS)
@@ -132,10 +132,10 @@ class Operators(Intervals):
         negated = self._curr.token_type == TokenType.NOT and self._next.token_type in _PREDICATES
         if not negated and self._curr.token_type not in _PREDICATES:
             return this
-        found = self._predicate(this)
+        condition = self._predicate(this)
         if self._curr.token_type in (*_PREDICATES, *_TOKENS):
             self.raise_error("Spark takes one predicate after a value: put it in parentheses")
-        return found
+        return condition
 
     def _predicate(self, this: exp.Expr) -> exp.Expr | None:
         negated = bool(self._match(TokenType.NOT))
@@ -144,13 +144,13 @@ class Operators(Intervals):
         if kind == TokenType.IS:
             return self._is(this)
         several = kind in _LIKES and self._curr.text.upper() in _SEVERAL and self._next.token_type == TokenType.L_PAREN
-        found = self.RANGE_PARSERS[kind](self, this)
-        patterns = found.args.get("expression") if found is not None else None
+        condition = self.RANGE_PARSERS[kind](self, this)
+        patterns = condition.args.get("expression") if condition is not None else None
         if several and not (
             isinstance(patterns, (exp.Any, exp.All)) and isinstance(patterns.this, (exp.Tuple, exp.Paren))
         ):
             self.raise_error("to Spark LIKE ANY (…) followed by an operator is a call of ANY: put it in parentheses")
-        return self._negate_range(found) if negated else found
+        return self._negate_range(condition) if negated else condition
 
     def _is(self, this: exp.Expr) -> exp.Expr | None:
         negated = bool(self._match(TokenType.NOT))
@@ -164,8 +164,8 @@ class Operators(Intervals):
         else:
             self.raise_error("IS is followed by NULL, TRUE, FALSE, UNKNOWN or DISTINCT FROM")
             return None
-        found = self.expression(exp.Is(this=this, expression=constant))
-        return self.expression(exp.Not(this=found)) if negated else found
+        condition = self.expression(exp.Is(this=this, expression=constant))
+        return self.expression(exp.Not(this=condition)) if negated else condition
 
     def _parse_comparison(self, this: exp.Expr | None = None) -> exp.Expr | None:
         return self._operators(Level.COMPARISON, this)
@@ -186,8 +186,8 @@ class Operators(Intervals):
     def _operators(self, loosest: Level, this: exp.Expr | None = None, percent: bool = True) -> exp.Expr | None:
         """Operators of this level and the tighter ones, those of one level from left to right."""
         this = this or self._parse_unary()
-        while this is not None and (found := self._operator(percent)) is not None and found[0] >= loosest:
-            level, kind, length = found
+        while this is not None and (operator := self._operator(percent)) is not None and operator[0] >= loosest:
+            level, kind, length = operator
             index = self._index
             self._advance(length)
             word, comments = self._prev.text, self._prev_comments
@@ -217,9 +217,9 @@ class Operators(Intervals):
                 return Level.SHIFT, None, 3
         if token == TokenType.MOD and not percent:
             return None
-        if (found := _TOKENS.get(token)) is None:
+        if (operator := _TOKENS.get(token)) is None:
             return None
-        return *found, 1
+        return *operator, 1
 
     def _run_of(self, token: TokenType) -> int:
         """How many of these follow each other without a space."""
@@ -236,11 +236,11 @@ class Operators(Intervals):
         of = kwargs["this"]
         if self._prev.text.upper() != "BD" or not isinstance(of, exp.Paren):
             return super().build_cast(strict, **kwargs)
-        made = super().build_cast(strict, **{**kwargs, "this": of.this.this})
-        if made.this.is_string:
-            made.set("this", exp.Literal.string(f"-{made.this.name}"))
-            return made
-        return self.expression(exp.Neg(this=made))
+        cast = super().build_cast(strict, **{**kwargs, "this": of.this.this})
+        if cast.this.is_string:
+            cast.set("this", exp.Literal.string(f"-{cast.this.name}"))
+            return cast
+        return self.expression(exp.Neg(this=cast))
 
     def _parse_unary(self) -> exp.Expr | None:
         if self._match(TokenType.PLUS):  # which makes a number of a text
@@ -258,12 +258,12 @@ class Operators(Intervals):
             return self._collated(self._parse_column_ops(self.expression(exp.Column(this=name))))
         if self._curr.token_type in _DIGITS and self.sql[self._curr.start].isdigit():
             self.raise_error(f"{self.sql[self._curr.start : self._curr.end + 1]} is no number to Spark")
-        found = self._collated(self._parse_type())
-        if found is not None and self._curr.token_type == TokenType.COLON:
+        value = self._collated(self._parse_type())
+        if value is not None and self._curr.token_type == TokenType.COLON:
             self.raise_error(
                 "a path into a VARIANT (`column:path`) is not understood: compute it in the pipeline before"
             )
-        return found
+        return value
 
     def _collated(self, this: exp.Expr | None) -> exp.Expr | None:
         while this is not None and self._match(TokenType.COLLATE):

@@ -79,13 +79,13 @@ class Pipes(Operators):
         if token in _ORGANIZES:
             return self._piped_order(piped)
         if token in (TokenType.PIVOT, TokenType.UNPIVOT):
-            made = piped.alone()
-            made.args["from_"].this.set("pivots", self._parse_pivots())
-            return _Piped(made)
+            query = piped.alone()
+            query.args["from_"].this.set("pivots", self._parse_pivots())
+            return _Piped(query)
         if token == TokenType.TABLE_SAMPLE:
-            made = piped.alone()
-            made.args["from_"].this.set("sample", self._parse_table_sample())
-            return _Piped(made, _only_name(made))
+            query = piped.alone()
+            query.args["from_"].this.set("sample", self._parse_table_sample())
+            return _Piped(query, _only_name(query))
         if self._match_text_seq("EXTEND"):
             return self._projected(piped, [exp.Star(), *self._piped_expressions("EXTEND")])
         if self._match_text_seq("AGGREGATE"):
@@ -98,67 +98,69 @@ class Pipes(Operators):
         return self._piped_join(piped)
 
     def _name(self) -> exp.Identifier:
-        found = self._parse_id_var()
-        if not isinstance(found, exp.Identifier):
+        name = self._parse_id_var()
+        if not isinstance(name, exp.Identifier):
             self.raise_error("a name is missing")
             return exp.to_identifier("missing")
-        return found
+        return name
 
     def _projected(self, piped: "_Piped", expressions: list[exp.Expr]) -> "_Piped":
-        made = piped.opened()
-        made.set("expressions", expressions)
-        return _Piped(made, _only_name(made))
+        query = piped.opened()
+        query.set("expressions", expressions)
+        return _Piped(query, _only_name(query))
 
     def _piped_where(self, piped: "_Piped") -> "_Piped":
-        made = piped.opened()
-        where, before = self._parse_where(), made.args.get("where")
+        query = piped.opened()
+        where, before = self._parse_where(), query.args.get("where")
         if before is not None and where is not None:
             both = exp.And(this=exp.Paren(this=before.this), expression=exp.Paren(this=where.this))
             where = exp.Where(this=both)
-        made.set("where", where)
-        return _Piped(made, open=True)
+        query.set("where", where)
+        return _Piped(query, open=True)
 
     def _piped_expressions(self, operator: str) -> list[exp.Expr]:
-        found = self._parse_expressions()
-        if not found:
+        expressions = self._parse_expressions()
+        if not expressions:
             self.raise_error(f"|> {operator} needs an expression")
-        self._without_aggregates(operator, found)
-        return found
+        self._without_aggregates(operator, expressions)
+        return expressions
 
     def _without_aggregates(self, operator: str, expressions: list[exp.Expr]) -> None:
         if any(_aggregates(part) for part in expressions):
             self.raise_error(f"|> {operator} takes no aggregate: write |> AGGREGATE")
 
     def _piped_select(self, piped: "_Piped") -> "_Piped":
-        found = self._parse_select_query(parse_set_operation=False)
-        if not isinstance(found, exp.Select) or any(held for key, held in found.args.items() if key not in _SELECTS):
+        clauses = self._parse_select_query(parse_set_operation=False)
+        if not isinstance(clauses, exp.Select) or any(
+            value for key, value in clauses.args.items() if key not in _SELECTS
+        ):
             self.raise_error("|> SELECT takes expressions and WINDOW: every other clause is a |> of its own")
             return piped
-        if _organized(found) and self._match(TokenType.PIPE_GT, advance=False):
+        if _organized(clauses) and self._match(TokenType.PIPE_GT, advance=False):
             self.raise_error("ORDER BY and LIMIT in front of |> need a |> of their own")
-        made = piped.opened()
-        for key, held in found.args.items():
-            made.set(key, held)
-        return _Piped(made, _only_name(made))
+        query = piped.opened()
+        for key, value in clauses.args.items():
+            query.set(key, value)
+        return _Piped(query, _only_name(query))
 
     def _piped_order(self, piped: "_Piped") -> "_Piped":
-        made = piped.opened()
-        before = {key for key, held in made.args.items() if held}
-        made = self._parse_query_modifiers(made)
-        added = {key for key, held in made.args.items() if held} - before
+        query = piped.opened()
+        before = {key for key, value in query.args.items() if value}
+        query = self._parse_query_modifiers(query)
+        added = {key for key, value in query.args.items() if value} - before
         if len(added) != 1 and added != {"limit", "offset"}:
             self.raise_error("ORDER BY and LIMIT each need a |> of their own")
-        return _Piped(made, _only_name(made))
+        return _Piped(query, _only_name(query))
 
     def _piped_aggregate(self, piped: "_Piped") -> "_Piped":
-        found = [] if self._match(TokenType.GROUP_BY, advance=False) else self._parse_expressions()
+        aggregates = [] if self._match(TokenType.GROUP_BY, advance=False) else self._parse_expressions()
         keys: list[exp.Expr] = []
         grouped = self._match(TokenType.GROUP_BY)
         if grouped:
             keys = self._parse_csv(self._parse_expression)
-        if not (found or keys):
+        if not (aggregates or keys):
             self.raise_error("|> AGGREGATE needs an aggregate or GROUP BY")
-        for part in found:
+        for part in aggregates:
             if not _aggregates(part):
                 self.raise_error("|> AGGREGATE takes aggregates: put a column into its GROUP BY")
         for key in keys:
@@ -166,21 +168,21 @@ class Pipes(Operators):
             several = isinstance(of, (exp.Tuple, exp.Rollup, exp.Cube, exp.GroupingSets))
             if several or of.is_int or (isinstance(of, exp.Column) and of.sql().upper() == "ALL"):
                 self.raise_error("|> AGGREGATE … GROUP BY takes expressions: name the columns")
-        made = piped.opened()
-        made.set("expressions", [*(key.copy() for key in keys), *found])
+        query = piped.opened()
+        query.set("expressions", [*(key.copy() for key in keys), *aggregates])
         if grouped:
-            made.set("group", exp.Group(expressions=[key.unalias() for key in keys]))
-        return _Piped(made)
+            query.set("group", exp.Group(expressions=[key.unalias() for key in keys]))
+        return _Piped(query)
 
     def _piped_set(self, piped: "_Piped") -> "_Piped":
         """Each assignment sees those before it."""
-        told: set[str] = set()
+        assigned: set[str] = set()
         while True:
             name = self._name()
-            if name.name.lower() in told or not self._match(TokenType.EQ):
+            if name.name.lower() in assigned or not self._match(TokenType.EQ):
                 self.raise_error("|> SET takes `column = expression`, each column once")
                 return piped
-            told.add(name.name.lower())
+            assigned.add(name.name.lower())
             value = self._parse_disjunction()
             if value is None:
                 self.raise_error("|> SET takes `column = expression`")
@@ -201,20 +203,20 @@ class Pipes(Operators):
                 return piped
             if _organized(right) and not isinstance(right, exp.Subquery):
                 for key in _ORGANIZED:
-                    if held := right.args.get(key):
+                    if value := right.args.get(key):
                         right.set(key, None)
-                        united.set(key, held)
+                        united.set(key, value)
                 if self._match(TokenType.PIPE_GT, advance=False):
                     self.raise_error("ORDER BY and LIMIT in front of |> need a |> of their own")
             return _Piped(united)
-        made = piped.unfiltered()
+        query = piped.unfiltered()
         join = self._parse_join()
         if join is None or not join.this:
             self._retreat(start)
             self.raise_error(f"|> {word} is not understood")
             return piped
-        made.append("joins", join)
-        return _Piped(made, open=True)
+        query.append("joins", join)
+        return _Piped(query, open=True)
 
 
 class _Piped:
@@ -248,11 +250,11 @@ class _Piped:
 
     def alone(self) -> exp.Select:
         """The same of one source without clauses of its own, which all of what came before is."""
-        made = self.unfiltered()
-        of = made.args["from_"].this
-        if _only_name(made) and not any(of.args.get(key) for key in ("pivots", "sample")):
-            return made
-        return made if made is not self.query and isinstance(of, exp.Subquery) else _select(made)
+        query = self.unfiltered()
+        of = query.args["from_"].this
+        if _only_name(query) and not any(of.args.get(key) for key in ("pivots", "sample")):
+            return query
+        return query if query is not self.query and isinstance(of, exp.Subquery) else _select(query)
 
 
 def _select(query: exp.Expr, alias: exp.Identifier | None = None) -> exp.Select:
@@ -272,8 +274,8 @@ def _operand(query: exp.Query) -> exp.Query:
 def _only_from(query: exp.Select) -> bool:
     """Whether it was written as FROM alone."""
     stars = query.expressions
-    said = {key for key, held in query.args.items() if held} - {"expressions", "from_", "joins", "laterals"}
-    return len(stars) == 1 and isinstance(stars[0], exp.Star) and not stars[0].meta.get(_WRITTEN) and not said
+    clauses = {key for key, value in query.args.items() if value} - {"expressions", "from_", "joins", "laterals"}
+    return len(stars) == 1 and isinstance(stars[0], exp.Star) and not stars[0].meta.get(_WRITTEN) and not clauses
 
 
 def _organized(query: exp.Expr) -> bool:

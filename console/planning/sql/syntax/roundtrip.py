@@ -110,12 +110,12 @@ def _otherwise(written: str, function: str) -> str:
 
 def _parts(tree: exp.Expr, function: str) -> Counter[tuple[str, str]]:
     """Names and literals, as a multiset: texts as they are, names and numbers without case."""
-    found: Counter[tuple[str, str]] = Counter()
+    counts: Counter[tuple[str, str]] = Counter()
     for node in tree.walk():
         if isinstance(node, exp.Literal):
             loose = not node.is_string or function in _ANY_CASE
             kind = "text" if node.is_string else "number"
-            found[kind, str(node.this).lower() if loose else str(node.this)] += 1
+            counts[kind, str(node.this).lower() if loose else str(node.this)] += 1
         elif isinstance(node, exp.Identifier):
-            found["name", node.name.lower()] += 1
-    return found
+            counts["name", node.name.lower()] += 1
+    return counts

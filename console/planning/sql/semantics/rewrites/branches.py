@@ -16,8 +16,8 @@ _BRANCH = "\x1fbranch"
 def is_taken_by_rows(tree: exp.Select) -> bool:
     """Whether each row of its only source gives one at most, whatever the others are."""
     from_ = tree.args.get("from_")
-    said = {key for key, held in tree.args.items() if held}
-    if from_ is None or not said <= {"expressions", "from_", "where", "with_"}:
+    clauses = {key for key, clause in tree.args.items() if clause}
+    if from_ is None or not clauses <= {"expressions", "from_", "where", "with_"}:
         return False
     if not isinstance(from_.this, (exp.Table, exp.Subquery)) or from_.this.args.get("joins"):
         return False
@@ -38,17 +38,17 @@ def united(tree: exp.Select, views: Mapping[str, Relation], scope: Scope) -> Rel
     ):
         return None  # of another type they are cast before anything is computed
     alias = next(iter(views))
-    made = []
+    relations = []
     for branch in branches:
         one = tree.copy()
         one.set("with_", None)
         named = exp.Table(this=exp.to_identifier(_BRANCH), alias=exp.TableAlias(this=exp.to_identifier(alias)))
         one.args["from_"].set("this", named)
-        made.append(scope.run.query(one, replace(scope.beside(), ctes={**scope.ctes, _BRANCH: branch})))
-    if all(len({branch.columns[name].type for branch in made} | {""}) == 2 for name in made[0].columns):
+        relations.append(scope.run.query(one, replace(scope.beside(), ctes={**scope.ctes, _BRANCH: branch})))
+    if all(len({branch.columns[name].type for branch in relations} | {""}) == 2 for name in relations[0].columns):
         # of another type they would be cast to what they have in common
-        made = [branch for branch in made if FALSE.hash not in branch.filters] or made[:1]
-    return put_together(made) if len(made) > 1 else made[0]
+        relations = [branch for branch in relations if FALSE.hash not in branch.filters] or relations[:1]
+    return put_together(relations) if len(relations) > 1 else relations[0]
 
 
 def _computed_with(tree: exp.Select, branches: tuple[Relation, ...]) -> set[str]:

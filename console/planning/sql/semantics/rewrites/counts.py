@@ -32,13 +32,13 @@ def aggregate(call: exp.Expr, values: "Values") -> Value | None:
     if isinstance(call, exp.CountIf):
         return counted([call.this], values)
     if isinstance(call, exp.Count) and isinstance(inner := call.this, exp.Expr) and not call.expressions:
-        if (said := _one_or_none(inner.unnest())) is not None:
-            return counted(said, values)
+        if (conditions := _one_or_none(inner.unnest())) is not None:
+            return counted(conditions, values)
         if isinstance(inner.unnest(), (exp.Case, exp.If)) and (split := _only_branch(inner.unnest())) is not None:
             return counted([split[0], exp.Not(this=exp.Is(this=split[1].copy(), expression=exp.Null()))], values)
     if isinstance(call, exp.Sum) and values.nonempty and not functions.over_window(call):
-        said = _ones(call.this.unnest(), zero=True)
-        return counted(said, values) if said is not None else None
+        conditions = _ones(call.this.unnest(), zero=True)
+        return counted(conditions, values) if conditions is not None else None
     if isinstance(call, (exp.LogicalOr, exp.Max)) and values.truths.is_condition(call.this):
         return combined("Max", [values.value(call.this)])
     return None
@@ -58,24 +58,24 @@ def filtered(node: exp.Filter) -> exp.Expr | None:
     """The same aggregate with a CASE in place of its FILTER; None where it takes NULLs for something."""
     call, where = node.this, node.expression
     condition = where.this if isinstance(where, exp.Where) else where
-    made: exp.Expr | None = None
+    rewritten: exp.Expr | None = None
     if isinstance(call, exp.Count) and isinstance(call.this, (exp.Star, exp.Literal)) and not call.expressions:
-        made = exp.CountIf(this=condition.copy())
+        rewritten = exp.CountIf(this=condition.copy())
     elif isinstance(call, exp.CountIf):
-        made = exp.CountIf(
+        rewritten = exp.CountIf(
             this=exp.And(this=exp.Paren(this=condition.copy()), expression=exp.Paren(this=call.this.copy()))
         )
     elif isinstance(call, _PASS_OVER_NULLS) and not call.expressions and isinstance(call.this, exp.Expr):
-        made = call.copy()
-        of = made.this
+        rewritten = call.copy()
+        of = rewritten.this
         several = isinstance(of, exp.Distinct) and len(of.expressions) != 1
         if several or (isinstance(of, exp.Distinct) and of.args.get("on")):
             return None
         argument = of.expressions[0] if isinstance(of, exp.Distinct) else of
         argument.replace(exp.Case(ifs=[exp.If(this=condition.copy(), true=argument.copy())]))
-    if made is not None:
-        made.parent, made.arg_key = node.parent, node.arg_key
-    return made
+    if rewritten is not None:
+        rewritten.parent, rewritten.arg_key = node.parent, node.arg_key
+    return rewritten
 
 
 def asks_for_one(node: exp.Expr, values: "Values") -> tuple[exp.Expr, bool] | None:
@@ -86,9 +86,9 @@ def asks_for_one(node: exp.Expr, values: "Values") -> tuple[exp.Expr, bool] | No
     ):
         if not isinstance(call, exp.Expr) or not isinstance(number, exp.Expr) or (value := integer(number)) is None:
             continue
-        if (said := _asked(call.unnest(), values)) is None:
+        if (countable := _asked(call.unnest(), values)) is None:
             continue
-        condition, most = said
+        condition, most = countable
         if most and kind is exp.EQ and value == 1:
             return condition, False
         if _NEVER.get(kind) == value:
@@ -108,14 +108,14 @@ def _asked(call: exp.Expr, values: "Values") -> tuple[exp.Expr, bool] | None:
         return call.this, False
     if isinstance(call, exp.Coalesce) and len(call.expressions) == 1 and integer(call.expressions[0]) == 0:
         inner = call.this.unnest()
-        said = _ones(inner.this.unnest(), zero=False) if isinstance(inner, (exp.Sum, exp.Max)) else None
-        return (said[0], isinstance(inner, exp.Max)) if said is not None and len(said) == 1 else None
+        conditions = _ones(inner.this.unnest(), zero=False) if isinstance(inner, (exp.Sum, exp.Max)) else None
+        return (conditions[0], isinstance(inner, exp.Max)) if conditions is not None and len(conditions) == 1 else None
     if isinstance(call, exp.Count) and isinstance(call.this, exp.Expr) and not call.expressions:
-        said = _one_or_none(call.this.unnest())
-        return (said[0], False) if said is not None and len(said) == 1 else None
+        conditions = _one_or_none(call.this.unnest())
+        return (conditions[0], False) if conditions is not None and len(conditions) == 1 else None
     if isinstance(call, (exp.Sum, exp.Max)) and values.nonempty:
-        said = _ones(call.this.unnest(), zero=True)
-        return (said[0], isinstance(call, exp.Max)) if said is not None else None
+        conditions = _ones(call.this.unnest(), zero=True)
+        return (conditions[0], isinstance(call, exp.Max)) if conditions is not None else None
     return None
 
 
@@ -124,17 +124,17 @@ def of_zero(node: exp.Coalesce, values: "Values") -> Value | None:
     inner = node.this.unnest()
     if len(node.expressions) != 1 or integer(node.expressions[0]) != 0 or not isinstance(inner, exp.Sum):
         return None
-    if functions.over_window(inner) or (said := _ones(inner.this.unnest(), zero=False)) is None:
+    if functions.over_window(inner) or (conditions := _ones(inner.this.unnest(), zero=False)) is None:
         return None
-    return values.grouped(counted(said, values))
+    return values.grouped(counted(conditions, values))
 
 
 def some(condition: exp.Expr, values: "Values") -> Value:
     """Whether any row passes: false where there is none."""
     values.inside += 1
-    made = combined("Max", [values.truths.of(condition, filters=True)])
+    maximum = combined("Max", [values.truths.of(condition, filters=True)])
     values.inside -= 1
-    return combined("Coalesce", [values.grouped(made), FALSE])
+    return combined("Coalesce", [values.grouped(maximum), FALSE])
 
 
 def _only_branch(node: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:

@@ -22,13 +22,13 @@ def arithmetic(kind: type[exp.Expr], left: Value, right: Value) -> Value:
 
 def joined(parts: Iterable[Value]) -> list[Value]:
     """The parts of a concatenation, literals that stand beside each other made one."""
-    found: list[Value] = []
+    pieces: list[Value] = []
     for part in parts:
-        if found and part.kind.startswith("text:") and found[-1].kind.startswith("text:"):
-            found[-1] = simpler.text(found[-1].kind[5:] + part.kind[5:])
+        if pieces and part.kind.startswith("text:") and pieces[-1].kind.startswith("text:"):
+            pieces[-1] = simpler.text(pieces[-1].kind[5:] + part.kind[5:])
         else:
-            found.append(part)
-    return found
+            pieces.append(part)
+    return pieces
 
 
 def concatenated(parts: Iterable[Value]) -> Value:
@@ -54,8 +54,11 @@ def plain_sum(kind: type[exp.Expr], left: Value, right: Value) -> Value | None:
     )
 
 
-def by_default(key: str, held: object) -> bool:
+def by_default(key: str, value: object) -> bool:
     """Default arguments of a call: `trim(BOTH FROM b)`, `round(c, 0)`."""
-    return (key == "position" and held == "BOTH") or (
-        key == "decimals" and isinstance(held, exp.Expr) and isinstance(held.parent, exp.Round) and integer(held) == 0
+    return (key == "position" and value == "BOTH") or (
+        key == "decimals"
+        and isinstance(value, exp.Expr)
+        and isinstance(value.parent, exp.Round)
+        and integer(value) == 0
     )

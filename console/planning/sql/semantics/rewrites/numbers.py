@@ -47,13 +47,13 @@ def as_whole(node: exp.Expr, beside: Value) -> exp.Expr:
 def integer(node: exp.Expr) -> int | None:
     """An expression of INT literals as the INT it is."""
     node = node.unnest()
-    found: int | None = None
+    number: int | None = None
     if isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit():
-        found = int(node.this)
+        number = int(node.this)
     elif isinstance(node, exp.Neg) and (inner := integer(node.this)) is not None:
-        found = -inner
+        number = -inner
     elif type(node) in _FOLDED:
         sides = integer(node.args["this"]), integer(node.args["expression"])
         if sides[0] is not None and sides[1] is not None:
-            found = _FOLDED[type(node)](sides[0], sides[1])
-    return found if found is not None and -INT <= found < INT else None
+            number = _FOLDED[type(node)](sides[0], sides[1])
+    return number if number is not None and -INT <= number < INT else None

@@ -21,17 +21,17 @@ def strengthened(
     joins: Sequence[exp.Expr], where: exp.Expr | None, views: Mapping[str, Relation]
 ) -> list[exp.Expr] | None:
     """The joins with LEFT, RIGHT and FULL taken down as far as conditions allow; None where nothing changes."""
-    made = list(joins)
+    result = list(joins)
     rights = [join.this.alias_or_name.lower() if isinstance(join.this, exp.Expr) else "" for join in joins]
     first = frozenset(views) - frozenset(rights)
     changed = False
     while True:
-        sides = [(join.args.get("side") or "").upper() for join in made]
-        for at, join in enumerate(made):
+        sides = [(join.args.get("side") or "").upper() for join in result]
+        for at, join in enumerate(result):
             asked = [where] if where is not None else []
-            later = range(at + 1, len(made))
+            later = range(at + 1, len(result))
             asked += [
-                on for i in later if not sides[i] and _plain(made[i]) and (on := made[i].args.get("on")) is not None
+                on for i in later if not sides[i] and _plain(result[i]) and (on := result[i].args.get("on")) is not None
             ]
             lost = frozenset().union(*(_rejects(one, False, views) for one in asked)) if asked else frozenset()
             left = first | frozenset(rights[:at])
@@ -39,12 +39,12 @@ def strengthened(
             if any(sides[i] in ("RIGHT", "FULL") for i in later) or not _plain(join):
                 continue
             if (side := _taken_down(sides[at], bool(lost & left), rights[at] in lost)) != sides[at]:
-                made[at] = join.copy()
-                made[at].set("side", side or None)
+                result[at] = join.copy()
+                result[at].set("side", side or None)
                 changed = True
                 break
         else:
-            return made if changed else None
+            return result if changed else None
 
 
 def _plain(join: exp.Expr) -> bool:

@@ -51,8 +51,8 @@ class Truths:
     def of(self, node: exp.Expr, negated: bool = False, filters: bool = False) -> Value:
         """A condition as a value. filters: false and unknown count as the same"""
         node = node.unnest()
-        if (found := self._of_truth(node, negated, filters)) is not None:
-            return found
+        if (truth := self._of_truth(node, negated, filters)) is not None:
+            return truth
         match node:
             case exp.Not():
                 return self.of(node.this, not negated, filters)
@@ -150,7 +150,7 @@ class Truths:
 
     def _parts(self, node: exp.Expr, negated: bool, chain: type[exp.Expr], filters: bool = False) -> list[Value]:
         """The members of a chain, however long: not by recursion."""
-        found: list[Value] = []
+        members: list[Value] = []
         waiting = [(node, negated, filters)]
         while waiting:
             node, negated, filters = waiting.pop()
@@ -158,14 +158,14 @@ class Truths:
             if isinstance(node, exp.Not):
                 waiting.append((node.this, not negated, filters))
             elif _chain(node, negated) is not chain:
-                found.append(self.of(node, negated, filters))
+                members.append(self.of(node, negated, filters))
             elif isinstance(node, exp.Between):
                 low, high = (exp.LT, exp.GT) if negated else (exp.GTE, exp.LTE)
-                found.append(self._compared(low, node.this, node.args["low"]))
-                found.append(self._compared(high, node.this, node.args["high"]))
+                members.append(self._compared(low, node.this, node.args["low"]))
+                members.append(self._compared(high, node.this, node.args["high"]))
             else:  # the left side first
                 waiting += [(node.args[side], negated, filters) for side in ("expression", "this")]
-        return found
+        return members
 
     def _in(self, node: exp.In, negated: bool) -> Value:
         listed = [whole(option) for option in node.expressions]
@@ -229,8 +229,8 @@ class Truths:
         null = combined("Null", [])
         match node:
             case exp.Nullif():
-                made = self._compared(exp.EQ, node.this, node.expression)
-                return [(made, null)], self.value(node.this)
+                equal = self._compared(exp.EQ, node.this, node.expression)
+                return [(equal, null)], self.value(node.this)
             case exp.Nvl2():
                 is_null = combined("IsNull", [self.value(node.this)])
                 otherwise = node.args.get("false")

@@ -52,10 +52,10 @@ def narrowed(rows: Relation, conditions: Iterable[Value]) -> Relation:
     conditions = list(conditions)
     before = [value for value in rows.predicates if value.hash in rows.filters]
     constraints = split(merged(exp.And, [*before, *conditions], filters=True))
-    made = rows.narrowed(conditions)
+    narrower = rows.narrowed(conditions)
     others = rows.filters - {value.hash for value in before}
     filters = frozenset({FALSE.hash}) if FALSE in constraints else others | {value.hash for value in constraints}
-    return replace(made, filters=filters, predicates=tuple(constraints))
+    return replace(narrower, filters=filters, predicates=tuple(constraints))
 
 
 def lifted(rows: Relation, keys: frozenset[str]) -> tuple[Relation, list[Value]]:
@@ -79,17 +79,17 @@ def _is_one_key(value: Value, keys: frozenset[str]) -> bool:
 
 def split(parts: Iterable[Value]) -> list[Value]:
     """`NOT IN` as one part a value, since a subquery's filters and those of the query around it are one set."""
-    found: dict[str, Value] = {}
+    by_hash: dict[str, Value] = {}
     for part in parts:
         inner = part.parts[0] if part.kind == "Not" and part.parts else part
         if inner is part or inner.kind != "In" or not inner.parts or len(inner.parts) < 3:
-            found[part.hash] = part
+            by_hash[part.hash] = part
             continue
         of, *options = inner.parts
         for option in options:
             single = negated(combined("In", [of, option]))
-            found[single.hash] = single
-    return [found[key] for key in sorted(found)]
+            by_hash[single.hash] = single
+    return [by_hash[key] for key in sorted(by_hash)]
 
 
 def one(chain: Chain, parts: list[Value]) -> Value:
@@ -122,20 +122,20 @@ class _About:
 
 def _by_value(chain: Chain, kept: dict[str, Value], filters: bool) -> dict[str, Value]:
     """Bounds and memberships of one value made one."""
-    found: dict[str, Value] = {}
+    result: dict[str, Value] = {}
     about: dict[tuple[str, str], _About] = {}
     for part in kept.values():
         if (constraint := _constraint(part)) is None or (
             part.kind == "Not" if chain is exp.Or else _met_by_several(part)
         ):
-            found[part.hash] = part
+            result[part.hash] = part
         else:
             key, this = constraint
             about[key] = _both(chain, about[key], this) if key in about else this
     for known in about.values():
         for part in _written(chain, known, filters):
-            found[part.hash] = part
-    return found
+            result[part.hash] = part
+    return result
 
 
 def _constraint(part: Value) -> tuple[tuple[str, str], _About] | None:
@@ -146,8 +146,8 @@ def _constraint(part: Value) -> tuple[tuple[str, str], _About] | None:
         kinds = {option.kind.partition(":")[0] for option in options}
         if len(kinds) != 1 or not kinds <= {"integer", "text"}:
             return None
-        held = {option.hash: option for option in options}
-        about = _About(of, options=held) if inner is part else _About(of, others=held)
+        literals = {option.hash: option for option in options}
+        about = _About(of, options=literals) if inner is part else _About(of, others=literals)
         return (of.hash, _key(of, kinds.pop(), part)), about
     if part.kind not in ("LT", "LTE") or not part.parts:
         return None
@@ -216,17 +216,17 @@ def _written(chain: Chain, about: _About, filters: bool) -> list[Value]:
             return [FALSE]
     else:
         _widened(about)
-    found = []
+    parts = []
     if about.options is not None:
         chosen = [about.options[key] for key in sorted(about.options)]
-        found.append(combined("In", [about.of, *chosen]) if chosen else combined("In", [about.of]))
+        parts.append(combined("In", [about.of, *chosen]) if chosen else combined("In", [about.of]))
     if about.others:
-        found.append(negated(combined("In", [about.of, *(about.others[key] for key in sorted(about.others))])))
+        parts.append(negated(combined("In", [about.of, *(about.others[key] for key in sorted(about.others))])))
     if about.low is not None:
-        found.append(combined("LT" if about.low[1] else "LTE", [integer(about.low[0]), about.of]))
+        parts.append(combined("LT" if about.low[1] else "LTE", [integer(about.low[0]), about.of]))
     if about.high is not None:
-        found.append(combined("LT" if about.high[1] else "LTE", [about.of, integer(about.high[0])]))
-    return found
+        parts.append(combined("LT" if about.high[1] else "LTE", [about.of, integer(about.high[0])]))
+    return parts
 
 
 def _narrowed(about: _About) -> None:
@@ -303,7 +303,8 @@ def _shared(chain: Chain, kept: dict[str, Value], filters: bool) -> dict[str, Va
     if not common:
         return kept
     rests = [
-        one(within, merged(within, [m for h, m in held.items() if h not in common], filters)) for held in sets.values()
+        one(within, merged(within, [m for h, m in members.items() if h not in common], filters))
+        for members in sets.values()
     ]
     whole = one(within, merged(within, [*common.values(), one(chain, merged(chain, rests, filters))], filters))
     left = {key: part for key, part in kept.items() if key not in split}
@@ -313,16 +314,16 @@ def _shared(chain: Chain, kept: dict[str, Value], filters: bool) -> dict[str, Va
 def _without_implied(kept: dict[str, Value]) -> dict[str, Value]:
     """`x IS NOT NULL` is redundant beside a condition that no NULL satisfies."""
     needed = {key: needs(part) for key, part in kept.items()}
-    found = {}
+    remaining = {}
     for key, part in kept.items():
-        others = frozenset().union(*(held for rival, held in needed.items() if rival != key))
+        others = frozenset().union(*(hashes for rival, hashes in needed.items() if rival != key))
         inner = part.parts[0] if part.kind == "Not" and part.parts else part
         if inner.kind == "IsNull" and inner.parts and inner.parts[0].hash in others:
             if inner is part:
                 return {FALSE.hash: FALSE}
             continue
-        found[key] = part
-    return found
+        remaining[key] = part
+    return remaining
 
 
 def needs(condition: Value, true: bool = True) -> frozenset[str]:
@@ -332,9 +333,9 @@ def needs(condition: Value, true: bool = True) -> frozenset[str]:
         case "Not":
             return needs(parts[0], not true)
         case "And" | "Or":
-            held = [needs(part, true) for part in parts]
+            sets = [needs(part, true) for part in parts]
             every = (condition.kind == "And") == true
-            return frozenset().union(*held) if every else frozenset.intersection(*held)
+            return frozenset().union(*sets) if every else frozenset.intersection(*sets)
         case "IsNull":
             return frozenset() if true else known(parts[0])
     return known(condition)
@@ -342,11 +343,11 @@ def needs(condition: Value, true: bool = True) -> frozenset[str]:
 
 def known(value: Value) -> frozenset[str]:
     """Values that are not NULL where this one is not."""
-    found, waiting = set(), [value]
+    hashes, waiting = set(), [value]
     while waiting:
         one_ = waiting.pop()
-        found.add(one_.hash)
+        hashes.add(one_.hash)
         label = one_.kind.partition("/")[0]
         if one_.parts and (label in _STRICT or label.startswith("cast:")):
             waiting += one_.parts[:1] if label == "In" else one_.parts  # an option may be NULL beside one that is met
-    return frozenset(found)
+    return frozenset(hashes)
