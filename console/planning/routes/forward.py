@@ -51,10 +51,10 @@ def _given(change: Change) -> Verdict:
 
 def _proven(change: Change) -> Verdict:
     """Every missing column is a function of the table's own."""
-    made = {column: Pick(column, made=sql) for column, sql in change.proof.given.items()}
-    by_name = {pick.name: pick for pick in change.diff.picks} | made
+    computed = {column: Pick(column, computed=sql) for column, sql in change.proof.given.items()}
+    by_name = {pick.name: pick for pick in change.diff.picks} | computed
     picks = tuple(by_name[column.name] for column in change.wanted.table.columns)
-    why = f"{computable(list(made), change.name)}: copied from the live {change.name}"
+    why = f"{computable(list(computed), change.name)}: copied from the live {change.name}"
     return _copy(change, why, LiveCopy(reads.select(change.name, picks)))
 
 

@@ -111,9 +111,9 @@ def _quantile(call: exp.Expr, type: str) -> Recipe:
 
     def final(states: list[exp.Expr]) -> exp.Expr:
         seen = exp.func("kll_sketch_get_n_double", states[0].copy(), dialect=DIALECT)
-        found = exp.func("kll_sketch_get_quantile_double", states[0].copy(), fraction.copy(), dialect=DIALECT)
+        quantile = exp.func("kll_sketch_get_quantile_double", states[0].copy(), fraction.copy(), dialect=DIALECT)
         # an empty sketch has no quantile and raises
-        return exp.Case(ifs=[exp.If(this=exp.GT(this=seen, expression=exp.Literal.number(0)), true=found)])
+        return exp.Case(ifs=[exp.If(this=exp.GT(this=seen, expression=exp.Literal.number(0)), true=quantile)])
 
     return [State("kll", "binary", sketch, "kll_merge_agg_double", True)], final
 
@@ -300,11 +300,11 @@ def _assemble(
     projected: list[exp.Expr] = []
     reading: list[exp.Expr] = []
     for column, part in parts:
-        if found := by_name.get(column.name):
-            for state, partial in found.states:
+        if aggregate := by_name.get(column.name):
+            for state, partial in aggregate.states:
                 stored.append(state)
                 projected.append(exp.alias_(partial, name(state.name)))
-            reading.append(exp.alias_(found.read, name(column.name)))
+            reading.append(exp.alias_(aggregate.read, name(column.name)))
         else:
             stored.append(column)
             projected.append(exp.alias_(cast(part.unalias().copy(), column.type), name(column.name)))

@@ -79,7 +79,7 @@ class FeedCode:
 def query(
     text: Text, known: NameScope, parameters: tuple[Parameter, ...] = (), variables: Mapping[str, str] | None = None
 ) -> Compiled | None:
-    """Compile a query of the read side; parameters stay as `:name`. None where problems were found."""
+    """Compile a query of the read side; parameters stay as `:name`. None if there are problems."""
     with _guarded(text):
         tree = parse(text)
         if tree is None:

@@ -1,4 +1,4 @@
-"""Reads and forward queries: SQL made from an existing table's columns instead of its sources."""
+"""Reads and forward queries: SQL built from an existing table's columns instead of its sources."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,9 +24,9 @@ _FORBIDDEN = (
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """One logical column, by one of `of`, `literal` and `made`.
+    """One logical column, by one of `of`, `literal` and `computed`.
 
-    of       an older logical column;  literal, made  SQL, the latter over older logical columns
+    of       an older logical column;  literal, computed  SQL, the latter over older logical columns
     type     to which it is cast, "" not to be cast
     fresh    an aggregate's column whose states are kept and whose reading is a new one
     """
@@ -36,7 +36,7 @@ class Pick:
     literal: str = ""
     type: str = ""
     fresh: bool = False
-    made: str = ""
+    computed: str = ""
 
 
 def compose(read: str, picks: Sequence[Pick], wanted: str) -> str:
@@ -89,8 +89,8 @@ def _picked(pick: Pick, old: Mapping[str, exp.Expr] | None = None) -> exp.Expr:
 
     if pick.of:
         value = exp.column(name(pick.of)) if old is None else old[pick.of.lower()].copy()
-    elif pick.made:
-        value = sqlglot.parse_one(pick.made, read=DIALECT).transform(read)
+    elif pick.computed:
+        value = sqlglot.parse_one(pick.computed, read=DIALECT).transform(read)
     else:
         value = sqlglot.parse_one(pick.literal, read=DIALECT)
     return cast(value, pick.type) if pick.type else value
@@ -109,7 +109,7 @@ def forward(table: Table, live: TableState) -> tuple[str, tuple[Problem, ...]]:
 
 
 def _row_by_row(tree: exp.Select, text: Text) -> bool:
-    """Whether each row gives one: a copy is made in batches, so anything over several rows would be taken over a batch."""
+    """Whether each row gives one: a copy runs in batches, so anything over several rows would be computed per batch."""
     for part in tree.expressions:
         if aggregates(part) or windows(part) or part.find(exp.Query) is not None:
             what = "aggregates, uses a window or asks another query"

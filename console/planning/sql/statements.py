@@ -19,8 +19,8 @@ Pair = tuple[tuple[str, str], tuple[str, str]]
 _FIRST = ("SELECT", "WITH", "FROM", "(", "VALUES", "INSERT", "CREATE", "REPLACE", "MERGE", "UPDATE", "COPY", "ALTER")
 # partitions or all rows of one table become another's
 _SWAPS = [
-    re.compile(said, re.IGNORECASE | re.DOTALL)
-    for said in (
+    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for pattern in (
         r"ALTER\s+TABLE\s+(?P<to>\S+)\s+SWAP\s+WITH\s+(?P<of>\S+)",
         r"ALTER\s+TABLE\s+(?P<to>\S+)\s+EXCHANGE\s+PARTITION\s*\(.*\)\s*WITH\s+TABLE\s+(?P<of>\S+)",
         r"SELECT\s+swap_partitions_between_tables\s*\(\s*'(?P<of>[^']+)',.*'(?P<to>[^']+)'\s*\)",
@@ -42,7 +42,7 @@ def statements(sql: str, dialect: str) -> Iterator[exp.Expr]:
     known = dialect if dialect in ("", *sqlglot.Dialect.classes) else "spark"
     for text in _split(sql, known):
         # ahead of the parser, which reads no such statement in most dialects
-        if (swap := next(filter(None, (said.fullmatch(text) for said in _SWAPS)), None)) is not None:
+        if (swap := next(filter(None, (pattern.fullmatch(text) for pattern in _SWAPS)), None)) is not None:
             yield exp.insert(exp.select("*").from_(swap["of"], dialect=known), swap["to"], dialect=known)
             continue
         for attempt in dict.fromkeys((known, "spark")):
@@ -59,15 +59,15 @@ def _split(sql: str, dialect: str) -> list[str]:
         tokens = sqlglot.Dialect.get_or_raise(dialect).tokenize(sql)
     except SqlglotError:
         return []
-    found, first = [], 0
+    texts, first = [], 0
     for at, token in enumerate(tokens):
         if token.token_type == TokenType.SEMICOLON or at == len(tokens) - 1:
             last = at if token.token_type == TokenType.SEMICOLON else at + 1
             # ahead of the parser, which warns about statements it does not know
             if first < last and tokens[first].text.upper() in _FIRST:
-                found.append(sql[tokens[first].start : tokens[last - 1].end + 1])
+                texts.append(sql[tokens[first].start : tokens[last - 1].end + 1])
             first = at + 1
-    return found
+    return texts
 
 
 def tables_read(node: exp.Expr, hidden: frozenset[str] = frozenset()) -> Iterator[str]:
@@ -81,8 +81,8 @@ def tables_read(node: exp.Expr, hidden: frozenset[str] = frozenset()) -> Iterato
         name = table_name(node)
         if name not in hidden and isinstance(node.this, exp.Identifier):
             yield name
-    for key, held in node.args.items():
-        for item in held if isinstance(held, list) else [held]:
+    for key, value in node.args.items():
+        for item in value if isinstance(value, list) else [value]:
             if isinstance(item, exp.Expr) and key not in ("with_", "hint", "into"):
                 yield from tables_read(item, hidden)
 
@@ -166,12 +166,12 @@ class Flow:
             pairs.append(("*", rest.value))
         self._pairs(target, pairs)
         if target not in self.columns:
-            held = unknown(target).rest if relation.rest else ()
+            rest_columns = unknown(target).rest if relation.rest else ()
             known = dict(pairs) if not relation.rest else {}
-            self.relations[target] = replace(unknown(target), columns=known, rest=held)
+            self.relations[target] = replace(unknown(target), columns=known, rest=rest_columns)
 
-    def _pairs(self, target: str, made: Iterable[tuple[str, Value]]) -> None:
-        self.pairs |= {(of, (target, name)) for name, value in made for of in value.reads}
+    def _pairs(self, target: str, columns: Iterable[tuple[str, Value]]) -> None:
+        self.pairs |= {(of, (target, name)) for name, value in columns for of in value.reads}
 
     def _copy(self, tree: exp.Expr) -> None:
         """COPY … FROM files, and TO them."""

@@ -90,10 +90,10 @@ def parse(text: Text) -> exp.Query | None:
     except RecursionError:
         text.report_query("S101", "the query is nested too deeply", hint=f"at most {allow.DEPTH} levels")
     except BROKEN as error:
-        if (found := misfit(text.sql)) is None:
+        if (refused := misfit(text.sql)) is None:
             text.report_query("S102", f"the query of {text.node or 'this call'} cannot be read: {error}")
         else:
-            text.report_query("S102", f"{found[1]} is not understood: the function takes other arguments", found[0])
+            text.report_query("S102", f"{refused[1]} is not understood: the function takes other arguments", refused[0])
     except SqlglotError as error:
         details = getattr(error, "errors", None) or [{}]
         first = details[0]
@@ -150,7 +150,7 @@ def _parse(text: Text) -> exp.Query | None:
     if second := next((token for token in tokens if token.token_type == TokenType.SEMICOLON), None):
         text.report_query("S103", "more than one statement", second.start, hint="one query a file, without `;`")
         return None
-    tree = next((found for found in sqlglot.parse(text.sql, read=DIALECT) if found is not None), None)
+    tree = next((query for query in sqlglot.parse(text.sql, read=DIALECT) if query is not None), None)
     while isinstance(tree, exp.Subquery) and not tree.alias:
         tree = tree.this
     if not isinstance(tree, (exp.Select, exp.SetOperation)):
@@ -200,9 +200,9 @@ def substitute(tree: exp.Query, text: Text, variables: Mapping[str, str], parame
         elif name in variables:
             place.replace(literal(variables[name]))
         else:
-            found = re.search(rf":{re.escape(name)}\b", text.sql)  # a placeholder carries no position
+            match = re.search(rf":{re.escape(name)}\b", text.sql)  # a placeholder carries no position
             hint = nearest(name, {*declared, *variables})
-            text.report_query("S111", f":{name} is neither a parameter nor a variable", found and found.start(), hint)
+            text.report_query("S111", f":{name} is neither a parameter nor a variable", match and match.start(), hint)
     return used
 
 

@@ -53,7 +53,7 @@ def type_named(type: str) -> str:
 def field(type: str, name: str) -> tuple[str, str]:
     """The field that `x.name` reads of a type: its name, folded where case does not matter, and its type.
 
-    A struct's fields are found without regard to case, a map's keys are data; so is what is not known.
+    A struct's fields are looked up without regard to case; a map's keys, and names of an unknown type, are data.
     """
     if not type:
         return name, ""

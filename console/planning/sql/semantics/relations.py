@@ -249,7 +249,7 @@ def _at_most_one(kept: From, added: From, conditions: list[Value]) -> bool:
 
 
 def _another(parts: tuple[str, ...], part: str) -> tuple[str, ...]:
-    """The parts and one more, which is told from another of its kind."""
+    """The parts and one more, which stays distinct from equal parts."""
     unique_part, at = part, 0
     while unique_part in parts:
         at += 1

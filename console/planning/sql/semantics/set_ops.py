@@ -98,7 +98,7 @@ def _either(values: list[Value]) -> Value:
 
 
 def put_together(relations: list[Relation]) -> Relation:
-    """A UNION ALL of what is evaluated already."""
+    """A UNION ALL of evaluated relations."""
     return _united(exp.Union(), relations)
 
 
@@ -195,7 +195,7 @@ def _end(node: exp.Expr) -> str:
 
 
 def _ordered(tree: exp.Expr, values: Values, shown: list[Value]) -> tuple[str, list[Value]]:
-    """The order that a query gives its rows, "" for none, and the values it is made of."""
+    """The order of a query's rows, "" for none, and the values by which they are ordered."""
     keys = [key for key in _ORDERS[1:] if tree.args.get(key)]  # no total order
     by: list[Value] = []
     for part in (part for key in _ORDERS if tree.args.get(key) for part in tree.args[key].expressions):
@@ -212,7 +212,7 @@ def _ordered(tree: exp.Expr, values: Values, shown: list[Value]) -> tuple[str, l
 
 
 def pivoted(relation: Relation, pivot: exp.Expr, scope: Scope) -> Relation:
-    """The relation turned; columns it does not name are grouped by, or repeated."""
+    """The relation pivoted; columns that the pivot does not name are grouped by, or repeated."""
     named = {column.name.lower() for column in pivot.find_all(exp.Column)}
     kept = {name: value for name, value in relation.columns.items() if name not in named}
     rests = tuple(rest.without(named) for rest in relation.rest)

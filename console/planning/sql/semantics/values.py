@@ -199,7 +199,9 @@ class Values:
             grouped = value is not None and value.hash in self.keys
             sure, may = grouped or (sure and bool(self.inside)), may and not grouped and bool(self.inside)
         if not self.first and (self.inside or not (self.keys or self.group)):
-            sure = sure or forms.mentions(alias, name)  # what an alias is made of by its own name is the source's
+            sure = sure or forms.mentions(
+                alias, name
+            )  # an alias whose expression uses its own name reads the source's column
         if sure and not self.first:
             return self.scope.named(name)
         if name in self.done:
@@ -327,7 +329,7 @@ class Values:
                     label.append(f"{key}={str(item).lower() if function else item}")
         if functions.fresh(node) or (isinstance(node, exp.Placeholder) and not node.this):
             label.append(f"{self.scope.run.number(node)} of {self.rows}{self.order}")
-        if isinstance(node, exp.ArraysZip):  # names its fields by what they are made of
+        if isinstance(node, exp.ArraysZip):  # its fields are named after its arguments
             label += [part.alias_or_name for part in node.expressions]
         whole = combined("/".join(label), parts)
         return replace(whole, volatile=True) if functions.is_volatile(node) else whole

@@ -1,4 +1,4 @@
-"""Queries for DuckDB: a release's reads, and queries that are tried over made-up rows."""
+"""Queries for DuckDB: a release's reads, and queries that are tried on generated rows."""
 
 import re
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ def read_of(read: str) -> exp.Query:
     The program that reads a release runs this SQL with its own rights. Whoever can write the region's files could have
     put another there, which reads files of this machine or calls Java.
 
-    raises  Problems, a DataError, where it is no query that this planner could have made
+    raises  Problems, a DataError, where it is not a query that this planner can have compiled
     """
     text = Text(read, "", "the release")
     tree = parse(text)
@@ -54,9 +54,9 @@ def in_duckdb(read: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A query to be run over made-up rows, and what rows may matter to it.
+    """A query to be run on generated rows, and the values that those rows should cover.
 
-    sql        compiled Spark SQL;  duckdb  the same for DuckDB, "" where it cannot be said there
+    sql        compiled Spark SQL;  duckdb  the same for DuckDB, "" where it has no equivalent
     columns    its output's names, in order;  reads  table → the columns it names, typed
     numbers    and `texts`: the literals in it;  documents  columns whose text is read as JSON;  keys  read from those
     """

@@ -17,7 +17,7 @@ from console.planning.sql.tree import DIALECT, Text, render
 _ANY_CASE = ("DATE_TRUNC", "TRUNC")  # whose unit means the same in capitals
 _FIRST_GROUP = ("number", "1")
 _SECONDS = ("text", "yyyy-MM-dd HH:mm:ss")
-_DEFAULT = {  # what may be left out, since Spark takes the same where nothing is said
+_DEFAULT = {  # arguments that may be lost, since they are Spark's defaults
     "REGEXP_EXTRACT": _FIRST_GROUP, "REGEXP_EXTRACT_ALL": _FIRST_GROUP,
     "FROM_UNIXTIME": _SECONDS, "UNIX_TIMESTAMP": _SECONDS, "TO_UNIX_TIMESTAMP": _SECONDS,
 }  # fmt: skip
@@ -39,7 +39,7 @@ def check(text: Text) -> None:
 
     sqlglot turns a few functions' arguments into its own notation and back: the frequency of `percentile` is dropped,
     a column as the unit of `date_trunc` becomes a unit of that name, the pattern letters `YYYY` and `y` become `yyyy`.
-    What is lost is told from the arguments alone: each must be found again in what would be sent.
+    Losses are detected by the arguments alone: each must occur in the text that would be sent.
     """
     for node in _calls(text.sql):
         written = node.sql(DIALECT, comments=False)

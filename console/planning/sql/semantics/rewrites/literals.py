@@ -21,7 +21,7 @@ def arithmetic(kind: type[exp.Expr], left: Value, right: Value) -> Value:
 
 
 def joined(parts: Iterable[Value]) -> list[Value]:
-    """The parts of a concatenation, literals that stand beside each other made one."""
+    """The parts of a concatenation, with adjacent literals merged."""
     pieces: list[Value] = []
     for part in parts:
         if pieces and part.kind.startswith("text:") and pieces[-1].kind.startswith("text:"):

@@ -36,7 +36,7 @@ def whole(node: exp.Expr) -> exp.Expr:
 
 
 def as_whole(node: exp.Expr, beside: Value) -> exp.Expr:
-    """The integer that `CAST(1 AS DOUBLE)` is made of, beside a double, with which Spark compares either alike."""
+    """The integer in `CAST(1 AS DOUBLE)` where it is compared with a double: Spark compares both forms alike."""
     inner = node.unnest()
     if beside.type != "double" or not isinstance(inner, exp.Cast) or not inner.to.is_type(exp.DataType.Type.DOUBLE):
         return node

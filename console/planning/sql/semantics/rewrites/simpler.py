@@ -15,8 +15,8 @@ from console.planning.sql.relation import FALSE, TRUE, Relation, Value, built_of
 Chain = type[exp.Expr]
 _WHOLE = ("tinyint", "smallint", "int", "bigint")
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double")
-_MAX_MEMBERS = 200  # members of a chain that are held against each other
-# types of which no two values that are equal can be told apart
+_MAX_MEMBERS = 200  # members of a chain that are compared with each other
+# types whose equal values are indistinguishable
 _ONE_SPELLING = frozenset([*_WHOLE, "string", "boolean", "date", "timestamp", "timestamp_ntz", "binary"])
 # what asks the same of values that are equal
 _COMPARES = frozenset(["EQ", "LT", "LTE", "In", "IsNull", "Not", "And", "Or", "NullSafeEQ"])
@@ -121,7 +121,7 @@ class _About:
 
 
 def _by_value(chain: Chain, kept: dict[str, Value], filters: bool) -> dict[str, Value]:
-    """Bounds and memberships of one value made one."""
+    """Bounds and memberships of one value, merged."""
     result: dict[str, Value] = {}
     about: dict[tuple[str, str], _About] = {}
     for part in kept.values():
