@@ -11,7 +11,7 @@ from console.model.schema import Table
 from console.model.sources import Sources
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Materialization:
     """A query that feeds one table from a driving table and may join others. `sql` is Spark SQL as written."""
 
@@ -32,7 +32,7 @@ class Parameter:
     default: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """A named, parameterised query over the release."""
 
@@ -44,7 +44,7 @@ class Endpoint:
     where: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Copy:
     """A query whose result is appended to or replaces a separate table, on demand or by schedule."""
 
@@ -58,7 +58,7 @@ class Copy:
     where: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sink:
     """A query exported to files below the region's warehouse, at the relative `path`."""
 

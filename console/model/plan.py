@@ -43,7 +43,7 @@ ACTIONS: dict[Action, ActionTraits] = {
 COLUMN_SIGNS = {"added": "+", "removed": "-", "changed": "~", "renamed": "~", "type": "~"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
     """Estimated cost, from file statistics; seconds is 0 where no rate was ever measured in the region.
 
@@ -82,7 +82,7 @@ class ColumnChange:
     was: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NodeChange:
     """The action for one node, with its reason in one sentence."""
 
@@ -95,7 +95,7 @@ class NodeChange:
     source: str = ""  # the table from which its history is read
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
     """One difference between a region's real table and its live release: the table was altered by hand.
 
@@ -132,7 +132,7 @@ class Rollback:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """One region's plan; `digest()` binds it to the files and the live release from which it was computed.
 

@@ -6,7 +6,7 @@ from typing import Literal
 from console.model.policy import Throttle
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ssh:
     """SSH access to a remote region. Host keys are always verified against `known_hosts`."""
 
@@ -37,7 +37,7 @@ class Limits:
     target_seconds: float = 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """How the gate is opened, and how long failed and superseded releases are kept.
 

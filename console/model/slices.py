@@ -21,7 +21,7 @@ FIRST, LAST = (
 _BEGIN, _END = "0001-01-01T00:00:00", "9999-12-31T24:00:00"  # bounds of the times between the two ends
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Slice:
     """The smallest piece of a backfill.
 
@@ -65,10 +65,12 @@ def cut(days: Iterable[Day], rows_limit: int | None = None, hours: bool = True) 
         pieces.append((EARLY, "", *_sums(early)))
     ends = ["", *(first for _, first, _, _ in pieces[:-1])]
     slices = [
-        Slice(index, label, first, end, rows, size)
+        Slice(index=index, label=label, first=first, end=end, rows=rows, bytes=size)
         for index, ((label, first, rows, size), end) in enumerate(zip(pieces, ends, strict=True), 1)
     ]
-    return (*slices, Slice(len(slices) + 1, "no day", "", "", *_sums(nulls), null=True))
+    rows, size = _sums(nulls)
+    null = Slice(index=len(slices) + 1, label="no day", first="", end="", rows=rows, bytes=size, null=True)
+    return (*slices, null)
 
 
 def _pieces(name: str, days: Sequence[Day], rows_limit: int | None, hours: bool) -> list[tuple[str, str, int, int]]:

@@ -38,7 +38,7 @@ class Fragile:
     keys: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Backfill:
     """Copy history into one new version, batch by batch, from a fenced source.
 
@@ -105,7 +105,7 @@ class Pair:
     exact: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """Comparison of the old and the new version of one rebuilt table at the same landing position, per day.
 

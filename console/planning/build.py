@@ -125,7 +125,7 @@ def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits)
         assert verdict.live is not None
         time, (price, read) = verdict.live.table.time, _copied(copied, verdict.live, live, limits)
         backfills.append(
-            Backfill("", verdict.name, verdict.name, "forward", copied.sql, time, price.rows, price.bytes, price.days, price.batches, copied.states, "", copied.until, read)
+            Backfill(materialization="", source=verdict.name, target=verdict.name, route="forward", sql=copied.sql, time=time, rows=price.rows, bytes=price.bytes, days=price.days, batches=price.batches, stored=copied.states, since="", until=copied.until, columns=read)
         )  # fmt: skip
     if (recomputed := verdict.recomputed) is None:
         return backfills
@@ -136,7 +136,7 @@ def _backfills(verdict: Verdict, verdicts: Verdicts, live: Live, limits: Limits)
         assert source is not None
         price, read = _replayed(recomputed, feed, source, live, limits)
         backfills.append(
-            Backfill(feed.materialization, feed.source, verdict.name, "replay", recomputed.query(feed), source.table.time, price.rows, price.bytes, price.days, price.batches, False, recomputed.since, "", read, states=recomputed.completes_states)
+            Backfill(materialization=feed.materialization, source=feed.source, target=verdict.name, route="replay", sql=recomputed.query(feed), time=source.table.time, rows=price.rows, bytes=price.bytes, days=price.days, batches=price.batches, stored=False, since=recomputed.since, until="", columns=read, states=recomputed.completes_states)
         )  # fmt: skip
     return backfills
 
@@ -219,7 +219,11 @@ def _comparison(verdict: Verdict) -> Comparison:
         else:
             pairs.append(Pair(live_column, name, name not in wanted.inexact and live_column not in live.inexact))
     return Comparison(
-        wanted.table.name, tuple(pairs), tuple(excluded), wanted.keys if diff.rows else (), wanted.table.time
+        table=wanted.table.name,
+        pairs=tuple(pairs),
+        left_out=tuple(excluded),
+        keys=wanted.keys if diff.rows else (),
+        time=wanted.table.time,
     )
 
 
@@ -277,8 +281,8 @@ def nodes(desired: Desired, verdicts: Verdicts, live: Live, limits: Limits) -> t
     """Every node with its action, tables first in the order in which rows flow."""
     tables = [
         NodeChange(
-            "table", verdict.name, verdict.action, verdict.why, verdict.columns, price(verdict, verdicts, live, limits),
-            _read_from(verdict),
+            kind="table", name=verdict.name, action=verdict.action, why=verdict.why, columns=verdict.columns, price=price(verdict, verdicts, live, limits),
+            source=_read_from(verdict),
         )
         for verdict in verdicts.values()
     ]  # fmt: skip
@@ -316,7 +320,7 @@ def _ends(
 
 
 def _end(kind: ReadSide, name: str, action: Action, why: str) -> NodeChange:
-    return NodeChange(kind, name, action, why)
+    return NodeChange(kind=kind, name=name, action=action, why=why)
 
 
 def with_promote(made: tuple[Step, ...], changes: tuple[NodeChange, ...]) -> tuple[Step, ...]:

@@ -38,7 +38,13 @@ def history(live: Live, source: str, time: str, limits: Limits) -> Price:
         return Price()
     batches = _batches(stats.days, limits, time != "date") if time and stats.days else 0
     known = sum(1 for day in stats.days if day.day) if time else 0
-    return Price(known, stats.rows, stats.bytes, max(batches, 1 if stats.rows else 0), _seconds(live, stats.rows))
+    return Price(
+        days=known,
+        rows=stats.rows,
+        bytes=stats.bytes,
+        batches=max(batches, 1 if stats.rows else 0),
+        seconds=_seconds(live, stats.rows),
+    )
 
 
 def _batches(days: Sequence[Day], limits: Limits, hours: bool) -> int:
@@ -70,18 +76,22 @@ def _batches(days: Sequence[Day], limits: Limits, hours: bool) -> int:
 def total(parts: Sequence[Price]) -> Price:
     """Their sum; days are those of the longest."""
     return Price(
-        max((part.days for part in parts), default=0),
-        sum(part.rows for part in parts),
-        sum(part.bytes for part in parts),
-        sum(part.batches for part in parts),
-        sum(part.seconds for part in parts),
+        days=max((part.days for part in parts), default=0),
+        rows=sum(part.rows for part in parts),
+        bytes=sum(part.bytes for part in parts),
+        batches=sum(part.batches for part in parts),
+        seconds=sum(part.seconds for part in parts),
     )
 
 
 def log(live: Live, source: str) -> Price:
     """Following a rebuilt table's own log from its start: the same rows, in no batches of their own."""
     stats = live.table(source)
-    return Price(0, stats.rows, stats.bytes, 0, _seconds(live, stats.rows)) if stats else Price()
+    return (
+        Price(days=0, rows=stats.rows, bytes=stats.bytes, batches=0, seconds=_seconds(live, stats.rows))
+        if stats
+        else Price()
+    )
 
 
 def _seconds(live: Live, rows: int) -> float:

@@ -131,8 +131,8 @@ def _entry(root: Path, name: str, document: Document) -> tuple[RegionEntry, list
         limits=Limits(doc.limits.rows, doc.limits.bytes, doc.limits.target_seconds),
         throttle=Throttle(doc.throttle.lag, doc.throttle.hours, doc.zone, doc.throttle.query),
         policy=Policy(
-            doc.policy.promote, doc.policy.on_failure, doc.policy.keep_failed, doc.policy.rollback_window,
-            doc.policy.quarantine_rows,
+            promote=doc.policy.promote, on_failure=doc.policy.on_failure, keep_failed_hours=doc.policy.keep_failed, rollback_window_hours=doc.policy.rollback_window,
+            quarantine_rows=doc.policy.quarantine_rows,
         ),
         prices=Prices(doc.prices.core_hour, doc.prices.tb_read, doc.prices.tb_month),
         where=document.place(()),
@@ -158,7 +158,19 @@ def _ssh(doc: RegionDoc, root: Path) -> tuple[Ssh | None, str, str]:
     known, why, hint = ssh.known_hosts, "", ""
     if known and not known.startswith("~/"):
         known, why, hint = _local(known, root, False)
-    return Ssh(ssh.host, ssh.port, ssh.user, ssh.key, known, ssh.jump, ssh.bootstrap), why, hint
+    return (
+        Ssh(
+            host=ssh.host,
+            port=ssh.port,
+            user=ssh.user,
+            key=ssh.key,
+            known_hosts=known,
+            jump=ssh.jump,
+            bootstrap=ssh.bootstrap,
+        ),
+        why,
+        hint,
+    )
 
 
 def _spark(doc: SparkDoc, document: Document, path: tuple[str, ...]) -> Spark:

@@ -29,7 +29,18 @@ from tests.faults.rules.tables import SCHEMA, commit_rows, number, rows, state
 
 pytestmark = pytest.mark.slow
 
-STEP = Backfill("every", "landing", "copy", "replay", "SELECT n, day FROM landing", "day", 10, 1, 1, 1)
+STEP = Backfill(
+    materialization="every",
+    source="landing",
+    target="copy",
+    route="replay",
+    sql="SELECT n, day FROM landing",
+    time="day",
+    rows=10,
+    bytes=1,
+    days=1,
+    batches=1,
+)
 FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
 
 
@@ -39,7 +50,20 @@ def context(
     """A rollout under way over a release of `landing` and `copy`, which is live as well."""
     release = Release("r1", "web", "d", (landing or state("landing", kind="landing"), state("copy")), feeds)
     recorder = Recorder(Rollouts(place, "web"))
-    plan = Plan(1, "t", "web", "eu", "d", "", "", (), (STEP,), release, rows_limit=rows_limit, target_seconds=60.0)
+    plan = Plan(
+        format_version=1,
+        tool="t",
+        pipeline="web",
+        region="eu",
+        desired="d",
+        live="",
+        content="",
+        nodes=(),
+        steps=(STEP,),
+        release=release,
+        rows_limit=rows_limit,
+        target_seconds=60.0,
+    )
     recorder.accept("web-1", plan, Accepted("r1", "", "p", "ada", "laptop", ((STEP.id, 10),)))
     releases = Releases(place, "web")
     releases.propose(release, "web-1", "ada", "laptop")
@@ -160,7 +184,7 @@ def test_what_was_committed_of_this_history_and_not_told_is_told_by_the_next_age
     """Beside it others carried theirs into the same table: feeds whose names sort before and after its own."""
     found, path, own = context(tmp_path), str(tmp_path / "copy"), "history/t/every@3"
     DeltaTable.create(path, schema=SCHEMA, partition_by=["day"])
-    slices = tuple(Slice(n, f"2026-11-0{9 - n}", "", "", n, n) for n in range(1, 7))
+    slices = tuple(Slice(index=n, label=f"2026-11-0{9 - n}", first="", end="", rows=n, bytes=n) for n in range(1, 7))
     for feed, first, last in (
         (own, 1, 2), ("history/t/a@1", 3, 3), (own, 3, 3), ("history/t/z@9", 4, 5), ("live/t/every", 0, 0), (own, 4, 6)
     ):  # fmt: skip

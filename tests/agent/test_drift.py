@@ -22,7 +22,19 @@ def altered(place: Path, schema: pa.Schema, *read: str) -> History:
     path = str(place / "landing")
     write_deltalake(path, pa.Table.from_pylist([], FIRST))
     write_deltalake(path, pa.Table.from_pylist([], schema), mode="overwrite", schema_mode="overwrite")
-    step = Backfill("parse", "landing", "requests", "replay", "", "ts", 1, 1, 1, 1, columns=read)
+    step = Backfill(
+        materialization="parse",
+        source="landing",
+        target="requests",
+        route="replay",
+        sql="",
+        time="ts",
+        rows=1,
+        bytes=1,
+        days=1,
+        batches=1,
+        columns=read,
+    )
     nothing = cast(Any, None)
     return History(step, nothing, path, nothing, "", 0, (), nothing)
 

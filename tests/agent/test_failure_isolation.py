@@ -261,7 +261,18 @@ def recorded(service: Service, pipeline: str, made: Release | None = None) -> No
     line = service.controller(pipeline)
     line.releases.propose(made, f"{pipeline}-1", "ada", "laptop")
     line.releases.swap("", "r1", "ada", "laptop")
-    plan = Plan(1, "t", pipeline, "eu", "d", "", "c", (), (Promote(),), made)
+    plan = Plan(
+        format_version=1,
+        tool="t",
+        pipeline=pipeline,
+        region="eu",
+        desired="d",
+        live="",
+        content="c",
+        nodes=(),
+        steps=(Promote(),),
+        release=made,
+    )
     line.recorder.accept(f"{pipeline}-1", plan, Accepted("r1", "", "digest", "ada", "laptop", (("promote", 0),)))
     line.recorder.store(Ended("discarded", "ada"))
 

@@ -22,7 +22,18 @@ pytestmark = pytest.mark.slow
 
 # bytes: no file fits · one of events does · one of decisions does, no checkpoint
 NONE, EVENTS, ROWS = 100, 5_000, 10_000
-PLAN = Plan(1, "t", "web", "eu", "d", "", "c", (), (Promote(),), Release("r1", "web", "d", (), ()))
+PLAN = Plan(
+    format_version=1,
+    tool="t",
+    pipeline="web",
+    region="eu",
+    desired="d",
+    live="",
+    content="c",
+    nodes=(),
+    steps=(Promote(),),
+    release=Release("r1", "web", "d", (), ()),
+)
 ACCEPTED = Accepted("r1", "", "digest", "ada", "laptop", (("promote", 0),))
 PROMOTED = Promoted("r1", "", "ada", "laptop", 2)
 

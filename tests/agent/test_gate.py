@@ -34,7 +34,7 @@ from tests.faults.rules.tables import SCHEMA, commit_rows, edge, foreign, held, 
 pytestmark = pytest.mark.slow
 
 FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
-COMPARED = Validate((Comparison("copy", (Pair("n", "n"),), time="day"),))
+COMPARED = Validate((Comparison(table="copy", pairs=(Pair("n", "n"),), time="day"),))
 
 
 def release(id: str, copy: str, on_rewrite: OnRewrite = "stop") -> Release:
@@ -73,7 +73,18 @@ class Region:
 
     def build(self, wanted: Release, *steps: Step, start: bool = True) -> None:
         """Accept a plan for a release, and carry it up to the gate or to what it fails by."""
-        plan = Plan(1, "t", "web", "eu", "d", self.live, "c", (), (*steps, Promote()), wanted)
+        plan = Plan(
+            format_version=1,
+            tool="t",
+            pipeline="web",
+            region="eu",
+            desired="d",
+            live=self.live,
+            content="c",
+            nodes=(),
+            steps=(*steps, Promote()),
+            release=wanted,
+        )
         self.line.releases.propose(wanted, "web-2", "ada", "laptop")
         told = tuple((step.id, 0) for step in plan.steps)
         self.line.recorder.accept("web-2", plan, Accepted(wanted.id, self.live, "digest", "ada", "laptop", told))
@@ -146,7 +157,7 @@ def test_a_table_that_moves_below_one_that_stands_still_is_not_compared(region: 
     first, second = release("r2", "copy/a-1"), release("r3", "copy/a-1", "ignore")
     region.promoted(replace(first, tables=(*first.tables, calm, old), feeds=(FEED, beside)))
     caught_up = CatchUp("more", "copy", "other", "fence")
-    compared = Validate((Comparison("other", (Pair("n", "n"),), time="day"),))
+    compared = Validate((Comparison(table="other", pairs=(Pair("n", "n"),), time="day"),))
     region.build(replace(second, tables=(*second.tables, calm, new), feeds=(FEED, below)), caught_up, compared)
     assert region.line.recorder.status.shown == "awaiting-confirmation", region.line.recorder.status
     checks = [(check.table, check.ok) for check in region.line.recorder.events(Checked)]
@@ -292,8 +303,30 @@ def test_a_history_is_complete_when_its_batches_read_every_row_of_its_fence_once
     """A batch that was told twice counts once, another step's not at all."""
     recorder = Recorder(Rollouts(tmp_path, "web"))
     copy = release("r1", "copy/a-1")
-    history = Backfill("every", "landing", "copy", "replay", "SELECT 1", "", 100, 1, 2, 2)
-    plan = Plan(1, "t", "web", "eu", "d", "", "c", (), (history, Promote()), copy)
+    history = Backfill(
+        materialization="every",
+        source="landing",
+        target="copy",
+        route="replay",
+        sql="SELECT 1",
+        time="",
+        rows=100,
+        bytes=1,
+        days=2,
+        batches=2,
+    )
+    plan = Plan(
+        format_version=1,
+        tool="t",
+        pipeline="web",
+        region="eu",
+        desired="d",
+        live="",
+        content="c",
+        nodes=(),
+        steps=(history, Promote()),
+        release=copy,
+    )
     recorder.accept("web-1", plan, Accepted("r1", "", "", "ada", "laptop", ()))
     recorder.store(Fenced("backfill/copy/every", "landing", 7, 2, 100))
     for position, rows_in in read.items():

@@ -21,8 +21,30 @@ from console.model.step import Backfill, Promote
 
 pytestmark = pytest.mark.slow
 
-STEP = Backfill("parse", "landing", "requests", "replay", "SELECT 1", "ts", 30, 300, 2, 1)
-PLAN = Plan(1, "t", "web", "eu", "d", "", "c", (), (STEP, Promote()), Release("r1", "web", "d", (), ()))
+STEP = Backfill(
+    materialization="parse",
+    source="landing",
+    target="requests",
+    route="replay",
+    sql="SELECT 1",
+    time="ts",
+    rows=30,
+    bytes=300,
+    days=2,
+    batches=1,
+)
+PLAN = Plan(
+    format_version=1,
+    tool="t",
+    pipeline="web",
+    region="eu",
+    desired="d",
+    live="",
+    content="c",
+    nodes=(),
+    steps=(STEP, Promote()),
+    release=Release("r1", "web", "d", (), ()),
+)
 ACCEPTED = Accepted("r1", "", "digest", "ada@laptop", "laptop", ((STEP.id, 30), ("promote", 0)))
 BOT = "repo:acme/web (OIDC of ci.example.com, unverified)"
 HOW = Measured(

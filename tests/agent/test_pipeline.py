@@ -46,7 +46,18 @@ def promoting(tmp_path: Path) -> Path:
     """A region whose agent died while it promoted r1: the intention is recorded, the outcome is not."""
     controller = opened(tmp_path)
     release = Release("r1", "web", "d", (), ())
-    plan = Plan(1, "t", "web", "eu", "d", "", "c", (), (Promote(),), release)
+    plan = Plan(
+        format_version=1,
+        tool="t",
+        pipeline="web",
+        region="eu",
+        desired="d",
+        live="",
+        content="c",
+        nodes=(),
+        steps=(Promote(),),
+        release=release,
+    )
     controller.releases.propose(release, "web-1", "ada", "laptop")
     controller.recorder.accept("web-1", plan, Accepted("r1", "", "digest", "ada", "laptop", (("promote", 0),)))
     controller.recorder.store(Entered("awaiting-confirmation"))
@@ -87,7 +98,18 @@ def failed(place: Path, ago_hours: float) -> PipelineController:
     controller = opened(place)
     release = Release("r1", "web", "d", (), ())
     controller.releases.propose(release, "web-1", "ada", "laptop")
-    plan = Plan(1, "t", "web", "eu", "d", "", "c", (), (Promote(),), release)
+    plan = Plan(
+        format_version=1,
+        tool="t",
+        pipeline="web",
+        region="eu",
+        desired="d",
+        live="",
+        content="c",
+        nodes=(),
+        steps=(Promote(),),
+        release=release,
+    )
     controller.recorder.accept("web-1", plan, Accepted("r1", "", "digest", "ada", "laptop", (("promote", 0),)))
     controller.recorder.store(Failed("promote", "disk full", "make room"))
     controller.recorder._status = replace(controller.recorder.status, changed=time.time() - ago_hours * 3600)

@@ -34,7 +34,18 @@ def live(controller: PipelineController) -> str:
 def at_the_gate(controller: PipelineController, number: int = 0) -> str:
     number, was = number or controller._next_number(), live(controller)
     release = Release(f"r{number}", "web", "d", (), ())
-    plan = Plan(1, "t", "web", "eu", f"d{number}", was, "c", (), (Promote(),), release)
+    plan = Plan(
+        format_version=1,
+        tool="t",
+        pipeline="web",
+        region="eu",
+        desired=f"d{number}",
+        live=was,
+        content="c",
+        nodes=(),
+        steps=(Promote(),),
+        release=release,
+    )
     controller.releases.propose(release, f"web-{number}", "ada", "laptop")
     controller.recorder.accept(f"web-{number}", plan, Accepted(release.id, was, "", "ada", "laptop", (("promote", 0),)))
     controller.recorder.store(Entered("awaiting-confirmation"))

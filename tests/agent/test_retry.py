@@ -43,8 +43,19 @@ from console.model.step import Backfill
 
 pytestmark = pytest.mark.slow
 
-STEP = Backfill("parse", "landing", "requests", "replay", "SELECT id FROM landing", "ts", 6000, 1, 3, 3)
-DAYS = tuple(Slice(i, f"2026-11-0{8 - i}", "", "", 1000, 1) for i in (1, 2, 3))
+STEP = Backfill(
+    materialization="parse",
+    source="landing",
+    target="requests",
+    route="replay",
+    sql="SELECT id FROM landing",
+    time="ts",
+    rows=6000,
+    bytes=1,
+    days=3,
+    batches=3,
+)
+DAYS = tuple(Slice(index=i, label=f"2026-11-0{8 - i}", first="", end="", rows=1000, bytes=1) for i in (1, 2, 3))
 NOT_A_NUMBER = (
     '[CAST_INVALID_INPUT] The value \'c4rd 4111 1111\' of the type "STRING" cannot be cast to "INT" because it is'
     " malformed. Correct the value as per the syntax. SQLSTATE: 22018"
@@ -117,7 +128,18 @@ class RetrySetup:
 @pytest.fixture
 def setup(tmp_path: Path) -> RetrySetup:
     recorder = Recorder(Rollouts(tmp_path, "web"))
-    plan = Plan(1, "t", "web", "eu", "d", "", "", (), (STEP,), Release("r1", "web", "d", (), ()))
+    plan = Plan(
+        format_version=1,
+        tool="t",
+        pipeline="web",
+        region="eu",
+        desired="d",
+        live="",
+        content="",
+        nodes=(),
+        steps=(STEP,),
+        release=Release("r1", "web", "d", (), ()),
+    )
     recorder.accept("web-1", plan, Accepted("r1", "", "p", "ada", "laptop", ((STEP.id, 6000),)))
     spark = SimpleNamespace(lost=False, ended=HOW)
     context = RolloutContext(

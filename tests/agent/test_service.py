@@ -30,7 +30,18 @@ from console.model.step import Promote
 
 pytestmark = pytest.mark.slow
 
-PLAN = Plan(1, "t", "web", "eu", "d", "", "c", (), (Promote(),), Release("r1", "web", "d", (), ()))
+PLAN = Plan(
+    format_version=1,
+    tool="t",
+    pipeline="web",
+    region="eu",
+    desired="d",
+    live="",
+    content="c",
+    nodes=(),
+    steps=(Promote(),),
+    release=Release("r1", "web", "d", (), ()),
+)
 OTHER = replace(PLAN, desired="e")
 WHO = {"by": "ada@laptop", "host": "laptop"}
 

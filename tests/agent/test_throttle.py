@@ -74,7 +74,19 @@ def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Thro
     def make(throttle: Throttle) -> ThrottleSetup:
         (tmp_path / "_console").mkdir(exist_ok=True)
         recorder = Recorder(Rollouts(tmp_path, "web"))
-        plan = Plan(1, "t", "web", "eu", "d", "", "", (), (), Release("r1", "web", "d", (), ()), throttle=throttle)
+        plan = Plan(
+            format_version=1,
+            tool="t",
+            pipeline="web",
+            region="eu",
+            desired="d",
+            live="",
+            content="",
+            nodes=(),
+            steps=(),
+            release=Release("r1", "web", "d", (), ()),
+            throttle=throttle,
+        )
         recorder.accept("web-1", plan, Accepted("r1", "", "p", "ada", "laptop", ()))
         told: list[Recorded] = []
         recorder.watch(9, told.append)

@@ -27,7 +27,18 @@ from console.model.step import Promote, Step
 
 pytestmark = pytest.mark.slow
 
-PLAN = Plan(1, "t", "web", "eu", "d", "", "c", (), (Promote(),), Release("r1", "web", "d", (), ()))
+PLAN = Plan(
+    format_version=1,
+    tool="t",
+    pipeline="web",
+    region="eu",
+    desired="d",
+    live="",
+    content="c",
+    nodes=(),
+    steps=(Promote(),),
+    release=Release("r1", "web", "d", (), ()),
+)
 DEAF = 0.2
 WHY = f"it did not stop its running job within {DEAF:.0f} s"
 

@@ -109,7 +109,18 @@ def opened(place: Path, watchdog: Watchdog, first: int = 1) -> PipelineControlle
 
 def accepted(controller: PipelineController, number: int) -> None:
     release = Release(f"r{number}", "web", "d", (), ())
-    plan = Plan(1, "t", "web", "eu", f"d{number}", "", "c", (), (Promote(),), release)
+    plan = Plan(
+        format_version=1,
+        tool="t",
+        pipeline="web",
+        region="eu",
+        desired=f"d{number}",
+        live="",
+        content="c",
+        nodes=(),
+        steps=(Promote(),),
+        release=release,
+    )
     controller.releases.propose(release, f"web-{number}", "ada", "laptop")
     controller.recorder.accept(f"web-{number}", plan, Accepted(release.id, "", "", "ada", "laptop", (("promote", 0),)))
 

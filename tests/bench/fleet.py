@@ -41,8 +41,8 @@ def pipeline() -> Pipeline:
             name, above = f"t_{chain:02}_{k}", f"t_{chain:02}_{max(0, k - 4) if k > 4 else 0}"
             tables.append(Table(name, "append", COLUMNS, time="ts", partition_by=("day",)))
             sql = SHAPE.format(source=above, k=k) if k else PARSE.format(source=landing)
-            queries.append(Materialization(f"m_{chain:02}_{k}", name, sql))
-        ends.append(Endpoint(f"e_{chain:02}", f"SELECT path, count(*) AS n FROM t_{chain:02}_8 GROUP BY path"))
+            queries.append(Materialization(name=f"m_{chain:02}_{k}", into=name, sql=sql))
+        ends.append(Endpoint(name=f"e_{chain:02}", sql=f"SELECT path, count(*) AS n FROM t_{chain:02}_8 GROUP BY path"))
     by_name = sorted(tables, key=lambda table: table.name)
     return Pipeline("web", tables=tuple(by_name), materializations=tuple(queries), endpoints=tuple(ends))
 

@@ -46,7 +46,8 @@ class Bare(App[None]):
 def views() -> list[RegionView]:
     """Regions in the middle of a rollout of many tables."""
     tables = tuple(
-        NodeChange("table", f"t_{number:03}", "keep", "nothing about it changes") for number in range(TABLES)
+        NodeChange(kind="table", name=f"t_{number:03}", action="keep", why="nothing about it changes")
+        for number in range(TABLES)
     )
     found = []
     for number in range(REGIONS):

@@ -49,34 +49,53 @@ RELEASE = Release(
     ),
     endpoints=(
         Endpoint(
-            "top_errors",
-            "SELECT id FROM requests WHERE ts >= :day LIMIT :most",
-            (Parameter("day", "date"), Parameter("most", "int", "10")),
+            name="top_errors",
+            sql="SELECT id FROM requests WHERE ts >= :day LIMIT :most",
+            parameters=(Parameter("day", "date"), Parameter("most", "int", "10")),
         ),
     ),
 )
 NODES = (
-    NodeChange("table", "landing", "keep", "unchanged"),
+    NodeChange(kind="table", name="landing", action="keep", why="unchanged"),
     NodeChange(
-        "table",
-        "requests",
-        "replay",
-        "user_agent is new and computed from landing.payload, which requests does not keep",
-        (ColumnChange("user_agent", "added"),),
-        Price(14, 1_500_000, 440_401_920, 37, 130.0),
-        "landing",
+        kind="table",
+        name="requests",
+        action="replay",
+        why="user_agent is new and computed from landing.payload, which requests does not keep",
+        columns=(ColumnChange("user_agent", "added"),),
+        price=Price(days=14, rows=1_500_000, bytes=440_401_920, batches=37, seconds=130.0),
+        source="landing",
     ),
-    NodeChange("table", "requests_by_hour", "replay", "its source requests is rebuilt", (), Price(), "requests"),
-    NodeChange("table", "old_totals", "drop", "no longer declared"),
-    NodeChange("endpoint", "requests_by_agent", "create", "new"),
-    NodeChange("endpoint", "top_errors", "metadata", "its SQL changed"),
+    NodeChange(
+        kind="table",
+        name="requests_by_hour",
+        action="replay",
+        why="its source requests is rebuilt",
+        columns=(),
+        price=Price(),
+        source="requests",
+    ),
+    NodeChange(kind="table", name="old_totals", action="drop", why="no longer declared"),
+    NodeChange(kind="endpoint", name="requests_by_agent", action="create", why="new"),
+    NodeChange(kind="endpoint", name="top_errors", action="metadata", why="its SQL changed"),
 )
 STEPS: tuple[Step, ...] = (
     CreateTable("requests"),
-    Backfill("parse_requests", "landing", "requests", "replay", "SELECT 1", "ts", 1_500_000, 440_401_920, 14, 37),
+    Backfill(
+        materialization="parse_requests",
+        source="landing",
+        target="requests",
+        route="replay",
+        sql="SELECT 1",
+        time="ts",
+        rows=1_500_000,
+        bytes=440_401_920,
+        days=14,
+        batches=37,
+    ),
     CatchUp("parse_requests", "landing", "requests", "fence"),
     CatchUp("requests_by_hour", "requests", "requests_by_hour", "log"),
-    Validate((Comparison("requests", (Pair("id", "id"),)),)),
+    Validate((Comparison(table="requests", pairs=(Pair("id", "id"),)),)),
     Promote(),
 )
 SHORT = Problem(
@@ -91,15 +110,40 @@ SHORT = Problem(
 
 def plan(region: str, price: Price, everything: Price, live: str = "r7") -> Plan:
     return Plan(
-        1, "console 0.1.0", "web", region, "d" * 64, live, "content", NODES, STEPS, RELEASE, (), price, everything
+        format_version=1,
+        tool="console 0.1.0",
+        pipeline="web",
+        region=region,
+        desired="d" * 64,
+        live=live,
+        content="content",
+        nodes=NODES,
+        steps=STEPS,
+        release=RELEASE,
+        problems=(),
+        price=price,
+        everything=everything,
     )
 
 
 def plans() -> tuple[Plan, ...]:
     """us and eu say the same; ap keeps fewer days and is warned about."""
-    us = plan("us", Price(14, 400_000, 115_343_360, 14, 40.0), Price(14, 400_900, 131_072_000, 30, 55.0), "r3")
-    eu = plan("eu", Price(14, 1_500_000, 440_401_920, 37, 130.0), Price(14, 1_503_400, 492_830_720, 60, 171.0))
-    ap = plan("ap", Price(9, 60_000, 15_728_640, 9), Price(9, 60_300, 17_825_792, 20))
+    us = plan(
+        "us",
+        Price(days=14, rows=400_000, bytes=115_343_360, batches=14, seconds=40.0),
+        Price(days=14, rows=400_900, bytes=131_072_000, batches=30, seconds=55.0),
+        "r3",
+    )
+    eu = plan(
+        "eu",
+        Price(days=14, rows=1_500_000, bytes=440_401_920, batches=37, seconds=130.0),
+        Price(days=14, rows=1_503_400, bytes=492_830_720, batches=60, seconds=171.0),
+    )
+    ap = plan(
+        "ap",
+        Price(days=9, rows=60_000, bytes=15_728_640, batches=9),
+        Price(days=9, rows=60_300, bytes=17_825_792, batches=20),
+    )
     override = Override("tables.landing.retention", "14d", "9d", "regions/ap.yaml:6:24")
     variable = Override("variables.tenant", "acme", "acme-ap")
     return us, eu, replace(ap, problems=(SHORT,), overrides=(override, variable))

@@ -145,13 +145,13 @@ def fleet() -> list[Plan]:
     """20 regions: 14 the same, 4 with another retention, 2 altered by hand."""
     base = sample.plans()[0]
     drift = Drift(
-        "requests",
-        "column",
-        "extra",
-        "",
-        "string",
-        "declare extra in tables/requests.yaml",
-        "there: ALTER TABLE requests DROP COLUMN extra",
+        table="requests",
+        what="column",
+        name="extra",
+        said="",
+        found="string",
+        adopt="declare extra in tables/requests.yaml",
+        repair="there: ALTER TABLE requests DROP COLUMN extra",
     )
     made = []
     for i in range(20):

@@ -50,7 +50,7 @@ def test_prices_of_the_inventory_become_a_cost() -> None:
 
 
 def test_nothing_to_do_says_so() -> None:
-    nodes = (NodeChange("table", "landing", "keep", "unchanged"),)
+    nodes = (NodeChange(kind="table", name="landing", action="keep", why="unchanged"),)
     idle = [replace(plan, nodes=nodes, steps=(), price=type(plan.price)()) for plan in sample.plans()[:2]]
     assert plan_text(idle) == "us, eu: same\n  .   landing  unchanged\n\nPlan: 2 regions, nothing to do"
 

@@ -160,7 +160,7 @@ def test_the_exit_code_of_a_look_says_that_a_feed_stands_still() -> None:
 
 
 def test_a_region_behind_ssh_without_an_agent_is_told_the_command_of_its_own_host() -> None:
-    far = Region("us", "/w/us east", transport=Ssh("10.0.0.7"))
+    far = Region("us", "/w/us east", transport=Ssh(host="10.0.0.7"))
     told = [
         status_text([RegionView(region, "connected", live="r1", attended=False)], {}).splitlines()[-1]
         for region in (EU, far)

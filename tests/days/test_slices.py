@@ -85,7 +85,10 @@ def test_a_heavy_day_is_cut_into_hours_of_equal_shares_rounded_up() -> None:
 
 
 def test_an_empty_table_is_cut_into_all_and_no_day() -> None:
-    assert cut(()) == (Slice(1, "all", "", "", 0, 0), Slice(2, "no day", "", "", 0, 0, null=True))
+    assert cut(()) == (
+        Slice(index=1, label="all", first="", end="", rows=0, bytes=0),
+        Slice(index=2, label="no day", first="", end="", rows=0, bytes=0, null=True),
+    )
 
 
 def test_each_day_has_a_name_that_sorts_as_it_does() -> None:
@@ -112,7 +115,7 @@ def test_a_moment_is_so_many_microseconds_since_1970(number: int) -> None:
 
 
 def piece(index: int, rows: int, size: int = 0) -> Slice:
-    return Slice(index, str(index), "", "", rows, size)
+    return Slice(index=index, label=str(index), first="", end="", rows=rows, bytes=size)
 
 
 @pytest.mark.parametrize(
@@ -164,6 +167,9 @@ def test_a_half_has_the_slices_that_reach_into_it_and_no_other(since: str, until
     [(["a"], "a"), (["b", "a"], "b … a"), (["c", "b", "a"], "c … a"), (["b", "a", ""], "b … a"), (["a", ""], "a")],
 )
 def test_a_batch_is_named_by_its_newest_and_its_oldest_slice(labels: list[str], said: str) -> None:
-    pieces = [Slice(index, label or "no day", "", "", 1, 1, null=not label) for index, label in enumerate(labels, 1)]
+    pieces = [
+        Slice(index=index, label=label or "no day", first="", end="", rows=1, bytes=1, null=not label)
+        for index, label in enumerate(labels, 1)
+    ]
     assert backfill.label(pieces) == said
-    assert backfill.label([Slice(1, "no day", "", "", 1, 1, null=True)]) == "no day"
+    assert backfill.label([Slice(index=1, label="no day", first="", end="", rows=1, bytes=1, null=True)]) == "no day"

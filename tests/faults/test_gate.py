@@ -42,7 +42,18 @@ def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PipelineCo
         made.releases.propose(Release(name, "web", "d", TABLES, (FEED,)), f"web-{name[1:]}", "ada", "laptop")
         if not live:
             made.releases.swap(live, name, "ada", "laptop")
-    plan = Plan(1, "t", "web", "eu", "d", "r1", "c", (), (Promote(),), Release("r2", "web", "d", TABLES, (FEED,)))
+    plan = Plan(
+        format_version=1,
+        tool="t",
+        pipeline="web",
+        region="eu",
+        desired="d",
+        live="r1",
+        content="c",
+        nodes=(),
+        steps=(Promote(),),
+        release=Release("r2", "web", "d", TABLES, (FEED,)),
+    )
     made.recorder.accept("web-2", plan, Accepted("r2", "r1", "", "ada", "laptop", (("promote", 0),)))
     made.recorder.store(Entered("awaiting-confirmation"))
     made.resume()

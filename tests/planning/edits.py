@@ -125,7 +125,10 @@ def held(survey: Live, one: TableStats) -> Live:
 
 def second_feed(desired: Pipeline) -> Pipeline:
     more = Materialization(
-        "parse_b", "requests", f"{PARSE} WHERE region = 'b'", where="plans/web/materializations/parse_b.sql:4:1"
+        name="parse_b",
+        into="requests",
+        sql=f"{PARSE} WHERE region = 'b'",
+        where="plans/web/materializations/parse_b.sql:4:1",
     )
     return replace(desired, materializations=(*desired.materializations, more))
 
@@ -146,7 +149,7 @@ def joined(desired: Pipeline) -> Pipeline:
         where="plans/web/tables/priced.yaml:1:1",
     )
     sql = "SELECT r.event_id, r.ts, r.day, p.rate FROM requests r LEFT JOIN rates p ON p.host = r.host"
-    feed = Materialization("price", "priced", sql, where="plans/web/materializations/price.sql:4:1")
+    feed = Materialization(name="price", into="priced", sql=sql, where="plans/web/materializations/price.sql:4:1")
     wider = with_table(with_table(desired, rates), priced)
     return replace(wider, materializations=(*wider.materializations, feed))
 
@@ -170,7 +173,7 @@ def other_chain(desired: Pipeline) -> Pipeline:
         where="plans/web/tables/clicked.yaml:1:1",
     )
     feed = Materialization(
-        "click", "clicked", "SELECT id, ts FROM clicks", where="plans/web/materializations/click.sql:4:1"
+        name="click", into="clicked", sql="SELECT id, ts FROM clicks", where="plans/web/materializations/click.sql:4:1"
     )
     wider = with_table(with_table(desired, clicks), target)
     return replace(wider, materializations=(*wider.materializations, feed))

@@ -25,13 +25,15 @@ TARGET = Table("agg", "aggregate", (), partition_by=("day",))
 
 def split(sql: str, **types: str) -> FeedCode:
     table = replace(TARGET, columns=columns(**types))
-    code, text = feed(Materialization("m", "agg", sql), table, KNOWN, {})
+    code, text = feed(Materialization(name="m", into="agg", sql=sql), table, KNOWN, {})
     assert code is not None, text.problems
     return code
 
 
 def refused(sql: str, **types: str) -> Text:
-    code, text = feed(Materialization("m", "agg", sql), replace(TARGET, columns=columns(**types)), KNOWN, {})
+    code, text = feed(
+        Materialization(name="m", into="agg", sql=sql), replace(TARGET, columns=columns(**types)), KNOWN, {}
+    )
     assert code is None
     return text
 

@@ -43,7 +43,10 @@ COUNT = "SELECT to_date(ts) AS day, session, count(*) AS hits FROM processed GRO
 
 
 def chain(sessions: Table = SESSIONS, count: str = COUNT) -> Pipeline:
-    feeds = (Materialization("count", "sessions", count), Materialization("process", "processed", PROCESS))
+    feeds = (
+        Materialization(name="count", into="sessions", sql=count),
+        Materialization(name="process", into="processed", sql=PROCESS),
+    )
     return Pipeline("web", tables=(LANDING, PROCESSED, sessions), materializations=feeds)
 
 

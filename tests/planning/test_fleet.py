@@ -164,9 +164,9 @@ OWNED = replace(
     pipeline(),
     endpoints=(
         *(replace(e, owner="web-team") for e in pipeline().endpoints),
-        Endpoint("by_host", "SELECT host, count(*) AS n FROM requests GROUP BY host", owner="infra"),
-        Endpoint("hours", "SELECT hour, hits FROM requests_by_hour", owner="bi"),
-        Endpoint("copied", "SELECT day, hits FROM daily_hits", owner="finance"),
+        Endpoint(name="by_host", sql="SELECT host, count(*) AS n FROM requests GROUP BY host", owner="infra"),
+        Endpoint(name="hours", sql="SELECT hour, hits FROM requests_by_hour", owner="bi"),
+        Endpoint(name="copied", sql="SELECT day, hits FROM daily_hits", owner="finance"),
     ),
 )
 
@@ -202,7 +202,7 @@ def test_a_changed_new_or_dropped_endpoint_is_told_to_its_owner() -> None:
     assert owners(replace(OWNED, endpoints=(replace(first, sql=first.sql + " HAVING n > 1"), *rest))) == {
         "top_errors": "web-team"
     }
-    fresh = Endpoint("fresh", "SELECT hour FROM requests_by_hour", owner="new-team")
+    fresh = Endpoint(name="fresh", sql="SELECT hour FROM requests_by_hour", owner="new-team")
     assert owners(replace(OWNED, endpoints=(*OWNED.endpoints, fresh))) == {"fresh": "new-team"}
 
 
@@ -264,7 +264,9 @@ JSON_QUERIES = {
 
 @pytest.mark.parametrize("sql", JSON_QUERIES)
 def test_every_way_to_take_a_key_out_of_json_is_seen(sql: str) -> None:
-    bare = replace(with_sql(pipeline(), "parse", "SELECT 1 AS x FROM landing"), endpoints=(Endpoint("e", sql),))
+    bare = replace(
+        with_sql(pipeline(), "parse", "SELECT 1 AS x FROM landing"), endpoints=(Endpoint(name="e", sql=sql),)
+    )
     assert parsed_keys(bare, "landing") == {key: ("e",) for key in sorted(JSON_QUERIES[sql])}
 
 

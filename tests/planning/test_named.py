@@ -29,7 +29,7 @@ def with_marks(desired: Pipeline, sql: str) -> Pipeline:
     marks = replace(
         HOURLY, name="marks", kind="append", columns=(Column("event_id", "string"),), time="", partition_by=()
     )
-    feed = Materialization("mark", "marks", sql, where="plans/web/materializations/mark.sql:4:1")
+    feed = Materialization(name="mark", into="marks", sql=sql, where="plans/web/materializations/mark.sql:4:1")
     wider = with_table(desired, marks)
     return replace(wider, materializations=(*wider.materializations, feed))
 
@@ -76,7 +76,7 @@ def test_a_table_fed_by_a_shuffle_of_its_own_is_known_to_be_unsteady() -> None:
     below = replace(
         HOURLY, name="below", kind="append", columns=(Column("event_id", "string"),), time="", partition_by=()
     )
-    feed = Materialization("lower", "below", "SELECT event_id FROM marks")
+    feed = Materialization(name="lower", into="below", sql="SELECT event_id FROM marks")
     before = with_table(before, below)
     before = replace(before, materializations=(*before.materializations, feed))
     marks = before.table("marks")
@@ -94,7 +94,9 @@ def test_a_feed_with_a_join_reads_only_what_it_names() -> None:
 
 
 def test_who_owns_a_list_of_the_first_ten_is_told_when_what_orders_it_changes() -> None:
-    top = Endpoint("slowest", "SELECT event_id FROM requests ORDER BY ms DESC LIMIT 10", owner="ops", where="e.sql:2:1")
+    top = Endpoint(
+        name="slowest", sql="SELECT event_id FROM requests ORDER BY ms DESC LIMIT 10", owner="ops", where="e.sql:2:1"
+    )
     before = replace(pipeline(), endpoints=(*pipeline().endpoints, top))
     region = live(before)
     assert release(region).endpoints

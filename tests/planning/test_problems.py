@@ -45,8 +45,13 @@ def test_a_good_pipeline_has_no_problems() -> None:
 def test_everything_wrong_is_reported_at_once_with_its_place() -> None:
     broken = with_sql(pipeline(), "parse", PARSE.replace("payload, '$.ip'", "paylod, '$.ip'"))
     broken = with_sql(broken, "count_hours", COUNT.replace("FROM requests", "FROM request"))
-    more = Materialization("stray", "nowhere", "SELECT reflect('a') AS x", where="stray.sql:1:1")
-    endpoint = Endpoint("e", "SELECT ip FROM requests WHERE day = :dey", (Parameter("day", "date"),), where="e.sql:2:1")
+    more = Materialization(name="stray", into="nowhere", sql="SELECT reflect('a') AS x", where="stray.sql:1:1")
+    endpoint = Endpoint(
+        name="e",
+        sql="SELECT ip FROM requests WHERE day = :dey",
+        parameters=(Parameter("day", "date"),),
+        where="e.sql:2:1",
+    )
     broken = replace(broken, materializations=(*broken.materializations, more), endpoints=(endpoint,))
     found = check(broken)
     assert codes(found) == ["C003", "S107", "S108", "S111"]
@@ -58,7 +63,9 @@ def test_everything_wrong_is_reported_at_once_with_its_place() -> None:
 
 
 def test_a_circle_is_named_by_its_path() -> None:
-    back = Materialization("back", "requests", PARSE.replace("FROM landing", "FROM requests"), where="back.sql:1:1")
+    back = Materialization(
+        name="back", into="requests", sql=PARSE.replace("FROM landing", "FROM requests"), where="back.sql:1:1"
+    )
     found = check(replace(pipeline(), materializations=(*pipeline().materializations, back)))
     assert any(p.code == "C001" and "requests → requests" in p.message and p.where == "back.sql:1:1" for p in found)
 
@@ -66,7 +73,8 @@ def test_a_circle_is_named_by_its_path() -> None:
 STRUCTURE = {
     "C002": lambda p: replace(p, materializations=p.materializations[:1]),
     "C003": lambda p: replace(
-        p, materializations=(*p.materializations, Materialization("x", "landing", "SELECT * FROM requests"))
+        p,
+        materializations=(*p.materializations, Materialization(name="x", into="landing", sql="SELECT * FROM requests")),
     ),
     "C004": lambda p: replace(p, copies=(replace(p.copies[0], into="requests"),)),
     "C005": lambda p: with_table(p, replace(REQUESTS, columns=(*REQUESTS.columns, Column("IP", "string")))),

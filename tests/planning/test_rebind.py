@@ -60,8 +60,8 @@ def test_what_hangs_below_it_is_not_touched_at_all() -> None:
     bad = replace(HOURLY, name="bad", kind="append", columns=(Column("ip", "string"),), time="", partition_by=())
     worse = replace(bad, name="worse")
     feeds = (
-        Materialization("count_bad", "bad", "SELECT ip FROM requests WHERE status >= 500"),
-        Materialization("count_worse", "worse", "SELECT ip FROM bad WHERE ip LIKE '10.%'"),
+        Materialization(name="count_bad", into="bad", sql="SELECT ip FROM requests WHERE status >= 500"),
+        Materialization(name="count_worse", into="worse", sql="SELECT ip FROM bad WHERE ip LIKE '10.%'"),
     )
     desired = with_table(with_table(pipeline(), bad), worse)
     desired = replace(desired, materializations=(*desired.materializations, *feeds))
@@ -74,8 +74,8 @@ def test_of_several_feeds_only_those_below_a_rebuilt_table_move() -> None:
     desired = second_feed(pipeline())
     both = replace(REQUESTS, name="both", columns=(Column("ip", "string"),), time="", partition_by=())
     feeds = (
-        Materialization("direct", "both", "SELECT get_json_object(payload, '$.ip') AS ip FROM landing"),
-        Materialization("through", "both", "SELECT ip FROM requests"),
+        Materialization(name="direct", into="both", sql="SELECT get_json_object(payload, '$.ip') AS ip FROM landing"),
+        Materialization(name="through", into="both", sql="SELECT ip FROM requests"),
     )
     desired = replace(with_table(desired, both), materializations=(*desired.materializations, *feeds))
     wanted = with_sql(AGENT(desired), "parse_b", AGENT(desired).materializations[1].sql + " WHERE region = 'b'")
@@ -125,7 +125,7 @@ def test_rows_drawn_by_chance_are_not_mixed_from_two_draws() -> None:
         return with_sql(desired, "parse", f"{desired.materializations[1].sql} WHERE rand() < 0.5")
 
     mark = replace(HOURLY, name="mark", kind="append", columns=(Column("of", "string"),), time="", partition_by=())
-    feed = Materialization("marked", "mark", "SELECT 'request' AS of FROM requests")
+    feed = Materialization(name="marked", into="mark", sql="SELECT 'request' AS of FROM requests")
     before = with_table(pipeline(), mark)
     before = replace(before, materializations=(*before.materializations, feed))
     done = planned(sampled(AGENT(before)), live(sampled(before)))

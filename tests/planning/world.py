@@ -67,20 +67,27 @@ def pipeline() -> Pipeline:
         tables=(LANDING, REQUESTS, HOURLY),
         materializations=(
             Materialization(
-                "count_hours", "requests_by_hour", COUNT, where="plans/web/materializations/count_hours.sql:4:1"
+                name="count_hours",
+                into="requests_by_hour",
+                sql=COUNT,
+                where="plans/web/materializations/count_hours.sql:4:1",
             ),
-            Materialization("parse", "requests", PARSE, where="plans/web/materializations/parse.sql:4:1"),
+            Materialization(name="parse", into="requests", sql=PARSE, where="plans/web/materializations/parse.sql:4:1"),
         ),
         endpoints=(
             Endpoint(
-                "top_errors",
-                "SELECT ip, count(*) AS n FROM requests WHERE day = :day AND status >= 500 GROUP BY ip",
-                (Parameter("day", "date"),),
+                name="top_errors",
+                sql="SELECT ip, count(*) AS n FROM requests WHERE day = :day AND status >= 500 GROUP BY ip",
+                parameters=(Parameter("day", "date"),),
                 where="plans/web/endpoints/top_errors.sql:3:1",
             ),
         ),
-        copies=(Copy("daily", "daily_hits", "SELECT day, sum(hits) AS hits FROM requests_by_hour GROUP BY day"),),
-        sinks=(Sink("export", "SELECT * FROM daily_hits", "export"),),
+        copies=(
+            Copy(
+                name="daily", into="daily_hits", sql="SELECT day, sum(hits) AS hits FROM requests_by_hour GROUP BY day"
+            ),
+        ),
+        sinks=(Sink(name="export", sql="SELECT * FROM daily_hits", path="export"),),
     )
 
 

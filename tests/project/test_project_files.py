@@ -69,19 +69,23 @@ def test_every_node_arrives_with_its_place(project: Write) -> None:
     )
     assert pipeline.materializations == (
         Materialization(
-            "parse",
-            "requests",
-            "SELECT id AS event_id FROM landing",
+            name="parse",
+            into="requests",
+            sql="SELECT id AS event_id FROM landing",
             where="plans/web/materializations/parse.sql:3:3",
         ),
     )
     day, limit = Parameter("day", "date"), Parameter("limit", "int", "10")
     top = "plans/web/endpoints/top.sql:5:1"
-    assert pipeline.endpoints == (Endpoint("top", "SELECT * FROM requests", (day, limit), owner="web", where=top),)
-    copy = Copy("daily", "by_day", "SELECT day FROM requests", where="plans/web/copies/daily.sql:1:20")
+    assert pipeline.endpoints == (
+        Endpoint(name="top", sql="SELECT * FROM requests", parameters=(day, limit), owner="web", where=top),
+    )
+    copy = Copy(name="daily", into="by_day", sql="SELECT day FROM requests", where="plans/web/copies/daily.sql:1:20")
     assert pipeline.copies == (copy,)
     sink = "plans/web/sinks/export.sql:5:1"
-    assert pipeline.sinks == (Sink("export", "SELECT * FROM requests", "exports/requests", "csv", where=sink),)
+    assert pipeline.sinks == (
+        Sink(name="export", sql="SELECT * FROM requests", path="exports/requests", format="csv", where=sink),
+    )
 
 
 def test_a_region_is_its_file_over_the_defaults(project: Write) -> None:
@@ -90,7 +94,15 @@ def test_a_region_is_its_file_over_the_defaults(project: Write) -> None:
     assert (us.name, eu.name, xx.name) == ("us", "eu", "xx")  # by wave, the canary first
     assert (us.owner, us.warehouse, us.limits) == ("data", "s3://acme-us/web", Limits(1_000, 20 * 2**30))
     assert (eu.warehouse, eu.spark) == (str(root.resolve() / "lake/eu"), Spark(conf=(("spark.a", "0123"),)))
-    assert xx.transport == Ssh("xx.example.net", 2222, "ops", "file:/k", str(root / "h"), "j", True)
+    assert xx.transport == Ssh(
+        host="xx.example.net",
+        port=2222,
+        user="ops",
+        key="file:/k",
+        known_hosts=str(root / "h"),
+        jump="j",
+        bootstrap=True,
+    )
     assert xx.spark == Spark("spark://x:7077", "", (("spark.a", "0123"), ("spark.b", "true")))
     assert (xx.policy.promote, xx.policy.keep_failed_hours, xx.policy.rollback_window_hours) == ("never", 24.0, 48.0)
     assert (xx.prices.tb_month, xx.limits.target_seconds, xx.where) == (23.0, 90.0, "regions/xx.yaml:1:1")

@@ -25,15 +25,32 @@ def plan(region: str) -> Plan:
     release = Release("", "web", "d" * 64, (state,), (Feed("parse", "landing", "requests", "SELECT 1"),))
     steps = (
         CreateTable("requests"),
-        Backfill("parse", "landing", "requests", "replay", "SELECT 1", "ts", 1_500_000, 2**40, 14, 7),
+        Backfill(
+            materialization="parse",
+            source="landing",
+            target="requests",
+            route="replay",
+            sql="SELECT 1",
+            time="ts",
+            rows=1_500_000,
+            bytes=2**40,
+            days=14,
+            batches=7,
+        ),
         CatchUp("parse", "landing", "requests", "fence"),
-        Validate((Comparison("requests", (Pair("ts", "ts"),), (("x", "new"),), time="ts"),)),
+        Validate((Comparison(table="requests", pairs=(Pair("ts", "ts"),), left_out=(("x", "new"),), time="ts"),)),
         Promote(),
     )
-    node = NodeChange("table", "requests", "replay", "why: \u202e", price=Price(14, 1_500_000, 2**40, 7, 12.5))
+    node = NodeChange(
+        kind="table",
+        name="requests",
+        action="replay",
+        why="why: \u202e",
+        price=Price(days=14, rows=1_500_000, bytes=2**40, batches=7, seconds=12.5),
+    )
     return Plan(
-        1, "0.1.0", "web", region, "d" * 64, "r1", "e" * 64, (node,), steps, release, (Problem("C101", "short", "f:1:1"),),
-        Price(14, 1, 2, 3, 4.5), Price(), (Override("tables.landing.retention", "30d", "3d"),), rows_limit=5,
+        format_version=1, tool="0.1.0", pipeline="web", region=region, desired="d" * 64, live="r1", content="e" * 64, nodes=(node,), steps=steps, release=release, problems=(Problem("C101", "short", "f:1:1"),),
+        price=Price(days=14, rows=1, bytes=2, batches=3, seconds=4.5), everything=Price(), overrides=(Override("tables.landing.retention", "30d", "3d"),), rows_limit=5,
     )  # fmt: skip
 
 

@@ -25,7 +25,7 @@ RAW = Table("landing", "landing", (Column("id", "string"), Column("ts", "timesta
 OLD, NEW = "old0000000", "new0000000"
 PIPELINE = Pipeline("web", description=NEW, tables=(RAW, Table("requests", "append", RAW.columns, "ts", ("day",))))
 DAYS = tuple(Day(f"2026-01-0{day}", 1000 * day, 10_000 * day) for day in (1, 2, 3))
-CHECKED = Validate((Comparison("requests", (Pair("id", "id"),)),))
+CHECKED = Validate((Comparison(table="requests", pairs=(Pair("id", "id"),)),))
 
 
 def region(name: str, **more: Any) -> Region:
@@ -50,17 +50,28 @@ def plan(pipeline: Pipeline, live: Live, where: Region) -> Plan:
     sql = "SELECT id, ts FROM landing"
     steps: tuple[Step, ...] = (
         CreateTable("requests"),
-        Backfill("parse", "landing", "requests", "replay", sql, "ts", 6000, 60_000, 3, 3),
+        Backfill(
+            materialization="parse",
+            source="landing",
+            target="requests",
+            route="replay",
+            sql=sql,
+            time="ts",
+            rows=6000,
+            bytes=60_000,
+            days=3,
+            batches=3,
+        ),
         CatchUp("parse", "landing", "requests", "fence"),
         CHECKED,
         Promote(),
     )
     return Plan(
-        1, "console test", "web", where.name, pipeline.description, live.release.id if live.release else "", "",
-        (NodeChange("table", "requests", "keep" if same else "replay", "a column is new"),),
-        () if same else steps,
-        release("", pipeline.description, ""),
-        price=Price(3, live.stats[0].rows, 60_000, 3),
+        format_version=1, tool="console test", pipeline="web", region=where.name, desired=pipeline.description, live=live.release.id if live.release else "", content="",
+        nodes=(NodeChange(kind="table", name="requests", action="keep" if same else "replay", why="a column is new"),),
+        steps=() if same else steps,
+        release=release("", pipeline.description, ""),
+        price=Price(days=3, rows=live.stats[0].rows, bytes=60_000, batches=3),
         rows_limit=3000,
     )  # fmt: skip
 

@@ -32,7 +32,7 @@ def views() -> tuple[s.RegionView, ...]:
     problem = Problem("C101", ALL, ALL, ALL)
     nodes = tuple(replace(node, name=ALL, why=ALL, source=ALL) for node in gate.plan.nodes)
     plan = replace(gate.plan, problems=(problem,), nodes=nodes)
-    plan = replace(plan, drift=(Drift(ALL, "column", ALL, ALL, ALL, ALL, ALL),))
+    plan = replace(plan, drift=(Drift(table=ALL, what="column", name=ALL, said=ALL, found=ALL, adopt=ALL, repair=ALL),))
     shut = replace(gate, status=status, plan=plan, problem=ALL, note=ALL, live=ALL, previous=ALL, witness=witness())
     broken = replace(s.failed(replace(s.EU, name=f"eu{ALL}")), link_why=ALL, link="unreachable", plan=plan)
     noted = replace(s.RegionView(replace(s.AP, name=f"ap{ALL}")), note=ALL, problem=ALL)

@@ -99,30 +99,30 @@ class ScriptedCockpit:
 
 def plan(region: Region, rows: int = 466_830, **changes: Any) -> Plan:
     """The demo's change: a new column in `requests`, and the tables that depend on it."""
-    price = Price(14, rows, rows * 250, 6, rows / 38_000)
+    price = Price(days=14, rows=rows, bytes=rows * 250, batches=6, seconds=rows / 38_000)
     nodes = (
-        NodeChange("table", "landing", "keep", "nothing about it changes"),
+        NodeChange(kind="table", name="landing", action="keep", why="nothing about it changes"),
         NodeChange(
-            "table", "requests", "replay",
-            "user_agent is new and is computed from payload, which only landing keeps: its history is read again",
-            (ColumnChange("user_agent", "added"), ColumnChange("browser", "added")), price, "landing",
+            kind="table", name="requests", action="replay",
+            why="user_agent is new and is computed from payload, which only landing keeps: its history is read again",
+            columns=(ColumnChange("user_agent", "added"), ColumnChange("browser", "added")), price=price, source="landing",
         ),
         NodeChange(
-            "table", "requests_by_hour", "replay", "its source requests is rebuilt, and its rows depend on it",
-            (), Price(14, rows // 90, rows // 3, 0, 0.0), "requests",
+            kind="table", name="requests_by_hour", action="replay", why="its source requests is rebuilt, and its rows depend on it",
+            columns=(), price=Price(days=14, rows=rows // 90, bytes=rows // 3, batches=0, seconds=0.0), source="requests",
         ),
-        NodeChange("endpoint", "requests_by_agent", "create", "a new endpoint: no row is moved"),
-        NodeChange("endpoint", "top_errors", "keep", "nothing about it changes"),
+        NodeChange(kind="endpoint", name="requests_by_agent", action="create", why="a new endpoint: no row is moved"),
+        NodeChange(kind="endpoint", name="top_errors", action="keep", why="nothing about it changes"),
     )  # fmt: skip
     steps = (
         CreateTable("requests"), CreateTable("requests_by_hour"),
-        Backfill("parse_requests", "landing", "requests", "replay", "SELECT 1", "ts", rows, rows * 250, 14, 6),
+        Backfill(materialization="parse_requests", source="landing", target="requests", route="replay", sql="SELECT 1", time="ts", rows=rows, bytes=rows * 250, days=14, batches=6),
         CatchUp("parse_requests", "landing", "requests", "fence"),
         CatchUp("hourly", "requests", "requests_by_hour", "log"), Validate(()), Promote(),
     )  # fmt: skip
     made = Plan(
-        1, "0.1.0", "web", region.name, "d" * 64, "r1", "c" * 64, nodes, steps, Release("", "web", "d" * 64, (), ()),
-        price=price, everything=Price(14, rows * 3, rows * 600, 0, 0.0),
+        format_version=1, tool="0.1.0", pipeline="web", region=region.name, desired="d" * 64, live="r1", content="c" * 64, nodes=nodes, steps=steps, release=Release("", "web", "d" * 64, (), ()),
+        price=price, everything=Price(days=14, rows=rows * 3, bytes=rows * 600, batches=0, seconds=0.0),
     )  # fmt: skip
     return replace(made, **changes)
 
@@ -202,8 +202,8 @@ def live(region: Region) -> RegionView:
 
 
 ALTERED = Drift(
-    "requests", "column", "note", "", "string", "declare note in tables/requests.yaml and compute it in its query",
-    "there: ALTER TABLE requests DROP COLUMN note, or leave it: nothing of ours reads it",
+    table="requests", what="column", name="note", said="", found="string", adopt="declare note in tables/requests.yaml and compute it in its query",
+    repair="there: ALTER TABLE requests DROP COLUMN note, or leave it: nothing of ours reads it",
 )  # fmt: skip
 
 

@@ -133,7 +133,10 @@ async def test_the_cursor_stays_in_view_and_the_first_region_brings_the_names_of
 
 async def test_a_plan_of_many_tables_is_shown_whole_whatever_was_shown_before() -> None:
     def keeping(tables: int) -> RegionView:
-        kept = tuple(NodeChange("table", f"t_{number}", "keep", "nothing about it changes") for number in range(tables))
+        kept = tuple(
+            NodeChange(kind="table", name=f"t_{number}", action="keep", why="nothing about it changes")
+            for number in range(tables)
+        )
         return replace(s.waiting(s.EU), plan=s.plan(s.EU, nodes=kept))
 
     cockpit = s.ScriptedCockpit(keeping(3))

@@ -65,9 +65,24 @@ def test_the_example_inventory_is_one_of_three_kinds(tmp_path: Path) -> None:
             (tmp_path / name).write_text(text)
     us, ap, eu = load(tmp_path).regions
     known = str(tmp_path.resolve() / "known_hosts")
-    assert eu.transport == Ssh("lake.eu.example.net", user="console", known_hosts=known)
-    assert us.transport == Ssh("10.20.0.7", 2222, "console", "file:~/.ssh/console_us", known, "ops@gate.us.example.net")
-    assert ap.transport == Ssh("lake.ap.example.net", 22, "console", "env:CONSOLE_AP_KEY", known, "", True)
+    assert eu.transport == Ssh(host="lake.eu.example.net", user="console", known_hosts=known)
+    assert us.transport == Ssh(
+        host="10.20.0.7",
+        port=2222,
+        user="console",
+        key="file:~/.ssh/console_us",
+        known_hosts=known,
+        jump="ops@gate.us.example.net",
+    )
+    assert ap.transport == Ssh(
+        host="lake.ap.example.net",
+        port=22,
+        user="console",
+        key="env:CONSOLE_AP_KEY",
+        known_hosts=known,
+        jump="",
+        bootstrap=True,
+    )
 
 
 def test_only_the_ssh_rooms_know_the_ssh_library() -> None:

@@ -96,7 +96,7 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
     if fenced is None and source.table.kind == "landing" and not source.table.managed:
         check_nanoseconds(source, source_path, fence)
     stats = context.stats(step.source, source_path, _stored_time(source, step.time), fence)
-    slices: tuple[Slice, ...] = (Slice(1, "all", "", "", stats.rows, stats.bytes),)
+    slices: tuple[Slice, ...] = (Slice(index=1, label="all", first="", end="", rows=stats.rows, bytes=stats.bytes),)
     if step.time:
         with context.jobs(session, f"days of {step.id}"):
             days = _days(session, step, source, source_path, stats.days, fence=fence)

@@ -39,7 +39,7 @@ class Budget:
         return self.spent < self.bytes and time.monotonic() - self.started < self.seconds
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _File:
     """One data file; first and last are days, "" where its times are unknown."""
 
@@ -120,7 +120,13 @@ def _files(place: str, column: str, when: str) -> tuple[list[_File], str, str]:
         days.day_names(actions.column(end)) if end in actions.column_names else [""] * len(paths) for end in ends
     )
     files = [
-        _File(log.absolute_path(log.local(place), path), rows or 0, day or low, day or high, day)
+        _File(
+            path=log.absolute_path(log.local(place), path),
+            rows=rows or 0,
+            first=day or low,
+            last=day or high,
+            part=day,
+        )
         for path, rows, day, low, high in zip(paths, counts, part, lows, highs, strict=True)
     ]
     return files, stored, stored_when

@@ -51,7 +51,7 @@ def _missing_table(state: TableState) -> list[Drift]:
     else:
         adopt = f"drop {name} from the pipeline"
         repair = "console rollback, if the previous release has another version; else change its query to rebuild it"
-    return [Drift(name, "missing", "", state.version.path, "", adopt, repair)]
+    return [Drift(table=name, what="missing", name="", said=state.version.path, found="", adopt=adopt, repair=repair)]
 
 
 def _table(state: TableState, stats: TableStats) -> list[Drift]:
@@ -68,14 +68,26 @@ def _table(state: TableState, stats: TableStats) -> list[Drift]:
         if column.name not in recorded:
             adopt = f"declare {column.name} in tables/{name}.yaml" + ("" if landing else " and compute it in its query")
             repair = f"there: ALTER TABLE {name} DROP COLUMN, or leave it: nothing of ours reads it"
-            drifts.append(Drift(name, "column", column.name, "", column.type, adopt, repair))
+            drifts.append(
+                Drift(
+                    table=name, what="column", name=column.name, said="", found=column.type, adopt=adopt, repair=repair
+                )
+            )
     if stats.partition_by != state.version.partition_by:
         adopt = f"write partition_by: [{', '.join(stats.partition_by)}] in tables/{name}.yaml"
         repair = (
             f"there: RESTORE TABLE {name} to the version before, then console follow" if landing else _rebuild(name)
         )
         drifts.append(
-            Drift(name, "partitioning", "", _by(state.version.partition_by), _by(stats.partition_by), adopt, repair)
+            Drift(
+                table=name,
+                what="partitioning",
+                name="",
+                said=_by(state.version.partition_by),
+                found=_by(stats.partition_by),
+                adopt=adopt,
+                repair=repair,
+            )
         )
     return drifts if landing else drifts + _settings_drift(state, stats)
 
@@ -85,7 +97,13 @@ def _missing_column(state: TableState, column: Column) -> Drift:
     adopt = f"drop {column.name} from tables/{name}.yaml and from what reads it"
     repair = f"there: ALTER TABLE {name} ADD COLUMN {column.name} {column.type}, older rows read NULL"
     return Drift(
-        name, "column", column.name, column.type, "", adopt, repair if state.table.kind == "landing" else _rebuild(name)
+        table=name,
+        what="column",
+        name=column.name,
+        said=column.type,
+        found="",
+        adopt=adopt,
+        repair=repair if state.table.kind == "landing" else _rebuild(name),
     )
 
 
@@ -93,7 +111,9 @@ def _retyped(state: TableState, column: Column, actual: Column) -> Drift:
     name = state.table.name
     adopt = f"declare {column.name} as {actual.type} in tables/{name}.yaml"
     repair = "there: RESTORE TABLE to the version before" if state.table.kind == "landing" else _rebuild(name)
-    return Drift(name, "type", column.name, column.type, actual.type, adopt, repair)
+    return Drift(
+        table=name, what="type", name=column.name, said=column.type, found=actual.type, adopt=adopt, repair=repair
+    )
 
 
 def _settings_drift(state: TableState, stats: TableStats) -> list[Drift]:
@@ -104,11 +124,31 @@ def _settings_drift(state: TableState, stats: TableStats) -> list[Drift]:
     ):
         undo = f"SET TBLPROPERTIES ('{key}' = '{was}')" if was else f"UNSET TBLPROPERTIES ('{key}')"
         adopt = "none: a feed cannot work with it" if key in _FOREIGN else "none: it is what the table was created with"
-        drifts.append(Drift(name, "property", key, was, now, adopt, f"there: ALTER TABLE {name} {undo}"))
+        drifts.append(
+            Drift(
+                table=name,
+                what="property",
+                name=key,
+                said=was,
+                found=now,
+                adopt=adopt,
+                repair=f"there: ALTER TABLE {name} {undo}",
+            )
+        )
     for feature in stats.features:
         if feature in _FEATURES:
             repair = f"there: ALTER TABLE {name} DROP FEATURE {feature}, or {_rebuild(name)}"
-            drifts.append(Drift(name, "feature", feature, "", "on", "none: a feed cannot work with it", repair))
+            drifts.append(
+                Drift(
+                    table=name,
+                    what="feature",
+                    name=feature,
+                    said="",
+                    found="on",
+                    adopt="none: a feed cannot work with it",
+                    repair=repair,
+                )
+            )
     return drifts
 
 

@@ -187,7 +187,13 @@ class _Nodes:
 
     def materialization(self, name: str, query: Query) -> Materialization | None:
         doc = self.valid(docs.MaterializationDoc, query.front, name)
-        return Materialization(name, doc.into, query.sql, doc.description, doc.owner, query.where) if doc else None
+        return (
+            Materialization(
+                name=name, into=doc.into, sql=query.sql, description=doc.description, owner=doc.owner, where=query.where
+            )
+            if doc
+            else None
+        )
 
     def endpoint(self, name: str, query: Query) -> Endpoint | None:
         doc = self.valid(docs.EndpointDoc, query.front, name)
@@ -204,7 +210,14 @@ class _Nodes:
             written = query.front.raw.get((*at, "default"), "") if spec.default is not None else None
             self.parameter(name, ".".join(map(str, at)), spec, written, query.front.place((*at, "default")))
             parameters.append(Parameter(parameter, spec.type, written))
-        return Endpoint(name, query.sql, tuple(parameters), doc.description, doc.owner, query.where)
+        return Endpoint(
+            name=name,
+            sql=query.sql,
+            parameters=tuple(parameters),
+            description=doc.description,
+            owner=doc.owner,
+            where=query.where,
+        )
 
     def parameter(self, node: str, path: str, spec: docs.ParameterDoc, default: str | None, where: str) -> None:
         if spec.type.startswith((*_NESTED, "binary")):
@@ -221,7 +234,16 @@ class _Nodes:
             return None
         if why := wrong_name(doc.into):
             self.wrong("P013", f"into: {why}", query.front.place(("into",)), "", name)
-        return Copy(name, doc.into, query.sql, doc.mode, doc.schedule, doc.description, doc.owner, query.where)
+        return Copy(
+            name=name,
+            into=doc.into,
+            sql=query.sql,
+            mode=doc.mode,
+            schedule=doc.schedule,
+            description=doc.description,
+            owner=doc.owner,
+            where=query.where,
+        )
 
     def sink(self, name: str, query: Query) -> Sink | None:
         doc = self.valid(docs.SinkDoc, query.front, name)
@@ -233,4 +255,13 @@ class _Nodes:
             hint = "write a relative path without `..`, such as exports/daily"
             message = f"path: expected a place below the region's warehouse, found `{doc.path[:60]}`"
             self.wrong("P040", message, query.front.place(("path",)), hint, name)
-        return Sink(name, query.sql, doc.path, doc.format, doc.schedule, doc.description, doc.owner, query.where)
+        return Sink(
+            name=name,
+            sql=query.sql,
+            path=doc.path,
+            format=doc.format,
+            schedule=doc.schedule,
+            description=doc.description,
+            owner=doc.owner,
+            where=query.where,
+        )

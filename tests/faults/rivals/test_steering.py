@@ -31,7 +31,18 @@ def opened(place: Path) -> PipelineController:
 
 def at_the_gate(controller: PipelineController, number: int, live: str) -> None:
     release = Release(f"r{number}", "web", "d", (), ())
-    plan = Plan(1, "t", "web", "eu", f"d{number}", live, "c", (), (Promote(),), release)
+    plan = Plan(
+        format_version=1,
+        tool="t",
+        pipeline="web",
+        region="eu",
+        desired=f"d{number}",
+        live=live,
+        content="c",
+        nodes=(),
+        steps=(Promote(),),
+        release=release,
+    )
     controller.releases.propose(release, f"web-{number}", "ada", "laptop")
     controller.recorder.accept(
         f"web-{number}", plan, Accepted(release.id, live, "", "ada", "laptop", (("promote", 0),))

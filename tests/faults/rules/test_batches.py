@@ -157,7 +157,7 @@ def history_of(source: str, target: TableState, fence: int, time: str, slices: t
     )
     writer = commit.FeedWriter("history", source, 1, 0)
     landing = state("landing", target.version.columns, kind="landing")
-    whole = slices or (Slice(1, "all", "", "", 6, 6, null=True),)
+    whole = slices or (Slice(index=1, label="all", first="", end="", rows=6, bytes=6, null=True),)
     return backfill.History(step, landing, source, target, source, fence, whole, writer)
 
 
@@ -188,9 +188,9 @@ def test_days_are_half_open_with_one_batch_for_the_rows_without_a_time_and_read_
     table = days(tmp_path / "landing")
     columns = (Column("id", "string"), Column("at", "timestamp"))
     slices = (
-        Slice(1, "2026-11-02", "2026-11-02T00:00:00", "2026-11-03T00:00:00", 2, 1),
-        Slice(2, "2026-11-01", "2026-11-01T00:00:00", "2026-11-02T00:00:00", 3, 1),
-        Slice(3, "", "", "", 1, 1, null=True),
+        Slice(index=1, label="2026-11-02", first="2026-11-02T00:00:00", end="2026-11-03T00:00:00", rows=2, bytes=1),
+        Slice(index=2, label="2026-11-01", first="2026-11-01T00:00:00", end="2026-11-02T00:00:00", rows=3, bytes=1),
+        Slice(index=3, label="", first="", end="", rows=1, bytes=1, null=True),
     )
     history = history_of(table, state("copy", columns, partition_by=()), 3, "at", slices)
     of_others = ((0, 3), (2, 3), (0, 1, 2))  # versions that hold no row of the slice
@@ -274,7 +274,7 @@ OUT = {
 def compiled() -> FeedCode:
     known = NameScope({"t": GIVEN}, {"t": physical("t", "t", {name: name for name in GIVEN})})
     table = Table("agg", "aggregate", tuple(Column(name, kind) for name, kind in OUT.items()))
-    code, text = feed(Materialization("m", "agg", STATES), table, known, {})
+    code, text = feed(Materialization(name="m", into="agg", sql=STATES), table, known, {})
     assert code is not None, text.problems
     return code
 

@@ -18,7 +18,7 @@ from tests.faults.rivals.test_steering import at_the_gate, opened
 from tests.faults.rules.tables import foreign, rows, state
 
 pytestmark = pytest.mark.faults
-COMPARED = Comparison("copy", (Pair("n", "n"), Pair("day", "day")), time="day")
+COMPARED = Comparison(table="copy", pairs=(Pair("n", "n"), Pair("day", "day")), time="day")
 DAY = date(2026, 11, 2)
 
 

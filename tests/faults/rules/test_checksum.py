@@ -34,7 +34,7 @@ def test_two_values_with_one_half_of_a_hash_in_common_are_two_values(session: An
     one, other = alike(session, HALVES[half], "xxhash64(id)")
     paths = foreign(tmp_path / "old", rows(one, 5)), foreign(tmp_path / "new", rows(other, 5))
     sides = (Pinned(state("copy"), path, log.latest_version(path)) for path in paths)
-    plan = Comparison("copy", (Pair("n", "n"), Pair("day", "day")), time="day")
+    plan = Comparison(table="copy", pairs=(Pair("n", "n"), Pair("day", "day")), time="day")
     counted, columns = compare(session, plan, *sides)
     assert (counted.ok, columns.ok) == (True, False), (one, other)
     assert columns.detail == "differ: n on 2026-11-01"

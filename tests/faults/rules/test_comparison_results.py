@@ -21,7 +21,7 @@ PAIRS = tuple(Pair(f"old_{name}", name) for name in "abcdefgh")
 
 
 def told(count: int, *differing: str, left_out: tuple[tuple[str, str], ...] = ()) -> str:
-    plan = Comparison("copy", PAIRS[:count], left_out)
+    plan = Comparison(table="copy", pairs=PAIRS[:count], left_out=left_out)
     days = {name: ["2026-11-01", "2026-11-02"] for name in differing}
     check = comparison._columns(plan, list(PAIRS[:count]), days)
     assert check.ok is not bool(differing)
@@ -39,7 +39,7 @@ def test_equal_columns_are_named_up_to_six_and_the_others_counted() -> None:
 
 
 def test_a_column_goes_by_the_name_that_it_had_and_one_that_is_not_compared_by_its_own() -> None:
-    plan = Comparison("copy", PAIRS[:4])
+    plan = Comparison(table="copy", pairs=PAIRS[:4])
     assert [comparison._old_name(plan, name) for name in ("a", "b", "d", "day")] == ["old_a", "old_b", "old_d", "day"]
 
 
@@ -57,7 +57,7 @@ def test_values_are_counted_apart_from_estimates(
     monkeypatch: pytest.MonkeyPatch, estimates: int, differing: dict[int, int], detail: str
 ) -> None:
     monkeypatch.setattr(comparison, "TOLERANCE", 0.1)
-    plan, values = Comparison("copy", PAIRS[:3], keys=("k",)), list(PAIRS[:3])
+    plan, values = Comparison(table="copy", pairs=PAIRS[:3], keys=("k",)), list(PAIRS[:3])
     check = comparison._values(plan, values, values[:estimates], {f"d{i}": differing.get(i, 0) for i in range(3)})
     assert (check.ok, check.detail) == (not differing, detail)
 

@@ -40,7 +40,7 @@ SQL = "SELECT day, sum(x) AS total, sum(x) AS mean__sum, count(x) AS mean__count
 TERMS = Terms(("day",), ("total", "mean__sum"), sql="SELECT day, x AS total, x AS mean__sum FROM landing")
 FEED = Feed("hours", "landing", "hours", SQL, terms=TERMS)
 PLAN = Comparison(
-    "hours", (Pair("day", "day"), Pair("total", "total", False), Pair("mean", "mean", False)), keys=("day",)
+    table="hours", pairs=(Pair("day", "day"), Pair("total", "total", False), Pair("mean", "mean", False)), keys=("day",)
 )
 Group = list[float]
 
@@ -155,7 +155,9 @@ def test_groups_of_days_that_no_calendar_of_python_has_are_settled_like_any_othe
         "SELECT born, at, sum(total) AS total FROM stored GROUP BY born, at", "", {}, ("total",),
     )  # fmt: skip
     plan = Comparison(
-        "hours", (Pair("born", "born"), Pair("at", "at"), Pair("total", "total", False)), keys=("born", "at")
+        table="hours",
+        pairs=(Pair("born", "born"), Pair("at", "at"), Pair("total", "total", False)),
+        keys=("born", "at"),
     )
     terms = Terms(("born", "at"), ("total",), sql="SELECT born, at, x AS total FROM landing")
     feed = Feed("hours", "landing", "hours", "SELECT born, at, sum(x) AS total FROM landing GROUP BY ALL", terms=terms)

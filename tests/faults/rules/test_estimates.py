@@ -61,7 +61,9 @@ def judged(session: Any, place: Path, *groups: Group) -> dict[str, Checked]:
     """What the gate says of `GROUPS` in the live version, whose columns have other names, and of these in the new one."""
     pairs = (Pair("z_k", "k"), Pair("z_n", "n"), Pair("z_u", "u", False), Pair("z_p", "p", False))
     old, new = side(session, place / "old", GROUPS, "z_"), side(session, place / "new", groups)
-    return {check.check: check for check in compare(session, Comparison("hours", pairs, keys=("k",)), old, new)}
+    return {
+        check.check: check for check in compare(session, Comparison(table="hours", pairs=pairs, keys=("k",)), old, new)
+    }
 
 
 def test_equal_groups_pass_and_estimates_may_be_off_by_their_error(session: Any, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from tests.faults.rules.tables import COLUMNS, commit_rows, foreign, held, rows,
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 LANDING = state("landing", kind="landing", managed=True)
-DAILY = Copy("daily", "daily_totals", "SELECT n, day FROM landing WHERE n < 3", "append")
+DAILY = Copy(name="daily", into="daily_totals", sql="SELECT n, day FROM landing WHERE n < 3", mode="append")
 APP = "copy/web/daily/run-1"
 
 
@@ -138,7 +138,18 @@ def test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with
     opened, note = live(lake, spark), Column("note", "string")
     wider = state("landing", (*COLUMNS, note), kind="landing", managed=True)
     step, release = AddColumns("landing", (note,)), Release("r2", "web", "d2", (wider,), ())
-    plan = Plan(1, "t", "web", "eu", "d2", "r1", "c", (), (step, Promote()), release)
+    plan = Plan(
+        format_version=1,
+        tool="t",
+        pipeline="web",
+        region="eu",
+        desired="d2",
+        live="r1",
+        content="c",
+        nodes=(),
+        steps=(step, Promote()),
+        release=release,
+    )
     opened.releases.propose(release, "web-2", "ada", "laptop")
     steps = ((step.id, 0), ("promote", 0))
     opened.recorder.accept("web-2", plan, Accepted("r2", "r1", "", "ada", "laptop", steps))
@@ -162,9 +173,33 @@ def test_killed_around_what_a_batch_set_aside_it_is_written_once_and_the_batch_i
     lake = tmp_path / "lake"
     opened, sql = live(lake, spark), "SELECT CAST(IF(n = 3, 'none', n) AS BIGINT) AS n, day FROM landing"
     release = Release("r2", "web", "d2", (LANDING, state("parsed")), (Feed("parse", "landing", "parsed", sql),))
-    history = Backfill("parse", "landing", "parsed", "replay", sql, "", 4, 1, 1, 1, fragile=Fragile("n = 3", ("n",)))
+    history = Backfill(
+        materialization="parse",
+        source="landing",
+        target="parsed",
+        route="replay",
+        sql=sql,
+        time="",
+        rows=4,
+        bytes=1,
+        days=1,
+        batches=1,
+        fragile=Fragile("n = 3", ("n",)),
+    )
     steps = (CreateTable("parsed"), history, Promote())
-    plan = Plan(1, "t", "web", "eu", "d2", "r1", "c", (), steps, release, quarantine_rows=1)
+    plan = Plan(
+        format_version=1,
+        tool="t",
+        pipeline="web",
+        region="eu",
+        desired="d2",
+        live="r1",
+        content="c",
+        nodes=(),
+        steps=steps,
+        release=release,
+        quarantine_rows=1,
+    )
     opened.releases.propose(release, "web-2", "ada", "laptop")
     opened.recorder.accept("web-2", plan, Accepted("r2", "r1", "", "ada", "laptop", tuple((s.id, 0) for s in steps)))
     another.dies(session, tmp_path / "armed", point, lake, "carry")

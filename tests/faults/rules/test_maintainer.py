@@ -58,7 +58,18 @@ def line(tmp_path: Path) -> PipelineController:
     found.releases.propose(first, "web-1", "ada", "laptop")
     found.releases.swap("", "r1", "ada", "laptop")
     found.releases.propose(second, "web-2", "ada", "laptop")
-    plan = Plan(1, "t", "web", "eu", "d", "r1", "c", (), (Promote(),), second)
+    plan = Plan(
+        format_version=1,
+        tool="t",
+        pipeline="web",
+        region="eu",
+        desired="d",
+        live="r1",
+        content="c",
+        nodes=(),
+        steps=(Promote(),),
+        release=second,
+    )
     found.recorder.accept("web-2", plan, Accepted("r2", "r1", "digest", "ada", "laptop", (("promote", 0),)))
     found.recorder.store(Entered("backfilling"))
     found.recorder.store(Fenced("backfill/copy/every", "landing", 2, 1, 3))

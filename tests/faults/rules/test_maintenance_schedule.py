@@ -39,7 +39,18 @@ def pipeline(place: Path, *tables: str) -> PipelineController:
 def begins(line: PipelineController) -> None:
     """A rollout is under way from now on."""
     live = line.live()
-    plan = Plan(1, "t", "web", "eu", "d", "r1", "c", (), (Promote(),), live)
+    plan = Plan(
+        format_version=1,
+        tool="t",
+        pipeline="web",
+        region="eu",
+        desired="d",
+        live="r1",
+        content="c",
+        nodes=(),
+        steps=(Promote(),),
+        release=live,
+    )
     line.recorder.accept("web-2", plan, Accepted("r2", "r1", "digest", "ada", "laptop", (("promote", 0),)))
     line.recorder.store(Entered("backfilling"))
 

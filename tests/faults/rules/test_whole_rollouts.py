@@ -26,9 +26,31 @@ from tests.faults.rules.tables import foreign, held, rows, state
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 SQL = "SELECT n, day FROM landing"
 FEED = Feed("every", "landing", "copy", SQL)
-EVERY = Backfill("every", "landing", "copy", "replay", SQL, "day", 9, 1, 4, 4)
-FORWARD = Backfill("", "copy", "copy", "forward", "SELECT n, day FROM copy", "day", 9, 1, 4, 4)
-COMPARED = Comparison("copy", (Pair("n", "n"), Pair("day", "day")), time="day")
+EVERY = Backfill(
+    materialization="every",
+    source="landing",
+    target="copy",
+    route="replay",
+    sql=SQL,
+    time="day",
+    rows=9,
+    bytes=1,
+    days=4,
+    batches=4,
+)
+FORWARD = Backfill(
+    materialization="",
+    source="copy",
+    target="copy",
+    route="forward",
+    sql="SELECT n, day FROM copy",
+    time="day",
+    rows=9,
+    bytes=1,
+    days=4,
+    batches=4,
+)
+COMPARED = Comparison(table="copy", pairs=(Pair("n", "n"), Pair("day", "day")), time="day")
 KEPT_HOURS = 96
 TASKS = "spark__sql__files__maxPartitionNum"
 
@@ -69,16 +91,16 @@ class World:
         live = self.line.releases.in_state("live")
         wanted = Release("", "web", content, (state("landing", kind="landing"), copy or to_be(content)), (feed,))
         plan = Plan(
-            1,
-            "t",
-            "web",
-            "eu",
-            content,
-            live.row.id if live else "",
-            "c",
-            (),
-            (*steps, Promote()),
-            wanted,
+            format_version=1,
+            tool="t",
+            pipeline="web",
+            region="eu",
+            desired=content,
+            live=live.row.id if live else "",
+            content="c",
+            nodes=(),
+            steps=(*steps, Promote()),
+            release=wanted,
             rows_limit=3,
         )
         self.line.accept(plan, "ada", "laptop")
@@ -230,7 +252,22 @@ def test_a_table_below_a_rebuilt_one_is_read_off_its_log_from_the_beginning(worl
     wanted = Release("", "web", "a", (state("landing", kind="landing"), to_be("a"), below), (FEED, more))
     steps = (CreateTable("copy"), CreateTable("below"), EVERY, CatchUp("every", "landing", "copy", "fence"))
     steps_below = (CatchUp("more", "copy", "below", "log"), Validate(()), Promote())
-    world.line.accept(Plan(1, "t", "web", "eu", "a", "", "c", (), (*steps, *steps_below), wanted), "ada", "laptop")
+    world.line.accept(
+        Plan(
+            format_version=1,
+            tool="t",
+            pipeline="web",
+            region="eu",
+            desired="a",
+            live="",
+            content="c",
+            nodes=(),
+            steps=(*steps, *steps_below),
+            release=wanted,
+        ),
+        "ada",
+        "laptop",
+    )
     assert world.ends() == "awaiting-confirmation", world.line.recorder.status
     plan = world.line.recorder.plan
     assert plan is not None

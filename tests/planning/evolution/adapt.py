@@ -41,7 +41,9 @@ def pipeline(side: dict[str, Any]) -> Pipeline:
             if target is not None:
                 tables[target.name], query = _by_day(target, query)
             feeds.append(
-                Materialization(node["name"], node["target"], query.sql("spark"), where=f"{node['name']}.sql:1:1")
+                Materialization(
+                    name=node["name"], into=node["target"], sql=query.sql("spark"), where=f"{node['name']}.sql:1:1"
+                )
             )
     fed = {feed.into for feed in feeds}
     kept = [table for table in tables.values() if table.kind == "landing" or table.name in fed]

@@ -40,7 +40,9 @@ def pipeline(sql: str) -> Pipeline:
         bucket = next(name for name in named if name.endswith("_bucket"))
         columns = (*(Column(name, type) for name, type in named.items()), Column("_day", "date"))
         tables.append(Table(target, "aggregate", columns, bucket, ("_day",), where=f"{target}.yaml:1:1"))
-        feeds.append(Materialization(f"{target}_mv", target, _query(query, bucket), where=f"{target}.sql:1:1"))
+        feeds.append(
+            Materialization(name=f"{target}_mv", into=target, sql=_query(query, bucket), where=f"{target}.sql:1:1")
+        )
     return Pipeline("ci", tables=tuple(sorted(tables, key=lambda t: t.name)), materializations=tuple(feeds))
 
 
@@ -73,7 +75,7 @@ def _root(sql: str, root: str) -> tuple[tuple[Table, Table], Materialization]:
     table = Table(root, "append", columns, "finished_at", where=f"{root}.yaml:1:1", backfill="read")
     named = [f"{_spark(computed[c.name])} AS {c.name}" if c.name in computed else c.name for c in columns]
     return (landing, table), Materialization(
-        root, root, f"SELECT {', '.join(named)} FROM {landing.name}", where=f"{root}.sql:1:1"
+        name=root, into=root, sql=f"SELECT {', '.join(named)} FROM {landing.name}", where=f"{root}.sql:1:1"
     )
 
 
