@@ -1,4 +1,4 @@
-"""What a feed that cannot go on does, and who is told: the real follower over real logs. No Java."""
+"""A feed that fails: retries, stops and reports, with the real follower over real logs. No Java."""
 
 import shutil
 import threading

@@ -1,5 +1,4 @@
-"""What fails beside the feeds ends neither the agent nor a feed: its log, a look at a lag, a watch, what others wait for.
-No Java."""
+"""Failures beside the feeds end neither the agent nor a feed: its log, measuring a lag, a watch, maintenance. No Java."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""When the follower answers where old and new stand at one landing position. No Java: the edges only count versions."""
+"""The follower: alignment of the old and the new release at one landing position. No Java: the feeds only count versions."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future

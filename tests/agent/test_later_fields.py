@@ -1,4 +1,4 @@
-"""What came after 0.1.0 stands beside its rows: that version meets no word that it does not know."""
+"""Fields added after 0.1.0 are stored beside its rows, so that 0.1.0 reads no unknown key."""
 
 import json
 from pathlib import Path

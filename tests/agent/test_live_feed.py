@@ -1,4 +1,4 @@
-"""One feed moves by one range: who writes it, what is computed again of it, and when two declarations say the same. No Java."""
+"""One feed moves by one range: its writer, the recount of its rows, and equality of two declarations. No Java."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is said of a feed whose live rows cannot be computed again: none came, or the source does not give them. No Java."""
+"""Findings about a feed whose live rows cannot be recounted: none arrived, or the source no longer has them. No Java."""
 
 from pathlib import Path
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""What a table's log tells of its loads, also where it was cleaned up, or where another table stands in its place. No Java."""
+"""The loads of a table read from its log, also after log cleanup, or with another table in its place. No Java."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Parquet files with times that Spark would cut: told from their footers, and from their values where footers do not tell. No Java."""
+"""Parquet files with times that Spark would truncate: detected by footers, and by values where footers are inconclusive. No Java."""
 
 import json
 from pathlib import Path

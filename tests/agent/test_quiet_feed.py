@@ -1,4 +1,4 @@
-"""Feeds whose source gets commits without rows: how far their position follows. The real follower over real logs. No Java."""
+"""Positions of feeds whose source gets commits without rows, with the real follower over real logs. No Java."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""A landing table that no reader of ours can open: the survey says what it demands, and the plan refuses it by that."""
+"""A landing table with reader features that we do not support: the survey lists them, and the plan refuses the table."""
 
 import json
 from collections.abc import Sequence

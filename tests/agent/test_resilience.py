@@ -1,6 +1,6 @@
-"""Failing batches on real Spark and Delta: what heals leaves no trace, what does not is named, counted or set aside.
+"""Failing batches on real Spark and Delta: transient failures leave no trace, others are reported, counted or quarantined.
 
-The agent's own parts in this process, so that a fault can be put exactly where it hurts; one JVM for all of them.
+The agent runs in this process, so that faults can be injected at exact places; one JVM for all tests.
 """
 
 import json

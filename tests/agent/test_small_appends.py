@@ -1,4 +1,4 @@
-"""Small appends through deltalake: rows and position in one commit, never beside a write of Spark's. No Java."""
+"""Small appends through deltalake: rows and position in one commit, never concurrent with a write by Spark. No Java."""
 
 import threading
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`console status` of a region whose agent does not run: what waits in front of its feeds stands in the logs. No Java."""
+"""`console status` of a region whose agent is not running: the backlog of its feeds is read from the logs. No Java."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""A Spark that lives and is of no more use is ended, and known to be lost. Real processes stand where a JVM would: no Java."""
+"""An unresponsive Spark is killed and reported as lost. Real processes in place of a JVM: no Java."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Killed while it tidies up or saves a plan: nothing that is still named is touched, and the same command ends it."""
+"""Killed during cleanup or while saving a plan: nothing that is still named is touched, and the same command completes it."""
 
 import json
 import signal

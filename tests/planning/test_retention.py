@@ -1,4 +1,4 @@
-"""Windows of hours and retention in figures, and the plans that would not fit into them."""
+"""Maintenance windows and retention in figures, and the plans that do not fit into them."""
 
 from dataclasses import replace
 

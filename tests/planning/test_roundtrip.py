@@ -1,4 +1,4 @@
-"""What sqlglot would read as something else than what is written is refused, wherever a query is compiled."""
+"""SQL that sqlglot would read with another meaning is refused, wherever a query is compiled."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the planner compiled is remembered between runs: a damaged memory is a cold one, never a wrong one."""
+"""The compiler cache between runs: a damaged cache is an empty one, never a wrong one."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The far side without a network: its pipe, its request, and the example inventory. No server."""
+"""The remote side without a network: its pipe, its request, and the example inventory. No server."""
 
 import json
 import shutil

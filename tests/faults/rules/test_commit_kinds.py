@@ -1,4 +1,4 @@
-"""Rules 3 to 6: what a commit of a source is taken for. Told from the log alone; the commits are a stranger's. No Java."""
+"""Rules 3 to 6: classification of a source's commits from the log alone; the commits are of another program. No Java."""
 
 import json
 from collections.abc import Callable

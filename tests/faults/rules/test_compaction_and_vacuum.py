@@ -1,4 +1,4 @@
-"""Rules 7 and 8 on real Spark: compaction loses nothing, VACUUM deletes nothing that somebody still reads."""
+"""Rules 7 and 8 on real Spark: compaction loses no row, VACUUM deletes no file that a reader still needs."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""What a comparison says of the figures that it found, and what a compaction does of those that it reads back. No Java."""
+"""Verdicts of a comparison on given figures, and of a compaction on the totals that it reads back. No Java."""
 
 import json
 from pathlib import Path

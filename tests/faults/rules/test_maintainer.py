@@ -1,4 +1,4 @@
-"""Rules 7 and 8, the part that decides: which tables are ours, who still needs what of them. No Java."""
+"""Rules 7 and 8, the decisions: which tables are ours, and which of their files and versions are still needed. No Java."""
 
 from dataclasses import replace
 from datetime import date, timedelta

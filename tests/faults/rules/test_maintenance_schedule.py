@@ -1,4 +1,4 @@
-"""When a region compacts by itself, and which tables: the real keeper over real releases, and a clock that is moved. No Java."""
+"""When a region compacts by itself, and which tables: the real maintainer over real releases, with a manual clock. No Java."""
 
 import threading
 from pathlib import Path

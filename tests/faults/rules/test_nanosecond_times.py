@@ -1,4 +1,4 @@
-"""Times finer than a microsecond in what others write are never cut: neither live nor in history."""
+"""Times finer than a microsecond, written by other programs, are never truncated: neither live nor in history."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Whole rollouts in the process of the tests, over real Spark and real logs: what is carried, told and compared on the way."""
+"""Whole rollouts in the process of the tests, over real Spark and real logs: their batches, messages and comparisons."""
 
 import json
 import threading
