@@ -1,7 +1,7 @@
 """Files into a landing table, each line once, whoever sends, dies, edits and tries again. No Java.
 
-The clients are console's own over the agent's own intake; what must be in the table is told by `sent.py`, which knows nothing
-of either. `LOADS=500 SEED=7000` draws others, `python -m tests.drawn clients` for an hour; a failure names its seed.
+The clients are console's own over the agent's own landing writer; `sent.py`, which knows nothing of either, computes what
+the table must hold. `LOADS=500 SEED=7000` draws others, `python -m tests.drawn clients` for an hour; a failure names its seed.
 """
 
 import asyncio
