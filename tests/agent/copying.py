@@ -8,8 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from console.agent.feeds import live_feed as edges
-from console.agent.feeds import ranges
+from console.agent.feeds import live_feed, ranges
 from console.agent.recount import liveness as gate
 from console.model.event import Checked
 from tests.faults.rules.tables import SCHEMA
@@ -35,15 +34,15 @@ def by_arrow(monkeypatch: pytest.MonkeyPatch, look: Callable[[pa.Table], None] =
         files = [pq.read_table(file.path, schema=SCHEMA, partitioning="hive") for file in part.files]
         return Rows(pa.concat_tables(files).select(SCHEMA.names).cast(SCHEMA))
 
-    def compute(session: Any, edge: edges.LiveFeed, stored: Rows, joined: Any) -> Rows:
+    def compute(session: Any, feed: live_feed.LiveFeed, stored: Rows, joined: Any) -> Rows:
         look(stored.table)
         return stored
 
-    def alive(session: Any, edge: edges.LiveFeed, *_: Any) -> Checked:
+    def alive(session: Any, feed: live_feed.LiveFeed, *_: Any) -> Checked:
         return Checked(
-            edge.spec.target, f"feed {edge.spec.materialization}", True, "not computed again: there is no Spark"
+            feed.spec.target, f"feed {feed.spec.materialization}", True, "not computed again: there is no Spark"
         )
 
     monkeypatch.setattr(gate, "check_feed", alive)
     monkeypatch.setattr(ranges, "read", read)
-    monkeypatch.setattr(edges, "compute", compute)
+    monkeypatch.setattr(live_feed, "compute", compute)

@@ -22,7 +22,7 @@ from console.agent.resilience.health import FIRST_LOOK_SECONDS, LAST_SECONDS, TR
 from console.agent.store import log
 from console.errors import CheckFailed, FeedStopped
 from tests.agent.copying import by_arrow
-from tests.faults.rules.tables import SCHEMA, commit_rows, edge, foreign, held, number, rows
+from tests.faults.rules.tables import SCHEMA, column_values, commit_rows, copying_feed, foreign, number, rows
 
 pytestmark = pytest.mark.slow
 
@@ -49,8 +49,8 @@ class FailingFeedSetup:
         """As a fresh agent does: nothing is known but what the logs say."""
         spark = SimpleNamespace(session=object)
         self.follower = FeedFollower(cast(Any, spark), 0.01, lambda *each: self.said.append(each))
-        self.edge = edge(self.landing, self.copy, start=-1 if log.latest_version(self.copy) else 0)
-        self.follower.follow("web", (self.edge, *more))
+        self.feed = copying_feed(self.landing, self.copy, start=-1 if log.latest_version(self.copy) else 0)
+        self.follower.follow("web", (self.feed, *more))
 
     def tick(self, times: int = 1) -> None:
         for _ in range(times):
@@ -66,14 +66,14 @@ class FailingFeedSetup:
 
     @property
     def health(self) -> Health:
-        return self.edge.health
+        return self.feed.health
 
 
 @pytest.fixture
 def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FailingFeedSetup:
     made = FailingFeedSetup(tmp_path, monkeypatch)
     made.tick(2)
-    assert held(made.copy) == [1, 2]  # version 0 is where it opened
+    assert column_values(made.copy) == [1, 2]  # version 0 is where it opened
     return made
 
 
@@ -88,7 +88,7 @@ def test_a_source_that_was_written_anew_and_is_shorter_stops_its_feed_for_good(s
     for n in range(5):
         setup.arrive(n)
     setup.tick(3)
-    assert held(setup.copy) == [1, 2]
+    assert column_values(setup.copy) == [1, 2]
     assert [level for _, level, _ in setup.said] == ["error"]
 
 
@@ -98,7 +98,7 @@ def test_one_that_is_longer_by_now_is_known_by_its_id_when_an_agent_starts(setup
     setup.tick(2)
     assert setup.health.stopped is not None
     assert setup.health.stopped.code == "E_REPLACED"
-    assert held(setup.copy) == [1, 2]
+    assert column_values(setup.copy) == [1, 2]
 
 
 def test_every_commit_of_a_feed_names_the_table_that_it_read_and_those_that_do_not_are_believed(
@@ -109,11 +109,11 @@ def test_every_commit_of_a_feed_names_the_table_that_it_read_and_those_that_do_n
         (kind, log.table_id(setup.landing)) for kind in ("take-over", "live")
     ]
     # as an agent wrote before sources were named
-    commit_rows(setup.copy, setup.edge.app_id, number(2, 2), rows(), kind="live")
+    commit_rows(setup.copy, setup.feed.app_id, number(2, 2), rows(), kind="live")
     setup.anew(*(rows(n) for n in range(100, 104)))
     setup.start()
     setup.tick(2)
-    assert held(setup.copy) == [1, 2, 103]
+    assert column_values(setup.copy) == [1, 2, 103]
 
 
 # -- failures
@@ -154,7 +154,7 @@ def test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause
 
     place = str(setup.place / "below")
     DeltaTable.create(place, schema=SCHEMA, **PARTS)
-    below = edge(setup.copy, place)
+    below = copying_feed(setup.copy, place)
     below.spec = replace(below.spec, source="copy", target="below")
     setup.start(below)
     setup.tick(4)
@@ -194,7 +194,7 @@ def test_what_may_pass_is_tried_again_after_ever_longer_rests_and_told_after_som
     assert (standing.code, "No space left" in str(standing)) == ("E_FEED", True)
     setup.meets = lambda _: None
     setup.tick()
-    assert (setup.health.tries, held(setup.copy)) == (0, [1, 2, 3])
+    assert (setup.health.tries, column_values(setup.copy)) == (0, [1, 2, 3])
 
 
 def test_a_change_that_spark_met_once_is_tried_again_and_one_that_stays_stops_the_feed(setup: FailingFeedSetup) -> None:
@@ -217,7 +217,7 @@ def test_a_change_that_spark_met_once_is_tried_again_and_one_that_stays_stops_th
 def test_a_feed_that_a_rival_overtook_is_taken_over_again_after_a_while(setup: FailingFeedSetup) -> None:
     setup.arrive(3)
     setup.arrive(4)
-    commit_rows(setup.copy, setup.edge.app_id, number(9, 3), rows(3))
+    commit_rows(setup.copy, setup.feed.app_id, number(9, 3), rows(3))
     setup.tick(5)
     assert setup.health.stopped is not None
     assert (setup.health.stopped.code, setup.health.due()) == ("E_SKIPPED", False)
@@ -225,19 +225,19 @@ def test_a_feed_that_a_rival_overtook_is_taken_over_again_after_a_while(setup: F
     setup.health._paused_until = 0.0
     setup.tick()
     assert setup.health.stopped is None
-    assert held(setup.copy) == [1, 2, 3, 4]
+    assert column_values(setup.copy) == [1, 2, 3, 4]
     assert setup.said[-1] == ("web", "info", "every goes on")
 
 
 def test_a_landing_table_that_is_missing_holds_up_its_own_feeds_alone(setup: FailingFeedSetup) -> None:
     other, target = foreign(setup.place / "other", rows(7)), str(setup.place / "target")
     DeltaTable.create(target, schema=SCHEMA, **PARTS)
-    setup.start(edge(other, target))
+    setup.start(copying_feed(other, target))
     setup.tick()
     shutil.move(setup.landing, setup.place / "away")
     write_deltalake(other, rows(8), mode="append", **PARTS)
     setup.tick(3)
-    assert held(target) == [8]
+    assert column_values(target) == [8]
     assert (setup.health.stopped, setup.health.tries) == (None, 1)
     shutil.move(setup.place / "away", setup.landing)
     setup.health._paused_until = 0.0
@@ -248,7 +248,7 @@ def test_a_landing_table_that_is_missing_holds_up_its_own_feeds_alone(setup: Fai
 def test_what_hangs_below_a_feed_that_stands_still_is_not_taken_for_level(setup: FailingFeedSetup) -> None:
     below = str(setup.place / "below")
     DeltaTable.create(below, schema=SCHEMA, **PARTS)
-    setup.start(edge(setup.copy, below, start=0))
+    setup.start(copying_feed(setup.copy, below, start=0))
     setup.tick(2)
     setup.health.stop(FeedStopped("somebody deleted rows", code="E_REWRITE"))
     wish = setup.follower.align("web")
@@ -264,7 +264,7 @@ def test_a_feed_that_goes_on_is_not_taken_for_level_before_it_has_moved(setup: F
     setup.health.reset()
     assert not setup.follower.is_aligned("web")
     setup.tick()
-    assert (setup.follower.is_aligned("web"), held(setup.copy)) == (True, [1, 2, 3])
+    assert (setup.follower.is_aligned("web"), column_values(setup.copy)) == (True, [1, 2, 3])
 
 
 # -- who waits
@@ -308,7 +308,7 @@ def test_a_wish_that_was_being_granted_when_the_follower_ended_is_not_forgotten(
     setup.meets = lambda _: setup.follower.stop()
     below = str(setup.place / "below")
     DeltaTable.create(below, schema=SCHEMA, **PARTS)
-    setup.follower.follow("web", (setup.edge, edge(setup.copy, below)))
+    setup.follower.follow("web", (setup.feed, copying_feed(setup.copy, below)))
     wish = setup.follower.align("web")
     setup.tick()
     assert isinstance(wish.exception(0), CheckFailed)
@@ -331,7 +331,7 @@ def test_a_failure_of_the_follower_itself_does_not_end_it(
     assert setup.follower.align("web").result(30)[setup.landing] == 3
     setup.follower.stop()
     setup.follower.join(30)
-    assert held(setup.copy) == [1, 2, 3]
+    assert column_values(setup.copy) == [1, 2, 3]
 
 
 def test_a_lag_is_that_of_now_and_not_of_the_last_tick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

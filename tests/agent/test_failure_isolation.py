@@ -28,7 +28,7 @@ from console.model.live import Release
 from console.model.plan import Plan
 from console.model.step import Promote
 from tests.agent.test_service import WHO, listening, watching
-from tests.faults.rules.tables import SCHEMA, commit_rows, edge, foreign, number, rows
+from tests.faults.rules.tables import SCHEMA, commit_rows, copying_feed, foreign, number, rows
 from tests.faults.rules.test_maintainer import FEED, release
 
 pytestmark = pytest.mark.slow
@@ -74,7 +74,7 @@ def no_more_files() -> Iterator[None]:
 
 def failing(place: Path, name: str) -> LiveFeed:
     """A feed whose source is nowhere."""
-    return edge(str(place / "nowhere"), str(place / name))
+    return copying_feed(str(place / "nowhere"), str(place / name))
 
 
 # -- the log
@@ -129,7 +129,7 @@ class Measured:
         self.landing, self.copy = foreign(place / "landing", rows(0), rows(1), rows(2)), str(place / "copy")
         DeltaTable.create(self.copy, schema=SCHEMA, partition_by=["day"])
         self.follower = FeedFollower(cast(Any, None), 1.0, lambda *each: self.said.append(each))
-        self.follower.follow("web", (edge(self.landing, self.copy),))
+        self.follower.follow("web", (copying_feed(self.landing, self.copy),))
 
     @property
     def lag(self) -> tuple[int, int]:
@@ -160,15 +160,15 @@ def test_a_lag_that_cannot_be_measured_is_the_last_that_was_known_and_said_once(
 def test_a_feed_of_which_nothing_was_known_yet_is_left_out_and_keeps_no_other_from_being_measured(
     measured: Measured, tmp_path: Path
 ) -> None:
-    gone = edge(measured.landing, str(tmp_path / "gone"))
-    measured.follower.follow("web", (gone, edge(measured.landing, measured.copy)))
+    gone = copying_feed(measured.landing, str(tmp_path / "gone"))
+    measured.follower.follow("web", (gone, copying_feed(measured.landing, measured.copy)))
     assert [measured.lag, measured.lag] == [(2, 2), (2, 2)]
     assert [level for _, level, _ in measured.said] == ["warning"]
 
 
 def test_a_state_is_answered_where_a_feeds_target_is_gone(service: Service, tmp_path: Path) -> None:
     landing = foreign(tmp_path / "landing", rows(0))
-    service.follower.follow("web", (edge(landing, str(tmp_path / "gone")),))
+    service.follower.follow("web", (copying_feed(landing, str(tmp_path / "gone")),))
     assert service.state("web")["status"].state == "none"
 
 

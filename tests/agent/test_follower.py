@@ -53,16 +53,16 @@ def table(place: Path, name: str, commits: int) -> str:
     return path
 
 
-def edge(place: Path, source: str, target: str, meanwhile: Callable[[], None] = lambda: None) -> Counting:
+def counting_feed(place: Path, source: str, target: str, meanwhile: Callable[[], None] = lambda: None) -> Counting:
     nothing = cast(Any, None)
     feed = Feed(target, target, "landing", "SELECT n FROM landing")
     return Counting(feed, nothing, nothing, (), source, table(place, target, 1), meanwhile=meanwhile)
 
 
-def test_a_wish_means_the_edges_that_were_followed_when_it_was_made(tmp_path: Path, follower: FeedFollower) -> None:
-    """The edges of a new release and the wish arrive while the follower moves another pipeline within the same tick."""
+def test_an_alignment_is_over_the_feeds_that_were_followed_when_it_was_asked_for(tmp_path: Path, follower: FeedFollower) -> None:
+    """The feeds of a new release and the request for alignment arrive while the follower moves another pipeline within the same tick."""
     landing = table(tmp_path, "landing", 3)
-    old, new = edge(tmp_path, landing, "old"), edge(tmp_path, landing, "new")
+    old, new = counting_feed(tmp_path, landing, "old"), counting_feed(tmp_path, landing, "new")
     answers: list[Future[dict[str, int]]] = []
 
     def build_reaches_validation() -> None:
@@ -70,7 +70,7 @@ def test_a_wish_means_the_edges_that_were_followed_when_it_was_made(tmp_path: Pa
             follower.follow("mixed", (old, new))
             answers.append(follower.align("mixed"))
 
-    follower.follow("column", (edge(tmp_path, landing, "other", build_reaches_validation),))
+    follower.follow("column", (counting_feed(tmp_path, landing, "other", build_reaches_validation),))
     follower.follow("mixed", (old,))
     follower.start()
     while not answers:
@@ -81,7 +81,7 @@ def test_a_wish_means_the_edges_that_were_followed_when_it_was_made(tmp_path: Pa
 
 
 def test_a_pipeline_without_feeds_is_aligned_at_once(tmp_path: Path, follower: FeedFollower) -> None:
-    follower.follow("web", (edge(tmp_path, table(tmp_path, "landing", 2), "old"),))
+    follower.follow("web", (counting_feed(tmp_path, table(tmp_path, "landing", 2), "old"),))
     wish = follower.align("web")
     follower.follow("web", ())
     follower.start()
@@ -96,7 +96,7 @@ def test_a_lag_is_measured_for_a_tenth_of_the_time_at_most_and_holds_a_second_at
     clock, asked = [5000.0], list[float]()
     monkeypatch.setattr("console.agent.feeds.follower.time", SimpleNamespace(monotonic=lambda: clock[0]))
     source = table(tmp_path, "landing", 1)
-    counted = edge(tmp_path, source, "copy")
+    counted = counting_feed(tmp_path, source, "copy")
 
     def pending(end: int) -> tuple[int, int, float]:
         asked.append(clock[0])

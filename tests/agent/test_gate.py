@@ -29,7 +29,7 @@ from console.model.plan import Plan
 from console.model.schema import OnRewrite
 from console.model.step import Backfill, CatchUp, Comparison, Pair, Promote, Step, Validate
 from tests.agent.copying import by_arrow
-from tests.faults.rules.tables import SCHEMA, commit_rows, edge, foreign, held, number, rows, state
+from tests.faults.rules.tables import SCHEMA, column_values, commit_rows, copying_feed, foreign, number, rows, state
 
 pytestmark = pytest.mark.slow
 
@@ -96,8 +96,8 @@ class Region:
             self.until(lambda: self.line.recorder.status.shown in ("awaiting-confirmation", "failed"))
 
     def stands(self) -> str:
-        (edge, *_) = self.follower.feeds("web")
-        return edge.health.stopped.code if edge.health.stopped else ""
+        (feed, *_) = self.follower.feeds("web")
+        return feed.health.stopped.code if feed.health.stopped else ""
 
     def until(self, true: Any) -> None:
         end = time.monotonic() + 60
@@ -106,7 +106,7 @@ class Region:
         assert true(), self.line.recorder.status
 
     def has(self, path: str) -> list[int]:
-        return held(str(self.place / path))
+        return column_values(str(self.place / path))
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_a_promotion_that_fails_gives_live_its_own_word_back(region: Region) -> 
     with pytest.raises(FeedStopped) as refused:
         region.line.promote("web-2", "r1", "ada", "laptop")
     assert refused.value.code == "E_FOREIGN"
-    policies = {edge.spec.target: edge.source.table.on_rewrite for edge in region.follower.feeds("web")}
+    policies = {feed.spec.target: feed.source.table.on_rewrite for feed in region.follower.feeds("web")}
     assert policies == {"copy": "stop", "other": "ignore"}
 
 
@@ -274,7 +274,7 @@ def test_a_managed_landing_table_without_traffic_gets_a_heartbeat_and_no_other_d
     for name, kind, managed, moved in (
         ("quiet", "landing", True, 0), ("busy", "landing", True, 3), ("theirs", "landing", False, 0), ("copied", "append", False, 0)
     ):  # fmt: skip
-        found = edge(foreign(tmp_path / name, rows(1)), str(tmp_path / "copy"))
+        found = copying_feed(foreign(tmp_path / name, rows(1)), str(tmp_path / "copy"))
         found.source, found.rows_moved = state(name, kind=kind, managed=managed), moved
         feeds.append(found)
     quiet = str(tmp_path / "quiet")

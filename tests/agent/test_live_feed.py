@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
-from console.agent.feeds import commit, ranges
-from console.agent.feeds import live_feed as edges
+from console.agent.feeds import commit, live_feed, ranges
 from console.agent.feeds.live_feed import LiveFeed
 from tests.agent.copying import Rows, by_arrow
-from tests.faults.rules.tables import SCHEMA, edge, foreign, held, rows
+from tests.faults.rules.tables import SCHEMA, column_values, copying_feed, foreign, rows
 
 pytestmark = pytest.mark.slow
 
@@ -22,7 +21,7 @@ MIB = 1 << 20
 class Carried:
     """A feed from `landing` to `copy`, opened, and what became of each range: which of the two wrote, in how many tasks."""
 
-    edge: LiveFeed
+    feed: LiveFeed
     writers: list[str]
     tasks: list[int]
 
@@ -31,7 +30,7 @@ class Carried:
 def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Carried:
     landing, copy = foreign(tmp_path / "landing", rows(0), rows(1)), str(tmp_path / "copy")
     DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
-    found = Carried(edge(landing, copy), [], [])
+    found = Carried(copying_feed(landing, copy), [], [])
     small = commit.append_small
 
     def by_deltalake(*given: Any) -> commit.CommitResult | None:
@@ -67,43 +66,47 @@ def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Carried:
 def test_a_range_of_few_rows_and_bytes_is_written_without_spark(
     carried: Carried, tmp_path: Path, rows_in: int, size: int, writer: str, tasks: list[int]
 ) -> None:
-    part = ranges.next_range(carried.edge.source_path, 0, 1, 100)
+    part = ranges.next_range(carried.feed.source_path, 0, 1, 100)
     assert part is not None
     part = replace(part, rows=rows_in, files=tuple(replace(file, bytes=size) for file in part.files))
-    carried.edge._copy_range(None, carried.edge.open(None), part, tmp_path)
+    carried.feed._copy_range(None, carried.feed.open(None), part, tmp_path)
     assert (carried.writers, carried.tasks) == ([writer], tasks)
-    assert held(carried.edge.target_path) == ([1] if writer == "deltalake" else [])
+    assert column_values(carried.feed.target_path) == ([1] if writer == "deltalake" else [])
 
 
 def test_a_target_that_deltalake_cannot_write_is_left_to_spark_and_asked_about_once(
     carried: Carried, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    carried.edge.open(None)
+    carried.feed.open(None)
     monkeypatch.setattr(commit, "supports_small_appends", lambda target: bool(asked.append(target)))
-    write_deltalake(carried.edge.source_path, rows(2), mode="append", partition_by=["day"])
+    write_deltalake(carried.feed.source_path, rows(2), mode="append", partition_by=["day"])
     for end in (1, 2):
-        assert carried.edge.step(None, end) == 1
+        assert carried.feed.step(None, end) == 1
     assert carried.writers == ["spark", "spark"]
-    assert asked == [carried.edge.target_path]
+    assert asked == [carried.feed.target_path]
 
 
 def test_one_commit_alone_is_computed_again(carried: Carried) -> None:
     for n in range(2, 6):
-        write_deltalake(carried.edge.source_path, rows(n), mode="append", partition_by=["day"])
+        write_deltalake(carried.feed.source_path, rows(n), mode="append", partition_by=["day"])
     for version in range(6):
-        with carried.edge.dry_run(None, version, {}) as out:
+        with carried.feed.dry_run(None, version, {}) as out:
             assert out.table.column("n").to_pylist() == [version]
-    assert held(carried.edge.target_path) == []
+    assert column_values(carried.feed.target_path) == []
 
 
 def test_two_declarations_differ_where_other_commits_flow_or_other_rows_come_of_them() -> None:
-    one = edge("landing", "copy")
-    other_sql, other_read, other_policy = edge("landing", "copy"), edge("landing", "copy"), edge("landing", "copy")
+    one = copying_feed("landing", "copy")
+    other_sql, other_read, other_policy = (
+        copying_feed("landing", "copy"),
+        copying_feed("landing", "copy"),
+        copying_feed("landing", "copy"),
+    )
     other_sql.spec = replace(one.spec, sql="SELECT n + 1 AS n, day FROM landing")
     other_read.source = replace(one.source, read="SELECT n, day FROM stored")
     other_policy.source = replace(one.source, table=replace(one.source.table, on_rewrite="ignore"))
-    same = edge("landing", "copy")
+    same = copying_feed("landing", "copy")
     same.joins, same.seen = ((one.source, "elsewhere"),), 7
     assert not one.differs(same)
     assert not same.differs(one)
@@ -113,5 +116,5 @@ def test_two_declarations_differ_where_other_commits_flow_or_other_rows_come_of_
 
 
 def test_a_version_that_joined_tables_are_pinned_at_is_their_newest(tmp_path: Path) -> None:
-    joined = ((edge("landing", "copy").source, foreign(tmp_path / "landing", rows(0), rows(1))),)
-    assert edges.join_versions(joined) == {"landing": 1}
+    joined = ((copying_feed("landing", "copy").source, foreign(tmp_path / "landing", rows(0), rows(1))),)
+    assert live_feed.join_versions(joined) == {"landing": 1}

@@ -14,7 +14,7 @@ from console.agent.recount import sample as samples
 from console.agent.recount.live import RecountResult, pinned_feed
 from console.model.live import Release
 from console.model.step import CatchUp
-from tests.faults.rules.tables import SCHEMA, commit_rows, edge, foreign, number, rows
+from tests.faults.rules.tables import SCHEMA, commit_rows, copying_feed, foreign, number, rows
 
 pytestmark = pytest.mark.slow
 
@@ -28,7 +28,7 @@ def asked(place: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> Rec
         raise error
 
     monkeypatch.setattr(liveness, "_compared", fails)
-    return liveness.quiet(None, pinned_feed(edge(landing, copy), {}), fails)
+    return liveness.quiet(None, pinned_feed(copying_feed(landing, copy), {}), fails)
 
 
 def test_a_value_at_which_a_live_feed_stops_by_name_is_told_without_it(
@@ -59,7 +59,9 @@ def test_of_a_log_that_was_cleaned_up_only_what_it_holds_is_said(
         Path(landing, "_delta_log", f"{version:020}.json").unlink()
     copy = str(tmp_path / "copy")
     DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
-    found = liveness.quiet(None, pinned_feed(edge(landing, copy), {}), lambda *_: pytest.fail("nothing to be tried"))
+    found = liveness.quiet(
+        None, pinned_feed(copying_feed(landing, copy), {}), lambda *_: pytest.fail("nothing to be tried")
+    )
     assert (found.ok, found.detail) == (
         True,
         "quiet: none of the last 500 commits that landing's log still holds could have been a live one",
@@ -67,7 +69,7 @@ def test_of_a_log_that_was_cleaned_up_only_what_it_holds_is_said(
 
 
 def test_verify_says_that_no_live_row_came_only_while_the_log_tells_all_commits(tmp_path: Path) -> None:
-    made = edge(foreign(tmp_path / "landing", rows(0)), foreign(tmp_path / "copy", rows(0), rows(1)))
+    made = copying_feed(foreign(tmp_path / "landing", rows(0)), foreign(tmp_path / "copy", rows(0), rows(1)))
     release = Release("r1", "web", "d", (made.source, made.target), (made.spec,))
     plan: Any = SimpleNamespace(release=release)
     audit, step = Audit(tmp_path, plan, None), CatchUp("every", "landing", "copy", "fence")
@@ -93,5 +95,7 @@ def test_of_a_quiet_source_no_commit_is_computed_again_that_is_too_large_by_its_
     newest.write_text(newest.read_text().replace('"stats":', '"was":'))
     DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
     monkeypatch.setattr(liveness, "BYTES", 1000)
-    found = liveness.quiet(None, pinned_feed(edge(landing, copy), {}), lambda *_: pytest.fail("it is too large"))
+    found = liveness.quiet(
+        None, pinned_feed(copying_feed(landing, copy), {}), lambda *_: pytest.fail("it is too large")
+    )
     assert (found.ok, "too large to be computed again" in found.detail) == (True, True)

@@ -16,7 +16,7 @@ from console.agent.resilience import health
 from console.agent.resilience.health import LAST_SECONDS
 from console.agent.store import log
 from tests.agent.copying import by_arrow
-from tests.faults.rules.tables import SCHEMA, edge, foreign, held, rows
+from tests.faults.rules.tables import SCHEMA, column_values, copying_feed, foreign, rows
 
 pytestmark = pytest.mark.slow
 
@@ -43,8 +43,8 @@ class QuietFeedSetup:
         """As a fresh agent does."""
         spark = SimpleNamespace(session=object)
         self.follower = FeedFollower(cast(Any, spark), 0.01, lambda *_: None)
-        self.edge: LiveFeed = edge(self.landing, self.copy, start=-1 if log.latest_version(self.copy) else 0)
-        self.follower.follow("web", (self.edge,))
+        self.feed: LiveFeed = copying_feed(self.landing, self.copy, start=-1 if log.latest_version(self.copy) else 0)
+        self.follower.follow("web", (self.feed,))
         self.after(0.0)
 
     def after(self, seconds: float) -> None:
@@ -60,7 +60,7 @@ class QuietFeedSetup:
 
     @property
     def committed(self) -> int:
-        return self.edge.committed()
+        return self.feed.committed()
 
 
 @pytest.fixture
@@ -88,8 +88,8 @@ def test_a_source_without_rows_for_longer_than_its_log_is_kept_is_gone_on_with_a
     setup.start()
     setup.arrive(7)
     setup.after(1.0)
-    assert setup.edge.health.stopped is None
-    assert held(setup.copy) == [1, 7]
+    assert setup.feed.health.stopped is None
+    assert column_values(setup.copy) == [1, 7]
 
 
 @pytest.mark.parametrize("restart", [False, True])

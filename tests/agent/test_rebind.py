@@ -88,11 +88,11 @@ class Region:
 
     def refollow(self) -> None:
         each = [live_feeds_of(held.release, self.path) for held in rebind.ranked(self.held())]
-        self.follower.follow("web", tuple(self._copying(edge) for edge in rebind.feeds_to_follow(each)))
+        self.follower.follow("web", tuple(self._copying(feed) for feed in rebind.feeds_to_follow(each)))
 
-    def _copying(self, edge: LiveFeed) -> LiveFeed:
-        start = -1 if edge.spec.moved else 0  # a feed that moved begins where it was placed, and nowhere else
-        return Copying(edge.spec, edge.source, edge.target, edge.joins, edge.source_path, edge.target_path, start)
+    def _copying(self, feed: LiveFeed) -> LiveFeed:
+        start = -1 if feed.spec.moved else 0  # a feed that moved begins where it was placed, and nowhere else
+        return Copying(feed.spec, feed.source, feed.target, feed.joins, feed.source_path, feed.target_path, start)
 
     def tick(self) -> None:
         self.follower._move_pipeline("web")
@@ -119,7 +119,7 @@ class Region:
     def settle(self) -> None:
         for _ in range(3):
             self.tick()
-        assert [edge.health.stopped for edge in self.follower.feeds("web")] == [None] * 3
+        assert [feed.health.stopped for feed in self.follower.feeds("web")] == [None] * 3
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_the_new_feed_begins_after_what_the_old_one_brought(region: Region) -> N
         region.arrive()
     region.settle()
     region.swap("r2")
-    assert [edge.key[0] for edge in region.follower.feeds("web")] == [
+    assert [feed.key[0] for feed in region.follower.feeds("web")] == [
         region.path(name) for name in ("landing", "parsed2", "landing")
     ]
     region.arrive()
@@ -192,7 +192,7 @@ def test_the_new_feed_begins_after_what_the_old_one_brought(region: Region) -> N
 def test_a_late_commit_of_the_feed_that_was_closed_is_refused(region: Region) -> None:
     region.arrive()
     region.settle()
-    late = next(edge for edge in region.follower.feeds("web") if edge.target_path == region.path("counted")).writer
+    late = next(feed for feed in region.follower.feeds("web") if feed.target_path == region.path("counted")).writer
     assert late is not None
     writer = replace(late)
     region.arrive()
@@ -246,7 +246,7 @@ def test_releases_that_share_nothing_with_another_source_change_hands_at_once(re
 
 def test_a_version_that_several_releases_name_is_fed_by_the_first_of_them(region: Region) -> None:
     first, second = (live_feeds_of(region.releases[id], region.path) for id in ("r1", "r2"))
-    fed = [(edge.source_path, edge.target_path) for edge in rebind.feeds_to_follow([second, first])]
+    fed = [(feed.source_path, feed.target_path) for feed in rebind.feeds_to_follow([second, first])]
     names = [(Path(source).name, Path(target).name) for source, target in fed]
     assert names == [("landing", "parsed2"), ("parsed2", "counted"), ("landing", "parsed1")]
 
@@ -256,9 +256,9 @@ def test_a_version_that_several_releases_name_is_fed_by_the_first_of_them(region
 
 def standing(region: Region, *names: str) -> None:
     """The feeds into these tables stand still from now on."""
-    for edge in region.follower.feeds("web"):
-        if Path(edge.target_path).name in names:
-            edge.health.stop(FeedStopped(f"{Path(edge.target_path).name} stands", code="E_REWRITE"))
+    for feed in region.follower.feeds("web"):
+        if Path(feed.target_path).name in names:
+            feed.health.stop(FeedStopped(f"{Path(feed.target_path).name} stands", code="E_REWRITE"))
 
 
 def drained(region: Region, to: str, held: tuple[StoredRelease, ...] = ()) -> None:
@@ -303,7 +303,7 @@ def test_a_feed_that_stands_still_goes_on_by_what_the_release_to_come_says_of_it
         region.follower.stop()
         region.follower.join(30)
     assert region.shared() == [0, 1]
-    assert {edge.source.table.on_rewrite for edge in region.follower.feeds("web") if edge.spec.target == "parsed"} == {
+    assert {feed.source.table.on_rewrite for feed in region.follower.feeds("web") if feed.spec.target == "parsed"} == {
         "ignore",
         "stop",
     }

@@ -23,7 +23,7 @@ from console.model.plan import numbered
 from console.model.slices import cut
 from console.model.step import Backfill
 from tests.bench import test_batch
-from tests.faults.rules.tables import edge, foreign, rows, state
+from tests.faults.rules.tables import copying_feed, foreign, rows, state
 
 WARM, STEPS, ROWS = 10, 30, 250
 BATCHES, BATCH_ROWS = 3, 200_000
@@ -59,7 +59,7 @@ def live_steps(session: Any, jvm: int, folder: Path) -> list[float]:
     """Of warm steps, each over one commit of a landing table of others, into a table partitioned by day."""
     source, target = foreign(folder / "landing", rows(0)), str(folder / "copy")
     commit.create(session, state("copy"), target, 24)
-    feed = edge(source, target)
+    feed = copying_feed(source, target)
     found = []
     for step in range(WARM + STEPS):
         first = 1 + step * ROWS

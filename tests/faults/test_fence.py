@@ -15,7 +15,7 @@ from deltalake import DeltaTable, write_deltalake
 from console.agent.feeds import ranges
 from console.agent.store import log
 from tests.agent.copying import by_arrow
-from tests.faults.rules.tables import edge, foreign, held, rows
+from tests.faults.rules.tables import column_values, copying_feed, foreign, rows
 
 pytestmark = pytest.mark.faults
 ROUNDS, TABLES = 1000, 100  # few rounds a table: what one costs grows with its log
@@ -56,7 +56,7 @@ def test_of_a_thousand_fences_taken_among_rows_in_flight_each_parts_history_from
                 history = {uri.removeprefix("file://") for uri in DeltaTable(table, version=fence).file_uris()}
                 taken.append((fence, history, ranges.next_range(table, fence, log.latest_version(table), MANY)))
         sent = added(table)
-        assert len(sent) == len(held(table)), "one file and one row a commit"
+        assert len(sent) == len(column_values(table)), "one file and one row a commit"
         for fence, history, live in taken:
             assert history == set(sent[: fence + 1])
             if live is not None:
@@ -80,13 +80,13 @@ def test_a_landing_row_that_was_delivered_twice_is_two_rows_and_a_step_done_twic
 ) -> None:
     by_arrow(monkeypatch)
     source, copy = foreign(tmp_path / "landing", rows()), foreign(tmp_path / "copy", rows())
-    feed = edge(source, copy)
+    feed = copying_feed(source, copy)
     feed.open(None)
     for delivered in (rows(1, 2), rows(1, 2), rows(3)):
         write_deltalake(source, delivered, mode="append", partition_by=["day"])
     feed.step(None, log.latest_version(source))
-    assert held(copy) == [1, 1, 2, 2, 3] == held(source)
-    again = edge(source, copy)  # another process does it once more
+    assert column_values(copy) == [1, 1, 2, 2, 3] == column_values(source)
+    again = copying_feed(source, copy)  # another process does it once more
     again.open(None)
     again.step(None, log.latest_version(source))
-    assert held(copy) == [1, 1, 2, 2, 3]
+    assert column_values(copy) == [1, 1, 2, 2, 3]

@@ -20,7 +20,7 @@ from console.model.plan import Plan
 from console.model.step import Promote
 from tests.agent.copying import by_arrow
 from tests.faults.rivals.test_steering import at_the_gate, opened
-from tests.faults.rules.tables import SCHEMA, commit_rows, foreign, held, number, rows, state
+from tests.faults.rules.tables import SCHEMA, column_values, commit_rows, foreign, number, rows, state
 
 pytestmark = pytest.mark.faults
 FEED = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
@@ -78,10 +78,10 @@ def test_while_rows_wait_the_gate_stays_shut_says_how_many_and_gives_up_unchange
     assert line.recorder.status.shown == "awaiting-confirmation"
     line._follower.start()
     assert line.promote("web-2", "r1", "ada", "laptop").release == "r2"
-    assert held(str(line.warehouse / "copy")) == [0, 1, 2, 3], "they arrived before it was promoted"
+    assert column_values(str(line.warehouse / "copy")) == [0, 1, 2, 3], "they arrived before it was promoted"
     write_deltalake(str(line.warehouse / "landing"), rows(4), mode="append", partition_by=["day"])
     assert line.rollback("r2", "ada", "laptop").release == "r1"
-    assert held(str(line.warehouse / "copy")) == [0, 1, 2, 3, 4], "and so have those since, on the way back"
+    assert column_values(str(line.warehouse / "copy")) == [0, 1, 2, 3, 4], "and so have those since, on the way back"
 
 
 def test_back_and_back_again_and_on_after_that_until_what_was_before_is_cleaned_up(tmp_path: Path) -> None:

@@ -54,13 +54,13 @@ def number(epoch: int, position: int) -> int:
     return epoch << commit.EPOCH_BITS | position
 
 
-def held(table: str, column: str = "n") -> list[Any]:
+def column_values(table: str, column: str = "n") -> list[Any]:
     """A column's values, sorted: with duplicates, by a reader that knows nothing of feeds."""
     values = Counter(DeltaTable(table).to_pyarrow_table().column(column).to_pylist())
     return sorted(values.elements())
 
 
-def edge(source: str, target: str, *, on_rewrite: OnRewrite = "stop", start: int = 0) -> LiveFeed:
+def copying_feed(source: str, target: str, *, on_rewrite: OnRewrite = "stop", start: int = 0) -> LiveFeed:
     """A feed that carries every row as it is."""
     feed = Feed("every", "landing", "copy", "SELECT n, day FROM landing")
     landing = state("landing", kind="landing", on_rewrite=on_rewrite)

@@ -20,7 +20,7 @@ from console.agent.maintenance.vacuum import Need, blocking_need, kept_hours, va
 from console.agent.store import log
 from console.errors import RegionError
 from console.model.schema import Column
-from tests.faults.rules.tables import edge, foreign, held, rows, state
+from tests.faults.rules.tables import column_values, copying_feed, foreign, rows, state
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 DAY = 86_400
@@ -58,7 +58,7 @@ def test_compaction_loses_no_row_that_is_appended_meanwhile_and_moves_none_for_a
 
     monkeypatch.setattr("console.crash.point", late)
     made = compact(session, table, crowd)
-    assert held(table) == [*range(6), 50, 51, 60, 99]
+    assert column_values(table) == [*range(6), 50, 51, 60, 99]
     assert made.files == 1
     assert log.commit(table, made.version).kind == "quiet"
     part = ranges.next_range(table, before, made.version, 10**9)
@@ -80,11 +80,11 @@ def test_rows_without_a_day_and_tables_without_partitions_are_compacted_as_well(
     nulls = foreign(tmp_path / "nulls", rows(1, day=None), rows(2, day=None), rows(3))
     (crowd,) = crowded(nulls, many=2)
     assert compact(session, nulls, crowd).files == 1
-    assert held(nulls) == [1, 2, 3]
+    assert column_values(nulls) == [1, 2, 3]
     whole = foreign(tmp_path / "whole", rows(1), rows(2, day=2), rows(3, day=None), partition_by=())
     (crowd,) = crowded(whole, many=3)
     assert (crowd.label, compact(session, whole, crowd).files) == ("all rows", 1)
-    assert held(whole) == [1, 2, 3]
+    assert column_values(whole) == [1, 2, 3]
 
 
 class Pinned:
@@ -112,7 +112,7 @@ def test_a_compaction_that_lost_a_row_is_found(tmp_path: Path, session: Any, mon
     with pytest.raises(RegionError) as found:
         compact(Pinned(session, 2), table, crowd)
     assert found.value.code == "E_COMPACTION"
-    assert 99 not in held(table)
+    assert 99 not in column_values(table)
 
 
 # -- rule 7
@@ -137,7 +137,7 @@ def test_vacuum_leaves_a_table_alone_while_a_feed_has_not_read_what_optimize_rep
     vacuum(session, table)
     gone = [file.path for version in range(5) for file in log.commit(table, version).added]
     assert [path for path in gone if Path(path).exists()] == []
-    assert held(table) == [0, 1, 2, 3, 4, 5]
+    assert column_values(table) == [0, 1, 2, 3, 4, 5]
     # who reads on all the same is told: a file that is missing is never passed over
     with pytest.raises(Exception, match=r"(?i)not.exist"):
         begun.collect()
@@ -151,12 +151,12 @@ def test_a_file_that_is_damaged_is_never_passed_over(tmp_path: Path, session: An
     whole = damaged.read_bytes()
     damaged.write_bytes(bytes(len(whole)))
     with pytest.raises(Exception, match=r"(?i)parquet"):
-        edge(source, target).step(session, 1)
+        copying_feed(source, target).step(session, 1)
     with pytest.raises(Exception, match=r"(?i)parquet"):
         session.read.format("delta").load(source).collect()
     damaged.write_bytes(whole)
-    assert edge(source, target).step(session, 1) == 2
-    assert held(target) == [1, 2]
+    assert copying_feed(source, target).step(session, 1) == 2
+    assert column_values(target) == [1, 2]
 
 
 def test_what_was_removed_within_the_tables_own_retention_is_in_nobodys_way(tmp_path: Path) -> None:
@@ -206,17 +206,17 @@ def test_retention_deletes_whole_days_and_no_feed_below_notices(tmp_path: Path, 
         str(tmp_path / "c"),
     )
     DeltaTable.create(copy, schema=pa.schema([("n", pa.int64()), ("day", pa.date32())]))
-    feed = edge(table, copy)
+    feed = copying_feed(table, copy)
     feed.step(session, 2)
     short = state("landing", retention_days=10, time="day")
     keep = cutoff(short, date(2026, 11, 12))
     assert keep == date(2026, 11, 2)
     assert expire(session, table, short, keep) == 2
-    assert held(table) == [2, 3]
+    assert column_values(table) == [2, 3]
     write_deltalake(table, rows(4, day=4), mode="append", partition_by=["day"])
     while feed.step(session, log.latest_version(table)) >= 0:
         pass
-    assert held(copy) == [2, 3, 4]
+    assert column_values(copy) == [2, 3, 4]
 
 
 @pytest.mark.parametrize("kind", ["date", "timestamp", "timestamp_ntz"])

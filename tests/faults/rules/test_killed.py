@@ -23,7 +23,7 @@ from console.model.plan import Plan
 from console.model.schema import Column
 from console.model.step import AddColumns, Backfill, CreateTable, Fragile, Promote
 from tests.faults.rules import another
-from tests.faults.rules.tables import COLUMNS, commit_rows, foreign, held, rows, state
+from tests.faults.rules.tables import COLUMNS, column_values, commit_rows, foreign, rows, state
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 LANDING = state("landing", kind="landing", managed=True)
@@ -77,7 +77,7 @@ def test_a_copy_that_replaces_is_not_done_anew_by_asking_again(tmp_path: Path, s
     assert copied(opened, spark) == (3, False)
     foreign(tmp_path / "landing", rows(1))
     assert copied(opened, spark) == (0, True)
-    assert held(place(tmp_path)) == [0, 1, 2]
+    assert column_values(place(tmp_path)) == [0, 1, 2]
 
 
 def test_two_who_ask_for_one_run_at_once_have_one(tmp_path: Path, spark: SparkHandle, session: Any) -> None:
@@ -114,7 +114,7 @@ def test_a_first_try_that_commits_while_it_is_asked_for_again_counts_and_no_seco
     foreign(Path(place(tmp_path)), rows(7))
     at(monkeypatch, "before-commit-copy", lambda: commit_rows(place(tmp_path), APP, 1, rows(0, 1, 2), kind="copy"))
     assert copied(opened, spark) == (3, False)
-    assert held(place(tmp_path)) == [0, 1, 2, 7]
+    assert column_values(place(tmp_path)) == [0, 1, 2, 7]
 
 
 def test_a_copys_commit_that_is_not_in_the_log_is_no_success(
@@ -163,7 +163,7 @@ def test_killed_around_a_column_added_in_place_the_rollout_reaches_its_gate_with
     assert columns(landing) == ["n", "day", "note"]
     notes = [log.commit(landing, version).note for version in range(log.latest_version(landing) + 1)]
     assert notes.count({"kind": "add columns"}) == 1
-    assert held(landing) == [0, 1, 2, 3]
+    assert column_values(landing) == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize(("point", "written"), [("before-quarantine", 0), ("after-quarantine", 1)])
@@ -209,7 +209,7 @@ def test_killed_around_what_a_batch_set_aside_it_is_written_once_and_the_batch_i
     assert another.carried(again) == "awaiting-confirmation"
     again.halt()
     assert [row["key"] for row in aside.rows("web-2")] == ["n=3"]
-    assert held(str(lake / "parsed")) == [0, 1, 2]
+    assert column_values(str(lake / "parsed")) == [0, 1, 2]
     assert [done.quarantined for done in again.recorder.events(BatchDone)] == [1]
 
 

@@ -13,7 +13,7 @@ from console.agent.maintenance.compaction import crowded
 from console.agent.maintenance.retention import expire
 from console.agent.store import log
 from tests.faults.rules import another
-from tests.faults.rules.tables import SCHEMA, edge, foreign, held, rows
+from tests.faults.rules.tables import SCHEMA, column_values, copying_feed, foreign, rows
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 
@@ -22,7 +22,7 @@ def below(session: Any, warehouse: Path, table: str) -> LiveFeed:
     """A feed that has carried the table's first two commits."""
     copy = str(warehouse / "c")
     DeltaTable.create(copy, schema=pa.schema(SCHEMA))
-    feed = edge(table, copy)
+    feed = copying_feed(table, copy)
     assert feed.step(session, 1) == 1
     return feed
 
@@ -35,7 +35,7 @@ def notes(table: str, kind: str) -> int:
 def carried(session: Any, feed: LiveFeed) -> list[int]:
     while feed.step(session, log.latest_version(feed.source_path)) >= 0:
         pass
-    return held(feed.target_path)
+    return column_values(feed.target_path)
 
 
 @pytest.mark.parametrize(("point", "done"), [("before-commit-compact", 0), ("after-commit-compact", 1)])
@@ -46,9 +46,9 @@ def test_killed_around_a_compaction_the_next_one_finds_it_done_or_does_it_and_ev
     table = foreign(lake / "landing", *(rows(n) for n in range(5)), rows(9, day=2))
     feed = below(session, lake, table)
     another.dies(session, tmp_path / "armed", point, lake, "compact")
-    assert (notes(table, "compact"), held(table)) == (done, [0, 1, 2, 3, 4, 9])
+    assert (notes(table, "compact"), column_values(table)) == (done, [0, 1, 2, 3, 4, 9])
     another.compacted(session, lake)
-    assert (notes(table, "compact"), held(table)) == (1, [0, 1, 2, 3, 4, 9])
+    assert (notes(table, "compact"), column_values(table)) == (1, [0, 1, 2, 3, 4, 9])
     assert crowded(table, many=3) == ()
     assert carried(session, feed) == [1, 2, 3, 4, 9]
 
@@ -61,7 +61,7 @@ def test_killed_around_a_retention_delete_whole_days_are_gone_once_and_no_feed_b
     table = foreign(lake / "landing", rows(), rows(0), rows(1, 2, day=3), rows(3, day=None), rows(4))
     feed = below(session, lake, table)
     another.dies(session, tmp_path / "armed", point, lake, "expire", keep.isoformat())
-    assert len(held(table)) == 3 + left
+    assert len(column_values(table)) == 3 + left
     assert expire(session, table, another.SHORT, keep) == left
-    assert (notes(table, log.RETENTION), held(table)) == (1, [1, 2, 3])
+    assert (notes(table, log.RETENTION), column_values(table)) == (1, [1, 2, 3])
     assert carried(session, feed) == [0, 1, 2, 3, 4], "what had landed flows, however soon it was to expire"

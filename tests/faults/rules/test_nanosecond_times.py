@@ -13,7 +13,7 @@ from console.errors import FeedStopped
 from console.model.live import Feed
 from console.model.schema import Column
 from tests.agent.test_nanoseconds import FINE, WHOLE, landing
-from tests.faults.rules.tables import held, state
+from tests.faults.rules.tables import column_values, state
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 COLUMNS = (Column("id", "string"), Column("ts", "timestamp"))
@@ -39,7 +39,7 @@ def test_a_live_row_that_would_be_cut_stops_its_feed_by_name_in_front_of_it(
     ) as stopped:
         feed.step(session, 2)
     assert stopped.value.code == "E_NANOSECONDS"
-    assert len(held(target, "id")) == old
-    assert [time.timestamp() for time in held(target, "ts")] == [kept / 1e9] * old
+    assert len(column_values(target, "id")) == old
+    assert [time.timestamp() for time in column_values(target, "ts")] == [kept / 1e9] * old
     with pytest.raises(FeedStopped, match="finer than a microsecond"):
         check_nanoseconds(theirs, source, DeltaTable(source).version())

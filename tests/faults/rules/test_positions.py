@@ -11,7 +11,7 @@ from deltalake import DeltaTable, write_deltalake
 from console.agent.feeds import commit, foreign_commits
 from console.agent.store import log
 from console.errors import FeedStopped
-from tests.faults.rules.tables import SCHEMA, commit_rows, held, number, rows
+from tests.faults.rules.tables import SCHEMA, column_values, commit_rows, number, rows
 
 pytestmark = pytest.mark.slow
 
@@ -95,7 +95,7 @@ def test_a_closed_feed_has_its_position_and_an_epoch_more(table: str) -> None:
     assert reached(table) == (2, 5)
     with pytest.raises(FeedStopped) as late:
         carried(writer, 6, 2)
-    assert (late.value.code, held(table)) == ("E_SKIPPED", [1])
+    assert (late.value.code, column_values(table)) == ("E_SKIPPED", [1])
 
 
 def test_a_feed_without_a_position_is_neither_closed_nor_begun_at_none(table: str) -> None:
@@ -118,7 +118,7 @@ def test_a_feed_that_is_placed_goes_on_from_there_whatever_it_had_reached(table:
     writer = commit.open_feed(NO_SPARK, FEED, table, -1)
     assert writer.position == position
     carried(writer, position + 1, 3)
-    assert held(table) == [1, 3]
+    assert column_values(table) == [1, 3]
 
 
 def test_a_feed_may_be_placed_before_anyone_opened_it(table: str) -> None:
@@ -203,7 +203,7 @@ def test_a_position_that_is_not_after_the_last_is_refused_before_anything_is_wri
 def test_a_heartbeat_moves_the_position_and_brings_no_row(table: str) -> None:
     writer = commit.open_feed(NO_SPARK, FEED, table, 0)
     commit.heartbeat(NO_SPARK, writer, 9)
-    assert (writer.position, reached(table), held(table)) == (9, (1, 9), [])
+    assert (writer.position, reached(table), column_values(table)) == (9, (1, 9), [])
     assert log.commit(table, log.latest_version(table)).note["kind"] == "position"
 
 
@@ -232,7 +232,7 @@ def test_a_hand_on_the_target_is_seen_before_the_next_rows_and_after_them(table:
     write_deltalake(table, rows(9), mode="append", partition_by=["day"])
     with pytest.raises(FeedStopped) as told:
         carried(writer, 3, 3)
-    assert (told.value.code, held(table)) == ("E_FOREIGN", [2, 9])
+    assert (told.value.code, column_values(table)) == ("E_FOREIGN", [2, 9])
 
 
 @pytest.mark.parametrize("commits", [1, 2])

@@ -11,8 +11,7 @@ import pytest
 from deltalake import DeltaTable, Field, write_deltalake
 from deltalake.schema import PrimitiveType
 
-from console.agent.feeds import commit
-from console.agent.feeds import live_feed as edges
+from console.agent.feeds import commit, live_feed
 from console.agent.feeds.live_feed import LiveFeed
 from console.agent.recount import files
 from console.agent.recount import rows as recounted
@@ -120,11 +119,11 @@ class World:
     def moves(self) -> None:
         """Each feed, one range."""
         end = log.latest_version(self.landing)
-        for edge in (self.copy, self.hours):
-            edge.step(self.session, end)
+        for feed in (self.copy, self.hours):
+            feed.step(self.session, end)
 
-    def again(self, edge: LiveFeed) -> RecountResult:
-        found = recount(self.session, pinned_feed(edge, {}), "seed")
+    def again(self, feed: LiveFeed) -> RecountResult:
+        found = recount(self.session, pinned_feed(feed, {}), "seed")
         assert found is not None
         return found
 
@@ -150,12 +149,12 @@ def test_a_computed_text_that_no_partition_can_hold_is_no_difference(world: Worl
         Table("parted", "append", columns), Version("p", "parted", columns, ("tag",)), "SELECT * FROM stored", "", {}
     )
     sql = "SELECT k, tag, city FROM landing LATERAL VIEW explode(tags) AS tag"
-    edge = world.feed(Feed("parted", "landing", "parted", sql), parted, ())
+    feed = world.feed(Feed("parted", "landing", "parted", sql), parted, ())
     world.lands((5, "Rom", 1.0, ["", "__HIVE_DEFAULT_PARTITION__", "a", "a/b", "null"]))
-    edge.step(world.session, log.latest_version(world.landing))
-    held = DeltaTable(edge.target_path).to_pyarrow_table()["tag"].to_pylist()
+    feed.step(world.session, log.latest_version(world.landing))
+    held = DeltaTable(feed.target_path).to_pyarrow_table()["tag"].to_pylist()
     assert sorted(map(str, held)) == ["None", "None", "a", "a/b", "null"]
-    again = world.again(edge)
+    again = world.again(feed)
     assert (again.ok, again.commits) == (True, 1), again
 
 
@@ -168,8 +167,8 @@ def test_what_was_moved_right_is_equal_whatever_became_of_the_tables_since(world
     world.lands((7, "Bern", 2.0, ["z"]))
     world.moves()
     DeltaTable(world.landing).delete("k = 1")
-    for edge, rows in ((world.copy, 13), (world.hours, 13)):
-        again = world.again(edge)
+    for feed, rows in ((world.copy, 13), (world.hours, 13)):
+        again = world.again(feed)
         assert (again.ok, again.commits, again.rows) == (True, 4, rows), again
         assert again.detail == "4 of 4 live commits (13 rows) computed again from landing: equal"
 
@@ -178,8 +177,8 @@ def test_a_mapped_table_with_deletion_vectors_is_read_as_delta_reads_it(tmp_path
     world = Mapped(tmp_path, session)
     world.lands()
     world.moves()
-    for edge in (world.copy, world.hours):
-        again = world.again(edge)
+    for feed in (world.copy, world.hours):
+        again = world.again(feed)
         assert (again.ok, again.commits, again.rows) == (True, 1, 4), again
     assert (
         session.read.format("delta").load(world.copy.target_path).where("k IS NOT NULL AND x IS NOT NULL").count() == 3
@@ -193,8 +192,8 @@ def test_of_a_large_table_little_more_is_read_than_the_commits_and_never_too_muc
         world.lands(*rows)
         world.moves()
     monkeypatch.setattr(files, "SMALL", 0)
-    for edge in (world.copy, world.hours):
-        assert world.again(edge).detail == "2 of 2 live commits (6 rows) computed again from landing: equal"
+    for feed in (world.copy, world.hours):
+        assert world.again(feed).detail == "2 of 2 live commits (6 rows) computed again from landing: equal"
     driving = pinned_feed(world.copy, {}).source.driving
     stored = driving.stored(world.session)
     for condition in files._conditions(
@@ -242,13 +241,13 @@ def emptied(rows: Any) -> Any:
 def test_a_bug_of_the_live_path_is_found_in_rows_and_in_states(
     world: World, monkeypatch: pytest.MonkeyPatch, bug: Callable[[Any], Any]
 ) -> None:
-    right = edges.logical_rows
-    monkeypatch.setattr(edges, "logical_rows", lambda session, state, rows: right(session, state, bug(rows)))
+    right = live_feed.logical_rows
+    monkeypatch.setattr(live_feed, "logical_rows", lambda session, state, rows: right(session, state, bug(rows)))
     world.lands((1, "Zürich", 0.1, ["a"]), (2, None, 1.0, ["b"]))
     world.moves()
     # a table that is partitioned by the text holds NULL for an empty one, whatever was computed
-    for edge in (world.hours,) if bug is emptied else (world.copy, world.hours):
-        again = world.again(edge)
+    for feed in (world.hours,) if bug is emptied else (world.copy, world.hours):
+        again = world.again(feed)
         assert again.ok is False, again
         assert (again.commits, again.rows) == (1, 2)
         assert "than landing gives as Delta reads it" in again.detail
@@ -274,12 +273,12 @@ def test_a_live_commit_that_was_made_twice_is_found(world: World) -> None:
 
 def test_a_sum_in_another_order_is_equal_and_another_sum_is_not(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     world.lands(*CANCEL)
-    compute = edges.compute
+    compute = live_feed.compute
     for total, ok in (("0D", True), ("2D", True), ("70D", False)):
         columns = ("city", "rows", f"{total} AS total", "most", "who__hll", "mid__kll")
-        monkeypatch.setattr(edges, "compute", lambda *given, columns=columns: compute(*given).selectExpr(*columns))
+        monkeypatch.setattr(live_feed, "compute", lambda *given, columns=columns: compute(*given).selectExpr(*columns))
         world.hours.step(world.session, log.latest_version(world.landing))
-        monkeypatch.setattr(edges, "compute", compute)
+        monkeypatch.setattr(live_feed, "compute", compute)
         again = world.again(world.hours)
         assert again.ok is ok, (total, again)
         world = World(world.place / total, world.session)
@@ -290,11 +289,11 @@ def test_a_sum_that_the_live_path_would_make_wrong_is_found_before_a_quiet_sourc
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world.lands(*CANCEL)
-    compute = edges.compute
+    compute = live_feed.compute
     for total, ok in (("total", True), ("2D", True), ("70D", False)):
         wrong = f"CASE WHEN city = 'a' THEN {total} ELSE total END AS total"
         columns = ("city", "rows", wrong, "most", "who__hll", "mid__kll")
-        monkeypatch.setattr(edges, "compute", lambda *given, columns=columns: compute(*given).selectExpr(*columns))
+        monkeypatch.setattr(live_feed, "compute", lambda *given, columns=columns: compute(*given).selectExpr(*columns))
         found = quiet(world.session, pinned_feed(world.hours, {}), world.hours.dry_run)
         assert found.ok is ok, (total, found)
     assert "1 sums that are not of the rows which Delta reads" in found.detail
@@ -303,11 +302,11 @@ def test_a_sum_that_the_live_path_would_make_wrong_is_found_before_a_quiet_sourc
 def test_more_sums_than_are_settled_are_not_called_equal(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recounted, "SUMS", 1)
     world.lands(*CANCEL, *((k, "b", x, tags) for k, _, x, tags in CANCEL))
-    compute = edges.compute
+    compute = live_feed.compute
     columns = ("city", "rows", "2D AS total", "most", "who__hll", "mid__kll")
-    monkeypatch.setattr(edges, "compute", lambda *given: compute(*given).selectExpr(*columns))
+    monkeypatch.setattr(live_feed, "compute", lambda *given: compute(*given).selectExpr(*columns))
     world.hours.step(world.session, log.latest_version(world.landing))
-    monkeypatch.setattr(edges, "compute", compute)
+    monkeypatch.setattr(live_feed, "compute", compute)
     again = world.again(world.hours)
     assert (again.ok, "total of more than 1 groups" in again.detail) == (None, True), again
 
@@ -328,8 +327,8 @@ def test_inserts_of_a_commit_that_is_no_plain_append_are_computed_again_too(
     world.hours.step(world.session, newest)
     again = world.again(world.hours)
     assert (again.ok, again.commits, again.rows) == (True, 1, 4), again
-    compute = edges.compute
-    monkeypatch.setattr(edges, "compute", lambda *given: compute(*given).limit(1))
+    compute = live_feed.compute
+    monkeypatch.setattr(live_feed, "compute", lambda *given: compute(*given).limit(1))
     world.lands()
     world.hours.step(world.session, newest + 1)
     assert world.again(world.hours).ok is False
@@ -367,6 +366,6 @@ def test_a_column_that_the_landing_got_between_two_commits_is_no_difference(worl
     row = dict(zip(later.names, [*timed(((7, "Bern", 2.0, ["z"]),))[0], "x"], strict=True))
     write_deltalake(world.landing, pa.Table.from_pylist([row], schema=later), mode="append", partition_by=["city"])
     world.moves()
-    for edge in (world.copy, world.hours):
-        again = world.again(edge)
+    for feed in (world.copy, world.hours):
+        again = world.again(feed)
         assert (again.ok, again.commits, again.rows) == (True, 2, 5), again

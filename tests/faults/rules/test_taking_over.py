@@ -17,7 +17,7 @@ from console.agent.spark_session import Settings, SparkHandle
 from console.agent.store import log
 from console.errors import FeedStopped
 from console.model.live import Feed, Release
-from tests.faults.rules.tables import SCHEMA, commit_rows, edge, held, number, rows, state
+from tests.faults.rules.tables import SCHEMA, column_values, commit_rows, copying_feed, number, rows, state
 from tests.faults.rules.tables import foreign as landing
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
@@ -93,7 +93,7 @@ def test_a_zombie_that_writes_between_its_successors_read_and_write_changes_noth
         write(data(session, 1, 2), zombie, 1, {"kind": "live"})
     assert stopped.value.code == "E_SKIPPED"
     commit.append(session, data(session, 1, 2), successor, 1, {"kind": "live"})
-    assert held(table) == [1, 2]
+    assert column_values(table) == [1, 2]
 
 
 @pytest.mark.parametrize("moment", ["after the position was read", "right before the commit"])
@@ -143,7 +143,7 @@ def test_a_late_position_is_refused_and_a_skipped_write_is_noticed(tmp_path: Pat
     with pytest.raises(FeedStopped) as skipped:
         commit.append(session, data(session, 4), unaware, 4, {"kind": "history"})
     assert (early.value.code, skipped.value.code) == ("E_ORDER", "E_SKIPPED")
-    assert held(table) == [5]
+    assert column_values(table) == [5]
 
 
 def test_a_batch_done_twice_counts_once(tmp_path: Path, session: Any) -> None:
@@ -154,7 +154,7 @@ def test_a_batch_done_twice_counts_once(tmp_path: Path, session: Any) -> None:
     assert again.position == 5
     with pytest.raises(FeedStopped):
         commit.append(session, data(session, 5), again, 5, {"kind": "history"})
-    assert held(table) == [5]
+    assert column_values(table) == [5]
 
 
 # -- what Spark refuses
@@ -166,7 +166,7 @@ def test_a_live_row_that_does_not_convert_stops_its_feed_and_is_not_told(
 ) -> None:
     """In Spark's own words, by either way into the table."""
     source, table = landing(tmp_path / "landing", rows(1), rows(2), rows(13)), target(tmp_path)
-    feed = edge(source, table)
+    feed = copying_feed(source, table)
     feed.spec = replace(FEED, sql="SELECT CAST(IF(n = 13, 'c4rd', CAST(n AS STRING)) AS BIGINT) AS n, day FROM landing")
     feed.small_appends = small
     said: list[tuple[str, ...]] = []
@@ -177,7 +177,7 @@ def test_a_live_row_that_does_not_convert_stops_its_feed_and_is_not_told(
     assert feed.health.stopped is not None, said
     assert feed.health.stopped.code == "C301"
     assert "c4rd" not in str(said)
-    assert (log.latest_version(table), held(table)) == (1, [])
+    assert (log.latest_version(table), column_values(table)) == (1, [])
 
 
 # -- rule 5: another's hand on a target
@@ -196,21 +196,21 @@ def test_a_target_that_somebody_restored_or_overwrote_is_not_fed_on_until_a_pers
     tmp_path: Path, spark: SparkHandle, session: Any, hand: Callable[[str], None]
 ) -> None:
     source, table = landing(tmp_path / "landing", rows(1), rows(2)), target(tmp_path)
-    feed = edge(source, table)
+    feed = copying_feed(source, table)
     assert feed.step(session, 1) == 1  # version 0 is where it opened
     hand(table)
-    missing = held(table)
+    missing = column_values(table)
     assert 2 not in missing
     write_deltalake(source, rows(3), mode="append", partition_by=["day"])
-    for process in (feed, edge(source, table), edge(source, table)):  # this one, and every later one
+    for process in (feed, copying_feed(source, table), copying_feed(source, table)):  # this one, and every later one
         with pytest.raises(FeedStopped) as stopped:
             process.step(session, 2)
         assert stopped.value.code == "E_FOREIGN"
-        assert held(table) == missing
+        assert column_values(table) == missing
     line = in_a_release(tmp_path)
     maintainer.accept(line, FeedFollower(spark, 1.0, lambda *_: None), "copy", "ada")
-    assert edge(source, table).step(session, 2) == 1
-    assert held(table) == sorted([*missing, 3])
+    assert copying_feed(source, table).step(session, 2) == 1
+    assert column_values(table) == sorted([*missing, 3])
 
 
 def in_a_release(warehouse: Path) -> PipelineController:

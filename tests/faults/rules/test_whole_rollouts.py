@@ -21,7 +21,7 @@ from console.model.event import BatchDone, BatchStarted, Checked, Fenced
 from console.model.live import Feed, Release, TableState
 from console.model.plan import Plan
 from console.model.step import Backfill, CatchUp, Comparison, CreateTable, Pair, Promote, Step, Validate
-from tests.faults.rules.tables import foreign, held, rows, state
+from tests.faults.rules.tables import column_values, foreign, rows, state
 
 pytestmark = [pytest.mark.faults, pytest.mark.spark]
 SQL = "SELECT n, day FROM landing"
@@ -135,9 +135,9 @@ class World:
 
     def has(self, *numbers: int) -> bool:
         until = time.monotonic() + 30
-        while held(self.copy()) != list(numbers) and time.monotonic() < until:
+        while column_values(self.copy()) != list(numbers) and time.monotonic() < until:
             time.sleep(0.05)
-        return held(self.copy()) == list(numbers)
+        return column_values(self.copy()) == list(numbers)
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_a_first_release_has_all_of_history_batch_by_batch_and_what_comes_meanwh
     world.accept("a", *FIRST)
     assert world.ends() == "awaiting-confirmation", world.line.recorder.status
     path = world.copy()
-    assert held(path) == list(range(1, 10))
+    assert column_values(path) == list(range(1, 10))
     (fenced,) = world.line.recorder.events(Fenced)
     assert (fenced.source, fenced.version, fenced.slices, fenced.rows) == ("landing", 3, 4, 9)
     kept = KEPT_HOURS + 24 * 7
@@ -230,7 +230,7 @@ def test_batches_of_an_agent_that_died_behind_a_commit_are_told_by_the_next_one(
         world.line._executor.join(120)
     world.stop()
     assert [done.position for done in world.done()] == [2], "nobody told the second one"
-    assert held(world.copy()) == list(range(1, 9))
+    assert column_values(world.copy()) == list(range(1, 9))
     first = log.latest_version(world.copy())
     world.start()
     world.line.resume()
@@ -242,7 +242,7 @@ def test_batches_of_an_agent_that_died_behind_a_commit_are_told_by_the_next_one(
     second = world.done()[1]
     assert (second.version, second.of, second.seconds) == (first, 4, 0.0)
     assert second.bytes == sum(file.bytes for file in log.commit(world.copy(), first).added)
-    assert held(world.copy()) == list(range(1, 10))
+    assert column_values(world.copy()) == list(range(1, 10))
 
 
 def test_a_table_below_a_rebuilt_one_is_read_off_its_log_from_the_beginning(world: World) -> None:
@@ -274,7 +274,7 @@ def test_a_table_below_a_rebuilt_one_is_read_off_its_log_from_the_beginning(worl
     made = plan.release.table("below")
     assert made is not None
     path = world.line.path(made.version.path)
-    assert held(path) == list(range(1, 10))
+    assert column_values(path) == list(range(1, 10))
     opened = log.commit(path, 1)
     assert opened.note["kind"] == "take-over"
     assert commit.split(next(iter(opened.txn.values()))) == (1, 0)
