@@ -59,8 +59,10 @@ def counting_feed(place: Path, source: str, target: str, meanwhile: Callable[[],
     return Counting(feed, nothing, nothing, (), source, table(place, target, 1), meanwhile=meanwhile)
 
 
-def test_an_alignment_is_over_the_feeds_that_were_followed_when_it_was_asked_for(tmp_path: Path, follower: FeedFollower) -> None:
-    """The feeds of a new release and the request for alignment arrive while the follower moves another pipeline within the same tick."""
+def test_an_alignment_is_over_the_feeds_that_were_followed_when_it_was_asked_for(
+    tmp_path: Path, follower: FeedFollower
+) -> None:
+    """A new release's feeds and the request for alignment arrive while the follower moves another pipeline in that tick."""
     landing = table(tmp_path, "landing", 3)
     old, new = counting_feed(tmp_path, landing, "old"), counting_feed(tmp_path, landing, "new")
     answers: list[Future[dict[str, int]]] = []

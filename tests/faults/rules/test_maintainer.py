@@ -37,16 +37,16 @@ def opened(place: Path) -> PipelineController:
 
 def release(id: str, copy: str, *, managed: bool = True) -> Release:
     landing = state("landing", kind="landing", managed=managed)
-    made = state("copy")
-    return Release(id, "web", "d", (landing, moved(made, copy)), (FEED,))
+    copied = state("copy")
+    return Release(id, "web", "d", (landing, moved(copied, copy)), (FEED,))
 
 
-def moved(made: TableState, path: str) -> TableState:
-    return replace(made, version=replace(made.version, path=path))
+def moved(table: TableState, path: str) -> TableState:
+    return replace(table, version=replace(table.version, path=path))
 
 
 @pytest.fixture
-def line(tmp_path: Path) -> PipelineController:
+def controller(tmp_path: Path) -> PipelineController:
     """r1 is live and has carried landing up to version 1; r2 is being built, has a fence, and nothing opened its feed."""
     foreign(tmp_path / "landing", *(rows(n) for n in range(4)))
     for path in ("copy/a-1", "copy/b-2"):
@@ -54,10 +54,10 @@ def line(tmp_path: Path) -> PipelineController:
     first, second = release("r1", "copy/a-1"), release("r2", "copy/b-2")
     live = str(tmp_path / "copy/a-1")
     commit_rows(live, commit.live_id(live, FEED), number(3, 1), rows(0, 1))
-    found = opened(tmp_path)
-    found.releases.propose(first, "web-1", "ada", "laptop")
-    found.releases.swap("", "r1", "ada", "laptop")
-    found.releases.propose(second, "web-2", "ada", "laptop")
+    built = opened(tmp_path)
+    built.releases.propose(first, "web-1", "ada", "laptop")
+    built.releases.swap("", "r1", "ada", "laptop")
+    built.releases.propose(second, "web-2", "ada", "laptop")
     plan = Plan(
         format_version=1,
         tool="t",
@@ -70,33 +70,35 @@ def line(tmp_path: Path) -> PipelineController:
         steps=(Promote(),),
         release=second,
     )
-    found.recorder.accept("web-2", plan, Accepted("r2", "r1", "digest", "ada", "laptop", (("promote", 0),)))
-    found.recorder.store(Entered("backfilling"))
-    found.recorder.store(Fenced("backfill/copy/every", "landing", 2, 1, 3))
-    return found
+    built.recorder.accept("web-2", plan, Accepted("r2", "r1", "digest", "ada", "laptop", (("promote", 0),)))
+    built.recorder.store(Entered("backfilling"))
+    built.recorder.store(Fenced("backfill/copy/every", "landing", 2, 1, 3))
+    return built
 
 
-def test_feeds_need_what_comes_after_their_position_and_a_rollout_its_fence(line: PipelineController) -> None:
-    landing = str(line.warehouse / "landing")
+def test_feeds_need_what_comes_after_their_position_and_a_rollout_its_fence(controller: PipelineController) -> None:
+    landing = str(controller.warehouse / "landing")
     wanted = {
-        (need.version, need.why.split(":")[1].split(" of ")[-1].strip()) for need in maintainer.needs([line])[landing]
+        (need.version, need.why.split(":")[1].split(" of ")[-1].strip())
+        for need in maintainer.needs([controller])[landing]
     }
     assert wanted == {(1, "r1"), (-1, "r2"), (2, "backfill/copy/every")}
-    line.recorder.store(Ended("discarded", "ada"))
-    line.releases.drop("r2")
-    assert [need.version for need in maintainer.needs([line])[landing]] == [1]
+    controller.recorder.store(Ended("discarded", "ada"))
+    controller.releases.drop("r2")
+    assert [need.version for need in maintainer.needs([controller])[landing]] == [1]
 
 
-def test_a_feed_whose_target_is_not_there_yet_may_want_everything(line: PipelineController) -> None:
-    rmtree(line.warehouse / "copy" / "b-2")
+def test_a_feed_whose_target_is_not_there_yet_may_want_everything(controller: PipelineController) -> None:
+    rmtree(controller.warehouse / "copy" / "b-2")
     versions = {
-        need.why.split(" of ")[-1]: need.version for need in maintainer.needs([line])[str(line.warehouse / "landing")]
+        need.why.split(" of ")[-1]: need.version
+        for need in maintainer.needs([controller])[str(controller.warehouse / "landing")]
     }
     assert versions["r2"] == -1
 
 
-def test_what_others_write_is_never_touched(line: PipelineController, tmp_path: Path) -> None:
-    ours = {Path(path).relative_to(tmp_path).as_posix() for path in maintainer.owned_tables(line)}
+def test_what_others_write_is_never_touched(controller: PipelineController, tmp_path: Path) -> None:
+    ours = {Path(path).relative_to(tmp_path).as_posix() for path in maintainer.owned_tables(controller)}
     assert ours == {"landing", "copy/a-1", "copy/b-2"}
     theirs = opened(tmp_path / "other")
     foreign(tmp_path / "other" / "landing", rows(1))
@@ -107,27 +109,27 @@ def test_what_others_write_is_never_touched(line: PipelineController, tmp_path: 
 
 
 def test_a_dry_run_names_what_is_crowded_and_changes_nothing_and_one_pass_goes_at_a_time(
-    line: PipelineController,
+    controller: PipelineController,
 ) -> None:
-    kept = maintainer.Maintainer(SparkHandle(Settings("eu"), -1), lambda: [line], lambda *_: None)
-    before = [log.latest_version(path) for path in maintainer.owned_tables(line)]
-    done = kept.run(line, maintainer.MaintenanceRequest(dry_run=True, many=4))
+    tested = maintainer.Maintainer(SparkHandle(Settings("eu"), -1), lambda: [controller], lambda *_: None)
+    before = [log.latest_version(path) for path in maintainer.owned_tables(controller)]
+    done = tested.run(controller, maintainer.MaintenanceRequest(dry_run=True, many=4))
     assert done == (maintainer.MaintenanceResult("landing", "compacted", "day=2026-11-01: 4 files"),)
-    assert [log.latest_version(path) for path in maintainer.owned_tables(line)] == before
-    kept._busy.acquire()
+    assert [log.latest_version(path) for path in maintainer.owned_tables(controller)] == before
+    tested._busy.acquire()
     with pytest.raises(Conflict, match="maintenance is running already"):
-        kept.run(line, maintainer.MaintenanceRequest(dry_run=True))
+        tested.run(controller, maintainer.MaintenanceRequest(dry_run=True))
 
 
 def sharing(place: Path, *declared: dict[str, Any]) -> TableState:
     """The one version that releases share, as maintenance sees it; each declares it in its own way, the first is the oldest."""
     DeltaTable.create(str(place / "copy/a-1"), schema=SCHEMA, partition_by=["day"])
-    line = opened(place)
+    controller = opened(place)
     for n, more in enumerate(declared, 1):
         own = moved(state("copy", **more), "copy/a-1")
-        line.releases.propose(Release(f"r{n}", "web", "d", (own,), ()), f"web-{n}", "ada", "laptop")
-    (found,) = maintainer.owned_tables(line).values()
-    return found
+        controller.releases.propose(Release(f"r{n}", "web", "d", (own,), ()), f"web-{n}", "ada", "laptop")
+    (shared,) = maintainer.owned_tables(controller).values()
+    return shared
 
 
 BY_DAY: dict[str, Any] = {"time": "day"}
@@ -151,14 +153,14 @@ def test_it_keeps_them_for_ever_where_one_says_so_or_tells_their_age_otherwise(
         assert cutoff(sharing(tmp_path / str(n), *both), date(2026, 11, 21)) is None
 
 
-def test_a_table_that_a_compaction_changed_is_told_once_and_never_kept_again(
-    line: PipelineController, monkeypatch: pytest.MonkeyPatch
+def test_a_table_that_a_compaction_changed_is_reported_once_and_never_compacted_again(
+    controller: PipelineController, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A crowded table whose compaction loses a row; it is found in the hourly pass, an operator asks later."""
-    line.recorder.store(Ended("discarded", "ada"))
+    controller.recorder.store(Ended("discarded", "ada"))
     tried: list[str] = []
     vacuumed: list[str] = []
-    said: list[tuple[str, str, str]] = []
+    reports: list[tuple[str, str, str]] = []
 
     def lossy(session: Any, table: str, *_: Any) -> None:
         tried.append(table)
@@ -168,27 +170,27 @@ def test_a_table_that_a_compaction_changed_is_told_once_and_never_kept_again(
     monkeypatch.setattr(maintainer, "vacuum", lambda _, table: vacuumed.append(table))
     monkeypatch.setattr(maintainer, "crowded", lambda table, _: crowded(table, 4))
     spark = SimpleNamespace(session=lambda **_: None, slots=2)
-    kept = maintainer.Maintainer(cast(Any, spark), lambda: [line], lambda *each: said.append(each))
-    landing = str(line.warehouse / "landing")
+    tested = maintainer.Maintainer(cast(Any, spark), lambda: [controller], lambda *each: reports.append(each))
+    landing = str(controller.warehouse / "landing")
     for _ in range(2):
-        kept._compact_all(line)
+        tested._compact_all(controller)
     assert tried == [landing]
-    assert said == [
+    assert reports == [
         ("web", "error", f"maintenance: {landing}: compaction in version 4 changed it [E_COMPACTION]; RESTORE it")
     ]
-    done = kept.run(line, maintainer.MaintenanceRequest(many=4))
+    done = tested.run(controller, maintainer.MaintenanceRequest(many=4))
     assert [(each.what, "[E_COMPACTION]" in each.detail) for each in done if each.table == "landing"] == [
         ("left", True)
     ]
     assert tried == [landing]
-    assert vacuumed == [path for path in maintainer.owned_tables(line) if path != landing]
+    assert vacuumed == [path for path in maintainer.owned_tables(controller) if path != landing]
 
 
 @pytest.mark.parametrize(("slots", "tasks"), [(0, 1), (1, 1), (2, 1), (3, 2), (4, 3)])
 def test_a_compaction_leaves_a_slot_to_live_rows(
-    line: PipelineController, monkeypatch: pytest.MonkeyPatch, slots: int, tasks: int
+    controller: PipelineController, monkeypatch: pytest.MonkeyPatch, slots: int, tasks: int
 ) -> None:
-    line.recorder.store(Ended("discarded", "ada"))
+    controller.recorder.store(Ended("discarded", "ada"))
     asked: list[dict[str, str]] = []
     written: list[int] = []
 
@@ -199,15 +201,15 @@ def test_a_compaction_leaves_a_slot_to_live_rows(
     monkeypatch.setattr(maintainer, "compact", compacted)
     monkeypatch.setattr(maintainer, "vacuum", lambda *_: None)
     spark = SimpleNamespace(session=lambda **conf: asked.append(conf), slots=slots)
-    maintainer.Maintainer(cast(Any, spark), lambda: [line], lambda *_: None).run(
-        line, maintainer.MaintenanceRequest(many=4)
+    maintainer.Maintainer(cast(Any, spark), lambda: [controller], lambda *_: None).run(
+        controller, maintainer.MaintenanceRequest(many=4)
     )
     assert written == [tasks]
     assert asked[0] == {"spark__sql__files__maxPartitionNum": str(tasks)}
 
 
-def test_rows_expire_never_beside_a_rollout(line: PipelineController) -> None:
-    kept = maintainer.Maintainer(SparkHandle(Settings("eu"), -1), lambda: [line], lambda *_: None)
+def test_rows_expire_never_beside_a_rollout(controller: PipelineController) -> None:
+    tested = maintainer.Maintainer(SparkHandle(Settings("eu"), -1), lambda: [controller], lambda *_: None)
     short = state("copy", retention_days=1, time="day")
-    (done,) = kept._expire(line, "", short, maintainer.MaintenanceRequest(expire=True))
+    (done,) = tested._expire(controller, "", short, maintainer.MaintenanceRequest(expire=True))
     assert (done.what, "a rollout is under way" in done.detail) == ("left", True)

@@ -29,16 +29,16 @@ def pipeline(place: Path, *tables: str) -> PipelineController:
     for name in tables:
         DeltaTable.create(str(place / name), schema=SCHEMA, partition_by=["day"])
         foreign(place / name, *(rows(n) for n in range(4)))
-    found = opened(place)
+    controller = opened(place)
     states = tuple(moved(state(name), name) for name in tables)
-    found.releases.propose(Release("r1", place.name, "d", states, ()), "web-1", "ada", "laptop")
-    found.releases.swap("", "r1", "ada", "laptop")
-    return found
+    controller.releases.propose(Release("r1", place.name, "d", states, ()), "web-1", "ada", "laptop")
+    controller.releases.swap("", "r1", "ada", "laptop")
+    return controller
 
 
-def begins(line: PipelineController) -> None:
+def begins(controller: PipelineController) -> None:
     """A rollout is under way from now on."""
-    live = line.live()
+    live = controller.live()
     plan = Plan(
         format_version=1,
         tool="t",
@@ -51,38 +51,38 @@ def begins(line: PipelineController) -> None:
         steps=(Promote(),),
         release=live,
     )
-    line.recorder.accept("web-2", plan, Accepted("r2", "r1", "digest", "ada", "laptop", (("promote", 0),)))
-    line.recorder.store(Entered("backfilling"))
+    controller.recorder.accept("web-2", plan, Accepted("r2", "r1", "digest", "ada", "laptop", (("promote", 0),)))
+    controller.recorder.store(Entered("backfilling"))
 
 
 class MaintenanceSetup:
-    """A keeper of some pipelines, and what it compacts; `meets` is what a table's compaction runs into."""
+    """A maintainer of some pipelines, and the tables that it compacts; `failures` are raised by a table's compaction."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *lines: PipelineController) -> None:
-        self.now, self.lines = 5000.5, lines
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, *controllers: PipelineController) -> None:
+        self.now, self.controllers = 5000.5, controllers
         self.spark = SimpleNamespace(started=True, slots=2, session=lambda **_: None)
         self.compacted: list[str] = []
-        self.said: list[tuple[str, str, str]] = []
-        self.meets: dict[str, Exception] = {}
+        self.reports: list[tuple[str, str, str]] = []
+        self.failures: dict[str, Exception] = {}
         monkeypatch.setattr(maintainer, "time", SimpleNamespace(monotonic=lambda: self.now))
         monkeypatch.setattr(maintainer, "compact", self._compact)
         monkeypatch.setattr(maintainer, "crowded", lambda table, many: crowded(table, 4))
-        self.keeper = maintainer.Maintainer(
-            cast(Any, self.spark), lambda: self.lines, lambda *each: self.said.append(each)
+        self.maintainer = maintainer.Maintainer(
+            cast(Any, self.spark), lambda: self.controllers, lambda *each: self.reports.append(each)
         )
 
     def _compact(self, session: Any, table: str, crowd: Crowd, tasks: int, state: TableState) -> Compacted:
         name = Path(table).name
         self.compacted.append(name)
-        if name in self.meets:
-            raise self.meets[name]
+        if name in self.failures:
+            raise self.failures[name]
         return Compacted(crowd, 1, 4)
 
     def after(self, seconds: float) -> list[str]:
-        """What a look at the clock brings about, so much later."""
+        """The tables compacted by a tick so much later."""
         self.now += seconds
         self.compacted.clear()
-        self.keeper.tick()
+        self.maintainer.tick()
         for thread in threading.enumerate():
             if thread.name == "maintenance":
                 thread.join(30)
@@ -94,7 +94,7 @@ def test_tables_are_compacted_once_an_hour(tmp_path: Path, monkeypatch: pytest.M
     assert setup.after(0.0) == []
     assert setup.after(HOUR - 0.5) == []
     assert setup.after(0.5) == ["a", "b"]
-    assert [(level, text) for _, level, text in setup.said] == [
+    assert [(level, text) for _, level, text in setup.reports] == [
         ("info", f"{table}: compacted day=2026-11-01: 4 files to 1 in version 4") for table in ("a", "b")
     ]
     assert setup.after(0.5) == []
@@ -128,10 +128,10 @@ def test_an_hourly_pass_is_left_out_beside_one_that_was_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setup = MaintenanceSetup(monkeypatch, pipeline(tmp_path, "a"))
-    with setup.keeper._busy:
+    with setup.maintainer._busy:
         assert setup.after(HOUR) == []
     assert setup.after(HOUR) == ["a"]
-    assert not setup.keeper._busy.locked()
+    assert not setup.maintainer._busy.locked()
 
 
 @pytest.mark.parametrize(
@@ -145,23 +145,23 @@ def test_an_hourly_pass_is_left_out_beside_one_that_was_asked_for(
         (OSError(28, "No space left on device"), "warning", "maintenance: [Errno 28] No space left on device"),
     ],
 )
-def test_what_a_pass_meets_is_told_and_the_next_hour_tries_again(
+def test_a_failure_of_a_pass_is_reported_and_the_next_hour_tries_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, level: str, text: str
 ) -> None:
     setup = MaintenanceSetup(monkeypatch, pipeline(tmp_path / "one", "a"), pipeline(tmp_path / "two", "b"))
-    setup.meets = {"a": error}
+    setup.failures = {"a": error}
     for _ in range(2):
         assert setup.after(HOUR) == ["a", "b"], "the other pipeline does not suffer for it"
-        assert [(found, said) for _, found, said in setup.said if found != "info"] == [(level, text)]
-        setup.said.clear()
-    setup.meets = {}
+        assert [(severity, message) for _, severity, message in setup.reports if severity != "info"] == [(level, text)]
+        setup.reports.clear()
+    setup.failures = {}
     assert setup.after(HOUR) == ["a", "b"]
-    assert {found for _, found, _ in setup.said} == {"info"}
+    assert {severity for _, severity, _ in setup.reports} == {"info"}
 
 
 def test_a_table_that_a_compaction_changed_is_passed_over_and_those_behind_it_are_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     setup = MaintenanceSetup(monkeypatch, pipeline(tmp_path, "a", "b", "c"))
-    setup.keeper._spoiled[str(tmp_path / "b")] = cast(Any, ConsoleError("changed"))
+    setup.maintainer._spoiled[str(tmp_path / "b")] = cast(Any, ConsoleError("changed"))
     assert setup.after(HOUR) == ["a", "c"]
