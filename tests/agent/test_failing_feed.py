@@ -37,18 +37,18 @@ class FailingFeedSetup:
         self.place = place
         self.landing, self.copy = foreign(place / "landing", rows(0), rows(1), rows(2)), str(place / "copy")
         DeltaTable.create(self.copy, schema=SCHEMA, **PARTS)
-        self.meets: Callable[[pa.Table], None] = lambda _: None
-        self.said: list[tuple[str, str, str]] = []
+        self.check_rows: Callable[[pa.Table], None] = lambda _: None
+        self.reports: list[tuple[str, str, str]] = []
         by_arrow(monkeypatch, self._met)
         self.start()
 
     def _met(self, table: pa.Table) -> None:
-        self.meets(table)
+        self.check_rows(table)
 
     def start(self, *more: LiveFeed) -> None:
         """As a fresh agent does: nothing is known but what the logs say."""
         spark = SimpleNamespace(session=object)
-        self.follower = FeedFollower(cast(Any, spark), 0.01, lambda *each: self.said.append(each))
+        self.follower = FeedFollower(cast(Any, spark), 0.01, lambda *each: self.reports.append(each))
         self.feed = copying_feed(self.landing, self.copy, start=-1 if log.latest_version(self.copy) else 0)
         self.follower.follow("web", (self.feed, *more))
 
@@ -71,10 +71,10 @@ class FailingFeedSetup:
 
 @pytest.fixture
 def setup(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FailingFeedSetup:
-    made = FailingFeedSetup(tmp_path, monkeypatch)
-    made.tick(2)
-    assert column_values(made.copy) == [1, 2]  # version 0 is where it opened
-    return made
+    started = FailingFeedSetup(tmp_path, monkeypatch)
+    started.tick(2)
+    assert column_values(started.copy) == [1, 2]  # version 0 is where it opened
+    return started
 
 
 # -- a source that is another table now
@@ -89,7 +89,7 @@ def test_a_source_that_was_written_anew_and_is_shorter_stops_its_feed_for_good(s
         setup.arrive(n)
     setup.tick(3)
     assert column_values(setup.copy) == [1, 2]
-    assert [level for _, level, _ in setup.said] == ["error"]
+    assert [level for _, level, _ in setup.reports] == ["error"]
 
 
 def test_one_that_is_longer_by_now_is_known_by_its_id_when_an_agent_starts(setup: FailingFeedSetup) -> None:
@@ -126,20 +126,20 @@ def test_a_live_row_that_does_not_convert_stops_its_feed_at_once_and_its_value_i
         if 13 in table.column("n").to_pylist():
             raise NumberFormatException(CARD)
 
-    setup.meets = strict
+    setup.check_rows = strict
     setup.arrive(13)
     setup.tick(20)
     why = setup.health.stopped
     assert why is not None
     assert (why.code, "try_cast" in why.hint) == ("C301", True)
-    assert setup.said == [("web", "error", setup.said[0][2])]
-    assert "C301" in setup.said[0][2]
-    assert "4111" not in setup.said[0][2]
+    assert setup.reports == [("web", "error", setup.reports[0][2])]
+    assert "C301" in setup.reports[0][2]
+    assert "4111" not in setup.reports[0][2]
     assert log.latest_version(setup.copy) == 2, "nothing is committed while it stands still"
     assert setup.follower.align("web").done() is False
-    wish = setup.follower.align("web")
+    request = setup.follower.align("web")
     setup.tick()
-    assert wish.result(0) == {setup.landing: 3}, "nobody waits for it, and nobody takes it for level"
+    assert request.result(0) == {setup.landing: 3}, "nobody waits for it, and nobody takes it for level"
 
 
 def test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause_is_gone(
@@ -148,7 +148,7 @@ def test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause
     def full(_: pa.Table) -> None:
         raise OSError(28, "No space left on device")
 
-    def told() -> list[tuple[str, str, str, int, bool, tuple[str, ...]]]:
+    def ailing_feeds() -> list[tuple[str, str, str, int, bool, tuple[str, ...]]]:
         ailing = setup.follower.lag("web").ailing
         return [(ill.feed, ill.target, ill.path, ill.tries, ill.standing, ill.below) for ill in ailing]
 
@@ -158,33 +158,33 @@ def test_a_feed_that_fails_is_told_from_its_first_try_and_is_well_once_its_cause
     below.spec = replace(below.spec, source="copy", target="below")
     setup.start(below)
     setup.tick(4)
-    assert told() == []
-    setup.meets = full
+    assert ailing_feeds() == []
+    setup.check_rows = full
     setup.arrive(13)
     for tries in range(1, 10):
         setup.health._paused_until = 0.0
         setup.tick()
-        assert told() == [("every", "copy", "copy", tries, tries >= TRIES, ("below",))]
+        assert ailing_feeds() == [("every", "copy", "copy", tries, tries >= TRIES, ("below",))]
     (ill,) = setup.follower.lag("web").ailing
     assert ill.why == "copy: [Errno 28] No space left on device (9 tries)"
     assert (ill.code, ill.hint) == ("E_FEED", "the agent goes on trying; the cause has to go")
-    setup.meets, setup.health._paused_until = (lambda _: None), 0.0
+    setup.check_rows, setup.health._paused_until = (lambda _: None), 0.0
     setup.tick()
-    assert told() == []
+    assert ailing_feeds() == []
 
 
 def test_what_may_pass_is_tried_again_after_ever_longer_rests_and_told_after_some(setup: FailingFeedSetup) -> None:
     def full(_: pa.Table) -> None:
         raise OSError(28, "No space left on device")
 
-    setup.meets = full
+    setup.check_rows = full
     setup.arrive(3)
-    wish = setup.follower.align("web")
+    request = setup.follower.align("web")
     rests = []
     for tries in range(1, 12):
         setup.tick(10)
         assert setup.health.tries == tries, "not before its rest is over"
-        assert (setup.health.standing is not None) == (tries >= TRIES) == wish.done()
+        assert (setup.health.standing is not None) == (tries >= TRIES) == request.done()
         rests.append(setup.health._paused_until - time.monotonic())
         setup.health._paused_until = 0.0
     assert max(rests[:2]) < 2.1
@@ -192,7 +192,7 @@ def test_what_may_pass_is_tried_again_after_ever_longer_rests_and_told_after_som
     standing = setup.health.standing
     assert standing is not None
     assert (standing.code, "No space left" in str(standing)) == ("E_FEED", True)
-    setup.meets = lambda _: None
+    setup.check_rows = lambda _: None
     setup.tick()
     assert (setup.health.tries, column_values(setup.copy)) == (0, [1, 2, 3])
 
@@ -203,7 +203,7 @@ def test_a_change_that_spark_met_once_is_tried_again_and_one_that_stays_stops_th
     def altered(_: pa.Table) -> None:
         raise AnalysisException("[DELTA_METADATA_CHANGED] MetadataChangedException: changed by a concurrent update")
 
-    setup.meets = altered
+    setup.check_rows = altered
     setup.arrive(3)
     for tries in (1, 2):
         setup.tick()
@@ -226,7 +226,7 @@ def test_a_feed_that_a_rival_overtook_is_taken_over_again_after_a_while(setup: F
     setup.tick()
     assert setup.health.stopped is None
     assert column_values(setup.copy) == [1, 2, 3, 4]
-    assert setup.said[-1] == ("web", "info", "every goes on")
+    assert setup.reports[-1] == ("web", "info", "every goes on")
 
 
 def test_a_landing_table_that_is_missing_holds_up_its_own_feeds_alone(setup: FailingFeedSetup) -> None:
@@ -251,9 +251,9 @@ def test_what_hangs_below_a_feed_that_stands_still_is_not_taken_for_level(setup:
     setup.start(copying_feed(setup.copy, below, start=0))
     setup.tick(2)
     setup.health.stop(FeedStopped("somebody deleted rows", code="E_REWRITE"))
-    wish = setup.follower.align("web")
+    request = setup.follower.align("web")
     setup.tick()
-    assert wish.result(0) == {setup.landing: 2}
+    assert request.result(0) == {setup.landing: 2}
 
 
 def test_a_feed_that_goes_on_is_not_taken_for_level_before_it_has_moved(setup: FailingFeedSetup) -> None:
@@ -274,10 +274,10 @@ def test_who_needs_a_feed_that_stands_still_is_told_its_own_reason_at_once(setup
     setup.health.stop(FeedStopped("somebody deleted rows", hint="on_rewrite: ignore", code="E_REWRITE"))
     setup.tick()
     for _ in range(2):
-        with pytest.raises(FeedStopped, match="deleted") as told, setup.follower.hold("web", 600):
+        with pytest.raises(FeedStopped, match="deleted") as refused, setup.follower.hold("web", 600):
             pass
-        assert (told.value.code, told.value.hint) == ("E_REWRITE", "on_rewrite: ignore")
-        assert told.value is not setup.health.stopped
+        assert (refused.value.code, refused.value.hint) == ("E_REWRITE", "on_rewrite: ignore")
+        assert refused.value is not setup.health.stopped
     with setup.follower.hold("web", 600, needed=lambda _: False):
         pass
 
@@ -305,13 +305,13 @@ def test_nobody_waits_for_a_follower_that_ends(setup: FailingFeedSetup) -> None:
 
 def test_a_wish_that_was_being_granted_when_the_follower_ended_is_not_forgotten(setup: FailingFeedSetup) -> None:
     setup.arrive(3)
-    setup.meets = lambda _: setup.follower.stop()
+    setup.check_rows = lambda _: setup.follower.stop()
     below = str(setup.place / "below")
     DeltaTable.create(below, schema=SCHEMA, **PARTS)
     setup.follower.follow("web", (setup.feed, copying_feed(setup.copy, below)))
-    wish = setup.follower.align("web")
+    request = setup.follower.align("web")
     setup.tick()
-    assert isinstance(wish.exception(0), CheckFailed)
+    assert isinstance(request.exception(0), CheckFailed)
 
 
 def test_a_failure_of_the_follower_itself_does_not_end_it(
@@ -322,12 +322,12 @@ def test_a_failure_of_the_follower_itself_does_not_end_it(
 
     with monkeypatch.context() as patched:
         patched.setattr(setup.follower, "_move_feed", broken)
-        wish = setup.follower.align("web")
+        request = setup.follower.align("web")
         setup.follower.start()
-        while setup.follower.is_alive() and not setup.said:
+        while setup.follower.is_alive() and not setup.reports:
             setup.follower.join(0.01)
     setup.arrive(3)
-    assert wish.result(30)[setup.landing] >= 2, "nor is who waits for it forgotten"
+    assert request.result(30)[setup.landing] >= 2, "nor is who waits for it forgotten"
     assert setup.follower.align("web").result(30)[setup.landing] == 3
     setup.follower.stop()
     setup.follower.join(30)

@@ -84,10 +84,10 @@ def test_an_alignment_is_over_the_feeds_that_were_followed_when_it_was_asked_for
 
 def test_a_pipeline_without_feeds_is_aligned_at_once(tmp_path: Path, follower: FeedFollower) -> None:
     follower.follow("web", (counting_feed(tmp_path, table(tmp_path, "landing", 2), "old"),))
-    wish = follower.align("web")
+    request = follower.align("web")
     follower.follow("web", ())
     follower.start()
-    assert wish.result(10) == {}
+    assert request.result(10) == {}
 
 
 @pytest.mark.parametrize(("took", "kept"), [(0.0, 1.0), (0.05, 1.0), (0.5, 5.0), (3.0, 30.0)])
@@ -148,14 +148,14 @@ def test_a_position_over_commits_without_rows_is_committed_after_so_many_or_so_l
 ) -> None:
     clock = [5000.0]
     monkeypatch.setattr("console.agent.feeds.follower.time", SimpleNamespace(monotonic=lambda: clock[0]))
-    said: list[tuple[str, ...]] = []
-    follower = FeedFollower(cast(Any, SimpleNamespace(session=object)), 1.0, lambda *each: said.append(each))
+    reports: list[tuple[str, ...]] = []
+    follower = FeedFollower(cast(Any, SimpleNamespace(session=object)), 1.0, lambda *each: reports.append(each))
     nothing, source = cast(Any, None), str(tmp_path / "landing")
     beating = Beating(Feed("copy", "copy", "landing", "SELECT 1"), nothing, nothing, (), source, str(tmp_path / "copy"))
 
     def beats(end: int, after: float = 0.0) -> int:
         clock[0] += after
-        assert follower._move_feed("web", beating, {source: end}, True), said
+        assert follower._move_feed("web", beating, {source: end}, True), reports
         return beating.beats
 
     many, first, later = HEARTBEAT_COMMITS, FIRST_HEARTBEAT_SECONDS, HEARTBEAT_SECONDS

@@ -214,9 +214,9 @@ def test_any_text_is_a_row_or_an_error_of_ours(text: str) -> None:
 )
 def test_a_value_that_lands_in_a_partition_is_read_as_it_was_sent(kind: str, text: str) -> None:
     """By the log's own words, and not by a reader that mends its writer's spelling."""
-    held = {"decimal": pa.decimal128(20, 4), "double": pa.float64(), "binary": pa.binary(), "int": pa.int64()}[kind]
+    types = {"decimal": pa.decimal128(20, 4), "double": pa.float64(), "binary": pa.binary(), "int": pa.int64()}[kind]
     with TemporaryDirectory() as place:
-        write_deltalake(place, pa.table({"n": pa.array([], pa.int64()), "p": pa.array([], held)}), partition_by=["p"])
+        write_deltalake(place, pa.table({"n": pa.array([], pa.int64()), "p": pa.array([], types)}), partition_by=["p"])
         table = DeltaTable(place)
         try:
             rows = typed(table, parse_lines([f'{{"n": 1, "p": {text}}}'], ["n", "p"]))
@@ -229,8 +229,8 @@ def test_a_value_that_lands_in_a_partition_is_read_as_it_was_sent(kind: str, tex
             for action in map(json.loads, path.read_text().splitlines())
             if "add" in action
         ]
-        told, sent = add["partitionValues"]["p"], rows["p"].to_pylist()[0]
-        assert (told.encode() if kind == "binary" else type(sent)(told)) == sent
+        stored, sent = add["partitionValues"]["p"], rows["p"].to_pylist()[0]
+        assert (stored.encode() if kind == "binary" else type(sent)(stored)) == sent
 
 
 @pytest.mark.parametrize(

@@ -30,18 +30,18 @@ class Carried:
 def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Carried:
     landing, copy = foreign(tmp_path / "landing", rows(0), rows(1)), str(tmp_path / "copy")
     DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
-    found = Carried(copying_feed(landing, copy), [], [])
+    result = Carried(copying_feed(landing, copy), [], [])
     small = commit.append_small
 
     def by_deltalake(*given: Any) -> commit.CommitResult | None:
-        found.writers.append("deltalake")
+        result.writers.append("deltalake")
         return small(*given)
 
     def by_spark(*_: Any) -> None:
-        found.writers.append("spark")
+        result.writers.append("spark")
 
     def tasks(self: Rows, many: int) -> Rows:
-        found.tasks.append(many)
+        result.tasks.append(many)
         return self
 
     by_arrow(monkeypatch)
@@ -49,7 +49,7 @@ def carried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Carried:
     monkeypatch.setattr(Rows, "selectExpr", lambda self, *_: self, raising=False)
     monkeypatch.setattr(commit, "append_small", by_deltalake)
     monkeypatch.setattr(commit, "append", by_spark)
-    return found
+    return result
 
 
 @pytest.mark.parametrize(

@@ -34,19 +34,19 @@ def asked(place: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> Rec
 def test_a_value_at_which_a_live_feed_stops_by_name_is_told_without_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = "[CAST_INVALID_INPUT] The value 'ada@example.org' of the type \"STRING\" cannot be cast. SQLSTATE: 22018"
-    found = asked(tmp_path, monkeypatch, NumberFormatException(told))
-    assert found.ok is True
-    assert "a live feed would stop there" in found.detail
-    assert "ada@" not in found.detail
+    message = "[CAST_INVALID_INPUT] The value 'ada@example.org' of the type \"STRING\" cannot be cast. SQLSTATE: 22018"
+    finding = asked(tmp_path, monkeypatch, NumberFormatException(message))
+    assert finding.ok is True
+    assert "a live feed would stop there" in finding.detail
+    assert "ada@" not in finding.detail
 
 
 def test_rows_that_the_live_path_cannot_move_for_another_reason_do_not_pass(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found = asked(tmp_path, monkeypatch, AnalysisException("[DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION] cannot cast"))
-    assert found.ok is None
-    assert "DATATYPE_MISMATCH" in found.detail
+    finding = asked(tmp_path, monkeypatch, AnalysisException("[DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION] cannot cast"))
+    assert finding.ok is None
+    assert "DATATYPE_MISMATCH" in finding.detail
 
 
 def test_of_a_log_that_was_cleaned_up_only_what_it_holds_is_said(
@@ -59,23 +59,23 @@ def test_of_a_log_that_was_cleaned_up_only_what_it_holds_is_said(
         Path(landing, "_delta_log", f"{version:020}.json").unlink()
     copy = str(tmp_path / "copy")
     DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
-    found = liveness.quiet(
+    finding = liveness.quiet(
         None, pinned_feed(copying_feed(landing, copy), {}), lambda *_: pytest.fail("nothing to be tried")
     )
-    assert (found.ok, found.detail) == (
+    assert (finding.ok, finding.detail) == (
         True,
         "quiet: none of the last 500 commits that landing's log still holds could have been a live one",
     )
 
 
 def test_verify_says_that_no_live_row_came_only_while_the_log_tells_all_commits(tmp_path: Path) -> None:
-    made = copying_feed(foreign(tmp_path / "landing", rows(0)), foreign(tmp_path / "copy", rows(0), rows(1)))
-    release = Release("r1", "web", "d", (made.source, made.target), (made.spec,))
+    feed = copying_feed(foreign(tmp_path / "landing", rows(0)), foreign(tmp_path / "copy", rows(0), rows(1)))
+    release = Release("r1", "web", "d", (feed.source, feed.target), (feed.spec,))
     plan: Any = SimpleNamespace(release=release)
     audit, step = Audit(tmp_path, plan, None), CatchUp("every", "landing", "copy", "fence")
     assert (audit.live(step, "web-1").ok, audit.live(step, "web-1").detail) == (True, "no live row has arrived yet")
-    DeltaTable(made.target_path).create_checkpoint()
-    Path(made.target_path, "_delta_log", f"{0:020}.json").unlink()
+    DeltaTable(feed.target_path).create_checkpoint()
+    Path(feed.target_path, "_delta_log", f"{0:020}.json").unlink()
     assert audit.live(step, "web-1").ok is None
 
 
@@ -95,7 +95,7 @@ def test_of_a_quiet_source_no_commit_is_computed_again_that_is_too_large_by_its_
     newest.write_text(newest.read_text().replace('"stats":', '"was":'))
     DeltaTable.create(copy, schema=SCHEMA, partition_by=["day"])
     monkeypatch.setattr(liveness, "BYTES", 1000)
-    found = liveness.quiet(
+    finding = liveness.quiet(
         None, pinned_feed(copying_feed(landing, copy), {}), lambda *_: pytest.fail("it is too large")
     )
-    assert (found.ok, "too large to be computed again" in found.detail) == (True, True)
+    assert (finding.ok, "too large to be computed again" in finding.detail) == (True, True)

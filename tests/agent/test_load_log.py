@@ -20,8 +20,8 @@ SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int64())])
 
 def landed(table: str) -> dict[str, int]:
     """Load → rows, as a process that knows the table by now has them."""
-    found = loads.of(table)
-    return {load: head.rows for load in ("a", "b", "c") if (head := found.head(load))}
+    table_loads = loads.of(table)
+    return {load: head.rows for load in ("a", "b", "c") if (head := table_loads.head(load))}
 
 
 def lands(table: str, load: str, rows: int) -> None:

@@ -141,18 +141,18 @@ async def test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again(tm
     versions: dict[str, list[File]] = {}
     for step in range(30):
         story = random.choice([f"s{len(versions)}", *versions, *versions])
-        held = versions.setdefault(story, [])
-        file = ledger.edited(held[-1], story) if held and random.random() < 0.7 else None
-        file = file or (held[-1] if held else ledger.file(story, 14))
-        held.append(file)
+        file_versions = versions.setdefault(story, [])
+        file = ledger.edited(file_versions[-1], story) if file_versions and random.random() < 0.7 else None
+        file = file or (file_versions[-1] if file_versions else ledger.file(story, 14))
+        file_versions.append(file)
         named = {each for each in versions if ledger.begun(each, [])}
         match random.choice(("alone", "alone", "alone", "hurt", "hurt", "crowd", "named", "spoilt", "maintenance")):
             case "hurt" if story not in named:
                 await outcome(sending(region, file, random, name=file.name, lost=0.15))
             case "crowd" if story not in named:
                 others = [other[-1] for each, other in versions.items() if each not in named]
-                held.insert(-1, ledger.edited(file, story))  # two versions of it at once
-                crowd = [file, held[-2], file, *random.sample(others, min(2, len(others)))]
+                file_versions.insert(-1, ledger.edited(file, story))  # two versions of it at once
+                crowd = [file, file_versions[-2], file, *random.sample(others, min(2, len(others)))]
                 await asyncio.gather(
                     *(outcome(sending(region, each, random, name=each.name, lost=0.03)) for each in crowd)
                 )
@@ -167,9 +167,9 @@ async def test_every_line_lands_once_whoever_sends_dies_edits_and_tries_again(tm
                 random.choice((region.restart, region.clean, region.widen))()
             case _:
                 await alone(region, ledger, story, versions, random)
-        landed = ledger.landed(story, region.lines(), held)
+        landed = ledger.landed(story, region.lines(), file_versions)
         if landed and random.random() < 0.5:
-            held.append(_as_landed(landed, file))  # its owner gives in
+            file_versions.append(_as_landed(landed, file))  # its owner gives in
     for story in versions:
         await alone(region, ledger, story, versions, random)
 

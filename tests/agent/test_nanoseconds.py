@@ -74,8 +74,8 @@ def test_only_columns_that_may_hold_a_time_matter() -> None:
         {"name": "many", "type": {"type": "array", "elementType": "timestamp"}, "metadata": {}},
         {"name": "unread", "type": "timestamp", "metadata": {}},
     ]
-    found = time_columns(json.dumps({"fields": fields}), ["id", "ts", "at", "many"])
-    assert found == {"TS": "TS", "col-1": "at", "many": "many"}
+    columns = time_columns(json.dumps({"fields": fields}), ["id", "ts", "at", "many"])
+    assert columns == {"TS": "TS", "col-1": "at", "many": "many"}
 
 
 def landing(place: Path, *commits: list[int], **how: Any) -> str:

@@ -130,8 +130,8 @@ def test_a_decision_whose_row_was_lost_to_a_death_is_kept_by_the_next_agent_and_
 def test_receipts_are_written_once_and_read_as_they_were_written(tmp_path: Path) -> None:
     ops = lived(tmp_path)
     ops.store_receipts(tuple(replace(r, rows_in=99) for r in RECEIPTS))
-    found = receipts_of(ops.rows("web-1"))
-    assert [replace(r, at=0.0) for r in found] == list(RECEIPTS)
+    receipts = receipts_of(ops.rows("web-1"))
+    assert [replace(r, at=0.0) for r in receipts] == list(RECEIPTS)
     history = past(tmp_path, "web", "web-1")
     assert [(r.day, r.how) for r in history.receipts] == [("2026-11-02", None), ("", None)]
     assert [status.state for status in history.rollouts] == ["cleaned"]
@@ -148,8 +148,8 @@ def test_an_untouched_ledger_agrees_with_itself(tmp_path: Path) -> None:
 def test_receipts_that_say_other_than_the_batches_are_found(tmp_path: Path) -> None:
     batch = BatchDone(STEP.id, "all", 2, 2, 30, 29, 300, 1.0, 5)
     lived(tmp_path, (batch, StepDone(STEP.id)))
-    found = judged(tmp_path)["batches"]
-    assert (found.ok, found.detail) == (False, "the batches reported 30 rows in and 29 out, the receipts 30 and 28")
+    finding = judged(tmp_path)["batches"]
+    assert (finding.ok, finding.detail) == (False, "the batches reported 30 rows in and 29 out, the receipts 30 and 28")
 
 
 def by_hand(place: Path, change: Callable[[DeltaTable], Any]) -> dict[str, bool | None]:
@@ -180,6 +180,6 @@ def test_a_rollout_of_an_earlier_version_is_not_called_forged_whatever_is_decide
         rollouts.append("web-1", seq, event, PLAN)
     Recorder(rollouts).store(LIFE[-1])
     Recorder(rollouts)
-    found = judged(tmp_path)
-    assert [(f.what, f.ok) for f in found.values()] == [("decisions", None), ("receipts", None)]
-    assert "older than receipts" in found["receipts"].detail
+    findings = judged(tmp_path)
+    assert [(f.what, f.ok) for f in findings.values()] == [("decisions", None), ("receipts", None)]
+    assert "older than receipts" in findings["receipts"].detail

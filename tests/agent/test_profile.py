@@ -53,12 +53,12 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return landing(tmp_path_factory.mktemp("w") / "landing")
 
 
-def keys(found: dict[str, Any]) -> dict[str, tuple[float, str, bool]]:
-    return {entry["key"]: (round(entry["share"], 4), entry["first_seen"], entry["sure"]) for entry in found["keys"]}
+def keys(profiled: dict[str, Any]) -> dict[str, tuple[float, str, bool]]:
+    return {entry["key"]: (round(entry["share"], 4), entry["first_seen"], entry["sure"]) for entry in profiled["keys"]}
 
 
 def test_a_table_read_whole_gives_exact_shares_and_the_day_on_which_each_key_began(table: Path) -> None:
-    found = profile(str(table), "payload", "ts", Budget(1 << 30, 60))
+    profiled = profile(str(table), "payload", "ts", Budget(1 << 30, 60))
     rows = DAYS * A_DAY
     truth: dict[str, tuple[int, str]] = {}
     for day in range(DAYS):
@@ -68,17 +68,17 @@ def test_a_table_read_whole_gives_exact_shares_and_the_day_on_which_each_key_beg
             for key in [*data, *(["geo.country"] if "geo" in data else [])]:
                 n, first = truth.get(key, (0, f"2026-11-{day + 1:02}"))
                 truth[key] = (n + 1, first)
-    assert keys(found) == {key: (round(n / rows, 4), first, True) for key, (n, first) in truth.items()}
-    assert keys(found)["user_agent"][1] == "2026-11-09"
-    assert (found["rows"], found["sampled"], found["null"], found["not_json"]) == (rows, rows, 1, 1)
+    assert keys(profiled) == {key: (round(n / rows, 4), first, True) for key, (n, first) in truth.items()}
+    assert keys(profiled)["user_agent"][1] == "2026-11-09"
+    assert (profiled["rows"], profiled["sampled"], profiled["null"], profiled["not_json"]) == (rows, rows, 1, 1)
 
 
 def test_a_sample_still_finds_the_very_day_by_searching_the_days_before(tmp_path: Path) -> None:
     path = landing(tmp_path / "landing", files=2)
     # one row of each file: that of the ninth day is from before noon
-    found = profile(str(path), "payload", "ts", Budget(1 << 30, 60, rows_a_file=1))
-    assert found["sampled"] == 2 * DAYS
-    assert keys(found)["user_agent"][1:] == ("2026-11-09", True)
+    profiled = profile(str(path), "payload", "ts", Budget(1 << 30, 60, rows_a_file=1))
+    assert profiled["sampled"] == 2 * DAYS
+    assert keys(profiled)["user_agent"][1:] == ("2026-11-09", True)
 
 
 def test_a_budget_that_ends_early_has_seen_the_days_evenly_and_does_not_claim_to_be_sure(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_a_table_partitioned_by_its_day_and_one_without_times_are_told_too(tmp_p
     days = pa.array([(START + timedelta(days=i // 5)).date() for i in range(20)], pa.date32())
     texts = pa.array([json.dumps({"a": 1} | ({"b": 2} if i >= 10 else {})) for i in range(20)])
     write_deltalake(str(tmp_path / "parted"), pa.table({"day": days, "payload": texts}), partition_by=["day"])
-    found = keys(profile(str(tmp_path / "parted"), "payload", "day", Budget(1 << 30, 60)))
-    assert found == {"a": (1.0, "2026-11-01", True), "b": (0.5, "2026-11-03", True)}
+    profiled = keys(profile(str(tmp_path / "parted"), "payload", "day", Budget(1 << 30, 60)))
+    assert profiled == {"a": (1.0, "2026-11-01", True), "b": (0.5, "2026-11-03", True)}
     write_deltalake(str(tmp_path / "bare"), pa.table({"payload": texts}))
     assert keys(profile(str(tmp_path / "bare"), "payload", "", Budget(1 << 30, 60))) == {
         "a": (1.0, "", True), "b": (0.5, "", True),
@@ -134,9 +134,9 @@ def test_columns_that_have_other_names_in_the_files_are_read_by_those(tmp_path: 
                 "delta.columnMapping.maxColumnId": "2",
             }
     commit.write_text("\n".join(map(json.dumps, lines)) + "\n")
-    told = profile(str(table), "payload", "ts", Budget(1 << 20, 10.0))
-    assert {key["key"]: (key["share"], key["first_seen"]) for key in told["keys"]} == {
+    profiled = profile(str(table), "payload", "ts", Budget(1 << 20, 10.0))
+    assert {key["key"]: (key["share"], key["first_seen"]) for key in profiled["keys"]} == {
         "ip": (1.0, "2026-11-01"),
         "ua": (0.5, "2026-11-01"),
     }
-    assert (told["first_day"], told["null"]) == ("2026-11-01", 0)
+    assert (profiled["first_day"], profiled["null"]) == ("2026-11-01", 0)

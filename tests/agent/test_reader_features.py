@@ -53,11 +53,11 @@ def test_what_a_table_demands_of_its_readers_is_told_and_refused_by_its_name(
 def test_it_is_told_from_a_checkpoint_where_the_commits_are_cleaned_up(tmp_path: Path) -> None:
     place = landing(tmp_path)
     DeltaTable(str(place)).create_checkpoint()
-    told = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["v2Checkpoint"]}}
+    action = {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["v2Checkpoint"]}}
     assert required_features(str(place)) == set()
     (place / "_delta_log" / f"{0:020}.json").unlink()
     assert required_features(str(place)) == set()
-    (place / "_delta_log" / f"{1:020}.checkpoint.0-0-0-0-0.json").write_text(json.dumps(told) + "\n")
+    (place / "_delta_log" / f"{1:020}.checkpoint.0-0-0-0-0.json").write_text(json.dumps(action) + "\n")
     assert required_features(str(place)) == {"v2Checkpoint"}
 
 

@@ -53,11 +53,11 @@ class UnattendedSetup:
             Feed("every", "landing", "copy", "SELECT n, day FROM landing"),
             Feed("again", "copy", "below", "SELECT n, day FROM copy"),
         )
-        held = Releases(self.warehouse, "web")
-        name = f"r{len(held.all()) + 1}"
-        live = held.in_state("live")
-        held.propose(Release(name, "web", "d", tables, feeds), "web-1", "ada", "laptop")
-        held.swap(live.row.id if live else "", name, "ada", "laptop")
+        releases = Releases(self.warehouse, "web")
+        name = f"r{len(releases.all()) + 1}"
+        live = releases.in_state("live")
+        releases.propose(Release(name, "web", "d", tables, feeds), "web-1", "ada", "laptop")
+        releases.swap(live.row.id if live else "", name, "ada", "laptop")
 
     def lands(self, *numbers: int) -> None:
         write_deltalake(self.landing, rows(*numbers), mode="append", partition_by=["day"])

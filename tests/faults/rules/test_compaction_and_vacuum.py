@@ -109,9 +109,9 @@ def test_a_compaction_that_lost_a_row_is_found(tmp_path: Path, session: Any, mon
             write_deltalake(table, rows(99), mode="append", partition_by=["day"])
 
     monkeypatch.setattr("console.crash.point", late)
-    with pytest.raises(RegionError) as found:
+    with pytest.raises(RegionError) as refused:
         compact(Pinned(session, 2), table, crowd)
-    assert found.value.code == "E_COMPACTION"
+    assert refused.value.code == "E_COMPACTION"
     assert 99 not in column_values(table)
 
 

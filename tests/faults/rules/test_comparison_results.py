@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 PAIRS = tuple(Pair(f"old_{name}", name) for name in "abcdefgh")
 
 
-def told(count: int, *differing: str, left_out: tuple[tuple[str, str], ...] = ()) -> str:
+def verdict(count: int, *differing: str, left_out: tuple[tuple[str, str], ...] = ()) -> str:
     plan = Comparison(table="copy", pairs=PAIRS[:count], left_out=left_out)
     days = {name: ["2026-11-01", "2026-11-02"] for name in differing}
     check = comparison._columns(plan, list(PAIRS[:count]), days)
@@ -29,13 +29,13 @@ def told(count: int, *differing: str, left_out: tuple[tuple[str, str], ...] = ()
 
 
 def test_equal_columns_are_named_up_to_six_and_the_others_counted() -> None:
-    assert told(1) == "1 equal by checksum: a"
-    assert told(6) == "6 equal by checksum: a, b, c, d, e, f"
-    assert told(7) == "7 equal by checksum: a, b, c, d, e, f and 1 more"
-    assert told(8, left_out=(("x", "its expression changed"),)) == (
+    assert verdict(1) == "1 equal by checksum: a"
+    assert verdict(6) == "6 equal by checksum: a, b, c, d, e, f"
+    assert verdict(7) == "7 equal by checksum: a, b, c, d, e, f and 1 more"
+    assert verdict(8, left_out=(("x", "its expression changed"),)) == (
         "8 equal by checksum: a, b, c, d, e, f and 2 more; left out: x (its expression changed)"
     )
-    assert told(2, "b") == "differ: b on 2026-11-01, 2026-11-02"
+    assert verdict(2, "b") == "differ: b on 2026-11-01, 2026-11-02"
 
 
 def test_a_column_goes_by_the_name_that_it_had_and_one_that_is_not_compared_by_its_own() -> None:
@@ -133,9 +133,9 @@ def test_rows_behind_a_compaction_are_held_against_those_before_it(
     if now == (2, 7):
         compact(Compacting(table), table, Crowd((), 4, 4, 1))
     else:
-        with pytest.raises(RegionError) as told:
+        with pytest.raises(RegionError) as refused:
             compact(Compacting(table), table, Crowd((), 4, 4, 1))
-        assert told.value.code == "E_COMPACTION"
-        assert f"compaction in version 5 changed the table: (2, 7) is now {now}" in str(told.value)
-        assert told.value.hint == "stop the agent, RESTORE the table to version 4 and report this"
+        assert refused.value.code == "E_COMPACTION"
+        assert f"compaction in version 5 changed the table: (2, 7) is now {now}" in str(refused.value)
+        assert refused.value.hint == "stop the agent, RESTORE the table to version 4 and report this"
     assert asked == [4, 5]

@@ -47,8 +47,8 @@ def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def _metadata(table: str) -> dict[str, Any]:
     lines = (json.loads(line) for line in log.action_lines(table, 0))
-    found: dict[str, Any] = next(line["metaData"] for line in lines if "metaData" in line)
-    return found
+    metadata: dict[str, Any] = next(line["metaData"] for line in lines if "metaData" in line)
+    return metadata
 
 
 def test_a_file_is_missed_by_who_reads_a_version_before_its_removal_once_its_time_is_over(table: str) -> None:
@@ -84,9 +84,9 @@ def test_what_only_speaks_of_removing_removes_nothing(table: str) -> None:
 def test_where_the_log_no_longer_tells_nothing_may_be_deleted(table: str) -> None:
     DeltaTable(table).create_checkpoint()
     (Path(table) / "_delta_log" / f"{1:020}.json").unlink()
-    with pytest.raises(RegionError) as told:
+    with pytest.raises(RegionError) as refused:
         blocking_need(table, [Need(0, "")])
-    assert told.value.code == "E_LOG_GONE"
+    assert refused.value.code == "E_LOG_GONE"
     assert blocking_need(table, [Need(1, "")]) is None
 
 
@@ -110,9 +110,9 @@ def test_a_table_says_how_long_it_keeps_what_was_removed(table: str, text: str, 
 @pytest.mark.parametrize("text", ["interval many days", "interval 3 fortnights", "interval 3", "interval 3 days 4"])
 def test_a_length_that_nobody_understands_is_no_length(table: str, text: str) -> None:
     by_hand(table, {"metaData": {**_metadata(table), "configuration": {KEPT: text}}})
-    with pytest.raises(RegionError) as told:
+    with pytest.raises(RegionError) as refused:
         kept_hours(table)
-    assert told.value.code == "E_RETENTION"
+    assert refused.value.code == "E_RETENTION"
 
 
 # -- what is crowded
