@@ -125,7 +125,7 @@ class LandingWriter:
         release = self._controller.live()
         state = release.table(table)
         if state is None or state.table.kind != "landing":
-            raise DataError(f"{table} is no landing table of release {release.id}")
+            raise DataError(f"{table} is not a landing table of release {release.id}")
         if not state.table.managed:
             raise DataError(
                 f"{table} is not managed: its own producers write it", hint="set `managed: true`", code="P_MANAGED"
@@ -145,12 +145,12 @@ def _end(run: EventRun, lines: Sequence[str]) -> tuple[Landed, bytes]:
     raises  DataError for a request that no console sends
     """
     if not lines or not all(isinstance(line, str) for line in lines) or not valid_name(run.load):
-        raise DataError(f"load {run.load!r:.60}: no lines, or no name for a load")
+        raise DataError(f"load {run.load!r:.60}: no lines, or an invalid name")
     try:
         bytes.fromhex(run.first)
         return run.end(lines)
     except ValueError:
-        raise DataError(f"load {run.load}: {run.before!r:.40} is no hash") from None
+        raise DataError(f"load {run.load}: {run.before!r:.40} is not a hash") from None
 
 
 def _numbers(run: EventRun | None, lines: Sequence[str]) -> Sequence[int] | None:
