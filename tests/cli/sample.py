@@ -144,7 +144,7 @@ def plans() -> tuple[Plan, ...]:
         Price(days=9, rows=60_000, bytes=15_728_640, batches=9),
         Price(days=9, rows=60_300, bytes=17_825_792, batches=20),
     )
-    override = Override("tables.landing.retention", "14d", "9d", "regions/ap.yaml:6:24")
+    override = Override(path="tables.landing.retention", base="14d", value="9d", where="regions/ap.yaml:6:24")
     variable = Override("variables.tenant", "acme", "acme-ap")
     return us, eu, replace(ap, problems=(SHORT,), overrides=(override, variable))
 

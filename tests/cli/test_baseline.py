@@ -160,7 +160,9 @@ def fleet() -> list[Plan]:
         )
         if i in (3, 7, 8, 19):
             where = f"regions/r{i:02}.yaml:5:9"
-            plan = replace(plan, overrides=(Override("tables.landing.retention", "30d", "3d", where),))
+            plan = replace(
+                plan, overrides=(Override(path="tables.landing.retention", base="30d", value="3d", where=where),)
+            )
         elif i in (5, 11):
             plan = replace(plan, drift=(drift,))
         made.append(plan)
@@ -184,7 +186,7 @@ def test_figures_make_no_group_and_every_other_difference_does() -> None:
     one, *_ = fleet()
     warned = replace(one, problems=(Problem("C101", "short", "", "", "warn", "requests"),))
     fewer = replace(one, nodes=one.nodes[:-1])
-    told = replace(one, answers=(Answer("endpoint", "top_errors", "web", "its query changed"),))
+    told = replace(one, answers=(Answer(kind="endpoint", name="top_errors", owner="web", why="its query changed"),))
     assert len(grouped([one, replace(one, region="b", live="r99", price=replace(one.price, rows=7))])) == 1
     for other in (warned, fewer, told):
         assert len(grouped([one, replace(other, region="b")])) == 2

@@ -34,9 +34,9 @@ SEEN = columns(
     ms="double",
 )
 KEYS = columns(day="date", session="string", hits="bigint")
-LANDING = Table("landing", "landing", EVENT, "ts", managed=False)
-PROCESSED = Table("processed", "append", SEEN, "ts")
-SESSIONS = Table("sessions", "aggregate", KEYS, "day", ("day",))
+LANDING = Table(name="landing", kind="landing", columns=EVENT, time="ts", managed=False)
+PROCESSED = Table(name="processed", kind="append", columns=SEEN, time="ts")
+SESSIONS = Table(name="sessions", kind="aggregate", columns=KEYS, time="day", partition_by=("day",))
 READ = ", ".join(f"get_json_object(payload, '$.{n}') AS {n}" for n in ("session", "path", "agent", "referrer"))
 PROCESS = f"SELECT id, ts, {READ}, CAST(get_json_object(payload, '$.status') AS INT) AS status, CAST(get_json_object(payload, '$.ms') AS DOUBLE) AS ms FROM landing"
 COUNT = "SELECT to_date(ts) AS day, session, count(*) AS hits FROM processed GROUP BY to_date(ts), session"
@@ -109,7 +109,13 @@ def region(tmp_path: Path) -> Live:
 
 
 def wider() -> Pipeline:
-    slow = Table("sessions", "aggregate", (*KEYS, Column("slowest", "double")), "day", ("day",))
+    slow = Table(
+        name="sessions",
+        kind="aggregate",
+        columns=(*KEYS, Column("slowest", "double")),
+        time="day",
+        partition_by=("day",),
+    )
     return chain(slow, COUNT.replace("count(*) AS hits", "count(*) AS hits, max(ms) AS slowest"))
 
 

@@ -131,12 +131,17 @@ def test_overrides_add_remove_and_change_and_each_is_recorded(project: Write) ->
     assert (landing.columns[0], landing.retention_days) == (Column("id", "string", comment="key"), 3)
     assert requests.column("status") == Column("status", "bigint", default="200")
     assert eu.overrides == (
-        Override("tables.landing.columns.ext_id", "", "string", "regions/eu.yaml:8:19"),
-        Override("tables.landing.columns.id", "string", "{comment: key}", "regions/eu.yaml:8:44"),
-        Override("tables.landing.columns.old", "int", "", "regions/eu.yaml:8:36"),
-        Override("tables.landing.retention", "30d", "3d", "regions/eu.yaml:7:9"),
-        Override("tables.requests.columns.status", "{type: integer, default: 200}", "bigint", "regions/eu.yaml:9:28"),
-        Override("variables.days", "07", "3", "regions/eu.yaml:4:17"),
+        Override(path="tables.landing.columns.ext_id", base="", value="string", where="regions/eu.yaml:8:19"),
+        Override(path="tables.landing.columns.id", base="string", value="{comment: key}", where="regions/eu.yaml:8:44"),
+        Override(path="tables.landing.columns.old", base="int", value="", where="regions/eu.yaml:8:36"),
+        Override(path="tables.landing.retention", base="30d", value="3d", where="regions/eu.yaml:7:9"),
+        Override(
+            path="tables.requests.columns.status",
+            base="{type: integer, default: 200}",
+            value="bigint",
+            where="regions/eu.yaml:9:28",
+        ),
+        Override(path="variables.days", base="07", value="3", where="regions/eu.yaml:4:17"),
     )
     assert dict(eu.variables)["days"] == "3"
     assert us.overrides == ()

@@ -20,7 +20,7 @@ from console.project.saved import load_plans, save_plans
 
 def plan(region: str) -> Plan:
     columns = (Column("ts", "timestamp"), Column("ünï`", "string", default="'\\''"))
-    table = Table("requests", "append", columns, "ts", retention_days=30)
+    table = Table(name="requests", kind="append", columns=columns, time="ts", retention_days=30)
     state = TableState(table, Version("c" * 64, "", columns), "SELECT * FROM stored", "r" * 64, {"ts": "f"})
     release = Release("", "web", "d" * 64, (state,), (Feed("parse", "landing", "requests", "SELECT 1"),))
     steps = (

@@ -21,9 +21,15 @@ from console.runner.journal import Journal
 from console.runner.view import Outcome
 
 ADA, BOB = Who("ada@laptop", "laptop"), Who("bob@tower", "tower")
-RAW = Table("landing", "landing", (Column("id", "string"), Column("ts", "timestamp")), "ts", managed=True)
+RAW = Table(
+    name="landing", kind="landing", columns=(Column("id", "string"), Column("ts", "timestamp")), time="ts", managed=True
+)
 OLD, NEW = "old0000000", "new0000000"
-PIPELINE = Pipeline("web", description=NEW, tables=(RAW, Table("requests", "append", RAW.columns, "ts", ("day",))))
+PIPELINE = Pipeline(
+    "web",
+    description=NEW,
+    tables=(RAW, Table(name="requests", kind="append", columns=RAW.columns, time="ts", partition_by=("day",))),
+)
 DAYS = tuple(Day(f"2026-01-0{day}", 1000 * day, 10_000 * day) for day in (1, 2, 3))
 CHECKED = Validate((Comparison(table="requests", pairs=(Pair("id", "id"),)),))
 

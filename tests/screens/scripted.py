@@ -132,7 +132,7 @@ def waiting(region: Region, rows: int = 466_830) -> RegionView:
     view = RegionView(region, "connected", plan=plan(region, rows), live="r1")
     if region is not AP or view.plan is None:
         return view
-    own = Override("tables.landing.retention", "30d", "3d", "regions/ap.yaml:9:17")
+    own = Override(path="tables.landing.retention", base="30d", value="3d", where="regions/ap.yaml:9:17")
     warning = Problem(
         "C101", "landing keeps 3 days, requests keeps all", "", "older days stay as they are", "warn", "requests"
     )
@@ -215,7 +215,9 @@ def fleet() -> tuple[RegionView, ...]:
         for number, name in enumerate(names)
     ]
     for number in (2, 5):
-        own = Override("tables.landing.retention", "30d", "3d", f"regions/{names[number]}.yaml:9:17")
+        own = Override(
+            path="tables.landing.retention", base="30d", value="3d", where=f"regions/{names[number]}.yaml:9:17"
+        )
         views[number] = replace(views[number], plan=plan(views[number].region, 61_200, overrides=(own,)))
     views[6] = replace(views[6], plan=plan(views[6].region, 61_200, drift=(ALTERED,)))
     return tuple(views)

@@ -41,9 +41,9 @@ def test_what_a_rollback_loses_is_shown_above_the_tables_with_its_reason() -> No
 
 def test_changed_results_are_listed_by_owner_with_node_and_reason() -> None:
     answers = (
-        Answer("endpoint", "top_pages", "", "rows of requests differ"),
-        Answer("sink", "export", "web team", "another query"),
-        Answer("copy", "daily", "data team", "requests.ms differs"),
+        Answer(kind="endpoint", name="top_pages", owner="", why="rows of requests differ"),
+        Answer(kind="sink", name="export", owner="web team", why="another query"),
+        Answer(kind="copy", name="daily", owner="data team", why="requests.ms differs"),
     )
     lines = drawn(s.plan(s.US, answers=answers), 200).splitlines()
     at = lines.index("results change for")

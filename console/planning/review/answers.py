@@ -40,11 +40,11 @@ def answers(desired: Desired, live: Live) -> tuple[Answer, ...]:
         before = {node.name: node for node in old}
         for node in new:
             if why := _why(node, before.get(node.name), release, changed):
-                affected.append(Answer(kind, node.name, node.owner, why))
+                affected.append(Answer(kind=kind, name=node.name, owner=node.owner, why=why))
                 if isinstance(node, Copy):
                     changed[node.into, ""] = f"{node.into} is copied anew"
         gone = [node for name, node in before.items() if name not in {other.name for other in new}]
-        affected += [Answer(kind, node.name, node.owner, "no longer declared") for node in gone]
+        affected += [Answer(kind=kind, name=node.name, owner=node.owner, why="no longer declared") for node in gone]
     return tuple(sorted(affected, key=lambda answer: (_KINDS.index(answer.kind), answer.name)))
 
 

@@ -116,7 +116,13 @@ class _Nodes:
                 self.wrong("P013", message, source.place(at, key=True), "rename one of them", table)
             taken[name.lower()] = name
             columns.append(
-                Column(name, spec.type, spec.nullable, self.default(table, name, spec, source), spec.comment)
+                Column(
+                    name=name,
+                    type=spec.type,
+                    nullable=spec.nullable,
+                    default=self.default(table, name, spec, source),
+                    comment=spec.comment,
+                )
             )
         return tuple(columns)
 

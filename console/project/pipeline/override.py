@@ -26,7 +26,7 @@ class _Overlay:
 
     def record(self, name: str, base: str, path: Keys, value: str | None = None) -> None:
         text = self.source.written(path) if value is None else value
-        self.overrides.append(Override(name, base, text, self.source.place(path, key=True)))
+        self.overrides.append(Override(path=name, base=base, value=text, where=self.source.place(path, key=True)))
 
     def table(self, name: str, changes: Mapping[str, Any]) -> None:
         at: Keys = (*self.at, "tables", name)

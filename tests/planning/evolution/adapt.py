@@ -56,7 +56,7 @@ def _table(data: dict[str, Any]) -> Table:
     times = [c.name for c in columns if c.type == "timestamp"]
     ttl = re.search(r"toIntervalDay\((\d+)\)", data["engine"].get("ENGINE_TTL") or "")
     return Table(
-        data["name"], "landing" if landing else "append", columns, times[0] if times else "",
+        name=data["name"], kind="landing" if landing else "append", columns=columns, time=times[0] if times else "",
         retention_days=int(ttl[1]) if ttl else None, managed=landing, where=f"{data['name']}.yaml:1:1",
     )  # fmt: skip
 

@@ -39,7 +39,16 @@ def pipeline(sql: str) -> Pipeline:
         named = dict(_columns(sql, target))
         bucket = next(name for name in named if name.endswith("_bucket"))
         columns = (*(Column(name, type) for name, type in named.items()), Column("_day", "date"))
-        tables.append(Table(target, "aggregate", columns, bucket, ("_day",), where=f"{target}.yaml:1:1"))
+        tables.append(
+            Table(
+                name=target,
+                kind="aggregate",
+                columns=columns,
+                time=bucket,
+                partition_by=("_day",),
+                where=f"{target}.yaml:1:1",
+            )
+        )
         feeds.append(
             Materialization(name=f"{target}_mv", into=target, sql=_query(query, bucket), where=f"{target}.sql:1:1")
         )
@@ -71,8 +80,12 @@ def _root(sql: str, root: str) -> tuple[tuple[Table, Table], Materialization]:
     computed = dict(re.findall(r"`(\w+)` \w+ MATERIALIZED (.*?)(?:,\n|$)", _body(sql, root)))
     columns = tuple(Column(name, type) for name, type in _columns(sql, root))
     plain = tuple(column for column in columns if column.name not in computed)
-    landing = Table(f"{root}_in", "landing", plain, "finished_at", managed=True, where=f"{root}_in.yaml:1:1")
-    table = Table(root, "append", columns, "finished_at", where=f"{root}.yaml:1:1", backfill="read")
+    landing = Table(
+        name=f"{root}_in", kind="landing", columns=plain, time="finished_at", managed=True, where=f"{root}_in.yaml:1:1"
+    )
+    table = Table(
+        name=root, kind="append", columns=columns, time="finished_at", where=f"{root}.yaml:1:1", backfill="read"
+    )
     named = [f"{_spark(computed[c.name])} AS {c.name}" if c.name in computed else c.name for c in columns]
     return (landing, table), Materialization(
         name=root, into=root, sql=f"SELECT {', '.join(named)} FROM {landing.name}", where=f"{root}.sql:1:1"
