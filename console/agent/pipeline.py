@@ -133,7 +133,17 @@ class PipelineController:
             plan_digest, plan = plan.digest(), numbered(plan, number, created_with)
             steps = tuple((s.id, s.rows if isinstance(s, Backfill) else 0) for s in plan.steps)
             self.releases.propose(plan.release, rollout, by, host)
-            event = Accepted(plan.release.id, plan.live, plan_digest, by, host, steps, plan.allowed, attached, fleet)
+            event = Accepted(
+                release=plan.release.id,
+                was=plan.live,
+                plan=plan_digest,
+                by=by,
+                host=host,
+                steps=steps,
+                allowed=plan.allowed,
+                attached=attached,
+                fleet=fleet,
+            )
             self.recorder.accept(rollout, plan, event)
             self.watchdog.attached = attached
             self._start_executor()

@@ -44,15 +44,15 @@ def release(pipeline: Pipeline, desired: Desired, verdicts: Verdicts, live: Live
             before = live.release.feeds_into(verdict.name)
             feeds += [replace(f, moved=True) if _from_log(f, verdicts) else f for f in before]
     return Release(
-        "",
-        pipeline.name,
-        pipeline.digest(),
-        tuple(states),
-        tuple(feeds),
-        tuple(replace(node, where="") for node in desired.endpoints),
-        tuple(replace(node, where="") for node in desired.copies),
-        tuple(replace(node, where="") for node in desired.sinks),
-        tool,
+        id="",
+        pipeline=pipeline.name,
+        digest=pipeline.digest(),
+        tables=tuple(states),
+        feeds=tuple(feeds),
+        endpoints=tuple(replace(node, where="") for node in desired.endpoints),
+        copies=tuple(replace(node, where="") for node in desired.copies),
+        sinks=tuple(replace(node, where="") for node in desired.sinks),
+        tool=tool,
         sources=pipeline.sources,
     )
 

@@ -101,13 +101,13 @@ def difference(
     rows, why = _rows(old, new)
     changed = [name for name in both if now[name] != was[name]]
     result = QueryDifference(
-        rows,
-        tuple(name for name in both if name not in changed),
-        tuple(changed),
-        tuple(name for name in added if name not in renamed.values()),
-        tuple(name for name in removed if name not in renamed),
-        renamed,
-        why,
+        rows=rows,
+        same=tuple(name for name in both if name not in changed),
+        changed=tuple(changed),
+        added=tuple(name for name in added if name not in renamed.values()),
+        removed=tuple(name for name in removed if name not in renamed),
+        renamed=renamed,
+        why=why,
     )
     result = _with_spelling(result, names or {}, old_names or {})
     return result if rows != "same" else replace(result, why=_column_reason(result, why))

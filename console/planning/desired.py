@@ -231,8 +231,8 @@ def _assembled(table: Table, codes: list[FeedCode], problems: list[Problem]) -> 
     rows = mix(*(code.relation.rows for code in ranked))
     order = tuple(column.name for column in table.columns if column.name in inexact | volatile)
     return DesiredTable(
-        table, first.stored, first.read, rows, values, order, tuple(code.feed for code in codes), literals, certain,
-        reads, frozenset(joined), frozenset(volatile), keys,
+        table=table, columns=first.stored, read=first.read, rows=rows, values=values, inexact=order, feeds=tuple(code.feed for code in codes), literals=literals, certain=certain,
+        reads=reads, joined=frozenset(joined), volatile=frozenset(volatile), keys=keys,
     )  # fmt: skip
 
 

@@ -115,7 +115,9 @@ def open_history(context: RolloutContext, step: Backfill, session: Any) -> backf
         )
     if fenced is None:
         until = _readable_until(context, stats, target_path)
-        context.recorder.store(Fenced(step.id, step.source, fence, len(slices), rows, until))
+        context.recorder.store(
+            Fenced(step=step.id, source=step.source, version=fence, slices=len(slices), rows=rows, until=until)
+        )
     app_id = commit.history_id(target_path, step.materialization or "forward", fence)
     writer = commit.open_feed(session, app_id, target_path, 0)
     joins = context.live_feed(step.target, step.materialization).joins if step.materialization else ()
@@ -221,16 +223,16 @@ def _reconcile(context: RolloutContext, history: backfill.History, session: Any)
             quarantine.of_pipeline(context).record(context, session, history, run)
         rows, size = sum(f.rows for f in stored.added), sum(f.bytes for f in stored.added)
         done = BatchDone(
-            history.step.id,
-            backfill.label(run),
-            run[-1].index,
-            len(history.slices),
-            rows_in,
-            rows,
-            size,
-            0.0,
-            stored.version,
-            quarantined,
+            step=history.step.id,
+            label=backfill.label(run),
+            position=run[-1].index,
+            of=len(history.slices),
+            rows_in=rows_in,
+            rows_out=rows,
+            bytes=size,
+            seconds=0.0,
+            version=stored.version,
+            quarantined=quarantined,
         )
         context.recorder.store(done)
 
@@ -240,7 +242,9 @@ def _batch(
 ) -> backfill.BatchResult:
     step, name, of = history.step.id, backfill.label(run), len(history.slices)
     estimate = sum(piece.rows for piece in run)
-    context.recorder.store(BatchStarted(step, name, run[0].index, run[-1].index, of, estimate))
+    context.recorder.store(
+        BatchStarted(step=step, label=name, first=run[0].index, last=run[-1].index, of=of, rows=estimate)
+    )
     finished = threading.Event()
 
     def watch(job: JobGroup) -> None:
@@ -260,16 +264,16 @@ def _batch(
     done = result.written
     context.recorder.store(
         BatchDone(
-            step,
-            name,
-            run[-1].index,
-            of,
-            result.rows_in,
-            done.rows,
-            done.bytes,
-            result.seconds,
-            done.version,
-            history.quarantined,
+            step=step,
+            label=name,
+            position=run[-1].index,
+            of=of,
+            rows_in=result.rows_in,
+            rows_out=done.rows,
+            bytes=done.bytes,
+            seconds=result.seconds,
+            version=done.version,
+            quarantined=history.quarantined,
         )
     )
     return result

@@ -104,7 +104,14 @@ class FakeAgent:
         disk.propose(accepted, who)
         steps = tuple((step.id, step.rows if isinstance(step, Backfill) else 0) for step in plan.steps)
         event = Accepted(
-            accepted.release.id, plan.live, plan.digest(), who.name, who.host, steps, plan.allowed, fleet=fleet
+            release=accepted.release.id,
+            was=plan.live,
+            plan=plan.digest(),
+            by=who.name,
+            host=who.host,
+            steps=steps,
+            allowed=plan.allowed,
+            fleet=fleet,
         )
         disk.keep(event, rollout=f"{disk.pipeline}-{number}")
         self._execute()
@@ -277,7 +284,9 @@ class FakeAgent:
     async def _batch(self, step: Backfill, run: tuple[Slice, ...]) -> None:
         disk, rows = self.disk, sum(piece.rows for piece in run)
         of = len(disk.cuts[step.id])
-        disk.keep(BatchStarted(step.id, _label(run), run[0].index, run[-1].index, of, rows))
+        disk.keep(
+            BatchStarted(step=step.id, label=_label(run), first=run[0].index, last=run[-1].index, of=of, rows=rows)
+        )
         for part in (1, 2, 3, 4):
             await self._sleep(self._seconds(rows) / 4)
             disk.say(Progress(step.id, rows * part // 4, batch=_label(run)))
@@ -290,7 +299,19 @@ class FakeAgent:
         rows, size = sum(piece.rows for piece in run), sum(piece.bytes for piece in run)
         of, version = len(disk.cuts[step.id]), disk.commits if rows else -1
         label, seconds = _label(run), self._seconds(rows)
-        disk.keep(BatchDone(step.id, label, run[-1].index, of, rows, rows, size, seconds, version))
+        disk.keep(
+            BatchDone(
+                step=step.id,
+                label=label,
+                position=run[-1].index,
+                of=of,
+                rows_in=rows,
+                rows_out=rows,
+                bytes=size,
+                seconds=seconds,
+                version=version,
+            )
+        )
 
     async def _validate(self, step: Validate) -> None:
         for comparison in step.comparisons:

@@ -329,4 +329,13 @@ def said(world: FakeRegion, kind: type[Event]) -> list[Event]:
 def _empty(state: TableState) -> TableStats:
     """A version as it was created: the fake stores no rows of ours."""
     version = state.version
-    return TableStats(state.table.name, version.path, 0, 0, 0, 0, version.columns, version.partition_by)
+    return TableStats(
+        name=state.table.name,
+        path=version.path,
+        version=0,
+        rows=0,
+        bytes=0,
+        files=0,
+        columns=version.columns,
+        partition_by=version.partition_by,
+    )

@@ -169,13 +169,13 @@ def _feed(
     joins = tuple(sorted({source for source, _ in sources(done)} - {driving}))
     sql = parts.partial if parts else _rows(done, table, known)
     return FeedCode(
-        Feed(materialization.name, driving, table.name, sql, joins, terms=_terms(parts, relation)),
-        parts.stored if parts else table.columns,
-        parts.read if parts else plain_read(table.columns),
-        relation,
-        parts,
-        {} if parts else _literals(done),
-        _exact_types(done, known),
+        feed=Feed(materialization.name, driving, table.name, sql, joins, terms=_terms(parts, relation)),
+        stored=parts.stored if parts else table.columns,
+        read=parts.read if parts else plain_read(table.columns),
+        relation=relation,
+        split=parts,
+        literals={} if parts else _literals(done),
+        exact_types=_exact_types(done, known),
     )
 
 

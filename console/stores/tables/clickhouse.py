@@ -41,15 +41,15 @@ class ServerSchema:
         # a materialized view on another table may join this one, or read what a view on this one writes
         others = [view for view in materialized if view["whole"] not in feeds]
         return StoreTable(
-            name,
-            stored(mine),
-            _key(mine, row),
-            dependents,
-            _marks(mine),
-            tuple(self._reader(view) for view in (*plain, *others)),
-            uses(row["create_table_query"]) if row["engine"].endswith("MergeTree") else (),
-            tuple(self._overlays(name, row)),
-            row["engine"],
+            name=name,
+            columns=stored(mine),
+            key=_key(mine, row),
+            dependents=dependents,
+            marks=_marks(mine),
+            readers=tuple(self._reader(view) for view in (*plain, *others)),
+            uses=uses(row["create_table_query"]) if row["engine"].endswith("MergeTree") else (),
+            overlays=tuple(self._overlays(name, row)),
+            engine=row["engine"],
         )
 
     def _dependent(self, view: Row, above: tuple[str, ...]) -> Dependent:
@@ -62,16 +62,16 @@ class ServerSchema:
             else f"its database has the engine {view['database_engine']}, which does not support EXCHANGE"
         )
         return Dependent(
-            view["whole"],
-            target,
-            view["as_select"],
-            stored(mine),
-            keys,
-            stored(self.columns.get(view["whole"], [])),
-            head(view["create_table_query"]),
-            view["comment"],
-            fixed,
-            self.table(target, above) if target in self.tables and target not in above else None,
+            name=view["whole"],
+            target=target,
+            select=view["as_select"],
+            columns=stored(mine),
+            key=keys,
+            own=stored(self.columns.get(view["whole"], [])),
+            head=head(view["create_table_query"]),
+            comment=view["comment"],
+            fixed=fixed,
+            below=self.table(target, above) if target in self.tables and target not in above else None,
         )
 
     def _reader(self, view: Row) -> Reader:

@@ -82,7 +82,16 @@ def _assumed(pipeline: Pipeline, before: Pipeline | None) -> tuple[TableStats, .
 
 
 def _empty(table: Table, path: str, columns: tuple[Column, ...]) -> TableStats:
-    return TableStats(table.name, path, 0, 0, 0, 0, columns, table.partition_by)
+    return TableStats(
+        name=table.name,
+        path=path,
+        version=0,
+        rows=0,
+        bytes=0,
+        files=0,
+        columns=columns,
+        partition_by=table.partition_by,
+    )
 
 
 def believed(live: Live, pipeline: Pipeline) -> Live:

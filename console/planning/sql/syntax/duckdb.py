@@ -92,14 +92,14 @@ def trial(sql: str, tables: Tables, node: str = "the query") -> Trial:
     literals = list(tree.find_all(exp.Literal))
     parsed = [node for node in tree.walk() if isinstance(node, _JSON) or _named(node) in _JSON_NAMES]
     return Trial(
-        done.sql,
-        _duckdb(tree),
-        done.columns,
-        reads,
-        tuple(sorted({literal.this for literal in literals if not literal.is_string})),
-        tuple(sorted({literal.this for literal in literals if literal.is_string})),
-        frozenset(column.name.lower() for node in parsed for column in node.find_all(exp.Column)),
-        tuple(sorted({key for node in parsed for key in _keys(node)})),
+        sql=done.sql,
+        duckdb=_duckdb(tree),
+        columns=done.columns,
+        reads=reads,
+        numbers=tuple(sorted({literal.this for literal in literals if not literal.is_string})),
+        texts=tuple(sorted({literal.this for literal in literals if literal.is_string})),
+        documents=frozenset(column.name.lower() for node in parsed for column in node.find_all(exp.Column)),
+        keys=tuple(sorted({key for node in parsed for key in _keys(node)})),
     )
 
 
