@@ -156,7 +156,7 @@ def test_each_commit_notes_load_lines_and_their_hash(project: IngestProject) -> 
 def test_what_delta_would_change_is_refused_by_its_line(project: IngestProject) -> None:
     for event, says in (
         ({"region": ""}, "line 3: region: '' cannot be stored in a partition column"),
-        ({"region": "__HIVE_DEFAULT_PARTITION__"}, "line 3: region: '__HIVE_DEFAULT_PARTITION__' cannot be kept"),
+        ({"region": "__HIVE_DEFAULT_PARTITION__"}, "line 3: region: '__HIVE_DEFAULT_PARTITION__' cannot be stored"),
         (
             {"ts": "2026-11-22T10:00:00.1234567Z"},
             "line 3: ts: '2026-11-22T10:00:00.1234567Z' is finer than a microsecond",
