@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import os
 import signal
 import sys
 import time
@@ -28,7 +29,7 @@ from console.tui.labels import working
 from console.tui.screens.base import BaseScreen
 from console.tui.screens.home import HomeScreen
 from console.tui.state import ScreenState, needs_attention
-from console.tui.terminal.ascii import AsciiFilter
+from console.tui.terminal.ascii import glyph_filters
 from console.tui.terminal.driver import TerminalDriver
 
 REPAINT_SECONDS = 0.125  # at least, however fast the views change
@@ -105,8 +106,7 @@ class ConsoleApp(App[int]):
 
     def get_line_filters(self) -> list[LineFilter]:
         encoding = getattr(sys.__stderr__, "encoding", None) or "ascii"
-        filters = list(super().get_line_filters())
-        return filters if "utf" in encoding.lower() else [*filters, AsciiFilter()]
+        return [*super().get_line_filters(), *glyph_filters(encoding, os.environ.get("TERM", ""))]
 
     async def on_mount(self) -> None:
         gc.freeze()  # else each full collection scans everything ever loaded, and a key waits 0.1 s
