@@ -70,22 +70,22 @@ def _survey() -> int:
     return 0
 
 
-def _surveyed(entry: dict[str, Any]) -> dict[str, Any]:
+def _surveyed(entry: dict[str, Any]) -> Any:
     from console.agent.store.survey import survey
 
     warehouse, pipeline = Path(str(entry["warehouse"]).removeprefix("file://")), str(entry["pipeline"])
     try:
         live = survey(warehouse, str(entry["region"]), pipeline, [str(name) for name in entry["landing"]])
-        answer: dict[str, Any] = {"live": codec.encode(live)}
+        answer: dict[str, Any] = {"live": live}
         if rollout := str(entry.get("past", "")):
             from console.agent.receipts.history import past
 
-            answer["past"] = codec.encode(past(warehouse, pipeline, rollout))
+            answer["past"] = past(warehouse, pipeline, rollout)
         if entry.get("state"):
             answer["state"] = _state(warehouse, pipeline)
     except ConsoleError as error:
         return {"error": _fields(error)}
-    return answer
+    return codec.encode(answer) if entry.get("later") else codec.split_beside(answer)[0]
 
 
 def _state(warehouse: Path, pipeline: str) -> dict[str, Any]:
@@ -98,9 +98,9 @@ def _state(warehouse: Path, pipeline: str) -> dict[str, Any]:
     status = rollouts.status()
     status = fold(status, Recorded(status.rollout, 0, time.time(), resting(warehouse, releases)))
     return {
-        "status": codec.encode(status),
-        "plan": codec.encode(rollouts.plan(status.rollout)),
-        "releases": [codec.encode(stored.row) for stored in releases],
+        "status": status,
+        "plan": rollouts.plan(status.rollout),
+        "releases": [stored.row for stored in releases],
     }
 
 

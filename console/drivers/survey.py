@@ -27,7 +27,11 @@ GRACE = 60.0  # seconds beyond its budget after which a profile is abandoned
 
 @dataclass(frozen=True, slots=True)
 class SurveyRequest:
-    """One region and pipeline. `landing` tables are surveyed even where no release names them."""
+    """One region and pipeline.
+
+    landing  tables that are surveyed even where no release names them
+    later    whether the console that asks understands fields that came after 0.1.0
+    """
 
     region: str
     warehouse: str
@@ -35,6 +39,7 @@ class SurveyRequest:
     landing: tuple[str, ...] = ()
     state: bool = False
     past: str = ""
+    later: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,7 @@ async def raw_answers(requests: Sequence[SurveyRequest]) -> bytes:
     question = json.dumps(
         [
             {"region": a.region, "warehouse": a.warehouse, "pipeline": a.pipeline, "landing": list(a.landing), "state": a.state,
-             "past": a.past}
+             "past": a.past, "later": a.later}
             for a in requests
         ]
     )  # fmt: skip

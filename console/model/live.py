@@ -188,9 +188,9 @@ class TableStats:
     days: tuple[Day, ...] = ()
     features: tuple[str, ...] = ()
     properties: tuple[tuple[str, str], ...] = ()
-    reader: tuple[str, ...] = ()
-    uncounted: int = 0
-    finer: tuple[str, ...] = ()
+    reader: tuple[str, ...] = field(default=(), metadata=BESIDE)
+    uncounted: int = field(default=0, metadata=BESIDE)
+    finer: tuple[str, ...] = field(default=(), metadata=BESIDE)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from console.errors import RegionError
 from console.model import codec
 from console.model.event import Accepted, Ailing, Checked, Entered, Lagging, Progress
 from console.model.fleet import FleetWaves
-from console.model.live import Feed, Release, Terms
+from console.model.live import Feed, Live, Release, TableStats, Terms
 from console.model.status import Status, StepStatus
 
 pytestmark = pytest.mark.slow
@@ -90,6 +90,12 @@ def test_a_console_that_has_not_said_that_it_knows_them_is_told_no_later_words()
         "web-1", steps=(StepStatus("backfill/requests/parse", planned=7),), fleet=WAVES, ailing=lagging.ailing
     )
     progress = Progress("backfill/requests/parse", 3, 4, "2026-11-07")
-    for value, later in ((progress, {"batch"}), (lagging, {"ailing"}), ([status], {"ailing", "planned", "fleet"})):
+    stats = TableStats("landing", "landing", 1, 2, 3, 1, (), reader=("variantType",), uncounted=1, finer=("ts",))
+    for value, later in (
+        (Live("eu", "web", RELEASE, (), (stats,)), {"reader", "uncounted", "finer", "terms"}),
+        (progress, {"batch"}),
+        (lagging, {"ailing"}),
+        ([status], {"ailing", "planned", "fleet"}),
+    ):
         assert keys(codec.encode(value)) >= later
         assert not keys(codec.split_beside(value)[0]) & later

@@ -15,6 +15,10 @@ from deltalake import write_deltalake
 from console import planning, project
 from console.agent.store.ledger import Releases, Rollouts
 from console.agent.store.survey import survey
+from console.drivers.rpc import Surveyed
+from console.drivers.ssh.driver import survey_request
+from console.drivers.survey import SurveyRequest, surveyed
+from console.model import codec
 from console.model.event import Accepted, BatchDone, Checked, Entered, Event, Promoted
 from console.model.fleet import FleetWaves
 from console.model.live import Release
@@ -24,6 +28,34 @@ from tests.versions.stored import HERE, PIPELINE, VERSIONS, noted
 
 pytestmark = pytest.mark.slow
 
+# the two ends of a survey over SSH as 0.1.0 wrote them: its console's request and what it makes of the answer; its host
+ASKED = """
+import sys
+from dataclasses import asdict
+from console.drivers.ssh import far
+from console.drivers.survey import Ask, surveyed
+from console.errors import ConsoleError
+from console.model import codec
+ask = Ask("eu", sys.argv[1], "web", ("landing", "clicks", "countries"), True, "*")
+if len(sys.argv) == 2:
+    print(codec.dumps(far.Request("survey", **asdict(ask))))
+else:
+    answer = surveyed(ask, sys.argv[2].encode())
+    if isinstance(answer, ConsoleError):
+        raise answer
+    print(answer.live.release.id, answer.state.status.state, len(answer.live.stats), len(answer.past.rollouts))
+"""
+RECORDS = """
+import dataclasses, importlib, json, pkgutil
+import console.model
+modules = [importlib.import_module(f"console.model.{info.name}") for info in pkgutil.iter_modules(console.model.__path__)]
+print(json.dumps({
+    name: {field.name: sorted(field.metadata) for field in dataclasses.fields(cls)}
+    for module in modules
+    for name, cls in vars(module).items()
+    if isinstance(cls, type) and dataclasses.is_dataclass(cls)
+}))
+"""
 OPENED = """
 import json, sys
 from console import open_release
@@ -99,3 +131,65 @@ def test_a_region_that_this_version_carried_is_read_by_an_older_one(version: str
     assert "live rows" in python(*console, "show", f"{PIPELINE}-1", "--project", str(root))
     python(*console, "plan", "--project", str(root))
     assert json.loads(python("-c", OPENED, str(root / "warehouse"))) == sorted(s.table.name for s in release.tables)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_survey_over_ssh_is_understood_in_both_directions(version: str, tmp_path: Path) -> None:
+    checkout = checked_out(noted(version, "gate").commit, tmp_path / "checkout")
+    warehouse = str(tmp_path / "project" / "warehouse")
+    carried(tmp_path / "project")
+
+    def python(tree: Path, *words: str, stdin: str = "") -> str:
+        environment = {**os.environ, "PYTHONPATH": str(tree), "CONSOLE_HOME": str(tmp_path / "home")}
+        done = subprocess.run(
+            [sys.executable, *words],
+            cwd=tree,
+            env=environment,
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{words[:2]}: {done.stdout}{done.stderr}"
+        return done.stdout
+
+    # an older console, the host of this version
+    asked = python(checkout, "-c", ASKED, warehouse)
+    answer = python(HERE.parents[1], "-m", "console.drivers.ssh.remote", stdin=asked)
+    assert python(checkout, "-c", ASKED, warehouse, answer) == "r1 live 3 1\n"
+
+    # a console of this version, an older host and one of this version: the second leaves out nothing
+    ask = SurveyRequest("eu", warehouse, PIPELINE, ("landing", "clicks", "countries"), True, "*")
+    request = codec.dumps(survey_request(ask)) + "\n"
+    for tree, module, terms in (
+        (checkout, "console.drivers.ssh.far", False),
+        (HERE.parents[1], "console.drivers.ssh.remote", True),
+    ):
+        told = surveyed(ask, python(tree, "-m", module, stdin=request).encode())
+        assert isinstance(told, Surveyed), told
+        assert told.live.release
+        assert len(told.live.stats) == 3
+        assert any(feed.terms for feed in told.live.release.feeds) is terms
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_no_record_has_lost_a_field_and_each_new_one_is_marked(version: str, tmp_path: Path) -> None:
+    def records(tree: Path) -> dict[str, dict[str, list[str]]]:
+        environment = {**os.environ, "PYTHONPATH": str(tree)}
+        told = subprocess.run(
+            [sys.executable, "-c", RECORDS], env=environment, capture_output=True, text=True, check=True
+        )
+        found: dict[str, dict[str, list[str]]] = json.loads(told.stdout)
+        return found
+
+    older = records(checked_out(noted(version, "gate").commit, tmp_path / "checkout"))
+    today = records(HERE.parents[1])
+    assert {"Release", "Accepted", "Live", "Plan"} <= set(older)
+    lost = [f"{name}.{field}" for name, had in older.items() for field in had if field not in today.get(name, {})]
+    unmarked = [
+        f"{name}.{field}"
+        for name, had in older.items()
+        for field, marks in today.get(name, {}).items()
+        if field not in had and "quiet" not in marks
+    ]
+    assert (lost, unmarked) == ([], [])

@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict
 
 import console
 from console.drivers.frames import FRAME, Link, rebuild
@@ -87,7 +86,7 @@ class SshTransport:
 
     async def survey(self, pipeline: str, landing: Sequence[str], state: bool, past: str = "") -> Surveyed:
         ask = SurveyRequest(self._region.name, self._region.warehouse, pipeline, tuple(landing), state, past)
-        answer = surveyed(ask, await self._request_line(remote.Request("survey", **asdict(ask)), _SURVEY_SECONDS))
+        answer = surveyed(ask, await self._request_line(survey_request(ask), _SURVEY_SECONDS))
         if isinstance(answer, ConsoleError):
             raise self._as_remote(answer)
         return answer
@@ -235,6 +234,19 @@ class SshTransport:
 
     def _where(self) -> str:
         return f"on {self._connection.host}"
+
+
+def survey_request(ask: SurveyRequest) -> remote.Request:
+    return remote.Request(
+        "survey",
+        ask.region,
+        ask.warehouse,
+        pipeline=ask.pipeline,
+        landing=ask.landing,
+        state=ask.state,
+        past=ask.past,
+        config=remote.LATER,
+    )
 
 
 async def _close_channel(channel: Channel) -> None:

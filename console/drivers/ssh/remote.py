@@ -30,6 +30,8 @@ from console.model.region import Region
 
 COMMAND = ("console", "agent", "remote")
 READY = 1
+# in a survey's `config`, which hosts of 0.1.0 ignore there: the console understands fields that came after 0.1.0
+LATER = {"later": True}
 SILENT_BEATS = 4  # missed heartbeats of the console after which its channel counts as dead
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,62}")
 _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,127}")  # one folder of the warehouse: nothing that leads elsewhere
@@ -38,7 +40,11 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A console's request. `beat`: seconds between two blank lines, its heartbeat."""
+    """A console's request.
+
+    beat    seconds between two blank lines, its heartbeat
+    config  settings of the agent to be started; `LATER` in a survey
+    """
 
     do: Literal["dial", "survey", "look", "profile"]
     region: str
@@ -119,7 +125,13 @@ def _transport(request: Request) -> LocalTransport:
 async def _survey(request: Request) -> int:
     _check_directory(request)
     ask = SurveyRequest(
-        request.region, request.warehouse, request.pipeline, request.landing, request.state, request.past
+        request.region,
+        request.warehouse,
+        request.pipeline,
+        request.landing,
+        request.state,
+        request.past,
+        later=request.config.get("later") is True,
     )
     sys.stdout.buffer.write(await raw_answers([ask]))
     sys.stdout.flush()
